@@ -1,0 +1,11 @@
+# Libraries that do what Fairlead does not exist for. `./dev` installs them.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Boost REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
+if(FAIRLEAD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,42 @@
+#pragma once
+// An IP address with a UDP port, IPv4 or IPv6, as a plain value: compared, hashed, parsed and printed without a
+// system call. IPv4 is kept as IPv4-mapped IPv6, so that one address has one form.
+
+#include <fairlead/error.hpp>
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+struct sockaddr;
+
+namespace fairlead::base {
+
+struct SocketAddress {
+  std::array<std::uint8_t, 16> ip{};  // network order; ::ffff:a.b.c.d for IPv4
+  std::uint32_t scope = 0;            // interface index of a link-local IPv6 address, else 0
+  std::uint16_t port = 0;             // host order
+
+  auto operator<=>(const SocketAddress&) const = default;
+
+  bool is_v4() const noexcept;
+  bool is_loopback() const noexcept;
+
+  /// "10.0.0.5", "::1", "fe80::1%2"; no names, no port.
+  static Result<SocketAddress> from_ip(std::string_view ip, std::uint16_t port);
+  /// From a kernel address of family AF_INET or AF_INET6; anything else is invalid.
+  static Result<SocketAddress> from_kernel(const sockaddr* address, unsigned length);
+  /// Fills a kernel address (at least sizeof(sockaddr_in6) bytes), in the family given; returns its length.
+  unsigned to_kernel(sockaddr* out, int family) const noexcept;
+
+  std::string ip_text() const;
+  std::string to_string() const;  // "10.0.0.5:20480", "[::1]:20480"
+};
+
+struct SocketAddressHash {
+  std::size_t operator()(const SocketAddress& address) const noexcept;
+};
+
+}  // namespace fairlead::base

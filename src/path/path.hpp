@@ -1,0 +1,90 @@
+#pragma once
+// A path moves opaque datagrams in batches between engines (design section 8). It may lose, repeat and reorder them;
+// it never blocks, never splits one and never hands up a damaged length. Everything else is the link's affair.
+//
+// Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+
+namespace fairlead::path {
+
+/// Several datagrams to one peer, handed over in one call. The bytes of `pieces`, end to end, are cut every
+/// `datagram_size` bytes; the last datagram may be shorter. At most 64 datagrams and 65,000 bytes altogether
+/// (see train_bytes_max() for what this path takes).
+struct Train {
+  base::SocketAddress to;
+  std::span<const iovec> pieces;
+  std::uint32_t datagram_size = 0;
+};
+
+/// Received bytes: one datagram, or several of equal size from the same sender that the kernel merged (GRO): cut it
+/// every `datagram_size` bytes, the last may be shorter. Valid until the next collect().
+struct Arrival {
+  base::SocketAddress from;
+  std::span<std::byte> bytes;
+  std::uint32_t datagram_size = 0;
+};
+
+/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it. A hint only: it is not authenticated.
+struct Unreachable {
+  base::SocketAddress to;
+  int system_errno = 0;
+};
+
+/// Why datagrams did not go out or come in; all counts since the path was made.
+struct PathCounters {
+  std::uint64_t datagrams_sent = 0, bytes_sent = 0, send_calls = 0;
+  std::uint64_t datagrams_received = 0, bytes_received = 0, receive_calls = 0;
+  std::uint64_t send_later = 0;        // EAGAIN, ENOBUFS, EPERM: the kernel asked to come back
+  std::uint64_t send_failed = 0;       // any other error: the datagrams are lost, as on a wire
+  std::uint64_t send_too_big = 0;      // EMSGSIZE: the path's MTU shrank
+  std::uint64_t received_truncated = 0;
+};
+
+class Path {
+ public:
+  virtual ~Path() = default;
+
+  /// Where peers reach this path.
+  virtual base::SocketAddress address() const = 0;
+
+  /// Sends trains in order; returns how many were taken. The rest is for later (back-pressure); a train that the
+  /// network refuses counts as taken and lost.
+  virtual std::size_t send(std::span<const Train> trains, base::Instant now) = 0;
+
+  /// Collects what has arrived, without waiting; fills at most out.size() entries and returns how many.
+  virtual std::size_t collect(std::span<Arrival> out, base::Instant now) = 0;
+
+  /// Reports at most out.size() ICMP errors noticed since the last call.
+  virtual std::size_t unreachable(std::span<Unreachable> out) = 0;
+
+  /// Largest UDP payload of one datagram towards `peer`, from the kernel's knowledge of the route's MTU.
+  virtual std::uint32_t datagram_size_max(const base::SocketAddress& peer) = 0;
+
+  /// Most bytes one train may carry, and most datagrams.
+  virtual std::uint32_t train_bytes_max() const = 0;
+  virtual std::uint32_t train_datagrams_max() const = 0;
+
+  /// Bytes that the receive buffer of this path can hold (what peers together may have in flight towards us).
+  virtual std::uint64_t receive_buffer_bytes() const = 0;
+
+  /// Hint: much traffic with this peer is expected (a UDP path may give it a connected socket); `false` gives it back.
+  virtual void set_hot(const base::SocketAddress& peer, bool is_hot) = 0;
+
+  /// A descriptor that becomes readable (epoll) when collect() would find something; -1 if there is none.
+  virtual int descriptor() const = 0;
+
+  virtual const PathCounters& counters() const = 0;
+  virtual std::string_view name() const = 0;  // "udp", "sim", ...
+};
+
+}  // namespace fairlead::path
