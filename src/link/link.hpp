@@ -1,0 +1,167 @@
+#pragma once
+// The link: exactly-once, unordered delivery of messages of any length between engines, over datagrams that may be
+// lost, repeated, reordered or damaged (spec/usnic.md sections 2-4 and 11; docs/link.md).
+//
+// Sans I/O: bytes and the time come in as arguments, segments to send and facts come out by value. No socket, no
+// clock, no callback; no allocation per message after set-up (a peer's first traffic may allocate its window).
+//
+// How the engine drives it, one thread at a time:
+//   receive(from, bytes, now)      each datagram; then next_delivery() until empty (before the next receive)
+//   next_outcome(), next_notice()  ends of own messages; what became of peers
+//   next_train(now, train)         until false: what to send now (resends first, then ready peers in turn, then ACKs)
+//   expire(now), next_deadline()   timers
+//
+// A session is one life of a conversation between two engines. It starts by hello / hello_ack, in which each side
+// gives the other a random 64-bit token; every later segment carries the receiver's token, so that a segment of an
+// earlier life, of a restarted peer or of a stranger is recognised and counted, never accepted. Hellos carry the
+// engine's epoch: a peer that answers with another epoch has restarted, and all that was pending ends `restarted`.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <sys/uio.h>
+
+#include <fairlead/error.hpp>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+#include "link/link_counters.hpp"
+#include "link/link_options.hpp"
+#include "wire/envelope.hpp"
+
+namespace fairlead::link {
+
+/// Names a peer while the link lives; index + generation, so a stale one is recognised.
+struct PeerHandle {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  bool operator==(const PeerHandle&) const = default;
+};
+
+/// A message to send. The bytes of `pieces` stay the caller's and untouched until its outcome, unless `size` <=
+/// LinkOptions::embedded_max: those are copied at submit.
+struct Outgoing {
+  wire::Envelope envelope;
+  std::span<const iovec> pieces;   // at most kPiecesMax; the array itself also stays valid until the outcome
+  std::uint64_t size = 0;          // bytes in pieces; 0 is a message too
+  std::uint64_t cookie = 0;        // comes back in the outcome
+  bool wants_outcome = true;       // false: fire and forget (small control answers)
+};
+inline constexpr std::size_t kPiecesMax = 1024;  // gather list of one message; the iovec array stays the caller's until the outcome
+
+/// A message (whole) or one chunk of it, accepted exactly once. Placed by the engine before the next call.
+struct Delivery {
+  PeerHandle peer;
+  wire::Envelope envelope;
+  std::uint64_t size = 0;              // of the whole message
+  std::uint64_t offset = 0;            // of these bytes in it
+  std::span<const std::byte> bytes;
+  std::uint32_t reassembly = kWhole;   // reassembly slot of a chunked message
+  bool is_first = true;                // no chunk of this message was delivered before (any offset)
+  bool is_last = true;                 // with these bytes the message is complete
+  std::uint64_t target = 0;            // what set_target() gave for this slot; 0 at first
+  static constexpr std::uint32_t kWhole = ~0U;
+};
+
+/// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per submit with wants_outcome.
+struct Outcome {
+  std::uint64_t cookie = 0;
+  Status status = Status::ok;
+};
+
+/// What happened to a peer. After `lost` every pending message has had its outcome, and half-received ones are
+/// reported by `reassembly_lost` (their memory is the engine's again).
+struct Notice {
+  enum class Kind : std::uint8_t { connected, lost, reassembly_lost } kind = Kind::connected;
+  PeerHandle peer;
+  Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
+  std::uint64_t target = 0;               // reassembly_lost: what set_target() gave
+  base::Duration silent_for{};            // lost: since last heard (or since the first attempt)
+  base::Duration resend_after{};          // lost: the timeout in force
+  std::uint32_t resends = 0;              // lost: of the oldest segment
+};
+
+/// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the next call into the link.
+struct Train {
+  static constexpr std::size_t kPiecesInTrain = 512;
+  base::SocketAddress to;
+  std::uint32_t datagram_size = 0;      // all datagrams but the last have this size
+  std::uint32_t datagrams = 0;
+  std::uint32_t bytes = 0;
+  std::size_t piece_count = 0;
+  iovec pieces[kPiecesInTrain];
+};
+
+/// What the link says of one peer, for statistics and error texts.
+struct PeerFacts {
+  base::SocketAddress address;
+  std::uint64_t epoch = 0;              // of the peer's engine; 0 before it answered
+  bool is_connected = false;
+  base::Duration round_trip{};          // smoothed
+  base::Duration round_trip_min{};
+  base::Duration resend_after{};
+  base::Instant last_heard{};           // epoch of the clock if never
+  std::uint32_t segments_in_flight = 0;
+  std::uint64_t bytes_in_flight = 0;
+  std::uint64_t messages_queued = 0;
+};
+
+class Link {
+ public:
+  /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in simulation).
+  /// `train_bytes_max`, `train_datagrams_max`: limits of the path.
+  Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// The peer at an address, made if it is new: O(1). `datagram_size_max`: what the path can carry to it (used on creation, see set_datagram_size_max).
+  Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
+  std::optional<PeerHandle> find(const base::SocketAddress& address) const;
+  void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes);
+  PeerFacts facts(PeerHandle peer) const;
+
+  /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle). An outcome follows ok.
+  Status submit(PeerHandle peer, const Outgoing& message, base::Instant now);
+  /// Ends a submitted message early if none of it has been sent yet (outcome `canceled`) and answers true; once a
+  /// segment of it is out it cannot be taken back: answers false and the outcome comes as usual.
+  bool cancel(PeerHandle peer, std::uint64_t cookie);
+
+  /// A datagram came. Anything that is not a valid segment for us is counted by reason and ignored.
+  /// `datagram_size_max` as in peer(), used when the sender is new.
+  void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
+               std::uint32_t datagram_size_max);
+  /// Next message or chunk of the datagram just received.
+  std::optional<Delivery> next_delivery();
+  /// Remembers the engine's word for a chunked message; comes back in its later deliveries.
+  void set_target(PeerHandle peer, std::uint32_t reassembly, std::uint64_t target);
+
+  std::optional<Outcome> next_outcome();
+  std::optional<Notice> next_notice();
+
+  /// Fills one train; false if there is nothing to send now.
+  bool next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max, Train& train);
+
+  /// Runs timers that are due: timeouts, tail probes, delayed ACKs, give-up.
+  void expire(base::Instant now);
+  /// When expire() has to be called again at the latest; kNever if nothing is pending.
+  base::Instant next_deadline() const;
+
+  /// A hint from the path that nobody listens at this address. Believed only while no session exists (it is not authenticated).
+  void unreachable(const base::SocketAddress& address, base::Instant now);
+
+  /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told.
+  void disconnect(PeerHandle peer, base::Instant now);
+
+  const LinkCounters& counters() const;
+  std::size_t peer_count() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fairlead::link
