@@ -1,0 +1,144 @@
+#pragma once
+// What a face (net, verbs, am) may ask of an engine, embedded in this process or in the host's daemon (design section
+// 5). The faces cannot tell which one answers.
+//
+// Model. A face opens a port and gets an event queue with it. It reserves events, then submits operations; each
+// accepted operation ends in exactly one final completion in that queue, so an event is never lost or refused.
+// Memory named by an operation belongs to the engine until its final completion; the iovec arrays too.
+//
+// Thread rules. Every call may come from any thread, except that the calls marked [consumer] of one port must not
+// overlap. No call runs code of the face. Submitting sends at once where it can; what it could not send is sent by
+// whoever makes progress next: a poller, a waiter, or the engine's own thread.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <sys/uio.h>
+
+#include <fairlead/error.hpp>
+
+#include "base/time.hpp"
+#include "engine/completion.hpp"
+#include "engine/engine_options.hpp"
+#include "engine/facts.hpp"
+
+namespace fairlead::engine {
+
+/// An opened port; index + generation.
+struct PortHandle {
+  std::uint32_t slot = ~0U;
+  std::uint32_t generation = 0;
+  bool operator==(const PortHandle&) const = default;
+};
+
+/// A submitted operation; index + generation, so that a late cancel simply misses.
+struct OperationHandle {
+  std::uint32_t slot = ~0U;
+  std::uint32_t generation = 0;
+  bool operator==(const OperationHandle&) const = default;
+};
+
+/// A buffer for messages of any sender, matched first come first served (LNet's attached MD).
+/// Ends when less than `size_min` bytes remain, or `messages_max` have arrived, or by cancel. Up to messages_max completions.
+struct Receive {
+  std::span<const iovec> memory;
+  std::uint64_t size_min = 0;
+  std::uint32_t messages_max = 1;
+  std::uint64_t cookie = 0;
+};
+
+/// A message to a port. Completes `ok` when the peer's engine has it (acknowledged), also if nobody took it there.
+struct Send {
+  RemotePort to;
+  std::span<const iovec> memory;
+  std::uint64_t length = 0;          // of the memory, from its start
+  std::uint64_t cookie = 0;
+};
+
+/// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.
+struct Exposure {
+  std::span<const iovec> memory;
+  std::uint64_t length = 0;
+  bool is_writable = false;
+  std::uint64_t cookie = 0;
+};
+
+/// A put into, or a get out of, exposed memory of another port. Completes when the data is placed and (put) so acknowledged by
+/// the target engine, or with its refusal: stale, not_permitted, too_big.
+struct Transfer {
+  RemotePort target;
+  std::uint64_t target_epoch = 0;    // the engine's life that the key belongs to
+  std::uint64_t key = 0;
+  std::span<const iovec> memory;
+  std::uint64_t length = 0;          // of the memory, from its start
+  std::uint64_t cookie = 0;
+};
+
+class Core {
+ public:
+  virtual ~Core() = default;
+
+  /// What peers use to reach this engine, and the 64 random bits that name its life.
+  virtual base::SocketAddress address() const = 0;
+  virtual std::uint64_t epoch() const = 0;
+  /// Message size above which send is refused (message_size).
+  virtual std::uint64_t message_size_max() const = 0;
+
+  /// Opens a port: in_use if the number is taken here.
+  virtual Result<PortHandle> open_port(std::uint32_t number) = 0;
+  /// Opens the highest free number of [first, first + count), not_available if there is none; `number` tells which.
+  virtual Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) = 0;
+  /// Cancels what is still there and closes; blocks until no memory of the port is referenced any more (bounded by the
+  /// give-up time). Its undelivered events are gone.
+  virtual void close_port(PortHandle port) = 0;
+
+  /// [consumer] Makes room for `count` more events, before an operation is submitted; no_memory at the bound.
+  virtual Status reserve_events(PortHandle port, std::uint32_t count) = 0;
+  /// [consumer] Gives room back, after the final completion.
+  virtual void release_events(PortHandle port, std::uint32_t count) = 0;
+
+  /// Submissions: ok, or again / no_memory / invalid / message_size / stale (port) and nothing was taken.
+  virtual Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) = 0;
+  virtual Status send(PortHandle port, const Send& send, OperationHandle& operation) = 0;
+  virtual Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) = 0;
+  virtual Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
+  virtual Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
+
+  /// Asks for an early end. False if the operation has already completed; true promises that its final completion comes, `canceled`
+  /// or with the real result if that came first.
+  virtual bool cancel(PortHandle port, OperationHandle operation) = 0;
+
+  /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
+  virtual bool progress() = 0;
+  /// [consumer] Takes the next event of the port, if there is one. Does not make progress.
+  virtual bool next_event(PortHandle port, Completion& completion) = 0;
+  /// Whether next_event() would find one. Any thread.
+  virtual bool has_event(PortHandle port) const = 0;
+  /// [consumer] Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first, then
+  /// sleeps (design section 5). True if there is an event.
+  virtual bool wait(PortHandle port, base::Instant deadline) = 0;
+  /// Ends a wait() on this port now, or the next one if none is under way. Any thread.
+  virtual void interrupt(PortHandle port) = 0;
+  /// Readable while the port has events and arm_descriptor() was called after the last drain; for foreign epoll loops.
+  virtual int descriptor(PortHandle port) const = 0;
+  /// False if an event is there already (do not sleep).
+  virtual bool arm_descriptor(PortHandle port) = 0;
+
+  /// Messages dropped at this port for lack of a posted buffer, since it was opened.
+  virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
+  /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error texts.
+  virtual EngineFacts facts() const = 0;
+  /// What is known of one peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if never met.
+  virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
+};
+
+/// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last one. Port 0: the
+/// first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
+Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options);
+
+/// The address that stands for this process itself (0@lo).
+base::SocketAddress lo(std::uint16_t port);
+
+}  // namespace fairlead::engine

@@ -1,0 +1,65 @@
+#pragma once
+// The one table of what can be set: name, unit, default, range, environment variable, one sentence. Values come from
+// the table's defaults, then the environment, then the caller; each is checked against its range.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fairlead/error.hpp>
+
+namespace fairlead::engine {
+
+/// One row: an unsigned number with its unit.
+struct OptionRow {
+  std::string_view name;         // "ack_delay"
+  std::string_view unit;         // "us", "bytes", "segments", ...
+  std::uint64_t value_default;
+  std::uint64_t value_min, value_max;
+  std::string_view environment;  // "FAIRLEAD_ACK_DELAY"
+  std::string_view sentence;
+};
+
+enum class Option : std::uint8_t {
+  port_first,
+  port_count,
+  receive_buffer,
+  send_buffer,
+  hot_peers,
+  datagram_size,
+  window_segments,
+  window_bytes,
+  embedded_max,
+  tiny_max,
+  ack_delay,
+  resend_after_min,
+  give_up_after,
+  unreachable_after,
+  peers_max,
+  operations_max,
+  events_max,
+  spin,
+  count_,
+};
+
+std::span<const OptionRow> option_table() noexcept;
+
+class EngineOptions {
+ public:
+  /// The defaults of the table.
+  EngineOptions() noexcept;
+  /// The defaults, overlaid by the environment; an unreadable or out-of-range variable is an error that names it.
+  static Result<EngineOptions> from_environment();
+
+  std::uint64_t get(Option option) const noexcept { return values_[static_cast<std::size_t>(option)]; }
+  /// By name ("ack_delay"), for command lines; the error names the range.
+  Result<> set(std::string_view name, std::string_view text);
+  Result<> set(Option option, std::uint64_t value);
+
+ private:
+  std::array<std::uint64_t, static_cast<std::size_t>(Option::count_)> values_;
+};
+
+}  // namespace fairlead::engine
