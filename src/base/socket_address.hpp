@@ -28,14 +28,17 @@ struct SocketAddress {
   static Result<SocketAddress> from_ip(std::string_view ip, std::uint16_t port);
   /// From a kernel address of family AF_INET or AF_INET6; anything else is invalid.
   static Result<SocketAddress> from_kernel(const sockaddr* address, unsigned length);
-  /// Fills a kernel address (at least sizeof(sockaddr_in6) bytes), in the family given; returns its length.
+  /// Fills a kernel address (at least sizeof(sockaddr_in6) bytes), in the family given; returns its length, or 0 if
+  /// that family cannot say it (an IPv6 address in AF_INET).
   unsigned to_kernel(sockaddr* out, int family) const noexcept;
 
   std::string ip_text() const;
   std::string to_string() const;  // "10.0.0.5:20480", "[::1]:20480"
 };
 
+/// Peers choose their addresses: a table that must not degenerate on purpose gives each process its own seed.
 struct SocketAddressHash {
+  std::uint64_t seed = 0x9fb2'1c65'1e98'df25;
   std::size_t operator()(const SocketAddress& address) const noexcept;
 };
 

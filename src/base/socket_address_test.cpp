@@ -1,0 +1,107 @@
+#include "base/socket_address.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace fairlead::base {
+namespace {
+
+TEST(SocketAddress, PrintsWhatItParsed) {
+  EXPECT_EQ(SocketAddress::from_ip("10.0.0.5", 20480)->to_string(), "10.0.0.5:20480");
+  EXPECT_EQ(SocketAddress::from_ip("::1", 20480)->to_string(), "[::1]:20480");
+  EXPECT_EQ(SocketAddress::from_ip("fe80::1%2", 7)->to_string(), "[fe80::1%2]:7");
+  EXPECT_EQ(SocketAddress::from_ip("2001:DB8:0:0::5", 1)->ip_text(), "2001:db8::5");
+}
+
+TEST(SocketAddress, OneAddressHasOneForm) {
+  EXPECT_EQ(*SocketAddress::from_ip("::ffff:10.0.0.5", 1), *SocketAddress::from_ip("10.0.0.5", 1));
+  EXPECT_TRUE(SocketAddress::from_ip("::ffff:10.0.0.5", 1)->is_v4());
+  EXPECT_FALSE(SocketAddress::from_ip("::10.0.0.5", 1)->is_v4());
+}
+
+TEST(SocketAddress, RefusesWhatIsNoAddress) {
+  for (const char* text : {"", "localhost", "10.0.0", "10.0.0.256", "10.0.0.5:1", "::1::", "fe80::1%", "fe80::1%eth0",
+                           "fe80::1%0", "fe80::1%2x", "fe80::1%99999999999", "10.0.0.5%1", "::ffff:10.0.0.5%1", " ::1",
+                           "%1", "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd:eeee"}) {
+    const auto address = SocketAddress::from_ip(text, 1);
+    ASSERT_FALSE(address) << text;
+    EXPECT_EQ(address.error().status, Status::invalid);
+    EXPECT_NE(address.error().message.find("write it as"), std::string::npos);
+  }
+}
+
+TEST(SocketAddress, KnowsLoopback) {
+  EXPECT_TRUE(SocketAddress::from_ip("127.3.2.1", 0)->is_loopback());
+  EXPECT_TRUE(SocketAddress::from_ip("::1", 0)->is_loopback());
+  EXPECT_FALSE(SocketAddress::from_ip("128.0.0.1", 0)->is_loopback());
+  EXPECT_FALSE(SocketAddress::from_ip("fe80::1", 0)->is_loopback());
+  EXPECT_FALSE(SocketAddress{}.is_loopback());
+}
+
+TEST(SocketAddress, GoesThroughTheKernelFormUnchanged) {
+  for (const char* text : {"10.0.0.5", "::1", "fe80::1%2"}) {
+    const auto address = *SocketAddress::from_ip(text, 20480);
+    sockaddr_storage storage{};
+    auto* kernel = reinterpret_cast<sockaddr*>(&storage);
+    EXPECT_EQ(address.to_kernel(kernel, AF_INET6), sizeof(sockaddr_in6));
+    EXPECT_EQ(*SocketAddress::from_kernel(kernel, sizeof(sockaddr_in6)), address);
+    if (!address.is_v4()) {
+      EXPECT_EQ(address.to_kernel(kernel, AF_INET), 0u);
+      continue;
+    }
+    EXPECT_EQ(address.to_kernel(kernel, AF_INET), sizeof(sockaddr_in));
+    EXPECT_EQ(kernel->sa_family, AF_INET);
+    EXPECT_EQ(*SocketAddress::from_kernel(kernel, sizeof(sockaddr_in)), address);
+  }
+}
+
+TEST(SocketAddress, RefusesForeignAndShortKernelAddresses) {
+  sockaddr_storage storage{};
+  auto* kernel = reinterpret_cast<sockaddr*>(&storage);
+  storage.ss_family = AF_UNIX;
+  EXPECT_FALSE(SocketAddress::from_kernel(kernel, sizeof(storage)));
+  storage.ss_family = AF_INET6;
+  EXPECT_FALSE(SocketAddress::from_kernel(kernel, sizeof(sockaddr_in6) - 1));
+  EXPECT_FALSE(SocketAddress::from_kernel(kernel, 1));
+  EXPECT_FALSE(SocketAddress::from_kernel(nullptr, 0));
+}
+
+// Neighbouring hosts and ports are what tables see: their low bits must spread like random ones.
+TEST(SocketAddress, HashSpreadsNeighbours) {
+  constexpr std::size_t kBuckets = 4096;
+  std::vector<int> bucket(kBuckets, 0);
+  std::set<std::size_t> distinct;
+  const SocketAddressHash hash;
+  for (std::uint8_t host = 0; host < 64; ++host) {
+    for (std::uint16_t port = 0; port < 256; ++port) {
+      auto address = *SocketAddress::from_ip("10.0.0.0", static_cast<std::uint16_t>(20480 + port));
+      address.ip[15] = host;
+      distinct.insert(hash(address));
+      ++bucket[hash(address) % kBuckets];
+    }
+  }
+  EXPECT_EQ(distinct.size(), 64u * 256u);
+  EXPECT_LE(*std::max_element(bucket.begin(), bucket.end()), 20);  // mean 4; a random spread stays below 16
+}
+
+TEST(SocketAddress, HashDependsOnEveryFieldAndTheSeed) {
+  const auto address = *SocketAddress::from_ip("fe80::1%2", 20480);
+  const SocketAddressHash hash;
+  auto other = address;
+  other.port = 20481;
+  EXPECT_NE(hash(address), hash(other));
+  other = address;
+  other.scope = 3;
+  EXPECT_NE(hash(address), hash(other));
+  EXPECT_NE(hash(address), SocketAddressHash{42}(address));
+}
+
+}  // namespace
+}  // namespace fairlead::base
