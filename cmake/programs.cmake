@@ -1,0 +1,73 @@
+# Tests, benchmarks and the command. Each finds its sources by name; a new file needs no line here.
+include(GoogleTest)
+
+# Sanitizer builds start each test program once; the others start it once per test, for a name and a time for each.
+option(FAIRLEAD_TEST_WHOLE_PROGRAMS "one ctest test per test program" OFF)
+set(FAIRLEAD_TEST_PREFIX "" CACHE STRING "put before the name of every test, tells builds apart in one run")
+
+function(fairlead_test_program name label)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers PkgConfig::isal
+                        GTest::gmock GTest::gtest_main Threads::Threads nlohmann_json::nlohmann_json)
+  target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
+  if(FAIRLEAD_TEST_WHOLE_PROGRAMS)
+    add_test(NAME ${FAIRLEAD_TEST_PREFIX}${name} COMMAND ${name})
+    set_tests_properties(${FAIRLEAD_TEST_PREFIX}${name} PROPERTIES TIMEOUT 300 LABELS ${label})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${FAIRLEAD_TEST_PREFIX}"
+                         PROPERTIES TIMEOUT 120 LABELS ${label})
+  endif()
+endfunction()
+
+function(fairlead_module_tests)
+  file(GLOB folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*)
+  foreach(folder IN LISTS folders)
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+    if(sources)
+      get_filename_component(name ${folder} NAME)
+      fairlead_test_program(${name}_test ${name} ${sources})
+    endif()
+  endforeach()
+endfunction()
+
+# Each *_test.cpp of a folder is a test program of its own; the folder's other sources are shared by all of them.
+function(fairlead_tests folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  set(shared ${sources})
+  list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER shared EXCLUDE REGEX "_test\\.cpp$")
+  if(shared)
+    add_library(fairlead_${folder}_shared OBJECT ${shared})
+    target_link_libraries(fairlead_${folder}_shared PRIVATE fairlead_settings fmt::fmt Boost::headers GTest::gmock)
+  endif()
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    fairlead_test_program(${name} ${folder} ${source})
+    if(shared)
+      target_link_libraries(${name} PRIVATE fairlead_${folder}_shared)
+    endif()
+  endforeach()
+endfunction()
+
+# Each *_bench.cpp of a folder is a benchmark program of its own.
+function(fairlead_benchmarks folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_bench.cpp)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers CLI11::CLI11
+                          nlohmann_json::nlohmann_json Threads::Threads)
+  endforeach()
+endfunction()
+
+# tools/*.cpp make up the one command `fairlead`.
+function(fairlead_programs folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  if(sources)
+    add_executable(fairlead_command ${sources})
+    set_target_properties(fairlead_command PROPERTIES OUTPUT_NAME fairlead)
+    target_link_libraries(fairlead_command PRIVATE fairlead fairlead_settings fmt::fmt CLI11::CLI11
+                          nlohmann_json::nlohmann_json Threads::Threads)
+  endif()
+endfunction()
