@@ -1,0 +1,87 @@
+# Shared by the commands of ./dev: saying what goes wrong, installing what is missing, configuring and building.
+
+die() {
+  echo "dev: $*" >&2
+  exit 1
+}
+
+# The one list of Debian packages, by what they are needed for.
+packages_for() {
+  case $1 in
+    build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libcli11-dev nlohmann-json3-dev ;;
+    test) echo libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev spin iproute2 ;;
+    bench) echo libck-dev libreaderwriterqueue-dev ;;
+    fuzz) echo clang-19 libclang-rt-19-dev ;;
+    format) echo clang-format-19 ;;
+    check) echo clang-tidy-19 ;;
+    *) die "no packages are listed for '$1'" ;;
+  esac
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo ${CI:+-n} "$@"
+  else
+    return 1
+  fi
+}
+
+# need GROUP...: installs the packages of these groups that are missing.
+need() {
+  local group wanted=() missing=() packages package
+  for group in "$@"; do
+    read -ra packages <<<"$(packages_for "$group")"
+    wanted+=("${packages[@]}")
+  done
+  if ! command -v apt-get >/dev/null; then
+    echo "dev: no apt here; what Debian calls ${wanted[*]} has to be installed" >&2
+    return
+  fi
+  for package in "${wanted[@]}"; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  if [ ${#missing[@]} = 0 ]; then
+    return
+  fi
+  echo "installing ${missing[*]}"
+  local log
+  log=$(mktemp)
+  if ! { as_root apt-get update &&
+         as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
+       } </dev/null >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    die "cannot install packages; as root: apt-get install ${missing[*]}"
+  fi
+  rm -f "$log"
+}
+
+# configure PRESET [CMAKE ARGUMENT...]
+configure() {
+  local preset=$1 launcher=()
+  shift
+  if command -v ccache >/dev/null; then
+    launcher=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  echo "configuring the $preset build"
+  cmake --preset "$preset" "${launcher[@]}" "$@" >/dev/null
+}
+
+# All C++ files of the project, one per line.
+cxx_files() {
+  local folders=(bench doors examples include sim src tests tools) folder
+  for folder in "${folders[@]}"; do
+    if [ -d "$folder" ]; then
+      find "$folder" -name '*.hpp' -o -name '*.cpp'
+    fi
+  done | sort
+}
+
+# compile FOLDER [TARGET...]
+compile() {
+  local folder=$1
+  shift
+  cmake --build "$folder" --parallel "$(nproc)" ${1:+--target "$@"}
+}

@@ -1,0 +1,4 @@
+run_format() {
+  need format
+  cxx_files | xargs clang-format-19 -i
+}
