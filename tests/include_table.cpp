@@ -1,0 +1,131 @@
+#include "tests/include_table.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace fairlead::tests {
+namespace {
+
+constexpr std::string_view kTopFolders[] = {"bench", "doors", "examples", "include", "sim", "src", "tests", "tools"};
+
+std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
+
+/// "src/link/room.hpp" belongs to link, "tests/install/consumer.cpp" to tests.
+std::string_view folder_of(std::string_view path) {
+  if (path.starts_with("src/")) path.remove_prefix(4);
+  return first_part(path);
+}
+
+std::string_view without_leading_blanks(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+/// The rest of a preprocessor line "# NAME rest".
+std::optional<std::string_view> directive(std::string_view line, std::string_view name) {
+  line = without_leading_blanks(line);
+  if (!line.starts_with('#')) return std::nullopt;
+  line = without_leading_blanks(line.substr(1));
+  if (!line.starts_with(name)) return std::nullopt;
+  return without_leading_blanks(line.substr(name.size()));
+}
+
+struct Include {
+  std::string_view target;
+  bool is_quoted = false;
+};
+
+std::optional<Include> include_of(std::string_view line) {
+  const auto rest = directive(line, "include");
+  if (!rest || rest->size() < 2) return std::nullopt;
+  const bool is_quoted = rest->front() == '"';
+  const auto end = rest->find(is_quoted ? '"' : '>', 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  return Include{rest->substr(1, end - 1), is_quoted};
+}
+
+std::string public_objection(const Include& include) {
+  if (!include.is_quoted && include.target.starts_with("fairlead/")) return {};
+  if (!include.is_quoted && include.target.find_first_of("./") == std::string_view::npos) return {};
+  return fmt::format("a public header may include the standard library and <fairlead/...> only, not {}", include.target);
+}
+
+}  // namespace
+
+Result<IncludeTable> IncludeTable::parse(std::string_view text) {
+  IncludeTable table;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string folder;
+    if (!(words >> folder) || folder.starts_with('#')) continue;
+    std::vector<std::string> allowed{std::istream_iterator<std::string>(words), {}};
+    if (!table.rows_.emplace(folder, std::move(allowed)).second)
+      return std::unexpected(Error{Status::invalid, 0, fmt::format("two rows for folder {}: keep one", folder)});
+  }
+  return table;
+}
+
+std::string IncludeTable::objection(std::string_view folder, std::string_view target) const {
+  if (target.find("..") != std::string_view::npos || target.find('/') == std::string_view::npos)
+    return fmt::format("write \"folder/file.hpp\" instead of \"{}\"", target);
+  const auto row = rows_.find(folder);
+  if (row == rows_.end()) return fmt::format("folder {} has no row in the include table", folder);
+  const auto& allowed = row->second;
+  const auto is_allowed = [&](const std::string& name) {
+    return name == "*" || name == target || name == first_part(target);
+  };
+  if (first_part(target) == folder || std::ranges::any_of(allowed, is_allowed)) return {};
+  return fmt::format("{} may not include {}", folder, target);
+}
+
+std::vector<std::string> IncludeTable::violations(std::string_view path, std::string_view text) const {
+  const bool is_public = path.starts_with("include/");
+  const auto folder = folder_of(path);
+  std::vector<std::string> found;
+  if (!is_public && !rows_.contains(folder))
+    found.push_back(fmt::format("{}: folder {} has no row in the include table", path, folder));
+
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::string what;
+    if (const auto include = include_of(line)) {
+      const auto top = first_part(include->target);  // <queue/...> is ours, <queue> the standard library's
+      const bool is_ours = include->is_quoted || (top != include->target && rows_.contains(top));
+      if (is_public)
+        what = public_objection(*include);
+      else if (is_ours)
+        what = objection(folder, include->target);
+    } else if (is_public && directive(line, "define")) {
+      what = "a public header defines no macro";
+    }
+    if (!what.empty()) found.push_back(fmt::format("{}:{}: {}", path, number, what));
+  }
+  return found;
+}
+
+std::vector<std::string> IncludeTable::violations_below(const std::filesystem::path& project, std::size_t& files) const {
+  std::vector<std::string> found;
+  files = 0;
+  for (const auto top : kTopFolders) {
+    if (!std::filesystem::exists(project / top)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(project / top)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".hpp" && extension != ".cpp") continue;
+      ++files;
+      std::ifstream stream(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      std::ranges::move(violations(entry.path().lexically_relative(project).generic_string(), text),
+                        std::back_inserter(found));
+    }
+  }
+  return found;
+}
+
+}  // namespace fairlead::tests
