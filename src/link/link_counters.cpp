@@ -1,0 +1,33 @@
+#include "link/link_counters.hpp"
+
+#include <numeric>
+
+namespace fairlead::link {
+
+std::string_view to_string(Refusal refusal) noexcept {
+  static constexpr std::array<std::string_view, kRefusals> kTexts{
+      "unknown token",  "wrong address", "duplicate",      "too old",   "too new",    "ack beyond sent", "bad chunk",
+      "no slot",        "late hello ack", "unproven reset", "own hello", "table full", "notices full",
+  };
+  const auto index = static_cast<std::size_t>(refusal);
+  return index < kTexts.size() ? kTexts[index] : "unknown refusal";
+}
+
+std::uint64_t LinkCounters::malformed_sum() const noexcept {
+  return std::accumulate(malformed.begin(), malformed.end(), std::uint64_t{0});
+}
+
+std::uint64_t LinkCounters::refused_sum() const noexcept {
+  return std::accumulate(refused.begin(), refused.end(), std::uint64_t{0});
+}
+
+bool LinkCounters::is_consistent() const noexcept {
+  const std::uint64_t accepted =
+      data_received + acks_received + hellos_received + hello_acks_received + resets_received + closes_received;
+  return datagrams_received == accepted + malformed_sum() + refused_sum() &&
+         messages_submitted == messages_ok + messages_canceled + messages_failed + messages_pending &&
+         segments_sent == segments_acked + segments_abandoned + segments_in_flight &&
+         resends == resends_fast + resends_probe + resends_timeout;
+}
+
+}  // namespace fairlead::link
