@@ -1,0 +1,122 @@
+#pragma once
+// The consuming side of an event queue: takes elements in order, owns the last it got until the next get or add, and
+// alone makes and grows the ring (docs/event-queue.md).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <fairlead/error.hpp>
+
+#include "queue/layout.hpp"
+#include "queue/segment_table.hpp"
+
+namespace fairlead::queue {
+
+enum class State : std::uint8_t { empty, partial, full };
+
+/// What a queue is made with. The counters start at first_number; they wrap.
+struct Geometry {
+  std::uint32_t element_bytes = 64;
+  std::uint32_t elements = 2;
+  std::uint64_t first_number = 0;
+};
+
+/// One thread at a time.
+class Consumer {
+ public:
+  /// Makes a queue in segment 0, before anybody else may see it.
+  static Result<Consumer> create(std::span<std::byte> segment_zero, const Geometry& geometry);
+
+  /// The next element, owned until the next get or add; null if there is none or the memory was refused, see status().
+  std::byte* get() noexcept {
+    if (consumed_ == seen_) [[unlikely]] {
+      if (!look()) return nullptr;
+    }
+    if (left_ == 0) [[unlikely]] {
+      if (!cross()) return nullptr;
+    } else {
+      --left_;
+      element_ += element_bytes_;
+    }
+    hand_back_and_take(1);
+    return element_;
+  }
+  /// Up to `max` elements in order, all owned until the next get or add; fewer where a run ends.
+  Stretch get(std::uint32_t max) noexcept;
+
+  /// Why get() gave nothing: again (empty), or invalid (a counter or link makes no sense, nothing was followed).
+  Status status() const noexcept { return status_; }
+
+  /// Names memory from which elements can be added: the number under which the producer's source maps it. This blesses
+  /// its elements. False: number taken or out of range, memory too big or not aligned to a line.
+  bool attach(SegmentNumber number, std::span<std::byte> memory) noexcept;
+  /// Grows the ring at the place of the consumer while the producer runs; the elements owned until now go to the
+  /// producer. no_memory: the segment has no room for so many; invalid: it was never attached.
+  Status add(SegmentNumber number, std::uint32_t elements) noexcept;
+
+  std::uint64_t size() const noexcept { return size_; }
+  /// Elements that can be got, now at least.
+  std::uint64_t count() const noexcept { return header_->produced.load(std::memory_order_acquire) - consumed_; }
+  State state() const noexcept;
+  std::uint64_t consumed() const noexcept { return consumed_; }
+
+  /// For any thread, as of a moment ago.
+  bool is_empty() const noexcept {
+    return header_->consumed.load(std::memory_order_acquire) == header_->produced.load(std::memory_order_acquire);
+  }
+
+ private:
+  // What of a segment is still unused, in bytes from its start.
+  struct Unused {
+    std::byte* base = nullptr;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
+  Consumer(SegmentTable segments, Header* header, const Geometry& geometry);
+
+  void hand_back_and_take(std::uint32_t count) noexcept {
+    header_->grant.store(consumed_ + size_, std::memory_order_release);
+    consumed_ += count;
+    header_->consumed.store(consumed_, std::memory_order_relaxed);
+  }
+
+  bool look() noexcept;
+  bool refuse() noexcept;
+  bool cross() noexcept;
+  Run* run_at(std::uint64_t address, RunLocation& location) const noexcept;
+  RunLocation write_run(SegmentNumber number, Run* run, std::byte* first, Shape shape, std::uint64_t next) noexcept;
+  void publish_growth(std::uint32_t elements) noexcept;
+
+  std::byte* element_ = nullptr;  // the last one got
+  std::uint64_t consumed_;
+  std::uint64_t seen_;  // the producer's counter as last seen
+  std::uint64_t size_;
+  std::uint32_t left_ = 0;  // elements behind element_ in its run
+  std::uint32_t element_bytes_;
+  Header* header_;
+  Run* run_ = nullptr;  // where element_ lies
+  std::uint32_t run_count_ = 0;
+  Status status_ = Status::again;
+  std::uint64_t epoch_ = 0;
+  std::array<Unused, kSegmentsMax> unused_{};
+  SegmentTable segments_;
+};
+
+inline Stretch Consumer::get(std::uint32_t max) noexcept {
+  if (max == 0) return {};
+  auto* first = get();
+  if (first == nullptr) return {};
+  const auto more_seen = seen_ - consumed_;
+  auto more = more_seen < left_ ? static_cast<std::uint32_t>(more_seen) : left_;
+  if (more > max - 1) more = max - 1;
+  left_ -= more;
+  element_ += std::size_t{more} * element_bytes_;
+  consumed_ += more;
+  header_->consumed.store(consumed_, std::memory_order_relaxed);
+  return {first, more + 1};
+}
+
+}  // namespace fairlead::queue

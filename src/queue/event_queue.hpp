@@ -1,0 +1,124 @@
+#pragma once
+// An event queue inside one process: a Producer, a Consumer and the memory for both, for records of one type.
+//
+//   EventQueue<Completion> queue;
+//   queue.reserve(64);                                  // the consumer, before it causes up to 64 more events
+//   queue.produce(completion);                          // one producing thread at a time
+//   while (const auto* completion = queue.consume())    // one consuming thread at a time; valid until the next call
+//
+// Reserving enough is the owner's matter, as in the seed: a full queue answers `again`, it never grows by itself.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <fairlead/error.hpp>
+
+#include "base/ensure.hpp"
+#include "queue/consumer.hpp"
+#include "queue/producer.hpp"
+
+namespace fairlead::queue {
+
+/// Zeroed memory for one segment, from the heap of this process.
+class OwnedSegment {
+ public:
+  OwnedSegment() = default;
+  explicit OwnedSegment(std::size_t bytes);  // empty if there is no memory
+  std::span<std::byte> span() const noexcept { return {memory_.get(), bytes_}; }
+
+ private:
+  struct Release {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  std::unique_ptr<std::byte, Release> memory_;
+  std::size_t bytes_ = 0;
+};
+
+/// The segments of a queue, by number; filled by the consumer, read by the producer when it first meets one.
+class OwnedSegments final : public SegmentSource {
+ public:
+  explicit OwnedSegments(std::size_t first_bytes) { segments_[0] = OwnedSegment(first_bytes); }
+  std::span<std::byte> map(SegmentNumber number) override { return segments_[number.value].span(); }
+  /// Its number, or nothing when all are taken or memory is short.
+  std::optional<SegmentNumber> add(std::size_t bytes);
+
+ private:
+  std::array<OwnedSegment, kSegmentsMax> segments_;
+  std::uint32_t used_ = 1;
+};
+
+template <typename T>
+requires std::is_trivially_copyable_v<T>
+class EventQueue {
+ public:
+  /// With room for `capacity` events; first_number is where the counters start.
+  explicit EventQueue(std::uint32_t capacity = kCapacityMin, std::uint64_t first_number = 0)
+      : segments_(segment_bytes(kElementBytes, std::uint64_t{capacity} + 1)),
+        consumer_(make_consumer(capacity, first_number)),
+        producer_(make_producer()) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  /// [producer] ok, or again: full.
+  Status produce(const T& record) noexcept {
+    auto* element = producer_.pnext();
+    if (element == nullptr) [[unlikely]]
+      return producer_.status();
+    new (element) T(record);
+    producer_.put();
+    return Status::ok;
+  }
+
+  /// [consumer] The next record, valid until the next consume() or reserve(); null if there is none.
+  const T* consume() noexcept { return std::launder(reinterpret_cast<const T*>(consumer_.get())); }
+
+  /// [consumer] Makes capacity() at least `capacity`, in place, while the producer runs; no_memory at the bound. Grows
+  /// at least by half, so that the elements of one growth lie side by side in one long run.
+  Status reserve(std::uint64_t capacity_needed) {
+    if (capacity_needed <= capacity()) return Status::ok;
+    if (capacity_needed >= kElementsMax) return Status::no_memory;
+    const auto missing = capacity_needed - capacity();
+    const auto growth = static_cast<std::uint32_t>(missing > capacity() / 2 ? missing : capacity() / 2);
+    const auto number = segments_.add(segment_bytes(kElementBytes, growth));
+    if (!number || !consumer_.attach(*number, segments_.map(*number))) return Status::no_memory;
+    return consumer_.add(*number, growth);
+  }
+
+  /// [consumer] How many events can be in the queue.
+  std::uint64_t capacity() const noexcept { return consumer_.size() - 1; }
+
+  /// Any thread, as of a moment ago.
+  bool is_empty() const noexcept { return consumer_.is_empty(); }
+
+  /// The two sides for what is not wrapped here: batches, filling in place, counts.
+  Producer& producer() noexcept { return producer_; }
+  Consumer& consumer() noexcept { return consumer_; }
+
+ private:
+  static constexpr std::uint32_t kCapacityMin = 64;
+  static constexpr std::uint32_t kElementBytes = (sizeof(T) + 7) / 8 * 8;
+  static_assert(alignof(T) <= alignment_of(kElementBytes));
+
+  Consumer make_consumer(std::uint32_t capacity, std::uint64_t first_number) {
+    auto consumer = Consumer::create(segments_.map({}), {kElementBytes, capacity + 1, first_number});
+    ENSURE(consumer.has_value(), "{}", consumer.error().message);
+    return std::move(*consumer);
+  }
+  Producer make_producer() {
+    auto producer = Producer::attach(segments_);
+    ENSURE(producer.has_value(), "{}", producer.error().message);
+    return std::move(*producer);
+  }
+
+  OwnedSegments segments_;
+  alignas(kLinePairBytes) Consumer consumer_;
+  alignas(kLinePairBytes) Producer producer_;
+};
+
+}  // namespace fairlead::queue

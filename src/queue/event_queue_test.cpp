@@ -1,0 +1,80 @@
+#include "queue/event_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <thread>
+
+namespace fairlead::queue {
+namespace {
+
+TEST(EventQueue, MinimumSizeHoldsOneEvent) {
+  EventQueue<std::uint64_t> queue(1);
+  EXPECT_EQ(queue.consumer().size(), 2U);
+  EXPECT_EQ(queue.consumer().state(), State::empty);
+  EXPECT_EQ(queue.consume(), nullptr);
+  EXPECT_EQ(queue.produce(7), Status::ok);
+  EXPECT_EQ(queue.consumer().state(), State::full);
+  EXPECT_EQ(queue.produce(8), Status::again);
+  const auto* record = queue.consume();
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(*record, 7U);
+  EXPECT_EQ(queue.consume(), nullptr);
+  EXPECT_EQ(queue.consumer().status(), Status::again);
+}
+
+TEST(EventQueue, ReserveGrowsAtEveryFillAndKeepsOrder) {
+  for (std::uint32_t filled = 0; filled <= 4; ++filled) {
+    for (std::uint32_t rotated = 0; rotated < 6; ++rotated) {
+      EventQueue<std::uint64_t> queue(4);
+      std::uint64_t produced = 0, consumed = 0;
+      auto produce = [&] { ASSERT_EQ(queue.produce(produced++), Status::ok); };
+      auto consume = [&] {
+        const auto* record = queue.consume();
+        ASSERT_NE(record, nullptr);
+        ASSERT_EQ(*record, consumed++);
+      };
+      for (std::uint32_t i = 0; i < rotated; ++i) {
+        produce();
+        consume();
+      }
+      for (std::uint32_t i = 0; i < filled; ++i) produce();
+      ASSERT_EQ(queue.reserve(9), Status::ok);
+      ASSERT_EQ(queue.capacity(), 9U);
+      while (produced - consumed < 9) produce();
+      EXPECT_EQ(queue.produce(0), Status::again);
+      while (produced < 100) {
+        consume();
+        produce();
+      }
+      while (consumed < produced) consume();
+      EXPECT_TRUE(queue.is_empty());
+    }
+  }
+}
+
+TEST(EventQueue, ConcurrentlyProducedAndConsumedWhileItGrows) {
+  constexpr std::uint64_t kEvents = 300'000;
+  EventQueue<std::uint64_t> queue(2);
+  std::jthread producer([&] {
+    for (std::uint64_t i = 0; i < kEvents;) {
+      if (queue.produce(i) == Status::ok)
+        ++i;
+      else
+        std::this_thread::yield();
+    }
+  });
+  for (std::uint64_t i = 0; i < kEvents;) {
+    if (const auto* record = queue.consume()) {
+      ASSERT_EQ(*record, i);
+      if (++i % 10'000 == 0) {
+        ASSERT_EQ(queue.reserve(queue.capacity() + 3), Status::ok);
+      }
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::queue

@@ -1,0 +1,100 @@
+#pragma once
+// The producing side of an event queue. It fills elements where they lie and publishes them; it never writes anything
+// else but its own counter, and trusts nothing that it reads (docs/event-queue.md).
+//
+// Where it stands is always the element of number produced(): found before the element in front of it was published,
+// because afterwards the consumer may grow the ring right there.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <fairlead/error.hpp>
+
+#include "queue/layout.hpp"
+#include "queue/segment_table.hpp"
+
+namespace fairlead::queue {
+
+/// One thread at a time.
+class Producer {
+ public:
+  /// Takes part in the queue whose header starts segment 0 of the source. Starts where the queue was made: at most one
+  /// producer, once.
+  static Result<Producer> attach(SegmentSource& source);
+
+  /// The element to fill next; null if the queue is full or was refused, see status().
+  std::byte* pnext() noexcept {
+    if (produced_ == limit_) [[unlikely]] {
+      if (!look()) return nullptr;
+    }
+    return element_;
+  }
+  /// Publishes the element that pnext() gave; only after it did.
+  void put() noexcept { put(1); }
+
+  /// Up to `max` elements to fill; fewer where a run ends or the queue is nearly full, none as pnext().
+  Stretch pnext(std::uint32_t max) noexcept;
+  /// Publishes the first `count` of the elements that pnext(max) gave.
+  void put(std::uint32_t count) noexcept;
+
+  /// Why pnext() gave nothing: again (full), or invalid (the consumer's memory makes no sense, nothing was followed).
+  Status status() const noexcept { return status_; }
+
+  /// How many elements could be put now, at least.
+  std::uint64_t room() const noexcept { return header_->grant.load(std::memory_order_relaxed) - produced_; }
+  bool is_full() const noexcept { return room() == 0; }
+  std::uint64_t produced() const noexcept { return produced_; }
+  std::uint32_t element_bytes() const noexcept { return element_bytes_; }
+
+  /// Maps a segment before it is met, off the hot path.
+  bool prepare(SegmentNumber number) noexcept { return segments_.prepare(number); }
+
+ private:
+  struct Place {
+    Run* run = nullptr;
+    Location first;
+    std::byte* elements = nullptr;
+    Shape shape;
+  };
+
+  Producer(SegmentTable segments, Header* header, std::uint32_t element_bytes);
+
+  bool look() noexcept;
+  bool refuse() noexcept;
+  bool read(RunLocation location, Place& place) noexcept;
+  void stand_on(const Place& place, std::uint32_t index) noexcept;
+  void cross() noexcept;
+  bool find_place_again() noexcept;
+
+  std::byte* element_ = nullptr;  // of number produced_; null once a link was refused
+  std::uint64_t produced_ = 0;
+  std::uint64_t limit_ = 0;  // the grant as last seen
+  std::uint32_t left_ = 0;   // elements behind element_ in its run
+  std::uint32_t element_bytes_;
+  Header* header_;
+  Status status_ = Status::again;
+  Place place_;
+  std::uint64_t epoch_ = 0;  // of the ring as last seen
+  SegmentTable segments_;
+};
+
+inline void Producer::put(std::uint32_t count) noexcept {
+  if (count > left_) [[unlikely]] {
+    cross();
+  } else {
+    left_ -= count;
+    element_ += std::size_t{count} * element_bytes_;
+  }
+  produced_ += count;
+  header_->produced.store(produced_, std::memory_order_release);
+}
+
+inline Stretch Producer::pnext(std::uint32_t max) noexcept {
+  auto* first = pnext();
+  if (first == nullptr) return {};
+  const auto room_seen = limit_ - produced_;
+  const std::uint64_t count = room_seen <= left_ ? room_seen : std::uint64_t{left_} + 1;
+  return {first, count < max ? static_cast<std::uint32_t>(count) : max};
+}
+
+}  // namespace fairlead::queue
