@@ -116,8 +116,9 @@ class Core {
   virtual bool next_event(PortHandle port, Completion& completion) = 0;
   /// Whether next_event() would find one. Any thread.
   virtual bool has_event(PortHandle port) const = 0;
-  /// [consumer] Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first, then
-  /// sleeps (design section 5). True if there is an event.
+  /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first, then
+  /// sleeps (design section 5). True if there is an event. One waiter per port at a time; it may overlap with the
+  /// [consumer] calls of other threads, so that a submission need not wait for a sleeper.
   virtual bool wait(PortHandle port, base::Instant deadline) = 0;
   /// Ends a wait() on this port now, or the next one if none is under way. Any thread.
   virtual void interrupt(PortHandle port) = 0;

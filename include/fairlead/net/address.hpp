@@ -1,0 +1,28 @@
+#pragma once
+// Addresses of transfer machines as text, `nid@network:pid:portal:tmid` (design section 4, spec/motr.md 3.1):
+//
+//   10.0.0.5@udp:20480:34:1      IPv4 over UDP; pid is the UDP port (1..65535), portal 1..63, tmid 1..4095
+//   [::1]@udp:20480:34:1         IPv6 in brackets; a zone as in [fe80::1%2] is an interface index
+//   0@lo:20480:34:1              inside this process, without a network
+//   10.0.0.5@udp:*:34:*          only in TransferMachine::start(): `*` takes the first free pid of the engine's range
+//                                and the highest free tmid
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+namespace fairlead::net {
+
+/// The nids on which a transfer machine of this process can start, e.g. {"0@lo", "127.0.0.1@udp", "[::1]@udp"}: one
+/// per address of an interface that is up. Asks the kernel each time. Any thread.
+Result<std::vector<std::string>> local_nids();
+
+/// Orders two addresses by their nid alone, i.e. by what stands before the first colon outside of brackets; `equal`
+/// for two transfer machines of one nid. `invalid` names the text that is malformed; pid, portal and tmid may be `*`.
+/// Pure.
+Result<std::strong_ordering> compare_nids(std::string_view a, std::string_view b);
+
+}  // namespace fairlead::net

@@ -1,0 +1,75 @@
+#pragma once
+// Memory for messages and bulk transfers (spec/motr.md 1.5).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <fairlead/error.hpp>
+#include <fairlead/net/descriptor.hpp>
+#include <fairlead/net/domain.hpp>
+#include <fairlead/net/event.hpp>
+
+namespace fairlead::net {
+
+class BufferState;
+
+/// A list of memory segments, registered with a domain for its life. It is free or queued with one transfer machine;
+/// over time it may be added to any queue of any transfer machine of its domain.
+/// It has an address of its own (events refer to it), so it does not move: keep it by the unique_ptr, also in
+/// containers.
+class Buffer {
+ public:
+  /// Memory of its own: one segment of `size` bytes, zero, aligned to a page (large ones to a huge page).
+  /// `invalid`: size 0. `too_big`: above Domain::buffer_size_max(). `no_memory`.
+  static Result<std::unique_ptr<Buffer>> allocate(Domain& domain, std::uint64_t size);
+
+  /// The caller's memory, which has to outlive the buffer; not copied, any alignment.
+  /// `invalid`: no segment, or an empty one. `too_big`: more segments or bytes than the domain's limits.
+  static Result<std::unique_ptr<Buffer>> borrow(Domain& domain, std::span<const std::span<std::byte>> segments);
+  static Result<std::unique_ptr<Buffer>> borrow(Domain& domain, std::span<std::byte> memory);
+
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  /// Of a queued buffer: cancels it and waits until its final event has been delivered. May be called in the buffer's
+  /// own final callback ("send and forget"), the memory then goes after the callback.
+  ~Buffer();
+
+  /// Gives the registration back: `bad_state` while queued. The buffer cannot be added any more.
+  Result<> close();
+
+  /// Sets what is called with the events of one queue, or of all queues. `bad_state` (nothing changed) while
+  /// the buffer is queued or one of its callbacks runs. An exception that leaves a callback ends the process.
+  Status set_callback(QueueKind kind, BufferCallback callback);
+  Status set_callback(const BufferCallback& callback);
+
+  /// Bytes of all segments.
+  std::uint64_t size() const noexcept;
+  std::size_t segment_count() const noexcept;
+  /// Segment `index` < segment_count(); an empty span beyond.
+  std::span<std::byte> segment(std::size_t index) const noexcept;
+
+  /// The bytes [offset, offset + length), as far as they lie in one piece: shorter (down to empty) at the end of a
+  /// segment.
+  std::span<std::byte> bytes(std::uint64_t offset, std::uint64_t length) const noexcept;
+  /// Copies across segments; returns how many bytes fitted.
+  std::uint64_t write(std::uint64_t offset, std::span<const std::byte> from) noexcept;
+  std::uint64_t read(std::uint64_t offset, std::span<std::byte> to) const noexcept;
+
+  /// Of the last successful add() to a passive queue, valid for one transfer while the buffer stays queued; all zero
+  /// before the first. Read it after add() has returned; not while another thread adds the buffer.
+  const BufferDescriptor& descriptor() const noexcept;
+
+  /// True from a successful add() to just before the callback of the final event.
+  bool is_queued() const noexcept;
+
+ private:
+  friend class Machine;
+  friend class TransferMachine;
+  explicit Buffer(BufferState* state) noexcept;
+
+  BufferState* state_;  // counted: this handle, the queue, a callback that runs
+};
+
+}  // namespace fairlead::net

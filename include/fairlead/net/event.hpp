@@ -1,0 +1,70 @@
+#pragma once
+// What a transfer machine tells: ends of buffer operations, and changes of its own state (spec/motr.md 1.3, 1.6).
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include <fairlead/error.hpp>
+#include <fairlead/net/end_point.hpp>
+#include <fairlead/net/queue_kind.hpp>
+#include <fairlead/time.hpp>
+
+namespace fairlead::net {
+
+class Buffer;
+class TransferMachine;
+
+/// The end of an operation, or (is_final false) one message of a receive buffer that stays queued.
+/// Valid during the callback; copy what has to stay.
+struct BufferEvent {
+  Buffer& buffer;
+  QueueKind queue = QueueKind::message_receive;  ///< where the buffer was added
+  /// ok; canceled; timed_out (the deadline came first); or why it failed: stale, not_permitted, too_big, message_size,
+  /// unreachable, silent, restarted, refused. A success that races with a deadline or a cancel stays ok.
+  Status status = Status::ok;
+  /// True: the buffer is the application's again, and may be added anew in this very callback. False (only
+  /// message_receive, status ok): it stays queued, and just [offset, offset + length) may be read until its final
+  /// event.
+  bool is_final = true;
+  std::uint64_t length = 0;  ///< bytes received: on success of one of the three receive queues, else 0
+  std::uint64_t offset = 0;  ///< message_receive: where in the buffer the message starts; else 0
+  Instant time;              ///< when the engine finished it
+  const EndPoint& sender;    ///< message_receive with status ok; else empty. Copy it to keep it
+};
+
+using BufferCallback = std::function<void(const BufferEvent&)>;
+
+/// States of a transfer machine. The numbers are Motr's.
+enum class MachineState : std::uint8_t {
+  undefined = 0,    ///< closed
+  initialized = 1,  ///< constructed
+  starting = 2,
+  started = 3,
+  stopping = 4,
+  stopped = 5,
+  failed = 6,       ///< could not start; may only be closed
+};
+
+/// "initialized", "starting", ...
+std::string_view to_string(MachineState state) noexcept;
+
+/// Something happened to the transfer machine itself. Valid during the callback.
+struct MachineEvent {
+  enum class Kind : std::uint8_t {
+    error = 0,         ///< `status` no_buffer: messages were dropped, no queued buffer could take them
+    state_change = 1,  ///< to next_state: started, stopped, or failed with its cause in `status`
+    diagnostic = 2,    ///< `text` alone
+  };
+  Kind kind = Kind::state_change;
+  TransferMachine& machine;
+  Instant time;
+  Status status = Status::ok;
+  MachineState next_state = MachineState::undefined;  ///< state_change only
+  const EndPoint& end_point;                          ///< the machine's own, with `started`; else empty
+  std::string_view text;                              ///< failed and error: one line with the remedy
+};
+
+using MachineCallback = std::function<void(const MachineEvent&)>;
+
+}  // namespace fairlead::net

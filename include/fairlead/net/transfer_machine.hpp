@@ -1,0 +1,197 @@
+#pragma once
+// An address with six queues of buffers: where an application sends, receives and transfers (spec/motr.md 1.3, 2, 7).
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fairlead/error.hpp>
+#include <fairlead/net/buffer.hpp>
+#include <fairlead/net/domain.hpp>
+#include <fairlead/net/end_point.hpp>
+#include <fairlead/net/event.hpp>
+#include <fairlead/net/statistics.hpp>
+#include <fairlead/time.hpp>
+
+namespace fairlead::net {
+
+/// Stands for all bytes of the buffer.
+inline constexpr std::uint64_t kWholeBuffer = ~std::uint64_t{0};
+
+/// Takes messages of any sender, in the order of adding. Each is placed directly behind the previous one. The buffer
+/// ends (final event) when fewer than `size_min` bytes are left or `messages_max` messages have arrived. A message
+/// that does not fit into the rest of one buffer goes to the next that can take it, or is dropped and counted: let
+/// size_min be the largest message expected.
+struct MessageReceive {
+  std::uint64_t size_min = kWholeBuffer;  ///< bytes, 1..Buffer::size()
+  std::uint32_t messages_max = 1;         ///< 1..kMessagesInBufferMax
+  Instant deadline = kNever;              ///< of the whole buffer
+};
+inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
+
+/// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
+/// took it there (TransferMachine::messages_dropped() of the receiver counts those).
+struct MessageSend {
+  const EndPoint& to;
+  std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
+  Instant deadline = kNever;
+};
+
+/// Lets the holder of Buffer::descriptor() write the buffer, once.
+struct PassiveReceive {
+  Instant deadline = kNever;
+};
+
+/// Lets the holder of Buffer::descriptor() read the first `length` bytes, once.
+struct PassiveSend {
+  std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
+  Instant deadline = kNever;
+};
+
+/// Reads what the descriptor of a passive_bulk_send buffer names; the buffer must be able to hold all of it.
+struct ActiveReceive {
+  std::span<const std::byte> descriptor;  ///< kDescriptorSize bytes; not needed after add()
+  Instant deadline = kNever;
+};
+
+/// Writes the first `length` bytes to what the descriptor of a passive_bulk_receive buffer names, which must be able
+/// to hold them.
+struct ActiveSend {
+  std::span<const std::byte> descriptor;  ///< kDescriptorSize bytes; not needed after add()
+  std::uint64_t length = kWholeBuffer;    ///< bytes, 1..Buffer::size()
+  Instant deadline = kNever;
+};
+
+/// What stop() does with buffers that are queued.
+enum class StopMode : std::uint8_t {
+  drain,  ///< waits until each has ended by itself
+  abort,  ///< cancels them
+};
+
+class Machine;
+
+/// It is an object with an identity (events refer to it) and does not move. States, spec/motr.md 1.3:
+///
+///   initialized --start--> starting --> started --stop--> stopping --> stopped
+///        |                     \------> failed
+///        \--stop--> stopped                            close: any of initialized, stopped, failed --> undefined
+///
+/// Each of started, stopped and failed is told by one event. start() fails at once, without an event, if the address
+/// is malformed. A stop() while starting is remembered and performed right after `started`.
+class TransferMachine {
+ public:
+  /// `on_event` may be empty. State initialized, or undefined if the domain is closed.
+  explicit TransferMachine(Domain& domain, MachineCallback on_event = {});
+  TransferMachine(const TransferMachine&) = delete;
+  TransferMachine& operator=(const TransferMachine&) = delete;
+  /// Of a running machine: stop(abort), and waits until it has stopped; the events until then are delivered. In a
+  /// callback of the machine itself it does not wait: the rest follows after the callback, without machine events.
+  ~TransferMachine();
+
+  // ---- before the start
+
+  /// The event thread will run on these CPUs only; replaces an earlier choice. `bad_state` unless initialized;
+  /// `invalid`: none given. A CPU that this process may not use makes the start fail.
+  Result<> confine(std::span<const unsigned> cpus);
+
+  /// Buffer events will be delivered by deliver_all() instead of the event thread. `bad_state` unless initialized.
+  Result<> deliver_synchronously();
+
+  // ---- start and stop
+
+  /// Takes an address (see address.hpp) and starts the event thread, which tells `started` with the machine's own end
+  /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system.
+  /// `invalid`: malformed; the machine is failed then. `bad_state` unless initialized.
+  Result<> start(std::string_view address);
+  /// start(), and waits for its outcome; returns the own end point. Not in a callback of this machine (bad_state).
+  Result<EndPoint> start_and_wait(std::string_view address);
+
+  /// Stops within microseconds once the queues are empty. Of an initialized machine: stopped at once, the event is
+  /// delivered by the caller. From here on the event thread delivers, also if delivery was synchronous.
+  /// `bad_state` unless initialized, starting or started; stop(abort) also while stopping.
+  Result<> stop(StopMode mode);
+  /// stop(), and waits until stopped. Not in a callback of this machine (bad_state).
+  Result<> stop_and_wait(StopMode mode);
+
+  /// Ends the machine: `bad_state` (nothing changed) unless initialized, stopped or failed, and while the
+  /// application still refers to any of its end points.
+  Result<> close();
+
+  MachineState state() const noexcept;
+  /// Why the start failed; ok and empty unless failed.
+  Error failure() const;
+
+  // ---- end points
+
+  /// The own end point; empty before `started`.
+  EndPoint end_point() const;
+  /// The end point of another (or this) machine. `invalid`: malformed, `*`, or out of range. `unreachable`: of
+  /// another network than this machine (0@lo, IPv4, IPv6). `bad_state` unless started. Sends nothing.
+  Result<EndPoint> create_end_point(std::string_view address);
+  /// One line of what is known of the host behind an end point: when it was last heard, what is in flight.
+  std::string describe(const EndPoint& end_point) const;
+
+  // ---- buffers
+
+  /// Queues a buffer. ok promises one final event; on any other answer nothing has changed:
+  ///   bad_state      the machine is not started, or the buffer is queued or closed
+  ///   invalid        the buffer is of another domain or has no callback for this queue; a length, size_min or
+  ///   messages_max out of
+  ///                  range; an empty end point or one of another machine; a malformed or damaged descriptor
+  ///   not_permitted  the descriptor is of the wrong kind of queue
+  ///   too_big        active receive: shorter than the passive buffer's data; active send: longer than the passive
+  ///   buffer unreachable    the descriptor is of another network than this machine
+  ///   too_late       the deadline has passed
+  ///   message_size   longer than a message can be (message_size_max())
+  ///   again          a bound of the engine is reached: deliver events, then try again
+  ///   no_memory      no room for its events
+  Status add(Buffer& buffer, const MessageReceive& operation);
+  Status add(Buffer& buffer, const MessageSend& operation);
+  Status add(Buffer& buffer, const PassiveReceive& operation);
+  Status add(Buffer& buffer, const PassiveSend& operation);
+  Status add(Buffer& buffer, const ActiveReceive& operation);
+  Status add(Buffer& buffer, const ActiveSend& operation);
+
+  /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
+  /// exactly one more final event of it: `canceled`, or its real outcome if that came first.
+  bool cancel(Buffer& buffer);
+
+  /// Largest message in bytes; 0 before `started`.
+  std::uint64_t message_size_max() const noexcept;
+
+  // ---- synchronous delivery
+
+  /// Makes progress on this thread, then calls back for at most `budget` pending events; returns how many. 0 also
+  /// if another thread, or a callback further up this stack, is delivering.
+  /// `bad_state` unless started and synchronous.
+  std::expected<std::size_t, Status> deliver_all(std::size_t budget = 64);
+  /// Makes progress; true if deliver_all() would find an event. False unless started and synchronous.
+  bool pending();
+  /// Waits until an event is pending or `deadline` passes: spins first, then sleeps. True if one is pending.
+  /// `bad_state` unless started and synchronous, and while another thread waits. Ends early (false) when the machine
+  /// is stopped.
+  std::expected<bool, Status> wait(Instant deadline);
+  /// `signal` will be called once, by the event thread, as soon as an event is pending (at once if one is already).
+  /// Replaces an earlier one that was not called yet. `bad_state` unless started and synchronous.
+  Status notify(std::function<void()> signal);
+
+  // ---- figures
+
+  /// A consistent snapshot; `reset` starts the counts anew in the same moment.
+  Statistics statistics(bool reset = false);
+  /// Messages that arrived while no queued buffer could take them, since the start.
+  std::uint64_t messages_dropped() const;
+  /// Counters of the engine that serves this machine; empty before `started`.
+  std::vector<Counter> engine_counters() const;
+
+ private:
+  std::shared_ptr<Machine> machine_;
+};
+
+}  // namespace fairlead::net
