@@ -1,0 +1,55 @@
+#include "queue/waiter.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace fairlead::queue {
+
+Result<Waiter> Waiter::create() {
+  const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) {
+    return std::unexpected(Error{Status::system, errno,
+                                 fmt::format("event queue: no event descriptor (errno {}): raise "
+                                             "the limit of open files (ulimit -n)",
+                                             errno)});
+  }
+  return Waiter(std::make_unique<SleepFlag>(), descriptor);
+}
+
+Waiter::Waiter(Waiter&& other) noexcept
+    : own_flag_(std::move(other.own_flag_)), flag_(other.flag_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Waiter::~Waiter() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// The counter of an event fd can only be full if it is readable already: a failed write is a wake-up too.
+void Waiter::wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);
+}
+
+// An exchange here too: a plain store would hide the last notify() from the next announcement.
+void Waiter::disarm() noexcept {
+  flag_->sleeping.exchange(0, std::memory_order_acq_rel);
+  std::uint64_t wakes = 0;
+  [[maybe_unused]] const auto taken = read(descriptor_, &wakes, sizeof wakes);
+}
+
+bool Waiter::sleep_until(base::Instant deadline) noexcept {
+  pollfd events{descriptor_, POLLIN, 0};
+  if (deadline == base::kNever) return ppoll(&events, 1, nullptr, nullptr) >= 0 || errno == EINTR;
+  const auto left = deadline - base::MonotonicClock::now();
+  if (left <= base::Duration::zero()) return false;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec timeout{static_cast<std::time_t>(seconds.count()), (left - seconds).count()};
+  return ppoll(&events, 1, &timeout, nullptr) != 0;
+}
+
+}  // namespace fairlead::queue
