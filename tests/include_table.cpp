@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::string_view kTopFolders[] = {"bench", "doors", "examples", "include", "sim", "src", "tests", "tools"};
 
-std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
+std::string_view first_part(std::string_view path) {
+  return path.substr(0, path.find('/'));
+}
 
 /// "src/link/room.hpp" belongs to link, "tests/install/consumer.cpp" to tests.
 std::string_view folder_of(std::string_view path) {
@@ -51,7 +53,8 @@ std::optional<Include> include_of(std::string_view line) {
 std::string public_objection(const Include& include) {
   if (!include.is_quoted && include.target.starts_with("fairlead/")) return {};
   if (!include.is_quoted && include.target.find_first_of("./") == std::string_view::npos) return {};
-  return fmt::format("a public header may include the standard library and <fairlead/...> only, not {}", include.target);
+  return fmt::format("a public header may include the standard library and <fairlead/...> only, not {}",
+                     include.target);
 }
 
 }  // namespace
@@ -110,7 +113,8 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
   return found;
 }
 
-std::vector<std::string> IncludeTable::violations_below(const std::filesystem::path& project, std::size_t& files) const {
+std::vector<std::string> IncludeTable::violations_below(const std::filesystem::path& project,
+                                                        std::size_t& files) const {
   std::vector<std::string> found;
   files = 0;
   for (const auto top : kTopFolders) {

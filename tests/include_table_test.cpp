@@ -24,7 +24,9 @@ constexpr std::string_view kTable =
     "net engine/core.hpp base\n"
     "tests *\n";
 
-IncludeTable table() { return IncludeTable::parse(kTable).value(); }
+IncludeTable table() {
+  return IncludeTable::parse(kTable).value();
+}
 
 TEST(IncludeTable, TheTreeKeepsIt) {
   const fs::path project = FAIRLEAD_SOURCE_FOLDER;
@@ -51,10 +53,11 @@ TEST(IncludeTable, FindsAPlantedViolationInATree) {
 }
 
 TEST(IncludeTable, AllowsDownwardsOwnFolderAndPublicHeaders) {
-  EXPECT_THAT(table().violations("src/engine/port.cpp",
-                                 "#include \"engine/port.hpp\"\n#include \"wire/frame.hpp\"\n"
-                                 "#include <fairlead/error.hpp>\n#include <queue>\n#include <boost/intrusive/list.hpp>\n"),
-              IsEmpty());
+  EXPECT_THAT(
+      table().violations("src/engine/port.cpp",
+                         "#include \"engine/port.hpp\"\n#include \"wire/frame.hpp\"\n"
+                         "#include <fairlead/error.hpp>\n#include <queue>\n#include <boost/intrusive/list.hpp>\n"),
+      IsEmpty());
 }
 
 TEST(IncludeTable, ForbidsUpwards) {

@@ -1,0 +1,27 @@
+# What reads the sources instead of running them. Each step runs, also after one has failed.
+check_format() { cxx_files | xargs clang-format-19 --dry-run --Werror; }
+
+check_includes() { build/clang/bin/include_table_test --gtest_brief=1; }
+
+check_tidy() {
+  # Sources of the compile commands only: headers are looked at through the sources that include them.
+  cxx_files | grep '\.cpp$' | grep -v '^tests/install/' |
+    xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build/clang --quiet 2>&1 |
+    { grep -v -e 'warnings generated' -e 'Suppressed' -e 'Use -header-filter' || true; }
+}
+
+run_check() {
+  need build test bench format check
+  configure clang
+  compile build/clang  # warnings are errors there
+
+  local step failed=()
+  for step in format includes tidy; do
+    echo "checking $step"
+    "check_$step" || failed+=("$step")
+  done
+  if [ ${#failed[@]} -gt 0 ]; then
+    die "found faults in: ${failed[*]} (./dev format mends the format)"
+  fi
+  echo "no faults found"
+}
