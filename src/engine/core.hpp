@@ -41,7 +41,8 @@ struct OperationHandle {
 };
 
 /// A buffer for messages of any sender, matched first come first served (LNet's attached MD).
-/// Ends when less than `size_min` bytes remain, or `messages_max` have arrived, or by cancel. Up to messages_max completions.
+/// Ends when less than `size_min` bytes remain, or `messages_max` have arrived, or by cancel. Up to messages_max
+/// completions.
 struct Receive {
   std::span<const iovec> memory;
   std::uint64_t size_min = 0;
@@ -53,7 +54,7 @@ struct Receive {
 struct Send {
   RemotePort to;
   std::span<const iovec> memory;
-  std::uint64_t length = 0;          // of the memory, from its start
+  std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
 };
 
@@ -65,14 +66,14 @@ struct Exposure {
   std::uint64_t cookie = 0;
 };
 
-/// A put into, or a get out of, exposed memory of another port. Completes when the data is placed and (put) so acknowledged by
-/// the target engine, or with its refusal: stale, not_permitted, too_big.
+/// A put into, or a get out of, exposed memory of another port. Completes when the data is placed and (put) so
+/// acknowledged by the target engine, or with its refusal: stale, not_permitted, too_big.
 struct Transfer {
   RemotePort target;
-  std::uint64_t target_epoch = 0;    // the engine's life that the key belongs to
+  std::uint64_t target_epoch = 0;  // the engine's life that the key belongs to
   std::uint64_t key = 0;
   std::span<const iovec> memory;
-  std::uint64_t length = 0;          // of the memory, from its start
+  std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
 };
 
@@ -106,8 +107,8 @@ class Core {
   virtual Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
   virtual Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
 
-  /// Asks for an early end. False if the operation has already completed; true promises that its final completion comes, `canceled`
-  /// or with the real result if that came first.
+  /// Asks for an early end. False if the operation has already completed; true promises that its final completion
+  /// comes, `canceled` or with the real result if that came first.
   virtual bool cancel(PortHandle port, OperationHandle operation) = 0;
 
   /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
@@ -116,8 +117,8 @@ class Core {
   virtual bool next_event(PortHandle port, Completion& completion) = 0;
   /// Whether next_event() would find one. Any thread.
   virtual bool has_event(PortHandle port) const = 0;
-  /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first, then
-  /// sleeps (design section 5). True if there is an event. One waiter per port at a time; it may overlap with the
+  /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first,
+  /// then sleeps (design section 5). True if there is an event. One waiter per port at a time; it may overlap with the
   /// [consumer] calls of other threads, so that a submission need not wait for a sleeper.
   virtual bool wait(PortHandle port, base::Instant deadline) = 0;
   /// Ends a wait() on this port now, or the next one if none is under way. Any thread.
@@ -129,14 +130,15 @@ class Core {
 
   /// Messages dropped at this port for lack of a posted buffer, since it was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
-  /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error texts.
+  /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error
+  /// texts.
   virtual EngineFacts facts() const = 0;
   /// What is known of one peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if never met.
   virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
 };
 
-/// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last one. Port 0: the
-/// first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
+/// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last
+/// one. Port 0: the first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
 Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options);
 
 /// The address that stands for this process itself (0@lo).

@@ -14,8 +14,8 @@ namespace fairlead::engine {
 
 /// One row: an unsigned number with its unit.
 struct OptionRow {
-  std::string_view name;         // "ack_delay"
-  std::string_view unit;         // "us", "bytes", "segments", ...
+  std::string_view name;  // "ack_delay"
+  std::string_view unit;  // "us", "bytes", "segments", ...
   std::uint64_t value_default;
   std::uint64_t value_min, value_max;
   std::string_view environment;  // "FAIRLEAD_ACK_DELAY"

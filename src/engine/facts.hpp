@@ -20,14 +20,14 @@ struct PeerFact {
   base::SocketAddress address;
   bool is_connected = false;
   base::Duration round_trip{};
-  base::Duration silent_for{};      // since last heard; since the first attempt if never
+  base::Duration silent_for{};  // since last heard; since the first attempt if never
   std::uint64_t bytes_in_flight = 0;
 };
 
 struct EngineFacts {
-  std::string path;                 // "udp", "self"
+  std::string path;  // "udp", "self"
   std::vector<CounterFact> counters;
-  std::vector<PeerFact> peers;      // at most kPeersInFacts
+  std::vector<PeerFact> peers;  // at most kPeersInFacts
   static constexpr std::size_t kPeersInFacts = 1024;
 };
 

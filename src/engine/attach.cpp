@@ -1,0 +1,90 @@
+// The engines of this process, by address. A process has one engine per address: transfer machines that name the same
+// address share it, wherever in the program they are, and the kernel keeps other processes off its port.
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/embedded_core.hpp"
+#include "path/udp_path.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<base::SocketAddress, std::weak_ptr<Core>, base::SocketAddressHash> engines;
+};
+
+Registry& registry() {
+  static Registry the_registry;
+  return the_registry;
+}
+
+bool is_lo(const base::SocketAddress& address) {
+  return address.ip == base::SocketAddress{}.ip;
+}
+
+Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, const EngineOptions& options) {
+  path::UdpOptions udp{.local = local};
+  if (local.port == 0) {
+    udp.local.port = static_cast<std::uint16_t>(options.get(Option::port_first));
+    udp.port_count = static_cast<std::uint32_t>(options.get(Option::port_count));
+  }
+  udp.receive_buffer_bytes = static_cast<std::uint32_t>(options.get(Option::receive_buffer));
+  udp.send_buffer_bytes = static_cast<std::uint32_t>(options.get(Option::send_buffer));
+  udp.hot_sockets_max = static_cast<std::uint32_t>(options.get(Option::hot_peers));
+  auto path = path::UdpPath::open(udp);
+  if (!path) return std::unexpected(std::move(path.error()));
+  return std::move(*path);
+}
+
+Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, const EngineOptions& options) {
+  std::uint64_t random[2] = {};
+  if (::getrandom(random, sizeof random, 0) != sizeof random) {
+    return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
+  }
+  base::FileDescriptor kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!kick.is_open()) {
+    return std::unexpected(
+        Error{Status::system, errno, "no event descriptor for the engine: raise the limit of open files"});
+  }
+  std::unique_ptr<path::Path> path;
+  base::SocketAddress address = local;
+  if (!is_lo(local)) {
+    auto opened = open_path(local, options);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    path = std::move(*opened);
+    address = path->address();
+  }
+  auto engine = std::make_unique<Engine>(std::move(path), address, options, random[0], random[1]);
+  return std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick));
+}
+
+}  // namespace
+
+base::SocketAddress lo(std::uint16_t port) {
+  return {.ip = {}, .scope = 0, .port = port};
+}
+
+Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options) {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
+  // Port 0, "the first free one", is the same engine for all who ask for it.
+  if (const auto found = all.engines.find(local); found != all.engines.end()) {
+    if (auto engine = found->second.lock()) return engine;
+  }
+  auto engine = make_engine(local, options);
+  if (!engine) return engine;
+  all.engines[local] = *engine;
+  all.engines[(*engine)->address()] = *engine;
+  return engine;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,139 @@
+#include "engine/embedded_core.hpp"
+
+#include <utility>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::engine {
+
+EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick)
+    : engine_(std::move(engine)),
+      thread_sleeps_until_(base::Instant::min().time_since_epoch().count()),
+      kick_(std::move(kick)) {
+  if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
+}
+
+Result<PortHandle> EmbeddedCore::open_port(std::uint32_t number) {
+  Locked lock(*this);
+  return engine_->open_port(number);
+}
+
+Result<PortHandle> EmbeddedCore::open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
+  Locked lock(*this);
+  return engine_->open_port_dynamic(first, count, number);
+}
+
+void EmbeddedCore::close_port(PortHandle handle) {
+  {
+    Locked lock(*this);
+    if (engine_->port(handle) == nullptr) return;
+    engine_->cancel_all(handle, base::MonotonicClock::now());
+  }
+  // What is in flight still refers to its memory: it ends by acknowledgement, or by giving the peer up.
+  for (;;) {
+    {
+      Locked lock(*this);
+      if (port_of(handle).operations == 0) {
+        engine_->free_port(handle);
+        return;
+      }
+    }
+    if (!pass(base::MonotonicClock::now())) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+// The consumer's side ------------------------------------------------------------------------------------------------
+
+Status EmbeddedCore::reserve_events(PortHandle handle, std::uint32_t count) {
+  Port& port = port_of(handle);
+  const std::uint64_t needed = std::uint64_t{port.events_reserved} + count;
+  if (needed > engine_->options().get(Option::events_max)) return Status::no_memory;
+  const Status status = port.events->reserve(needed);
+  if (status == Status::ok) port.events_reserved += count;
+  return status;
+}
+
+void EmbeddedCore::release_events(PortHandle handle, std::uint32_t count) {
+  Port& port = port_of(handle);
+  ENSURE(port.events_reserved >= count, "port {}: {} events released of {}", port.number, count, port.events_reserved);
+  port.events_reserved -= count;
+}
+
+bool EmbeddedCore::next_event(PortHandle handle, Completion& completion) {
+  const Completion* next = port_of(handle).events->consume();
+  if (next == nullptr) return false;
+  completion = *next;
+  return true;
+}
+
+bool EmbeddedCore::has_event(PortHandle handle) const {
+  return !port_of(handle).events->is_empty();
+}
+
+// Submissions --------------------------------------------------------------------------------------------------------
+
+template <typename Submit>
+Status EmbeddedCore::submit(Submit&& call) {
+  Status status = Status::ok;
+  base::Instant deadline = base::kNever;
+  {
+    Locked lock(*this);
+    status = call(base::MonotonicClock::now());
+    engine_->notify_touched();
+    deadline = engine_->next_deadline();
+  }
+  kick_if_later_than(deadline);
+  return status;
+}
+
+Status EmbeddedCore::post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) {
+  Locked lock(*this);
+  return engine_->post_receive(port, receive, operation);
+}
+
+Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) {
+  Locked lock(*this);
+  return engine_->expose(port, exposure, operation, key);
+}
+
+Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
+  if (send.length > kMessageSizeMax) return Status::message_size;
+  return submit([&](base::Instant now) { return engine_->send(port, send, operation, now); });
+}
+
+Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {
+  return submit(
+      [&](base::Instant now) { return engine_->transfer(port, OperationKind::put, transfer, operation, now); });
+}
+
+Status EmbeddedCore::get(PortHandle port, const Transfer& transfer, OperationHandle& operation) {
+  return submit(
+      [&](base::Instant now) { return engine_->transfer(port, OperationKind::get, transfer, operation, now); });
+}
+
+bool EmbeddedCore::cancel(PortHandle port, OperationHandle operation) {
+  bool is_pending = false;
+  submit([&](base::Instant now) {
+    is_pending = engine_->cancel(port, operation, now);
+    return Status::ok;
+  });
+  return is_pending;
+}
+
+// Facts --------------------------------------------------------------------------------------------------------------
+
+std::uint64_t EmbeddedCore::dropped_no_buffer(PortHandle handle) const {
+  return port_of(handle).dropped_no_buffer.load(std::memory_order_relaxed);
+}
+
+EngineFacts EmbeddedCore::facts() const {
+  Locked lock(*this);
+  return engine_->facts();
+}
+
+std::string EmbeddedCore::describe_peer(const base::SocketAddress& address) const {
+  Locked lock(*this);
+  return engine_->describe_peer(address, base::MonotonicClock::now());
+}
+
+}  // namespace fairlead::engine

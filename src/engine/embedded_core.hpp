@@ -1,0 +1,99 @@
+#pragma once
+// The engine of this process: one Engine behind one lock, with a clock, a thread of its own and waiting.
+//
+// Who drives. Whoever waits: a poller through progress(), a waiter inside wait(). The engine's own thread sleeps on the
+// path's descriptor. When a datagram wakes it and somebody else has made a pass within the last tick, it leaves the
+// work to them and only looks again after a tick; when nobody has, it works itself. So beside a poller it costs one
+// wake-up a tick, beside nobody one a datagram, and in an idle process none.
+//
+// The lock is tried, not waited for, where a pass would only be repeated (progress). Those who must have it (submit,
+// cancel) announce themselves, and pollers let them pass: a spinning poller would else starve them.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/ensure.hpp"
+#include "base/file_descriptor.hpp"
+#include "engine/core.hpp"
+#include "engine/engine.hpp"
+
+namespace fairlead::engine {
+
+class EmbeddedCore final : public Core {
+ public:
+  EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick);
+  ~EmbeddedCore() override;
+
+  base::SocketAddress address() const override { return engine_->address(); }
+  std::uint64_t epoch() const override { return engine_->epoch(); }
+  std::uint64_t message_size_max() const override { return kMessageSizeMax; }
+  Result<PortHandle> open_port(std::uint32_t number) override;
+  Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) override;
+  void close_port(PortHandle port) override;
+  Status reserve_events(PortHandle port, std::uint32_t count) override;
+  void release_events(PortHandle port, std::uint32_t count) override;
+  Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) override;
+  Status send(PortHandle port, const Send& send, OperationHandle& operation) override;
+  Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) override;
+  Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
+  Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
+  bool cancel(PortHandle port, OperationHandle operation) override;
+  bool progress() override;
+  bool next_event(PortHandle port, Completion& completion) override;
+  bool has_event(PortHandle port) const override;
+  bool wait(PortHandle port, base::Instant deadline) override;
+  void interrupt(PortHandle port) override;
+  int descriptor(PortHandle port) const override;
+  bool arm_descriptor(PortHandle port) override;
+  std::uint64_t dropped_no_buffer(PortHandle port) const override;
+  EngineFacts facts() const override;
+  std::string describe_peer(const base::SocketAddress& address) const override;
+
+ private:
+  static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
+  static constexpr auto kTick = std::chrono::milliseconds(1);
+
+  // Holds the engine's lock; pollers that see the wish step back.
+  class Locked {
+   public:
+    explicit Locked(const EmbeddedCore& core) : core_(core) {
+      if (core_.mutex_.try_lock()) return;
+      core_.wanted_.fetch_add(1, std::memory_order_relaxed);
+      core_.mutex_.lock();
+      core_.wanted_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    ~Locked() { core_.mutex_.unlock(); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    const EmbeddedCore& core_;
+  };
+
+  Port& port_of(PortHandle handle) const {
+    Port* port = engine_->port(handle);
+    ENSURE(port != nullptr, "port slot {} used after it was closed", handle.slot);
+    return *port;
+  }
+  template <typename Submit>
+  Status submit(Submit&& call);
+  bool pass(base::Instant now);
+  bool spin(Port& port, base::Instant until);
+  void sleep(Port& port, base::Instant deadline);
+  void run();
+  void kick_if_later_than(base::Instant deadline);
+
+  std::unique_ptr<Engine> engine_;
+  mutable std::mutex mutex_;
+  mutable std::atomic<std::uint32_t> wanted_{0};   // threads that must have the lock
+  std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
+  std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
+  std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
+  std::atomic<bool> is_stopping_{false};
+  base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
+  std::thread thread_;
+};
+
+}  // namespace fairlead::engine

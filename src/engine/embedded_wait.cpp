@@ -1,0 +1,147 @@
+// Progress and waiting of the engine of this process.
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "base/processor.hpp"
+#include "engine/embedded_core.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+// ppoll() until an absolute time; kNever sleeps for ever.
+void poll_until(std::span<pollfd> descriptors, base::Instant deadline) {
+  const auto left = std::max(deadline - base::MonotonicClock::now(), base::Duration::zero());
+  const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+  ::ppoll(descriptors.data(), descriptors.size(), deadline == base::kNever ? nullptr : &time, nullptr);
+}
+
+}  // namespace
+
+EmbeddedCore::~EmbeddedCore() {
+  if (thread_.joinable()) {
+    is_stopping_.store(true, std::memory_order_release);
+    ::eventfd_write(kick_.get(), 1);
+    thread_.join();
+  }
+}
+
+bool EmbeddedCore::pass(base::Instant now) {
+  if (wanted_.load(std::memory_order_relaxed) != 0) return false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  const bool any = engine_->progress(now);
+  engine_->notify_touched();
+  passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return any;
+}
+
+bool EmbeddedCore::progress() {
+  return engine_->path() != nullptr && pass(base::MonotonicClock::now());
+}
+
+// The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.
+void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
+  const std::int64_t wanted = deadline.time_since_epoch().count();
+  if (thread_sleeps_until_.load(std::memory_order_relaxed) <= wanted) [[likely]]
+    return;
+  // Once only: until the thread has woken, others need not.
+  thread_sleeps_until_.store(wanted, std::memory_order_relaxed);
+  ::eventfd_write(kick_.get(), 1);
+}
+
+void EmbeddedCore::run() {
+  std::uint64_t passes_seen = 0;
+  while (!is_stopping_.load(std::memory_order_acquire)) {
+    const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
+    const auto now = base::MonotonicClock::now();
+    if (passes != passes_seen) {
+      // Somebody else drives: look again after a tick whether they still do.
+      passes_seen = passes;
+      thread_sleeps_until_.store((now + kTick).time_since_epoch().count(), std::memory_order_relaxed);
+      std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
+      poll_until(kicked, now + kTick);
+    } else {
+      pass(now);
+      passes_seen = passes_.load(std::memory_order_relaxed);
+      base::Instant deadline;
+      {
+        std::unique_lock lock(mutex_);
+        deadline = engine_->next_deadline();
+        thread_sleeps_until_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+      }
+      std::array<pollfd, 2> woken{{{kick_.get(), POLLIN, 0}, {engine_->path()->descriptor(), POLLIN, 0}}};
+      poll_until(woken, deadline);
+    }
+    eventfd_t ignored = 0;
+    ::eventfd_read(kick_.get(), &ignored);
+  }
+}
+
+// Waiting of a port's consumer ---------------------------------------------------------------------------------------
+
+bool EmbeddedCore::wait(PortHandle handle, base::Instant deadline) {
+  Port& port = port_of(handle);
+  const auto spin_time = std::chrono::microseconds(engine_->options().get(Option::spin));
+  auto now = base::MonotonicClock::now();
+  for (;;) {
+    const base::Instant spin_until = deadline - now < spin_time ? deadline : now + spin_time;
+    if (spin(port, spin_until)) break;
+    now = base::MonotonicClock::now();
+    if (now >= deadline) break;
+    sleep(port, deadline);
+    now = base::MonotonicClock::now();
+  }
+  port.is_interrupted.store(false, std::memory_order_relaxed);
+  return !port.events->is_empty();
+}
+
+// Looks and makes progress; true when the wait is over.
+bool EmbeddedCore::spin(Port& port, base::Instant until) {
+  const bool has_path = engine_->path() != nullptr;
+  for (;;) {
+    if (!port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire)) return true;
+    const auto now = base::MonotonicClock::now();
+    if (has_path) pass(now);
+    if (now >= until) return !port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire);
+    base::relax();
+  }
+}
+
+// Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
+void EmbeddedCore::sleep(Port& port, base::Instant deadline) {
+  const auto is_over = [&] { return !port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire); };
+  if (!port.waiter->arm(is_over)) return;
+  std::array<pollfd, 2> woken{{{port.waiter->descriptor(), POLLIN, 0}, {-1, POLLIN, 0}}};
+  const bool drives = engine_->path() != nullptr && !has_sleeping_driver_.exchange(true, std::memory_order_acq_rel);
+  if (drives) {
+    woken[1].fd = engine_->path()->descriptor();
+    Locked lock(*this);
+    deadline = std::min(deadline, engine_->next_deadline());
+  }
+  poll_until(woken, deadline);
+  if (drives) has_sleeping_driver_.store(false, std::memory_order_release);
+  port.waiter->disarm();
+}
+
+void EmbeddedCore::interrupt(PortHandle handle) {
+  Port& port = port_of(handle);
+  port.is_interrupted.store(true, std::memory_order_release);
+  port.waiter->notify();
+}
+
+int EmbeddedCore::descriptor(PortHandle handle) const {
+  return port_of(handle).waiter->descriptor();
+}
+
+bool EmbeddedCore::arm_descriptor(PortHandle handle) {
+  Port& port = port_of(handle);
+  return port.waiter->arm([&] { return !port.events->is_empty(); });
+}
+
+}  // namespace fairlead::engine

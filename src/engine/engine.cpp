@@ -1,0 +1,175 @@
+#include "engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+link::LinkOptions link_options(const EngineOptions& options, const path::Path& path) {
+  using std::chrono::microseconds;
+  using std::chrono::milliseconds;
+  link::LinkOptions link;
+  link.datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size));
+  link.window_segments = static_cast<std::uint32_t>(options.get(Option::window_segments));
+  link.window_bytes = std::min(options.get(Option::window_bytes), path.receive_buffer_bytes());
+  link.embedded_max = static_cast<std::uint32_t>(options.get(Option::embedded_max));
+  link.tiny_max = static_cast<std::uint32_t>(options.get(Option::tiny_max));
+  link.ack_after = microseconds(options.get(Option::ack_delay));
+  link.resend_after_min = microseconds(options.get(Option::resend_after_min));
+  link.give_up_after = milliseconds(options.get(Option::give_up_after));
+  link.connect_within = milliseconds(options.get(Option::unreachable_after));
+  link.peers_max = static_cast<std::uint32_t>(options.get(Option::peers_max));
+  return link;
+}
+
+// SplitMix64: spreads a seed over 64 bits. Keys need to be unguessable by strangers: the seed is the kernel's
+// randomness.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
+               std::uint64_t epoch, std::uint64_t seed)
+    : path_(std::move(path)),
+      address_(address),
+      options_(options),
+      epoch_(epoch),
+      key_state_(seed),
+      hot_peers_(options.get(Option::hot_peers)),
+      ports_(kPortsMax),
+      operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
+      placements_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
+  if (path_) link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, next_random(key_state_));
+}
+
+Engine::~Engine() = default;
+
+bool Engine::is_here(const base::SocketAddress& engine) const {
+  return engine == address_;
+}
+
+Result<PortHandle> Engine::make_port(std::uint32_t number) {
+  const std::uint32_t slot = ports_.acquire();
+  if (slot == kNone) {
+    return std::unexpected(
+        Error{Status::no_memory, 0, fmt::format("{} ports are open here already: close some", kPortsMax)});
+  }
+  Port& port = ports_[slot];
+  port.number = number;
+  auto waiter = queue::Waiter::create();
+  if (!waiter) {
+    ports_.release(slot);
+    return std::unexpected(std::move(waiter.error()));
+  }
+  port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
+  port.events = std::make_unique<queue::EventQueue<Completion>>();
+  port_numbers_.set(number, slot);
+  return PortHandle{slot, ports_.generation(slot)};
+}
+
+Result<PortHandle> Engine::open_port(std::uint32_t number) {
+  if (number > PortTable::kNumberMax) {
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("port number {}: want at most {}", number, PortTable::kNumberMax)});
+  }
+  if (port_numbers_.find(number) != PortTable::kNone) {
+    return std::unexpected(
+        Error{Status::in_use, 0, fmt::format("port {} of {} is in use", number, address_.to_string())});
+  }
+  return make_port(number);
+}
+
+Result<PortHandle> Engine::open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
+  for (std::uint32_t i = count; i-- > 0;) {
+    if (first + i > PortTable::kNumberMax || port_numbers_.find(first + i) != PortTable::kNone) continue;
+    number = first + i;
+    return make_port(number);
+  }
+  return std::unexpected(Error{Status::not_available, 0,
+                               fmt::format("all {} ports from {} of {} are in use: stop some, or use another portal",
+                                           count, first, address_.to_string())});
+}
+
+void Engine::cancel_all(PortHandle handle, base::Instant now) {
+  operations_.for_each([&](std::uint32_t slot, const Operation& operation) {
+    if (operation.port == handle.slot) cancel(handle, handle_of(slot), now);
+  });
+}
+
+void Engine::free_port(PortHandle handle) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  if (port == nullptr) return;
+  ENSURE(port->operations == 0, "port {} freed with {} operations", port->number, port->operations);
+  std::erase(touched_ports_, handle.slot);
+  port_numbers_.set(port->number, PortTable::kNone);
+  port->events.reset();
+  port->waiter.reset();
+  ports_.release(handle.slot);
+}
+
+std::uint32_t Engine::make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie) {
+  const std::uint32_t slot = operations_.acquire();
+  if (slot == kNone) return kNone;
+  Operation& operation = operations_[slot];
+  operation.kind = kind;
+  operation.port = port.slot;
+  operation.cookie = cookie;
+  ++ports_[port.slot].operations;
+  return slot;
+}
+
+void Engine::release_operation(std::uint32_t slot) {
+  --ports_[operations_[slot].port].operations;
+  operations_.release(slot);
+}
+
+void Engine::produce(std::uint32_t port_slot, const Completion& completion) {
+  Port& port = ports_[port_slot];
+  const bool is_produced = port.events->produce(completion) == Status::ok;
+  // The face reserved the room before it submitted; a face that did not is our own fault.
+  ENSURE(is_produced, "port {}: no room for an event, though it has to be reserved", port.number);
+  if (!port.is_touched) {
+    port.is_touched = true;
+    touched_ports_.push_back(port_slot);
+  }
+}
+
+void Engine::notify_touched() {
+  for (const std::uint32_t slot : touched_ports_) {
+    ports_[slot].is_touched = false;
+    ports_[slot].waiter->notify();
+  }
+  touched_ports_.clear();
+}
+
+void Engine::complete(std::uint32_t slot, Status status, std::uint64_t length) {
+  const Operation& operation = operations_[slot];
+  produce(operation.port, {.cookie = operation.cookie,
+                           .length = status == Status::ok ? length : 0,
+                           .offset = 0,
+                           .time_ns = now_.time_since_epoch().count(),
+                           .source = operation.other,
+                           .status = status,
+                           .is_final = true});
+  release_operation(slot);
+}
+
+std::uint64_t Engine::make_key(std::uint32_t slot) {
+  constexpr std::uint64_t kSlotMask = (1ULL << kKeySlotBits) - 1;
+  std::uint64_t key = 0;
+  while ((key & ~kSlotMask) == 0) key = (next_random(key_state_) & ~kSlotMask) | slot;
+  return key;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,172 @@
+#pragma once
+// The one owner of protocol state: ports, operations, matching and bulk over one link and one path. Passive: it takes
+// the time as an argument, takes no lock, starts no thread and never waits, so that the simulator can run many in one
+// process; EmbeddedCore adds lock, clock and waiting.
+//
+// The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
+// engine_loop (a pass: collect, react, emit, timers).
+//
+// An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
+// both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
+// became of it).
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "base/time.hpp"
+#include "engine/completion.hpp"
+#include "engine/core.hpp"
+#include "engine/engine_counters.hpp"
+#include "engine/engine_options.hpp"
+#include "engine/hot_peers.hpp"
+#include "engine/operation.hpp"
+#include "engine/port.hpp"
+#include "engine/port_table.hpp"
+#include "engine/slab.hpp"
+#include "link/link.hpp"
+#include "path/path.hpp"
+
+namespace fairlead::engine {
+
+class Engine {
+ public:
+  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it.
+  Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
+         std::uint64_t epoch, std::uint64_t seed);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const base::SocketAddress& address() const { return address_; }
+  std::uint64_t epoch() const { return epoch_; }
+  const EngineOptions& options() const { return options_; }
+  path::Path* path() { return path_.get(); }
+
+  Result<PortHandle> open_port(std::uint32_t number);
+  Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
+  /// Cancels all operations of the port; it may be freed once it has none left.
+  void cancel_all(PortHandle port, base::Instant now);
+  void free_port(PortHandle port);
+  Port* port(PortHandle handle) { return ports_.find(handle.slot, handle.generation); }
+
+  Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation);
+  Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
+  Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
+  Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
+                  base::Instant now);
+  bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+
+  /// One pass; true if anything happened.
+  bool progress(base::Instant now);
+  /// When progress() is due again at the latest though nothing arrives.
+  base::Instant next_deadline() const;
+  /// Wakes the waiters of all ports that got events since the last call.
+  void notify_touched();
+
+  EngineFacts facts() const;
+  std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
+
+ private:
+  static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
+  static constexpr std::size_t kArrivalsInPass = 16;
+  static constexpr std::size_t kTrainsInPass = 32;
+  static constexpr std::uint32_t kEagerTrains = 8;    // trains that submissions may send by themselves between passes
+  static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
+  static constexpr std::uint32_t kMatchWalkMax = 4096;
+  static constexpr std::uint32_t kPortsMax = 65536;
+  static constexpr std::uint32_t kKeySlotBits = 20;
+  static constexpr std::size_t kLossesRemembered = 256;
+
+  // engine.cpp
+  Result<PortHandle> make_port(std::uint32_t number);
+  std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);
+  void complete(std::uint32_t slot, Status status, std::uint64_t length);
+  void produce(std::uint32_t port_slot, const Completion& completion);
+  void release_operation(std::uint32_t slot);
+  bool is_here(const base::SocketAddress& engine) const;
+  OperationHandle handle_of(std::uint32_t slot) const { return {slot, operations_.generation(slot)}; }
+  std::uint64_t name_of(std::uint32_t slot) const { return pack_name(slot, operations_.generation(slot)); }
+  Operation* find_operation(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
+  std::uint64_t make_key(std::uint32_t slot);
+
+  // engine_submit.cpp
+  Result<link::PeerHandle> peer_at(const base::SocketAddress& address);
+  void send_eagerly(base::Instant now);
+
+  // engine_local.cpp
+  void send_local(std::uint32_t slot, std::uint32_t target_port);
+  void transfer_local(std::uint32_t slot, std::uint64_t key, std::uint32_t target_port);
+
+  // engine_receive.cpp
+  void deliver(const link::Delivery& delivery, base::Instant now);
+  void deliver_message(const link::Delivery& delivery, base::Instant now);
+  void deliver_put(const link::Delivery& delivery, base::Instant now);
+  void deliver_get(const link::Delivery& delivery, base::Instant now);
+  void deliver_answer(const link::Delivery& delivery, base::Instant now);
+  void deliver_done(const link::Delivery& delivery);
+  std::uint32_t match_receive(std::uint32_t port_slot, std::uint64_t size);
+  std::uint64_t take_room(std::uint32_t slot, std::uint64_t size);
+  void complete_message(std::uint32_t slot, std::uint64_t offset, std::uint64_t length, const RemotePort& source);
+  void finish_placements(std::uint32_t slot);
+  std::uint32_t add_placement(std::uint32_t operation, std::uint64_t offset, std::uint64_t size,
+                              const RemotePort& source);
+  void place(const link::Delivery& delivery, std::uint32_t operation, std::uint64_t offset, base::Instant now);
+  void place_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
+  void end_transfer(std::uint32_t operation, const link::Delivery& delivery, base::Instant now);
+  void fail_placement(std::uint64_t target, Status status);
+  Status check_exposure(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length,
+                        std::uint32_t& slot);
+  void answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now);
+  Status submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure,
+                       base::Instant now);
+  void settle(std::uint32_t slot);
+
+  // engine_loop.cpp
+  bool collect(base::Instant now);
+  bool react(base::Instant now);
+  void end_outcome(const link::Outcome& outcome);
+  void end_peer(const link::Notice& notice, base::Instant now);
+  void retry_deferred(base::Instant now);
+  bool emit(std::size_t trains_max, base::Instant now);
+
+  struct Deferred {
+    link::PeerHandle peer;
+    wire::Envelope envelope;
+    std::uint64_t exposure = 0;  // name of the exposed memory that is the payload, or 0
+  };
+  struct Loss {
+    link::Notice notice;
+    base::Instant when;
+  };
+
+  std::unique_ptr<path::Path> path_;
+  base::SocketAddress address_;
+  EngineOptions options_;
+  std::uint64_t epoch_;
+  std::uint64_t key_state_;  // generator of the random part of keys
+  std::unique_ptr<link::Link> link_;
+  HotPeers hot_peers_;
+
+  Slab<Port> ports_;
+  PortTable port_numbers_;
+  Slab<Operation> operations_;
+  Slab<Placement> placements_;
+  std::vector<OperationChain> waiting_;  // by peer slot: operations that wait for its answer
+  std::deque<Deferred> deferred_;
+  std::vector<std::uint32_t> touched_ports_;
+  std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
+  base::SocketAddress last_peer_address_;  // the peer asked for last: most traffic is with the same one
+  link::PeerHandle last_peer_;
+  link::Train train_;
+  std::uint32_t eager_trains_ = 0;
+  base::Instant now_{};  // of the current call, for completions
+  EngineCounters counters_;
+};
+
+}  // namespace fairlead::engine

@@ -1,0 +1,25 @@
+#pragma once
+// What the engine refused or threw away, one counter a reason. The link's and the path's have their own tables.
+
+#include <cstdint>
+
+namespace fairlead::engine {
+
+struct EngineCounters {
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  std::uint64_t puts_received = 0;
+  std::uint64_t gets_received = 0;
+  std::uint64_t dropped_no_port = 0;            // message for a port that is not open
+  std::uint64_t dropped_no_buffer = 0;          // no posted buffer had room for the message
+  std::uint64_t dropped_sender_lost = 0;        // message whose sender fell silent or restarted half-way
+  std::uint64_t refused_stale = 0;              // put or get by a key that names nothing (any more)
+  std::uint64_t refused_not_permitted = 0;      // put into readable memory, get out of writable memory
+  std::uint64_t refused_too_big = 0;            // transfer longer than what was exposed or asked for
+  std::uint64_t dropped_late_answer = 0;        // answer to an operation that has ended
+  std::uint64_t dropped_unknown_operation = 0;  // message header with an operation that does not exist
+  std::uint64_t dropped_answers = 0;            // answers given up because too many waited for one peer
+  std::uint64_t trains_not_taken = 0;           // the path had no room; sent again from the link's window
+};
+
+}  // namespace fairlead::engine

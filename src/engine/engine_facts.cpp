@@ -1,0 +1,90 @@
+// What the engine can tell people: counters by name, and sentences about peers.
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "engine/engine.hpp"
+#include "engine/link_facts.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+double seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+double milliseconds(base::Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+}  // namespace
+
+EngineFacts Engine::facts() const {
+  EngineFacts facts;
+  facts.path = path_ ? path_->name() : "self";
+  const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
+  const EngineCounters& own = counters_;
+  add("engine.messages_sent", own.messages_sent);
+  add("engine.messages_received", own.messages_received);
+  add("engine.puts_received", own.puts_received);
+  add("engine.gets_received", own.gets_received);
+  add("engine.dropped.no_port", own.dropped_no_port);
+  add("engine.dropped.no_buffer", own.dropped_no_buffer);
+  add("engine.dropped.sender_lost", own.dropped_sender_lost);
+  add("engine.dropped.late_answer", own.dropped_late_answer);
+  add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
+  add("engine.dropped.answers", own.dropped_answers);
+  add("engine.refused.stale", own.refused_stale);
+  add("engine.refused.not_permitted", own.refused_not_permitted);
+  add("engine.refused.too_big", own.refused_too_big);
+  add("engine.trains_not_taken", own.trains_not_taken);
+  if (!path_) return facts;
+
+  const path::PathCounters& path = path_->counters();
+  add("path.datagrams_sent", path.datagrams_sent);
+  add("path.bytes_sent", path.bytes_sent);
+  add("path.send_calls", path.send_calls);
+  add("path.datagrams_received", path.datagrams_received);
+  add("path.bytes_received", path.bytes_received);
+  add("path.receive_calls", path.receive_calls);
+  add("path.send_later", path.send_later);
+  add("path.send_failed", path.send_failed);
+  add("path.send_too_big", path.send_too_big);
+  add("path.received_truncated", path.received_truncated);
+  add_link_counters(link_->counters(), facts);
+  return facts;
+}
+
+std::string Engine::describe_peer(const base::SocketAddress& address, base::Instant now) const {
+  const auto loss = losses_.find(address);
+  if (loss != losses_.end()) {
+    const link::Notice& notice = loss->second.notice;
+    const double ago = seconds(now - loss->second.when);
+    switch (notice.status) {
+      case Status::unreachable:
+        return fmt::format("never heard from {} in {:.1f} s ({} attempts): is the peer running, and its address right?",
+                           address.to_string(), seconds(notice.silent_for), notice.resends + 1);
+      case Status::refused:
+        return fmt::format("nobody listens at {} ({:.1f} s ago): start the peer, or check the port",
+                           address.to_string(), ago);
+      case Status::restarted:
+        return fmt::format("{} restarted {:.1f} s ago: what was pending to its earlier life is lost; connect again",
+                           address.to_string(), ago);
+      default:
+        return fmt::format(
+            "no ack from {} for {:.1f} s (rto {:.1f} ms, {} resends, last heard {:.1f} s ago): is the peer running?",
+            address.to_string(), seconds(notice.silent_for), milliseconds(notice.resend_after), notice.resends,
+            seconds(notice.silent_for) + ago);
+    }
+  }
+  if (!link_) return {};
+  const auto peer = link_->find(address);
+  if (!peer) return {};
+  const link::PeerFacts facts = link_->facts(*peer);
+  if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
+  return fmt::format("{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight)",
+                     address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
+                     milliseconds(facts.resend_after), facts.segments_in_flight);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,147 @@
+// One pass: collect from the path, react, run timers, emit. Bounded in every part, so that a busy peer can keep
+// neither the caller nor the other peers waiting for long.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "engine/engine.hpp"
+
+namespace fairlead::engine {
+
+bool Engine::progress(base::Instant now) {
+  now_ = now;
+  if (!link_) return false;
+  bool any = collect(now);
+  if (now >= link_->next_deadline()) {
+    link_->expire(now);
+    any = true;
+  }
+  any |= react(now);
+  if (!deferred_.empty()) [[unlikely]]
+    retry_deferred(now);
+  eager_trains_ = 0;
+  any |= emit(kTrainsInPass, now);
+  return any;
+}
+
+base::Instant Engine::next_deadline() const {
+  if (!link_) return base::kNever;
+  // Answers that wait for room are tried again in each pass, so a pass has to come.
+  if (!deferred_.empty()) return now_ + std::chrono::milliseconds(1);
+  return link_->next_deadline();
+}
+
+bool Engine::collect(base::Instant now) {
+  std::array<path::Arrival, kArrivalsInPass> arrivals;
+  const std::size_t count = path_->collect(arrivals, now);
+  for (const path::Arrival& arrival : std::span(arrivals).first(count)) {
+    auto rest = std::span<const std::byte>(arrival.bytes);
+    const std::size_t step = arrival.datagram_size == 0 ? rest.size() : arrival.datagram_size;
+    do {
+      link_->receive(arrival.from, rest.first(std::min(step, rest.size())), now,
+                     static_cast<std::uint32_t>(options_.get(Option::datagram_size)));
+      while (const auto delivery = link_->next_delivery()) deliver(*delivery, now);
+      rest = rest.subspan(std::min(step, rest.size()));
+    } while (!rest.empty());
+    if (const auto peer = link_->find(arrival.from)) {
+      const auto change = hot_peers_.count(peer->slot, arrival.from);
+      if (change.cooled) path_->set_hot(*change.cooled, false);
+      if (change.heated) path_->set_hot(*change.heated, true);
+    }
+  }
+  std::array<path::Unreachable, kArrivalsInPass> unreachable;
+  const std::size_t refused = path_->unreachable(unreachable);
+  for (const path::Unreachable& hint : std::span(unreachable).first(refused)) link_->unreachable(hint.to, now);
+  return count > 0 || refused > 0;
+}
+
+bool Engine::react(base::Instant now) {
+  bool any = false;
+  // Outcomes first: a peer's loss promises that every message to it has had its outcome.
+  while (const auto outcome = link_->next_outcome()) {
+    end_outcome(*outcome);
+    any = true;
+  }
+  while (const auto notice = link_->next_notice()) {
+    end_peer(*notice, now);
+    any = true;
+  }
+  return any;
+}
+
+void Engine::end_outcome(const link::Outcome& outcome) {
+  Operation* operation = find_operation(outcome.cookie);
+  if (operation == nullptr) return;  // fire and forget
+  const std::uint32_t slot = slot_of(outcome.cookie);
+  operation->is_link_pending = false;
+  if (operation->kind == OperationKind::send || operation->kind == OperationKind::expose_readable) {
+    complete(slot, outcome.status, operation->length);
+    return;
+  }
+  if (outcome.status != Status::ok) {
+    if (operation->status == Status::ok) operation->status = outcome.status;
+    operation->is_answer_pending = false;
+  }
+  settle(slot);
+}
+
+void Engine::end_peer(const link::Notice& notice, base::Instant now) {
+  switch (notice.kind) {
+    case link::Notice::Kind::connected: {
+      const base::SocketAddress address = link_->facts(notice.peer).address;
+      link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address));
+      losses_.erase(address);
+      return;
+    }
+    case link::Notice::Kind::reassembly_lost:
+      fail_placement(notice.target, notice.status);
+      return;
+    case link::Notice::Kind::lost: {
+      const base::SocketAddress address = link_->facts(notice.peer).address;
+      if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
+      if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
+      if (notice.peer.slot >= waiting_.size()) return;
+      while (!waiting_[notice.peer.slot].is_empty()) {
+        const std::uint32_t slot = waiting_[notice.peer.slot].first();
+        Operation& operation = operations_[slot];
+        waiting_[notice.peer.slot].remove(operations_, slot);
+        operation.is_answer_pending = false;
+        operation.is_link_pending = false;
+        if (operation.status == Status::ok) operation.status = notice.status;
+        settle(slot);
+      }
+      return;
+    }
+  }
+}
+
+// Each waiting answer is tried once, in turn: one peer without room does not hold up the others.
+void Engine::retry_deferred(base::Instant now) {
+  constexpr std::size_t kTriesInPass = 256;
+  for (std::size_t tries = std::min(deferred_.size(), kTriesInPass); tries > 0; --tries) {
+    const Deferred first = deferred_.front();
+    deferred_.pop_front();
+    if (submit_answer(first.peer, first.envelope, first.exposure, now) == Status::again) deferred_.push_back(first);
+  }
+}
+
+bool Engine::emit(std::size_t trains_max, base::Instant now) {
+  bool any = false;
+  for (std::size_t trains = 0; trains < trains_max; ++trains) {
+    if (!link_->next_train(now, path_->train_bytes_max(), path_->train_datagrams_max(), train_)) break;
+    const path::Train train{.to = train_.to,
+                            .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
+                            .datagram_size = train_.datagram_size};
+    any = true;
+    if (path_->send({&train, 1}, now) == 0) [[unlikely]] {
+      ++counters_.trains_not_taken;
+      break;
+    }
+  }
+  return any;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,103 @@
+#include "engine/engine_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+namespace fairlead::engine {
+namespace {
+
+constexpr std::uint64_t kKi = 1024;
+constexpr std::uint64_t kMi = 1024 * kKi;
+
+// In the order of Option.
+constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable{{
+    {"port_first", "port", 20480, 1024, 65535, "FAIRLEAD_PORT_FIRST",
+     "first UDP port of the range searched for a free one"},
+    {"port_count", "ports", 4096, 1, 64512, "FAIRLEAD_PORT_COUNT", "length of that range"},
+    {"receive_buffer", "bytes", 4 * kMi, 64 * kKi, 1024 * kMi, "FAIRLEAD_RECEIVE_BUFFER",
+     "kernel receive buffer asked for; what peers may have in flight towards us is bounded by what was granted"},
+    {"send_buffer", "bytes", 4 * kMi, 64 * kKi, 1024 * kMi, "FAIRLEAD_SEND_BUFFER", "kernel send buffer asked for"},
+    {"hot_peers", "peers", 4, 0, 64, "FAIRLEAD_HOT_PEERS", "busiest peers that get a connected socket of their own"},
+    {"datagram_size", "bytes", 65000, 1200, 65000, "FAIRLEAD_DATAGRAM_SIZE",
+     "largest UDP payload of one datagram; the route's MTU lowers it further"},
+    {"window_segments", "segments", 1024, 64, 4096, "FAIRLEAD_WINDOW_SEGMENTS",
+     "segments in flight to one peer; a power of two"},
+    {"window_bytes", "bytes", 1 * kMi, 64 * kKi, 64 * kMi, "FAIRLEAD_WINDOW_BYTES",
+     "bytes in flight to one peer, counted as the kernel charges them"},
+    {"embedded_max", "bytes", 768, 0, 1024, "FAIRLEAD_EMBEDDED_MAX",
+     "messages up to this size are copied at submission instead of referenced"},
+    {"tiny_max", "bytes", 768, 0, 1024, "FAIRLEAD_TINY_MAX", "messages up to this size travel on the command channel"},
+    {"ack_delay", "us", 25, 1, 10000, "FAIRLEAD_ACK_DELAY", "longest time an acknowledgement waits for company"},
+    {"resend_after_min", "us", 2000, 100, 1000000, "FAIRLEAD_RESEND_AFTER_MIN", "lower bound of the resend timeout"},
+    {"give_up_after", "ms", 5000, 10, 600000, "FAIRLEAD_GIVE_UP_AFTER",
+     "silence of a known peer after which what is pending to it fails"},
+    {"unreachable_after", "ms", 2000, 10, 600000, "FAIRLEAD_UNREACHABLE_AFTER",
+     "time after which a peer that was never heard counts as unreachable"},
+    {"peers_max", "peers", 65536, 1, 1048575, "FAIRLEAD_PEERS_MAX", "peers that one engine remembers"},
+    {"operations_max", "operations", 262144, 16, 1048575, "FAIRLEAD_OPERATIONS_MAX",
+     "operations pending in one engine"},
+    {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
+    {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN", "time a waiter polls before it sleeps"},
+}};
+
+const OptionRow& row_of(Option option) {
+  return kTable[static_cast<std::size_t>(option)];
+}
+
+Error out_of_range(const OptionRow& row, std::string_view text, std::string_view where) {
+  return {Status::invalid, 0,
+          fmt::format("{} {}: want a number of {} from {} to {} (default {}); correct {}", row.name, text, row.unit,
+                      row.value_min, row.value_max, row.value_default, where)};
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() noexcept {
+  return kTable;
+}
+
+EngineOptions::EngineOptions() noexcept {
+  for (std::size_t i = 0; i < kTable.size(); ++i) values_[i] = kTable[i].value_default;
+}
+
+Result<EngineOptions> EngineOptions::from_environment() {
+  EngineOptions options;
+  for (const OptionRow& row : kTable) {
+    const char* text = std::getenv(std::string(row.environment).c_str());
+    if (text == nullptr) continue;
+    auto set = options.set(row.name, text);
+    if (!set) {
+      Error error = out_of_range(row, fmt::format("'{}'", text), fmt::format("or unset {}", row.environment));
+      return std::unexpected(std::move(error));
+    }
+  }
+  return options;
+}
+
+Result<> EngineOptions::set(std::string_view name, std::string_view text) {
+  const auto* row = std::ranges::find(kTable, name, &OptionRow::name);
+  if (row == kTable.end()) {
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("no option is called '{}': `fairlead options` lists them", name)});
+  }
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) {
+    return std::unexpected(out_of_range(*row, fmt::format("'{}'", text), "it"));
+  }
+  return set(static_cast<Option>(row - kTable.begin()), value);
+}
+
+Result<> EngineOptions::set(Option option, std::uint64_t value) {
+  const OptionRow& row = row_of(option);
+  if (value < row.value_min || value > row.value_max) {
+    return std::unexpected(out_of_range(row, fmt::format("{}", value), "it"));
+  }
+  values_[static_cast<std::size_t>(option)] = value;
+  return {};
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,204 @@
+// What applications ask of the engine.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/engine.hpp"
+#include "engine/scatter.hpp"
+
+namespace fairlead::engine {
+
+Status Engine::post_receive(PortHandle handle, const Receive& receive, OperationHandle& handle_out) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  if (port == nullptr) return Status::stale;
+  const std::uint64_t size = scatter_size(receive.memory);
+  if (receive.size_min == 0 || receive.size_min > size || receive.messages_max == 0) return Status::invalid;
+  const std::uint32_t slot = make_operation(OperationKind::receive, handle, receive.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = operations_[slot];
+  operation.memory = receive.memory;
+  operation.length = size;
+  operation.size_min = receive.size_min;
+  operation.messages_left = receive.messages_max;
+  port->posted.append(operations_, slot);
+  handle_out = handle_of(slot);
+  return Status::ok;
+}
+
+Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle_out, base::Instant now) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  if (port == nullptr) return Status::stale;
+  if (send.memory.size() > link::kPiecesMax || send.length > scatter_size(send.memory)) return Status::invalid;
+  now_ = now;
+  const bool is_local = is_here(send.to.engine);
+  if (!is_local && !link_) return Status::unreachable;
+
+  const std::uint32_t slot = make_operation(OperationKind::send, handle, send.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = operations_[slot];
+  operation.memory = send.memory;
+  operation.length = send.length;
+  operation.other = send.to;
+  handle_out = handle_of(slot);
+  if (is_local) {
+    send_local(slot, send.to.port);
+    ++counters_.messages_sent;
+    return Status::ok;
+  }
+
+  const auto peer = peer_at(send.to.engine);
+  if (!peer) {
+    release_operation(slot);
+    return peer.error().status;
+  }
+  operation.peer = *peer;
+  operation.is_link_pending = true;
+  const Status status = link_->submit(
+      *peer,
+      {.envelope = {.operation = wire::Operation::message, .source_port = port->number, .target_port = send.to.port},
+       .pieces = send.memory,
+       .size = send.length,
+       .cookie = name_of(slot)},
+      now);
+  if (status != Status::ok) {
+    release_operation(slot);
+    return status;
+  }
+  ++counters_.messages_sent;
+  send_eagerly(now);
+  return Status::ok;
+}
+
+Status Engine::expose(PortHandle handle, const Exposure& exposure, OperationHandle& handle_out, std::uint64_t& key) {
+  if (ports_.find(handle.slot, handle.generation) == nullptr) return Status::stale;
+  if (exposure.memory.size() > link::kPiecesMax || exposure.length > scatter_size(exposure.memory))
+    return Status::invalid;
+  const std::uint32_t slot = make_operation(
+      exposure.is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, handle, exposure.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = operations_[slot];
+  operation.memory = exposure.memory;
+  operation.length = exposure.length;
+  operation.key = key = make_key(slot);
+  handle_out = handle_of(slot);
+  return Status::ok;
+}
+
+Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& transfer, OperationHandle& handle_out,
+                        base::Instant now) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  if (port == nullptr) return Status::stale;
+  if (transfer.memory.size() > link::kPiecesMax || transfer.length > scatter_size(transfer.memory))
+    return Status::invalid;
+  now_ = now;
+  const bool is_local = is_here(transfer.target.engine);
+  if (!is_local && !link_) return Status::unreachable;
+  if (is_local && transfer.target_epoch != epoch_) return Status::stale;
+
+  const std::uint32_t slot = make_operation(kind, handle, transfer.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = operations_[slot];
+  operation.memory = transfer.memory;
+  operation.length = transfer.length;
+  operation.other = transfer.target;
+  handle_out = handle_of(slot);
+  if (is_local) {
+    transfer_local(slot, transfer.key, transfer.target.port);
+    return Status::ok;
+  }
+
+  const auto peer = peer_at(transfer.target.engine);
+  Status status = peer ? Status::ok : peer.error().status;
+  if (status == Status::ok) {
+    // A known peer of another epoch has restarted since the descriptor was made.
+    const std::uint64_t epoch = link_->facts(*peer).epoch;
+    if (epoch != 0 && epoch != transfer.target_epoch) status = Status::stale;
+  }
+  if (status == Status::ok) {
+    operation.peer = *peer;
+    operation.is_link_pending = true;
+    operation.is_answer_pending = true;
+    const bool is_put = kind == OperationKind::put;
+    status = link_->submit(*peer,
+                           {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
+                                         .source_port = port->number,
+                                         .target_port = transfer.target.port,
+                                         .key = transfer.key,
+                                         .cookie = name_of(slot),
+                                         .a = transfer.length},
+                            .pieces = is_put ? transfer.memory : std::span<const iovec>{},
+                            .size = is_put ? transfer.length : 0,
+                            .cookie = name_of(slot)},
+                           now);
+  }
+  if (status != Status::ok) {
+    release_operation(slot);
+    return status;
+  }
+  if (peer->slot >= waiting_.size()) waiting_.resize(peer->slot + 1);
+  waiting_[peer->slot].append(operations_, slot);
+  send_eagerly(now);
+  return Status::ok;
+}
+
+bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  Operation* operation = operations_.find(name.slot, name.generation);
+  if (port == nullptr || operation == nullptr || operation->port != handle.slot) return false;
+  now_ = now;
+  operation->is_cancel_wanted = true;
+  switch (operation->kind) {
+    case OperationKind::receive:
+      port->posted.remove(operations_, name.slot);
+      operation->is_busy = true;
+      finish_placements(name.slot);
+      break;
+    case OperationKind::expose_readable:
+    case OperationKind::expose_writable:
+      // Once a transfer has begun its real result comes.
+      if (!operation->is_busy) complete(name.slot, Status::canceled, 0);
+      break;
+    case OperationKind::send:
+    case OperationKind::put:
+      // The outcome brings the end: `canceled` if nothing of it had been sent.
+      link_->cancel(operation->peer, pack_name(name.slot, name.generation));
+      break;
+    case OperationKind::get:
+      // The answer will find nobody and is thrown away; only the request has to leave the link.
+      operation->is_answer_pending = false;
+      if (operation->status == Status::ok) operation->status = Status::canceled;
+      link_->cancel(operation->peer, pack_name(name.slot, name.generation));
+      settle(name.slot);
+      break;
+  }
+  if (link_) react(now);
+  return true;
+}
+
+Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
+  if (address == last_peer_address_) return last_peer_;
+  if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
+    return std::unexpected(
+        Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
+  }
+  auto peer = link_->find(address);
+  if (!peer) {
+    auto made = link_->peer(address, path_->datagram_size_max(address));
+    if (!made) return made;
+    peer = *made;
+  }
+  last_peer_address_ = address;
+  last_peer_ = *peer;
+  return *peer;
+}
+
+// A lone message leaves at once; of a burst, what comes after the first few trains waits for the next pass and
+// travels together. That pass comes: the first ones are in flight, and their acknowledgement wakes somebody.
+void Engine::send_eagerly(base::Instant now) {
+  if (eager_trains_ >= kEagerTrains) return;
+  ++eager_trains_;
+  emit(1, now);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,33 @@
+#pragma once
+// A port: an attach point with its event queue and the buffers posted to it.
+//
+// The event queue's consumer side (reserve, next_event, the waiter's sleeping end) belongs to the face's thread; all
+// else is changed under the engine's lock.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "engine/completion.hpp"
+#include "engine/operation.hpp"
+#include "queue/event_queue.hpp"
+#include "queue/waiter.hpp"
+
+namespace fairlead::engine {
+
+struct Port {
+  std::uint32_t number = 0;
+  std::uint32_t operations = 0;  // not yet completed
+  bool is_touched = false;       // has new events that nobody was woken for yet
+  OperationChain posted;
+  std::atomic<std::uint64_t> dropped_no_buffer{0};
+
+  // Consumer's side of the account of events (spec/motr.md 6.5): reserved >= undelivered + what may still come.
+  std::uint32_t events_reserved = 0;
+
+  std::atomic<bool> is_interrupted{false};
+  std::unique_ptr<queue::EventQueue<Completion>> events;
+  std::unique_ptr<queue::Waiter> waiter;
+};
+
+}  // namespace fairlead::engine

@@ -1,0 +1,83 @@
+#include "engine/scatter.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+// A place in a list: moves forward only.
+class Cursor {
+ public:
+  Cursor(std::span<const iovec> memory, std::uint64_t offset) noexcept : memory_(memory) {
+    while (index_ < memory_.size() && offset >= memory_[index_].iov_len) offset -= memory_[index_++].iov_len;
+    within_ = offset;
+  }
+
+  std::span<std::byte> rest_of_piece() const noexcept {
+    if (index_ >= memory_.size()) return {};
+    const iovec& piece = memory_[index_];
+    return {static_cast<std::byte*>(piece.iov_base) + within_, piece.iov_len - within_};
+  }
+
+  void advance(std::uint64_t bytes) noexcept {
+    within_ += bytes;
+    while (index_ < memory_.size() && within_ >= memory_[index_].iov_len) within_ -= memory_[index_++].iov_len;
+  }
+
+ private:
+  std::span<const iovec> memory_;
+  std::size_t index_ = 0;
+  std::uint64_t within_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t scatter_size(std::span<const iovec> memory) noexcept {
+  std::uint64_t size = 0;
+  for (const iovec& piece : memory) {
+    if (piece.iov_len > UINT64_MAX - size) return UINT64_MAX;
+    size += piece.iov_len;
+  }
+  return size;
+}
+
+void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
+  Cursor to(memory, offset);
+  while (!bytes.empty()) {
+    const auto room = to.rest_of_piece();
+    ENSURE(!room.empty(), "{} bytes lie behind the end of the memory", bytes.size());
+    const std::size_t step = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), step);
+    bytes = bytes.subspan(step);
+    to.advance(step);
+  }
+}
+
+void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<const iovec> from,
+                  std::uint64_t length) noexcept {
+  Cursor source(from, 0);
+  while (length > 0) {
+    const auto piece = source.rest_of_piece();
+    ENSURE(!piece.empty(), "{} bytes lie behind the end of the source", length);
+    const std::uint64_t step = std::min<std::uint64_t>(piece.size(), length);
+    // Sender and receiver may name overlapping memory of one process: that is their affair, not undefined behaviour.
+    Cursor target(to, to_offset);
+    std::uint64_t done = 0;
+    while (done < step) {
+      const auto room = target.rest_of_piece();
+      ENSURE(!room.empty(), "{} bytes lie behind the end of the memory", step - done);
+      const std::uint64_t part = std::min<std::uint64_t>(room.size(), step - done);
+      std::memmove(room.data(), piece.data() + done, part);
+      done += part;
+      target.advance(part);
+    }
+    to_offset += step;
+    length -= step;
+    source.advance(step);
+  }
+}
+
+}  // namespace fairlead::engine

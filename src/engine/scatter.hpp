@@ -1,0 +1,23 @@
+#pragma once
+// Copies in and out of scattered memory (iovec lists) by byte offset. Bounds are the caller's business: `offset` plus
+// the bytes lie inside the list, which was checked when the operation was submitted.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/uio.h>
+
+namespace fairlead::engine {
+
+/// Bytes in a list; saturates instead of wrapping.
+std::uint64_t scatter_size(std::span<const iovec> memory) noexcept;
+
+void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
+
+/// Copies `length` bytes from the start of one list to an offset of another.
+void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<const iovec> from,
+                  std::uint64_t length) noexcept;
+
+}  // namespace fairlead::engine

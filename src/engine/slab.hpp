@@ -1,0 +1,100 @@
+#pragma once
+// Objects named by slot and generation: a name outlives its object harmlessly, because the generation has moved on.
+// Grows in blocks up to its bound; objects never move. Free slots are reused last in, first out (cache-warm).
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::engine {
+
+template <typename T>
+class Slab {
+ public:
+  static constexpr std::uint32_t kNone = ~0U;
+
+  // The table of blocks never moves, so that an object may be looked at by its owner while others are acquired.
+  explicit Slab(std::uint32_t size_max) : size_max_(size_max) { blocks_.reserve(size_max / kBlock + 1); }
+
+  /// A fresh object, or kNone at the bound.
+  std::uint32_t acquire() {
+    if (free_ == kNone && !grow()) return kNone;
+    const std::uint32_t slot = free_;
+    Entry& entry = entry_at(slot);
+    free_ = entry.next_free;
+    entry.is_used = true;
+    ++used_;
+    std::destroy_at(&entry.object);
+    std::construct_at(&entry.object);
+    return slot;
+  }
+
+  void release(std::uint32_t slot) {
+    Entry& entry = entry_at(slot);
+    ENSURE(entry.is_used, "slot {} released twice", slot);
+    entry.is_used = false;
+    // Generation 0 is never in use, so a zeroed name matches nothing.
+    if (++entry.generation == 0) entry.generation = 1;
+    entry.next_free = free_;
+    free_ = slot;
+    --used_;
+  }
+
+  T& operator[](std::uint32_t slot) { return entry_at(slot).object; }
+  std::uint32_t generation(std::uint32_t slot) const { return entry_at(slot).generation; }
+
+  /// The object of that name, or null if it is gone. Any numbers may be asked for.
+  T* find(std::uint32_t slot, std::uint32_t generation) {
+    if (slot >= size_) return nullptr;
+    Entry& entry = entry_at(slot);
+    return entry.is_used && entry.generation == generation ? &entry.object : nullptr;
+  }
+
+  std::uint32_t used() const { return used_; }
+  /// Slots that exist, used or not; all below may be indexed.
+  std::uint32_t size() const { return size_; }
+
+  /// Calls visit(slot, object) for each object in use.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (std::uint32_t slot = 0; slot < size_; ++slot) {
+      if (Entry& entry = entry_at(slot); entry.is_used) visit(slot, entry.object);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kBlock = 256;
+
+  struct Entry {
+    T object{};
+    std::uint32_t generation = 1;
+    std::uint32_t next_free = kNone;
+    bool is_used = false;
+  };
+
+  Entry& entry_at(std::uint32_t slot) { return blocks_[slot / kBlock][slot % kBlock]; }
+  const Entry& entry_at(std::uint32_t slot) const { return blocks_[slot / kBlock][slot % kBlock]; }
+
+  bool grow() {
+    if (size_ >= size_max_) return false;
+    blocks_.push_back(std::make_unique<Entry[]>(kBlock));
+    for (std::uint32_t i = kBlock; i-- > 0;) {
+      if (size_ + i >= size_max_) continue;
+      blocks_.back()[i].next_free = free_;
+      free_ = size_ + i;
+    }
+    size_ = std::min(size_ + kBlock, size_max_);
+    return true;
+  }
+
+  std::uint32_t size_max_;
+  std::uint32_t size_ = 0;
+  std::uint32_t used_ = 0;
+  std::uint32_t free_ = kNone;
+  std::vector<std::unique_ptr<Entry[]>> blocks_;
+};
+
+}  // namespace fairlead::engine
