@@ -1,0 +1,36 @@
+#pragma once
+// What a UDP path is asked for, and what the kernel made of it.
+
+#include <cstdint>
+
+#include "base/socket_address.hpp"
+
+namespace fairlead::path {
+
+struct UdpOptions {
+  /// "::" is any address of both families, "0.0.0.0" any of IPv4; port 0 is any free port.
+  base::SocketAddress local;
+  /// More than one: the first free port of [local.port, local.port + port_count).
+  std::uint32_t port_count = 1;
+  std::uint32_t receive_buffer_bytes = 4u << 20;
+  std::uint32_t send_buffer_bytes = 4u << 20;
+  /// Connected sockets that set_hot() may make beside the main one, 0 to 16. Each has buffers of its own.
+  std::uint32_t hot_sockets_max = 4;
+  /// Longer arrivals are dropped and counted as truncated. 64 KiB holds whatever UDP can carry.
+  std::uint32_t arrival_bytes_max = 65'536;
+  /// Cut trains in the kernel, merge arrivals in the kernel; off only to measure or to test the plain way.
+  bool wants_gso = true;
+  bool wants_gro = true;
+};
+
+/// The outcome of opening, for diagnosis: what a slow run can be explained with.
+struct UdpFacts {
+  std::uint32_t receive_buffer_granted = 0;  // less than asked: raise net.core.rmem_max
+  std::uint32_t send_buffer_granted = 0;     // less than asked: raise net.core.wmem_max
+  bool has_gso = false;
+  bool has_gro = false;
+  bool has_hot_sockets = false;
+  std::uint64_t gso_refused = 0;  // trains that went out one datagram at a time, because a device refused them whole
+};
+
+}  // namespace fairlead::path

@@ -1,0 +1,89 @@
+#pragma once
+// The path over UDP sockets (design section 8): trains cut and merged by the kernel, and connected sockets for hot
+// peers beside the main one.
+//
+// Ownership of the port. The main socket is bound without any permission to share, so the kernel refuses everybody
+// else, always. A connected socket needs the same port: SO_REUSEPORT is on at both sockets from just before its bind to
+// just after its connect, some 10 us, and off at all other times. In that time only a program of the same user that
+// asks for SO_REUSEPORT itself could join; our own main sockets never ask. (SO_REUSEADDR would let anybody in.)
+// Between bind and connect, the new socket is still open to all peers; a filter of one instruction at the main socket,
+// installed before it was bound, sends everything to that one, so no datagram ever waits in a foreign queue.
+//
+// Looking. A run starts with the socket that gave something last. If that one is idle and there are others, one
+// epoll_wait() asks all of them at once (106 ns, an idle recv() takes 200), so an idle look costs two calls whatever
+// the number of hot peers, and collect() answers nothing only if there is nothing.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "path/path.hpp"
+#include "path/route_mtu.hpp"
+#include "path/udp_options.hpp"
+#include "path/udp_socket.hpp"
+#include "path/unreachable_list.hpp"
+
+namespace fairlead::path {
+
+class UdpPath final : public Path {
+ public:
+  static Result<std::unique_ptr<UdpPath>> open(const UdpOptions& options);
+
+  base::SocketAddress address() const override { return address_; }
+  std::size_t send(std::span<const Train> trains, base::Instant now) override;
+  std::size_t collect(std::span<Arrival> out, base::Instant now) override;
+  std::size_t unreachable(std::span<Unreachable> out) override;
+  std::uint32_t datagram_size_max(const base::SocketAddress& peer) override {
+    return route_mtu_.datagram_size_max(peer);
+  }
+  std::uint32_t train_bytes_max() const override { return 65'507; }  // what one IPv4 datagram can carry
+  std::uint32_t train_datagrams_max() const override { return 64; }  // the kernel's own limit
+  /// What was asked for, as far as granted. The kernel charges whole pages: 832 bytes for a small datagram, 2.3 KB for
+  /// one of 1472, against twice this number.
+  std::uint64_t receive_buffer_bytes() const override { return main().facts().receive_buffer_granted; }
+  void set_hot(const base::SocketAddress& peer, bool is_hot) override;
+  int descriptor() const override { return epoll_.get(); }
+  const PathCounters& counters() const override { return counters_; }
+  std::string_view name() const override { return "udp"; }
+
+  UdpFacts facts() const;
+
+ private:
+  static constexpr std::size_t kHotMax = 16;
+  static constexpr std::size_t kSlots = 1 + kHotMax;  // slot 0 is the main socket
+  static constexpr std::size_t kArrivalsMax = 32;     // buffers, reused from the first at each collect()
+
+  struct Slot {
+    std::optional<UdpSocket> socket;
+    bool is_retiring = false;  // no longer hot: closed as soon as it is found empty
+  };
+
+  UdpPath(UdpSocket main_socket, base::FileDescriptor epoll, const UdpOptions& options);
+
+  const UdpSocket& main() const { return *slots_[0].socket; }
+  UdpSocket& socket_for(const base::SocketAddress& peer);
+  std::size_t hot_slot(const base::SocketAddress& peer) const;
+  std::optional<UdpSocket> connect_beside_main(const base::SocketAddress& peer);
+  void close_hot(std::size_t slot);
+  bool watch(std::size_t slot);
+  std::size_t drain(std::size_t slot, std::span<Arrival> out, std::size_t taken);
+  std::size_t drain_others(std::span<Arrival> out, std::size_t taken);
+  std::size_t next_favourite() const;
+  void read_errors(UdpSocket& socket);
+
+  std::array<Slot, kSlots> slots_;
+  std::size_t hot_count_ = 0;
+  std::uint64_t gso_refused_by_closed_ = 0;
+  std::size_t favourite_ = 0;    // the slot to look at first
+  std::size_t lone_streak_ = 0;  // runs of one arrival since somebody was found idle
+  base::FileDescriptor epoll_;
+  base::SocketAddress address_;
+  UdpOptions options_;
+  RouteMtu route_mtu_;
+  UnreachableList unreachable_;
+  PathCounters counters_;
+  std::unique_ptr<std::byte[]> buffers_;  // kArrivalsMax times options_.arrival_bytes_max, touched as needed
+};
+
+}  // namespace fairlead::path

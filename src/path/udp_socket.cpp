@@ -1,0 +1,153 @@
+#include "path/udp_socket.hpp"
+
+#include <fmt/format.h>
+#include <linux/errqueue.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace fairlead::path {
+namespace {
+
+bool set_option(int descriptor, int level, int name, int value) {
+  return ::setsockopt(descriptor, level, name, &value, sizeof(value)) == 0;
+}
+
+std::uint32_t granted(int descriptor, int name) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  ::getsockopt(descriptor, SOL_SOCKET, name, &value, &size);
+  return static_cast<std::uint32_t>(std::max(value, 0)) / 2;  // the kernel doubles what is asked, for its overhead
+}
+
+}  // namespace
+
+Result<UdpSocket> UdpSocket::make(int family, bool takes_both, const UdpOptions& options) {
+  base::FileDescriptor descriptor(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!descriptor.is_open()) {
+    const int number = errno;
+    return std::unexpected(
+        Error{Status::system, number,
+              fmt::format("cannot make a UDP socket of {}: {}: check the limit of open files (ulimit -n)",
+                          family == AF_INET ? "IPv4" : "IPv6", std::strerror(number))});
+  }
+  const int number = descriptor.get();
+  // Don't-fragment, and the kernel keeps to the path MTU that routers tell it: a fragment lost is a datagram lost, so
+  // a datagram that would be fragmented is better refused. (PMTUDISC_PROBE would ignore the routers; it is for those
+  // who find the MTU by themselves.)
+  bool is_ready = set_option(number, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) || family == AF_INET6;
+  is_ready = (set_option(number, IPPROTO_IP, IP_RECVERR, 1) || family == AF_INET6) && is_ready;
+  if (family == AF_INET6) {
+    is_ready = set_option(number, IPPROTO_IPV6, IPV6_V6ONLY, takes_both ? 0 : 1) && is_ready;
+    is_ready = set_option(number, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) && is_ready;
+    is_ready = set_option(number, IPPROTO_IPV6, IPV6_RECVERR, 1) && is_ready;
+  }
+  if (!is_ready) {
+    const int fault = errno;
+    return std::unexpected(Error{Status::system, fault,
+                                 fmt::format("the kernel refuses don't-fragment or error reports on a UDP socket: {}: "
+                                             "Linux 4.18 or newer is needed",
+                                             std::strerror(fault))});
+  }
+  UdpSocket socket(std::move(descriptor), family);
+  socket.set_buffers(options);
+  socket.probe_offloads(options);
+  return socket;
+}
+
+void UdpSocket::set_buffers(const UdpOptions& options) {
+  const int number = descriptor_.get();
+  const int receive = static_cast<int>(std::min<std::uint32_t>(options.receive_buffer_bytes, 1u << 30));
+  const int send = static_cast<int>(std::min<std::uint32_t>(options.send_buffer_bytes, 1u << 30));
+  // Only the privileged form exceeds net.core.rmem_max; the plain one is cut to it silently, hence facts().
+  if (!set_option(number, SOL_SOCKET, SO_RCVBUFFORCE, receive)) set_option(number, SOL_SOCKET, SO_RCVBUF, receive);
+  if (!set_option(number, SOL_SOCKET, SO_SNDBUFFORCE, send)) set_option(number, SOL_SOCKET, SO_SNDBUF, send);
+  facts_.receive_buffer_granted = granted(number, SO_RCVBUF);
+  facts_.send_buffer_granted = granted(number, SO_SNDBUF);
+}
+
+// Turning merging on for the first time rebuilds kernel code, which takes long: done here, not on the way of a
+// datagram.
+void UdpSocket::probe_offloads(const UdpOptions& options) {
+  const int number = descriptor_.get();
+  facts_.has_gso = options.wants_gso && set_option(number, IPPROTO_UDP, UDP_SEGMENT, 1472) &&
+                   set_option(number, IPPROTO_UDP, UDP_SEGMENT, 0);
+  facts_.has_gro =
+      options.wants_gro && set_option(number, IPPROTO_UDP, UDP_GRO, 1) && set_option(number, IPPROTO_UDP, UDP_GRO, 0);
+}
+
+int UdpSocket::bind_to(const base::SocketAddress& local) {
+  sockaddr_storage storage{};
+  auto* kernel = reinterpret_cast<sockaddr*>(&storage);
+  const unsigned length = local.to_kernel(kernel, family_);
+  return ::bind(descriptor_.get(), kernel, length) == 0 ? 0 : errno;
+}
+
+int UdpSocket::connect_to(const base::SocketAddress& peer) {
+  sockaddr_storage storage{};
+  auto* kernel = reinterpret_cast<sockaddr*>(&storage);
+  const unsigned length = peer.to_kernel(kernel, family_);
+  if (::connect(descriptor_.get(), kernel, length) != 0) return errno;
+  peer_ = peer;
+  is_connected_ = true;
+  return 0;
+}
+
+base::SocketAddress UdpSocket::local() const {
+  sockaddr_storage storage{};
+  auto* kernel = reinterpret_cast<sockaddr*>(&storage);
+  socklen_t length = sizeof(storage);
+  ::getsockname(descriptor_.get(), kernel, &length);
+  return base::SocketAddress::from_kernel(kernel, length).value_or(base::SocketAddress{});
+}
+
+bool UdpSocket::lead_port() {
+  sock_filter always_the_first{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog program{1, &always_the_first};
+  const bool is_leading = share_port(true) && ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
+                                                           &program, sizeof(program)) == 0;
+  return share_port(false) && is_leading;
+}
+
+bool UdpSocket::share_port(bool is_shared) {
+  return set_option(descriptor_.get(), SOL_SOCKET, SO_REUSEPORT, is_shared ? 1 : 0);
+}
+
+std::optional<UdpSocket::RemoteError> UdpSocket::next_error() {
+  if (!has_errors_) return std::nullopt;
+  sockaddr_storage target{};
+  std::byte payload{};  // the datagram that the error is about: not needed
+  iovec piece{&payload, sizeof(payload)};
+  alignas(cmsghdr) std::byte control[256];
+  msghdr message{};
+  message.msg_name = &target;
+  message.msg_namelen = sizeof(target);
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (::recvmsg(descriptor_.get(), &message, MSG_ERRQUEUE) < 0) {
+    has_errors_ = false;
+    return std::nullopt;
+  }
+  RemoteError found;
+  for (cmsghdr* entry = CMSG_FIRSTHDR(&message); entry != nullptr; entry = CMSG_NXTHDR(&message, entry)) {
+    const bool is_error = (entry->cmsg_level == IPPROTO_IP && entry->cmsg_type == IP_RECVERR) ||
+                          (entry->cmsg_level == IPPROTO_IPV6 && entry->cmsg_type == IPV6_RECVERR);
+    if (!is_error) continue;
+    sock_extended_err detail{};
+    std::memcpy(&detail, CMSG_DATA(entry), sizeof(detail));
+    found.number = static_cast<int>(detail.ee_errno);
+  }
+  found.to = is_connected_ ? peer_
+                           : base::SocketAddress::from_kernel(reinterpret_cast<sockaddr*>(&target), message.msg_namelen)
+                                 .value_or(base::SocketAddress{});
+  return found;
+}
+
+}  // namespace fairlead::path

@@ -1,0 +1,33 @@
+#pragma once
+// The last few ICMP errors until the engine asks. A hint may be forgotten: when the list is full, new ones are.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "path/path.hpp"
+
+namespace fairlead::path {
+
+class UnreachableList {
+ public:
+  void add(const Unreachable& entry) {
+    if (count_ > 0 && entries_[count_ - 1].to == entry.to) count_ -= 1;  // a flood to one peer is one hint
+    if (count_ < entries_.size()) entries_[count_++] = entry;
+  }
+
+  std::size_t take(std::span<Unreachable> out) {
+    const std::size_t taken = std::min(out.size(), count_);
+    std::copy_n(entries_.begin(), taken, out.begin());
+    std::copy(entries_.begin() + taken, entries_.begin() + count_, entries_.begin());
+    count_ -= taken;
+    return taken;
+  }
+
+ private:
+  std::array<Unreachable, 64> entries_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace fairlead::path
