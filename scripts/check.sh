@@ -1,5 +1,14 @@
 # What reads the sources instead of running them. Each step runs, also after one has failed.
-check_format() { cxx_files | xargs clang-format-19 --dry-run --Werror; }
+check_format() {
+  local file status=0
+  while read -r file; do
+    if ! clang-format-19 --dry-run --Werror "$file" 2>/dev/null; then
+      echo "$file: not in the project's format"
+      status=1
+    fi
+  done < <(cxx_files)
+  return $status
+}
 
 check_includes() { build/clang/bin/include_table_test --gtest_brief=1; }
 

@@ -1,12 +1,20 @@
 # The main job between two processes: a server, a client that moves messages and bulk both ways, statistics of both.
 demo_server_pid=
 
+# Asks the server to end, which prints its statistics; insists after ten seconds.
 stop_demo_server() {
-  if [ -n "$demo_server_pid" ]; then
-    kill -INT "$demo_server_pid" 2>/dev/null || true
-    wait "$demo_server_pid" || true
-    demo_server_pid=
+  local tries
+  if [ -z "$demo_server_pid" ]; then
+    return
   fi
+  kill -TERM "$demo_server_pid" 2>/dev/null || true
+  for tries in {1..100}; do
+    kill -0 "$demo_server_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  kill -KILL "$demo_server_pid" 2>/dev/null || true
+  wait "$demo_server_pid" || true
+  demo_server_pid=
 }
 
 run_demo() {

@@ -10,5 +10,5 @@ run_test() {
 
   mkdir -p build/everything
   echo 'subdirs("../" "../asan" "../tsan")' >build/everything/CTestTestfile.cmake
-  ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-tests=error "$@"
+  ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@"
 }
