@@ -36,7 +36,7 @@ class UdpSocket {
 
   enum class Sent { done, later, too_big, failed };
   /// One train; `error` is the kernel's if the outcome is too_big or failed. Later means that the kernel took nothing
-  /// of it, or, if it takes datagrams singly, only its beginning: sending it again repeats that, which a path may.
+  /// of it (or, if it takes datagrams singly and its queues ran over meanwhile, only a part, which is then repeated).
   Sent send(const Train& train, PathCounters& counters, int& error);
 
   enum class Received { nothing, arrival, truncated };
@@ -67,6 +67,7 @@ class UdpSocket {
   int transmit(const Train& train, std::size_t bytes, PathCounters& counters);
   int transmit_single(const Train& train, std::size_t bytes, PathCounters& counters);
   int transmit_merged(const Train& train, PathCounters& counters);
+  bool has_room(const Train& train, std::size_t bytes) const;
   int transmit_singly(const Train& train, std::size_t bytes_left, PathCounters& counters);
   template <typename Call>
   int transmit_call(Call call, PathCounters& counters);

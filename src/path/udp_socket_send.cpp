@@ -1,8 +1,10 @@
 // Sending: a lone datagram by the cheapest call, a train as one message that the kernel cuts, and singly where it will
 // not. Figures of the calls: docs/udp-path.md.
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -83,7 +85,7 @@ int UdpSocket::transmit(const Train& train, std::size_t bytes, PathCounters& cou
     if (error != EIO && error != EINVAL) return error;
     facts_.gso_refused += 1;
   }
-  return transmit_singly(train, bytes, counters);
+  return has_room(train, bytes) ? transmit_singly(train, bytes, counters) : EAGAIN;
 }
 
 int UdpSocket::transmit_single(const Train& train, std::size_t bytes, PathCounters& counters) {
@@ -128,6 +130,17 @@ int UdpSocket::transmit_merged(const Train& train, PathCounters& counters) {
   const auto cut = static_cast<std::uint16_t>(train.datagram_size);
   std::memcpy(CMSG_DATA(entry), &cut, sizeof(cut));
   return transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, 0); }, counters);
+}
+
+// A train that goes singly is begun only if all of it finds room: begun trains that stop in the middle are repeated
+// from their start, and beside a full buffer they would be for ever. The estimate is what the kernel charges at most.
+bool UdpSocket::has_room(const Train& train, std::size_t bytes) const {
+  int queued = 0;
+  if (::ioctl(descriptor_.get(), SIOCOUTQ, &queued) != 0) return true;
+  const std::size_t datagrams = bytes / train.datagram_size + 1;
+  return static_cast<std::size_t>(queued) + 2 * bytes + datagrams * 1024 <=
+             std::size_t{2} * facts_.send_buffer_granted ||
+         queued == 0;
 }
 
 // Cuts the train here. One call each: several datagrams per call were no faster, the cost lies in the datagram.
