@@ -1,0 +1,53 @@
+#include "engine/engine_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace fairlead::engine {
+namespace {
+
+TEST(EngineOptions, EveryRowIsCompleteAndItsDefaultInRange) {
+  for (const OptionRow& row : option_table()) {
+    EXPECT_FALSE(row.name.empty() || row.unit.empty() || row.sentence.empty());
+    EXPECT_TRUE(row.environment.starts_with("FAIRLEAD_")) << row.name;
+    EXPECT_LE(row.value_min, row.value_default) << row.name;
+    EXPECT_GE(row.value_max, row.value_default) << row.name;
+  }
+  EXPECT_EQ(option_table().size(), static_cast<std::size_t>(Option::count_));
+}
+
+TEST(EngineOptions, SetsByNameWithinTheRange) {
+  EngineOptions options;
+  ASSERT_TRUE(options.set("ack_delay", "75"));
+  EXPECT_EQ(options.get(Option::ack_delay), 75u);
+}
+
+TEST(EngineOptions, RefusalsNameTheOptionTheRangeAndTheRemedy) {
+  EngineOptions options;
+  for (const char* text : {"", "x", "-1", "1e3", " 5", "5 ", "0", "99999999999999999999999"}) {
+    const auto refused = options.set("ack_delay", text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().status, Status::invalid);
+    EXPECT_NE(refused.error().message.find("ack_delay"), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().message.find("10000"), std::string::npos) << refused.error().message;
+  }
+  EXPECT_EQ(options.get(Option::ack_delay), EngineOptions().get(Option::ack_delay)) << "a refusal changes nothing";
+  EXPECT_FALSE(options.set("no_such_option", "1"));
+}
+
+TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
+  ::setenv("FAIRLEAD_ACK_DELAY", "33", 1);
+  const auto options = EngineOptions::from_environment();
+  ::setenv("FAIRLEAD_ACK_DELAY", "soon", 1);
+  const auto refused = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_ACK_DELAY");
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->get(Option::ack_delay), 33u);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("FAIRLEAD_ACK_DELAY"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fairlead::engine

@@ -1,0 +1,56 @@
+#include "engine/slab.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace fairlead::engine {
+namespace {
+
+TEST(Slab, GivesDistinctSlotsUpToItsBoundAndThenNone) {
+  Slab<int> slab(1000);
+  std::set<std::uint32_t> slots;
+  for (int i = 0; i < 1000; ++i) slots.insert(slab.acquire());
+  EXPECT_EQ(slots.size(), 1000u);
+  EXPECT_FALSE(slots.contains(Slab<int>::kNone));
+  EXPECT_EQ(slab.acquire(), Slab<int>::kNone);
+  EXPECT_EQ(slab.used(), 1000u);
+}
+
+TEST(Slab, AStaleNameFindsNothingAfterItsSlotIsReused) {
+  Slab<int> slab(10);
+  const std::uint32_t first = slab.acquire();
+  const std::uint32_t generation = slab.generation(first);
+  slab[first] = 7;
+  ASSERT_NE(slab.find(first, generation), nullptr);
+  slab.release(first);
+  EXPECT_EQ(slab.find(first, generation), nullptr);
+  const std::uint32_t second = slab.acquire();
+  EXPECT_EQ(second, first) << "last in, first out";
+  EXPECT_EQ(slab.find(second, generation), nullptr);
+  ASSERT_NE(slab.find(second, slab.generation(second)), nullptr);
+  EXPECT_EQ(slab[second], 0) << "an acquired object is fresh";
+}
+
+TEST(Slab, AnyNumbersMayBeAskedFor) {
+  Slab<int> slab(10);
+  EXPECT_EQ(slab.find(0, 0), nullptr);
+  EXPECT_EQ(slab.find(5, 1), nullptr);
+  EXPECT_EQ(slab.find(~0U, ~0U), nullptr);
+  slab.acquire();
+  EXPECT_EQ(slab.find(0, 0), nullptr) << "generation 0 names nothing";
+  EXPECT_EQ(slab.find(11, 1), nullptr);
+}
+
+TEST(Slab, VisitsJustTheObjectsInUse) {
+  Slab<int> slab(100);
+  const std::uint32_t kept = slab.acquire();
+  const std::uint32_t given_back = slab.acquire();
+  slab.release(given_back);
+  std::set<std::uint32_t> visited;
+  slab.for_each([&](std::uint32_t slot, int&) { visited.insert(slot); });
+  EXPECT_EQ(visited, std::set<std::uint32_t>{kept});
+}
+
+}  // namespace
+}  // namespace fairlead::engine
