@@ -47,7 +47,7 @@ TEST(HotPeers, TwoEquallyBusyPeersDoNotTakeTurns) {
   HotPeers hot(1);
   int changes = 0;
   for (int i = 0; i < 100000; ++i) {
-    const std::uint16_t number = 1 + i % 2;
+    const auto number = static_cast<std::uint16_t>(1 + i % 2);
     if (hot.count(number, peer(number)).heated) ++changes;
   }
   EXPECT_EQ(changes, 1);
