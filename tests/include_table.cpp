@@ -99,8 +99,9 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
     ++number;
     std::string what;
     if (const auto include = include_of(line)) {
-      const auto top = first_part(include->target);  // <queue/...> is ours, <queue> the standard library's
-      const bool is_ours = include->is_quoted || (top != include->target && rows_.contains(top));
+      // <queue/layout.hpp> is ours; <queue> is the standard library's and <net/if.h> the system's.
+      const bool is_ours =
+          include->is_quoted || (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
       if (is_public)
         what = public_objection(*include);
       else if (is_ours)
