@@ -1,0 +1,94 @@
+#pragma once
+// Any number of hosts in one process on virtual time, and a network between them that loses, repeats, reorders,
+// corrupts and delays, all drawn from one seed: the same seed and the same calls give the same run, to the bit.
+//
+// The driver owns time. It calls send() and collect() of the paths with the time it pretends, and between them
+//   now = min(network.next_event(), every engine's next timer);  network.advance(now);
+// Each datagram draws the same number of random values whatever its fate, so changing one probability moves no other
+// draw. The network must outlive its paths.
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+#include "path/sim_link.hpp"
+#include "path/sim_path.hpp"
+
+namespace fairlead::path {
+
+class SimNetwork {
+ public:
+  explicit SimNetwork(std::uint64_t seed) : random_(seed) {}
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+  ~SimNetwork();
+
+  /// A host's path at an address of its own; `in_use` if the address is taken.
+  Result<std::unique_ptr<SimPath>> attach(const base::SocketAddress& address, const SimPathOptions& options = {});
+
+  void set_default_link(const SimLink& link) { default_link_ = link; }
+  /// One direction. It holds for datagrams sent from now on.
+  void set_link(const base::SocketAddress& from, const base::SocketAddress& to, const SimLink& link);
+
+  /// When the next datagram arrives, or kNever.
+  base::Instant next_event() const { return flights_.empty() ? base::kNever : flights_.begin()->first.at; }
+  /// Delivers all that arrives until `now`.
+  void advance(base::Instant now);
+
+  const SimCounters& counters() const { return counters_; }
+
+ private:
+  friend class SimPath;
+
+  struct Direction {
+    std::optional<SimLink> own;  // else the default
+    base::Instant busy_until{};  // when the last byte taken so far has left
+  };
+  /// Arrivals in order of time; the number of its making tells two of one moment apart.
+  struct Moment {
+    base::Instant at;
+    std::uint64_t number = 0;
+    auto operator<=>(const Moment&) const = default;
+  };
+  struct Flight {
+    base::SocketAddress from, to;
+    std::vector<std::byte> bytes;
+  };
+  struct Pair {
+    base::SocketAddress from, to;
+    bool operator==(const Pair&) const = default;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const noexcept {
+      return base::SocketAddressHash{base::SocketAddressHash{}(pair.from)}(pair.to);
+    }
+  };
+
+  const SimLink& link(const base::SocketAddress& from, const base::SocketAddress& to) const;
+  /// Bytes that have been taken but not left yet.
+  std::uint64_t queued_bytes(const base::SocketAddress& from, const base::SocketAddress& to, base::Instant now) const;
+  /// Decides the fate of one datagram that its sender has let go.
+  void carry(Flight flight, base::Instant now);
+  void schedule(base::Instant at, Flight flight);
+  void land(Flight flight);
+  void detach(const SimPath& path);
+  double draw();
+
+  std::mt19937_64 random_;
+  SimLink default_link_;
+  std::unordered_map<Pair, Direction, PairHash> directions_;
+  std::unordered_map<base::SocketAddress, SimPath*, base::SocketAddressHash> paths_;
+  std::map<Moment, Flight> flights_;
+  std::uint64_t flights_made_ = 0;
+  SimCounters counters_;
+};
+
+}  // namespace fairlead::path
