@@ -21,10 +21,8 @@ packages_for() {
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
-  elif command -v sudo >/dev/null; then
-    sudo ${CI:+-n} "$@"
   else
-    return 1
+    sudo ${CI:+-n} "$@"
   fi
 }
 
@@ -45,6 +43,9 @@ need() {
   if [ ${#missing[@]} = 0 ]; then
     return
   fi
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    die "packages are missing, and there is neither root nor sudo; as root: apt-get install ${missing[*]}"
+  fi
   echo "installing ${missing[*]}"
   local log
   log=$(mktemp)
@@ -53,7 +54,7 @@ need() {
        } </dev/null >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"
-    die "cannot install packages; as root: apt-get install ${missing[*]}"
+    die "apt could not install what is missing; look above, then: apt-get install ${missing[*]}"
   fi
   rm -f "$log"
 }
