@@ -1,0 +1,44 @@
+#pragma once
+// What the kernel's own sockets give on the loopback, between two processes that spin on two cores and do nothing else:
+// the floor that every figure of ours over UDP stands on. Measured with plain calls and none of our path's code, in the
+// same run as the figure beside it. The second process is forked here and gone when the function returns.
+
+#include <fairlead/error.hpp>
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "observe/histogram.hpp"
+
+namespace fairlead::observe {
+
+struct FloorOptions {
+  std::uint32_t bytes = 8;                     // of a message, up to 1 GiB
+  std::uint32_t datagram_size = 1472;          // a longer message is cut into trains by the kernel (GSO)
+  std::uint32_t in_flight_bytes = 256u << 10;  // of the UDP stream
+  base::Duration duration = std::chrono::milliseconds(500);
+  int cpu_near = 0;  // of the calling thread, which gets its own affinity back
+  int cpu_far = 1;
+};
+
+struct ExchangeFloor {
+  Histogram one_way;  // half of each round trip
+};
+
+struct StreamFloor {
+  std::uint64_t bytes = 0;  // that arrived
+  double gb_per_s = 0;
+  double cpu_s_per_gb = 0;  // both processes
+};
+
+/// Messages to and fro over connected UDP sockets.
+Result<ExchangeFloor> floor_udp_exchange(const FloorOptions& options);
+
+/// Trains one way, cut by GSO and merged by GRO; what is in flight is bounded through a word of shared memory, which
+/// costs nothing. `bytes` below the datagram size makes the datagrams that small.
+Result<StreamFloor> floor_udp_stream(const FloorOptions& options);
+
+/// Writes of `bytes` one way over one TCP connection.
+Result<StreamFloor> floor_tcp_stream(const FloorOptions& options);
+
+}  // namespace fairlead::observe

@@ -1,0 +1,59 @@
+#pragma once
+// The second process of a floor: forked, pinned, stopped and waited for. It may only make system calls and use memory
+// that existed before, because other threads of this program may hold locks at the moment of the fork.
+
+#include <fairlead/error.hpp>
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace fairlead::observe {
+
+/// The page both processes see. One writer per word.
+struct FloorPage {
+  alignas(128) std::atomic<bool> is_over{false};              // near
+  alignas(128) std::atomic<std::uint64_t> bytes_received{0};  // far
+};
+
+class FloorPeer {
+ public:
+  /// Pins the caller to `cpu_near`; runs `body(page)` in another process on `cpu_far`, which has to return soon after
+  /// is_over becomes true.
+  template <typename Body>
+  static Result<FloorPeer> start(int cpu_near, int cpu_far, Body body) {
+    auto peer = prepare();
+    if (peer && peer->fork_here(cpu_far)) {
+      body(*peer->page_);
+      leave();
+    }
+    return attend(std::move(peer), cpu_near);
+  }
+
+  FloorPeer(FloorPeer&& other) noexcept;
+  FloorPeer& operator=(FloorPeer&&) = delete;
+  ~FloorPeer() { stop(); }
+
+  FloorPage& page() { return *page_; }
+
+  /// Ends the other process and returns its CPU time in seconds (0 if it had to be killed).
+  double stop();
+
+ private:
+  FloorPeer() = default;
+  static Result<FloorPeer> prepare();
+  bool fork_here(int cpu);  // true in the new process
+  [[noreturn]] static void leave();
+  static Result<FloorPeer> attend(Result<FloorPeer> peer, int cpu_near);
+
+  FloorPage* page_ = nullptr;
+  pid_t process_ = -1;
+  cpu_set_t affinity_before_{};
+};
+
+/// CPU time of the calling thread in seconds.
+double thread_cpu_seconds();
+
+}  // namespace fairlead::observe
