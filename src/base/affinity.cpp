@@ -12,4 +12,16 @@ bool pin_to_cpu(int cpu) noexcept {
   return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
+bool confine_to_cpus(std::span<const unsigned> cpus) noexcept {
+  cpu_set_t allowed;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  for (const unsigned cpu : cpus) {
+    if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed)) return false;
+    CPU_SET(cpu, &set);
+  }
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
 }  // namespace fairlead::base

@@ -13,7 +13,7 @@
 
 namespace fairlead::net {
 
-class BufferState;
+struct BufferState;
 
 /// A list of memory segments, registered with a domain for its life. It is free or queued with one transfer machine;
 /// over time it may be added to any queue of any transfer machine of its domain.
@@ -65,8 +65,7 @@ class Buffer {
   bool is_queued() const noexcept;
 
  private:
-  friend class Machine;
-  friend class TransferMachine;
+  friend struct BufferState;
   explicit Buffer(BufferState* state) noexcept;
 
   BufferState* state_;  // counted: this handle, the queue, a callback that runs

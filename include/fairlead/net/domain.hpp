@@ -12,7 +12,7 @@
 
 namespace fairlead::net {
 
-class DomainState;
+struct DomainState;
 
 /// Settings of the engine by name and value, e.g. {"ack_delay", "50"}, on top of the environment's
 /// (FAIRLEAD_ACK_DELAY=50).
@@ -44,6 +44,7 @@ class Domain {
  private:
   friend class Buffer;
   friend class TransferMachine;
+  friend struct DomainState;
   explicit Domain(std::shared_ptr<DomainState> state) noexcept;
 
   std::shared_ptr<DomainState> state_;

@@ -6,7 +6,7 @@
 
 namespace fairlead::net {
 
-class EndPointState;
+struct EndPointState;
 
 /// Within one transfer machine there is at most one object per address while anybody refers to it, so equal addresses
 /// compare equal. Copying takes a further reference, destroying gives it back; neither locks. All references of a
@@ -31,8 +31,7 @@ class EndPoint {
   bool operator==(const EndPoint&) const noexcept = default;
 
  private:
-  friend class EndPointTable;
-  friend class EndPointState;
+  friend struct EndPointState;
   explicit EndPoint(EndPointState* state) noexcept : state_(state) {}  // takes over one reference
 
   EndPointState* state_ = nullptr;

@@ -1,0 +1,30 @@
+#include "base/local_addresses.hpp"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+namespace fairlead::base {
+
+Result<std::vector<SocketAddress>> local_addresses() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) {
+    return std::unexpected(Error{Status::system, errno, "the kernel does not list this host's interfaces"});
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+
+  std::vector<SocketAddress> addresses;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    // Interfaces also list their link-level addresses, which from_kernel() refuses.
+    const auto address = SocketAddress::from_kernel(entry->ifa_addr, sizeof(sockaddr_in6));
+    if (address && std::ranges::find(addresses, *address) == addresses.end()) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+}  // namespace fairlead::base

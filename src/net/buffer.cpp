@@ -1,0 +1,158 @@
+#include <fairlead/net/buffer.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "net/buffer_state.hpp"
+#include "net/machine.hpp"
+
+namespace fairlead::net {
+namespace {
+
+std::unexpected<Error> refused(Status status, std::string message) {
+  return std::unexpected(Error{status, 0, std::move(message)});
+}
+
+Result<> check_size(std::uint64_t size) {
+  if (size == 0) return refused(Status::invalid, "a buffer or segment of 0 bytes: give it at least one");
+  if (size > kBufferSizeMax) {
+    return refused(Status::too_big, fmt::format("a buffer of {} bytes: at most {} are possible", size, kBufferSizeMax));
+  }
+  return {};
+}
+
+// Visits the pieces of memory that [offset, offset + length) falls into, in order; returns the bytes visited.
+template <typename Visit>
+std::uint64_t visit_pieces(const std::vector<iovec>& memory, std::uint64_t offset, std::uint64_t length,
+                           Visit&& visit) {
+  std::uint64_t done = 0;
+  for (const iovec& piece : memory) {
+    if (done == length) break;
+    if (offset >= piece.iov_len) {
+      offset -= piece.iov_len;
+      continue;
+    }
+    const std::uint64_t here = std::min<std::uint64_t>(piece.iov_len - offset, length - done);
+    visit(static_cast<std::byte*>(piece.iov_base) + offset, done, here);
+    done += here;
+    offset = 0;
+  }
+  return done;
+}
+
+}  // namespace
+
+Buffer::Buffer(BufferState* state) noexcept : state_(state) {
+  state->face = this;
+}
+
+Result<std::unique_ptr<Buffer>> Buffer::allocate(Domain& domain, std::uint64_t size) {
+  if (auto good = check_size(size); !good) return std::unexpected(std::move(good.error()));
+  auto memory = base::PageMemory::allocate(size);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  auto buffer = borrow(domain, memory->bytes());
+  if (buffer) (*buffer)->state_->owned = std::move(*memory);
+  return buffer;
+}
+
+Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<std::byte> memory) {
+  return borrow(domain, std::span<const std::span<std::byte>>(&memory, 1));
+}
+
+Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const std::span<std::byte>> segments) {
+  if (segments.empty()) return refused(Status::invalid, "a buffer without segments: give it at least one");
+  if (segments.size() > kSegmentsMax) {
+    return refused(Status::too_big,
+                   fmt::format("a buffer of {} segments: at most {} are possible", segments.size(), kSegmentsMax));
+  }
+  auto state = std::make_unique<BufferState>();
+  for (const std::span<std::byte> segment : segments) {
+    if (auto good = check_size(segment.size()); !good) return std::unexpected(std::move(good.error()));
+    state->memory.push_back({segment.data(), segment.size()});
+    state->size += segment.size();
+  }
+  if (auto good = check_size(state->size); !good) return std::unexpected(std::move(good.error()));
+  if (!domain.state_ || !domain.state_->add_buffer()) return refused(Status::bad_state, "the domain is closed");
+  state->domain = domain.state_;
+  return std::unique_ptr<Buffer>(new Buffer(state.release()));
+}
+
+Buffer::~Buffer() {
+  BufferState& state = *state_;
+  state.is_going.store(true, std::memory_order_relaxed);
+  while (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
+    if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) machine->finish(state);
+  }
+  static_cast<void>(close());
+  state.release();
+}
+
+Result<> Buffer::close() {
+  auto expected = BufferState::Phase::free;
+  if (state_->phase.compare_exchange_strong(expected, BufferState::Phase::closed, std::memory_order_acq_rel)) {
+    state_->domain->remove_buffer();
+    return {};
+  }
+  if (expected == BufferState::Phase::closed) return {};
+  return refused(Status::bad_state, "the buffer is queued: cancel it and wait for its final event");
+}
+
+Status Buffer::set_callback(QueueKind kind, BufferCallback callback) {
+  if (state_->references.load(std::memory_order_acquire) != 1) return Status::bad_state;
+  if (std::to_underlying(kind) >= kQueueKinds) return Status::invalid;
+  state_->callbacks[std::to_underlying(kind)] = std::move(callback);
+  return Status::ok;
+}
+
+Status Buffer::set_callback(const BufferCallback& callback) {
+  if (state_->references.load(std::memory_order_acquire) != 1) return Status::bad_state;
+  state_->callbacks.fill(callback);
+  return Status::ok;
+}
+
+std::uint64_t Buffer::size() const noexcept {
+  return state_->size;
+}
+
+std::size_t Buffer::segment_count() const noexcept {
+  return state_->memory.size();
+}
+
+std::span<std::byte> Buffer::segment(std::size_t index) const noexcept {
+  if (index >= state_->memory.size()) return {};
+  const iovec& piece = state_->memory[index];
+  return {static_cast<std::byte*>(piece.iov_base), piece.iov_len};
+}
+
+std::span<std::byte> Buffer::bytes(std::uint64_t offset, std::uint64_t length) const noexcept {
+  std::span<std::byte> first;
+  visit_pieces(state_->memory, offset, length, [&](std::byte* begin, std::uint64_t done, std::uint64_t here) {
+    if (done == 0) first = {begin, here};
+  });
+  return first;
+}
+
+std::uint64_t Buffer::write(std::uint64_t offset, std::span<const std::byte> from) noexcept {
+  return visit_pieces(state_->memory, offset, from.size(), [&](std::byte* to, std::uint64_t done, std::uint64_t here) {
+    std::memcpy(to, from.data() + done, here);
+  });
+}
+
+std::uint64_t Buffer::read(std::uint64_t offset, std::span<std::byte> to) const noexcept {
+  return visit_pieces(state_->memory, offset, to.size(), [&](std::byte* from, std::uint64_t done, std::uint64_t here) {
+    std::memcpy(to.data() + done, from, here);
+  });
+}
+
+const BufferDescriptor& Buffer::descriptor() const noexcept {
+  return state_->descriptor;
+}
+
+bool Buffer::is_queued() const noexcept {
+  return state_->phase.load(std::memory_order_acquire) == BufferState::Phase::queued;
+}
+
+}  // namespace fairlead::net

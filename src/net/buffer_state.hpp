@@ -1,0 +1,74 @@
+#pragma once
+// What a Buffer is behind its handle: memory, callbacks, and the operation that it is in.
+//
+// Phases: free <-> queued, free -> closed. add() takes a free buffer by one compare-and-swap, so two machines cannot
+// both have it; the final event frees it just before its callback. All fields of the operation belong to the machine's
+// lock while queued.
+//
+// References: the handle, the queue, a callback that runs. With the last one the memory goes, so a callback may
+// destroy its own buffer.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <sys/uio.h>
+#include <boost/intrusive/list_hook.hpp>
+#include <boost/intrusive/set_hook.hpp>
+
+#include <fairlead/net/buffer.hpp>
+
+#include "base/page_memory.hpp"
+#include "engine/core.hpp"
+#include "net/domain_state.hpp"
+
+namespace fairlead::net {
+
+struct BufferState {
+  enum class Phase : std::uint8_t { free, queued, closed };
+  /// Who asked first that the operation ends early.
+  enum class Ender : std::uint8_t { nobody, owner, deadline };
+  using QueueHook = boost::intrusive::list_member_hook<>;
+  using DeadlineHook = boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>;
+
+  static BufferState& of(Buffer& buffer) { return *buffer.state_; }
+  static const BufferState& of(const Buffer& buffer) { return *buffer.state_; }
+
+  /// Names the buffer in the Core's completions; it stays alive while the Core has it.
+  std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
+  static BufferState& of(std::uint64_t cookie) { return *reinterpret_cast<BufferState*>(cookie); }
+
+  void refer() { references.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // For the buffer's life.
+  std::shared_ptr<DomainState> domain;
+  base::PageMemory owned;
+  std::vector<iovec> memory;
+  std::uint64_t size = 0;
+  std::array<BufferCallback, kQueueKinds> callbacks;
+  Buffer* face = nullptr;
+  std::atomic<std::uint32_t> references{1};
+  std::atomic<Phase> phase{Phase::free};   // release when freed, acquire when taken
+  std::atomic<bool> is_going{false};       // its handle is being destroyed
+  std::atomic<Machine*> machine{nullptr};  // that it is queued with
+
+  // Of the operation.
+  QueueKind kind = QueueKind::message_receive;
+  Ender ender = Ender::nobody;
+  std::uint32_t events = 0;  // reserved
+  std::uint64_t length = 0;  // of sends: bytes
+  Instant added;
+  Instant deadline = kNever;
+  EndPoint to;
+  engine::OperationHandle operation;
+  BufferDescriptor descriptor{};
+  QueueHook queue_hook;
+  DeadlineHook deadline_hook;
+};
+
+}  // namespace fairlead::net

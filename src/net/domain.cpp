@@ -1,0 +1,78 @@
+#include <fairlead/net/domain.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "net/domain_state.hpp"
+
+namespace fairlead::net {
+
+std::shared_ptr<Machine> DomainState::find(Machine* machine) {
+  const std::scoped_lock lock(mutex);
+  const auto found = machines.find(machine);
+  return found == machines.end() ? nullptr : found->second.lock();
+}
+
+bool DomainState::add_machine(const std::shared_ptr<Machine>& machine) {
+  const std::scoped_lock lock(mutex);
+  if (!is_closed) machines.emplace(machine.get(), machine);
+  return !is_closed;
+}
+
+void DomainState::remove_machine(Machine* machine) {
+  const std::scoped_lock lock(mutex);
+  machines.erase(machine);
+}
+
+bool DomainState::add_buffer() {
+  const std::scoped_lock lock(mutex);
+  if (!is_closed) ++buffers;
+  return !is_closed;
+}
+
+void DomainState::remove_buffer() {
+  const std::scoped_lock lock(mutex);
+  --buffers;
+}
+
+Result<Domain> Domain::open(const DomainSettings& settings) {
+  auto options = engine::EngineOptions::from_environment();
+  if (!options) return std::unexpected(std::move(options.error()));
+  for (const auto& [name, value] : settings.engine) {
+    if (auto set = options->set(name, value); !set) return std::unexpected(std::move(set.error()));
+  }
+  auto state = std::make_shared<DomainState>();
+  state->options = *options;
+  return Domain(std::move(state));
+}
+
+Domain::Domain(std::shared_ptr<DomainState> state) noexcept : state_(std::move(state)) {}
+Domain::Domain(Domain&&) noexcept = default;
+Domain& Domain::operator=(Domain&&) noexcept = default;
+Domain::~Domain() = default;
+
+Result<> Domain::close() {
+  if (!state_) return {};
+  const std::scoped_lock lock(state_->mutex);
+  if (state_->buffers != 0 || !state_->machines.empty()) {
+    return std::unexpected(
+        Error{Status::bad_state, 0,
+              fmt::format("the domain still has {} buffers and {} transfer machines: close them first", state_->buffers,
+                          state_->machines.size())});
+  }
+  state_->is_closed = true;
+  return {};
+}
+
+std::uint64_t Domain::buffer_size_max() const noexcept {
+  return kBufferSizeMax;
+}
+std::uint64_t Domain::segment_size_max() const noexcept {
+  return kBufferSizeMax;
+}
+std::size_t Domain::segments_max() const noexcept {
+  return kSegmentsMax;
+}
+
+}  // namespace fairlead::net

@@ -1,0 +1,216 @@
+#pragma once
+// A Core without an engine: it keeps what was submitted, and a test decides what becomes of it, and in which order.
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/core.hpp"
+#include "net/domain_state.hpp"
+
+namespace fairlead::net {
+
+class FakeCore final : public engine::Core {
+ public:
+  struct Submitted {
+    char kind = 0;  // r receive, s send, e expose, p put, g get
+    std::uint64_t cookie = 0;
+    std::uint64_t length = 0;
+    engine::RemotePort target;
+    std::uint64_t key = 0;
+    bool is_cancelled = false;
+  };
+
+  explicit FakeCore(const base::SocketAddress& address) : address_(address) {}
+
+  // What a test does.
+
+  /// Ends the oldest operation that has no final event yet, or (is_final false) delivers one message to it.
+  void complete(Status status, std::uint64_t length = 0, std::uint64_t offset = 0, bool is_final = true,
+                engine::RemotePort source = {}) {
+    const std::scoped_lock lock(mutex_);
+    ASSERT_FALSE(submitted_.empty());
+    const std::uint32_t slot = submitted_.begin()->first;
+    finish(slot, status, length, offset, is_final, source);
+  }
+  /// Ends that operation too which was submitted `index` after the oldest.
+  void complete_nth(std::size_t index, Status status) {
+    const std::scoped_lock lock(mutex_);
+    ASSERT_LT(index, submitted_.size());
+    finish(std::next(submitted_.begin(), static_cast<std::ptrdiff_t>(index))->first, status, 0, 0, true, {});
+  }
+  /// From now on a cancel waits for complete().
+  void hold_cancels() { holds_cancels_ = true; }
+  void fail_next(Status status) { next_failure_ = status; }
+  void drop_message() {
+    const std::scoped_lock lock(mutex_);
+    ++dropped_;
+    is_interrupted_ = true;
+    changed_.notify_all();
+  }
+  std::vector<Submitted> submitted() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<Submitted> all;
+    for (const auto& [slot, operation] : submitted_) all.push_back(operation);
+    return all;
+  }
+  std::uint32_t reserved() const { return reserved_; }
+  std::size_t ports_open() const { return ports_.size(); }
+  std::uint64_t waits() const { return waits_; }
+
+  // Core.
+
+  base::SocketAddress address() const override { return address_; }
+  std::uint64_t epoch() const override { return 77; }
+  std::uint64_t message_size_max() const override { return 1U << 20; }
+
+  Result<engine::PortHandle> open_port(std::uint32_t number) override {
+    const std::scoped_lock lock(mutex_);
+    if (!ports_.emplace(number, true).second) return std::unexpected(Error{Status::in_use, 0, "taken"});
+    return engine::PortHandle{number, 1};
+  }
+  Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
+                                               std::uint32_t& number) override {
+    const std::scoped_lock lock(mutex_);
+    for (number = first + count - 1; number >= first; --number) {
+      if (ports_.emplace(number, true).second) return engine::PortHandle{number, 1};
+    }
+    return std::unexpected(Error{Status::not_available, 0, "none free"});
+  }
+  void close_port(engine::PortHandle port) override {
+    const std::scoped_lock lock(mutex_);
+    ports_.erase(port.slot);
+  }
+
+  Status reserve_events(engine::PortHandle, std::uint32_t count) override {
+    if (next_failure_ == Status::no_memory) return std::exchange(next_failure_, Status::ok);
+    reserved_ += count;
+    return Status::ok;
+  }
+  void release_events(engine::PortHandle, std::uint32_t count) override {
+    ASSERT_LE(count, reserved_);
+    reserved_ -= count;
+  }
+
+  Status post_receive(engine::PortHandle, const engine::Receive& receive, engine::OperationHandle& operation) override {
+    return submit({'r', receive.cookie, receive.size_min, {}, 0, false}, operation);
+  }
+  Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
+    return submit({'s', send.cookie, send.length, send.to, 0, false}, operation);
+  }
+  Status expose(engine::PortHandle, const engine::Exposure& exposure, engine::OperationHandle& operation,
+                std::uint64_t& key) override {
+    key = 1000 + exposure.cookie % 1000;
+    return submit({'e', exposure.cookie, exposure.length, {}, key, false}, operation);
+  }
+  Status put(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return submit({'p', transfer.cookie, transfer.length, transfer.target, transfer.key, false}, operation);
+  }
+  Status get(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return submit({'g', transfer.cookie, transfer.length, transfer.target, transfer.key, false}, operation);
+  }
+
+  bool cancel(engine::PortHandle, engine::OperationHandle operation) override {
+    const std::scoped_lock lock(mutex_);
+    const auto found = submitted_.find(operation.slot);
+    if (found == submitted_.end()) return false;
+    found->second.is_cancelled = true;
+    if (!holds_cancels_) finish(operation.slot, Status::canceled, 0, 0, true, {});
+    return true;
+  }
+
+  bool progress() override { return false; }
+  bool next_event(engine::PortHandle, engine::Completion& completion) override {
+    const std::scoped_lock lock(mutex_);
+    if (events_.empty()) return false;
+    completion = events_.front();
+    events_.pop_front();
+    return true;
+  }
+  bool has_event(engine::PortHandle) const override {
+    const std::scoped_lock lock(mutex_);
+    return !events_.empty();
+  }
+  bool wait(engine::PortHandle, base::Instant deadline) override {
+    std::unique_lock lock(mutex_);
+    ++waits_;
+    const auto is_over = [&] { return !events_.empty() || is_interrupted_; };
+    const auto until = std::chrono::steady_clock::time_point(deadline.time_since_epoch());
+    if (deadline == base::kNever) {
+      changed_.wait(lock, is_over);
+    } else {
+      changed_.wait_until(lock, until, is_over);
+    }
+    is_interrupted_ = false;
+    return !events_.empty();
+  }
+  void interrupt(engine::PortHandle) override {
+    const std::scoped_lock lock(mutex_);
+    is_interrupted_ = true;
+    changed_.notify_all();
+  }
+  int descriptor(engine::PortHandle) const override { return -1; }
+  bool arm_descriptor(engine::PortHandle) override { return false; }
+  std::uint64_t dropped_no_buffer(engine::PortHandle) const override {
+    const std::scoped_lock lock(mutex_);
+    return dropped_;
+  }
+  engine::EngineFacts facts() const override {
+    return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
+  }
+  std::string describe_peer(const base::SocketAddress& peer) const override { return "never met " + peer.to_string(); }
+
+ private:
+  Status submit(const Submitted& operation, engine::OperationHandle& handle) {
+    if (next_failure_ != Status::ok) return std::exchange(next_failure_, Status::ok);
+    const std::scoped_lock lock(mutex_);
+    handle = {next_slot_++, 1};
+    submitted_.emplace(handle.slot, operation);
+    return Status::ok;
+  }
+  void finish(std::uint32_t slot, Status status, std::uint64_t length, std::uint64_t offset, bool is_final,
+              const engine::RemotePort& source) {
+    events_.push_back({.cookie = submitted_.at(slot).cookie,
+                       .length = length,
+                       .offset = offset,
+                       .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+                       .source = source,
+                       .status = status,
+                       .is_final = is_final});
+    if (is_final) submitted_.erase(slot);
+    changed_.notify_all();
+  }
+
+  const base::SocketAddress address_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint32_t, bool> ports_;
+  std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
+  std::deque<engine::Completion> events_;
+  std::uint32_t next_slot_ = 0;
+  std::uint32_t reserved_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t waits_ = 0;
+  bool is_interrupted_ = false;
+  bool holds_cancels_ = false;
+  Status next_failure_ = Status::ok;
+};
+
+/// A domain whose machines all get one FakeCore.
+struct FakeDomain {
+  std::shared_ptr<FakeCore> core = std::make_shared<FakeCore>(base::SocketAddress::from_ip("127.0.0.1", 20480).value());
+  std::shared_ptr<DomainState> state = std::make_shared<DomainState>();
+  Domain domain = DomainState::handle(state);
+
+  FakeDomain() {
+    state->attach = [this](const base::SocketAddress&, const engine::EngineOptions&) {
+      return Result<std::shared_ptr<engine::Core>>(core);
+    };
+  }
+};
+
+}  // namespace fairlead::net

@@ -1,0 +1,161 @@
+#pragma once
+// What a TransferMachine is behind its handle: one port of an engine, its queued buffers, and its event thread.
+//
+// The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_add (operations),
+// machine_deliver (events).
+//
+// Lock. One mutex guards everything here, and makes the calls that the Core wants one at a time. It is held over
+// Core calls that do not wait, never over a callback nor Core::wait().
+//
+// Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, a
+// thread in deliver_all(), or stop() of a machine without a thread. The machine does not stop before the turn is free.
+//
+// Deadlines. The event thread sleeps at most until `armed_`, and add() wakes it for an earlier one only. A deadline
+// once armed stays armed though its buffer completes first: traffic with equal time limits wakes it once per limit.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <boost/intrusive/list.hpp>
+
+#include <fairlead/net/transfer_machine.hpp>
+
+#include "net/buffer_state.hpp"
+#include "net/deadline_queue.hpp"
+#include "net/domain_state.hpp"
+#include "net/end_point_table.hpp"
+#include "net/net_address.hpp"
+
+namespace fairlead::net {
+
+class Machine : public std::enable_shared_from_this<Machine> {
+ public:
+  Machine(TransferMachine& face, std::shared_ptr<DomainState> domain, MachineCallback on_event);
+  ~Machine();
+
+  // machine_life.cpp
+  /// Makes it known to its domain; it is undefined if that is closed.
+  void enroll();
+  Result<> confine(std::span<const unsigned> cpus);
+  Result<> deliver_synchronously();
+  Result<> start(std::string_view text);
+  Result<EndPoint> start_and_wait(std::string_view text);
+  Result<> stop(StopMode mode);
+  Result<> stop_and_wait(StopMode mode);
+  Result<> close();
+  void let_go();
+  MachineState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  Error failure() const;
+  EndPoint end_point() const;
+  Result<EndPoint> create_end_point(std::string_view text);
+  std::string describe(const EndPoint& end_point) const;
+  std::uint64_t message_size_max() const noexcept;
+  Statistics statistics(bool reset);
+  std::uint64_t messages_dropped() const;
+  std::vector<Counter> engine_counters() const;
+
+  // machine_add.cpp
+  Status add(Buffer& buffer, const MessageReceive& operation);
+  Status add(Buffer& buffer, const MessageSend& operation);
+  Status add(Buffer& buffer, const PassiveReceive& operation);
+  Status add(Buffer& buffer, const PassiveSend& operation);
+  Status add(Buffer& buffer, const ActiveReceive& operation);
+  Status add(Buffer& buffer, const ActiveSend& operation);
+  bool cancel(Buffer& buffer);
+
+  // machine_deliver.cpp
+  std::expected<std::size_t, Status> deliver_all(std::size_t budget);
+  bool pending();
+  std::expected<bool, Status> wait(Instant deadline);
+  Status notify(std::function<void()> signal);
+  /// Ends the operation of a buffer that is being destroyed; returns after its final event.
+  void finish(BufferState& buffer);
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  using Queue = boost::intrusive::list<
+      BufferState, boost::intrusive::member_hook<BufferState, BufferState::QueueHook, &BufferState::queue_hook>>;
+
+  /// Who is in Core::wait(): it takes one at a time.
+  enum class Waiter : std::uint8_t { nobody, event_thread, application };
+
+  // machine_life.cpp
+  std::unexpected<Error> wrong_state(std::string_view action) const;
+  bool is_inside() const;
+  bool has_ended() const;
+  void begin_stop(StopMode mode);
+  void tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text);
+  void set_state(MachineState state) { state_.store(state, std::memory_order_release); }
+
+  // machine_thread.cpp
+  void run(const NetAddress& address);
+  Result<> bring_up(const NetAddress& address);
+  void serve(Lock& lock);
+  void take_down(Lock& lock);
+  void rest(Lock& lock);
+  void signal_pending(Lock& lock);
+  void report_drops(Lock& lock);
+  void expire_deadlines();
+  void wake_thread();
+  bool is_thread_delivering() const;
+
+  // machine_add.cpp
+  struct Plan;
+  Status admit(const BufferState& buffer, QueueKind kind) const;
+  template <typename Submit>
+  Status enqueue(BufferState& buffer, const Plan& plan, Submit&& submit);
+  Status expose(BufferState& buffer, QueueKind kind, std::uint64_t length, Instant deadline);
+  Status transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> descriptor, std::uint64_t length,
+                  Instant deadline);
+  void end_early(BufferState& buffer, BufferState::Ender ender);
+
+  // machine_deliver.cpp
+  bool deliver_one(Lock& lock);
+  std::size_t deliver_some(Lock& lock, std::size_t budget);
+  void note(const BufferState& buffer, const BufferEvent& event);
+  void unlink(BufferState& buffer);
+  void take_turn() { turn_ = std::this_thread::get_id(); }
+  void end_turn();
+  bool is_turn_free() const { return turn_ == std::thread::id(); }
+
+  const std::shared_ptr<DomainState> domain_;
+  const MachineCallback on_event_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;      // state, turn, a final event that finish() waits for
+  std::condition_variable thread_wake_;  // the event thread, while it does not wait in the Core
+
+  TransferMachine* face_;                                       // null when the application has let go of it
+  std::atomic<MachineState> state_{MachineState::initialized};  // written under the lock
+  Error failure_{Status::ok, 0, {}};
+  std::vector<unsigned> cpus_;
+  bool is_automatic_ = true;
+  bool has_told_start_ = false;  // the callback of started or failed has returned
+  bool must_stop_ = false;       // stop() came while starting
+  StopMode stop_mode_ = StopMode::drain;
+
+  std::shared_ptr<engine::Core> core_;  // from started to stopped
+  engine::PortHandle port_;
+  EndPoint own_;
+  EndPointTable end_points_;
+
+  Queue queued_;
+  DeadlineQueue deadlines_;
+  Instant armed_ = kNever;  // the event thread looks again by then
+  Statistics statistics_;
+  std::uint64_t dropped_ = 0;  // as last told
+
+  std::thread::id turn_;  // who calls back; nobody's by default
+  Waiter waiter_ = Waiter::nobody;
+  std::size_t finishers_ = 0;     // threads in finish()
+  std::function<void()> signal_;  // of notify(), not called yet
+  std::thread thread_;
+};
+
+}  // namespace fairlead::net

@@ -1,0 +1,193 @@
+// Operations: from add() to the Core, and their early end.
+
+#include <optional>
+#include <utility>
+
+#include "net/clock.hpp"
+#include "net/machine.hpp"
+#include "net/passive_descriptor.hpp"
+
+namespace fairlead::net {
+namespace {
+
+// Bytes of a send, or nothing if out of range.
+std::optional<std::uint64_t> length_in(const BufferState& buffer, std::uint64_t wanted) {
+  if (wanted == kWholeBuffer) return buffer.size;
+  if (wanted == 0 || wanted > buffer.size) return std::nullopt;
+  return wanted;
+}
+
+}  // namespace
+
+/// What an operation needs besides its call to the Core.
+struct Machine::Plan {
+  QueueKind kind;
+  std::uint64_t length = 0;
+  Instant deadline = kNever;
+  std::uint32_t events = 1;
+};
+
+// Everything that can be said before the operation itself is looked at.
+Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
+  if (state_.load(std::memory_order_relaxed) != MachineState::started) return Status::bad_state;
+  if (buffer.domain != domain_) return Status::invalid;
+  if (buffer.phase.load(std::memory_order_relaxed) != BufferState::Phase::free || buffer.is_going) {
+    return Status::bad_state;
+  }
+  return buffer.callbacks[std::to_underlying(kind)] ? Status::ok : Status::invalid;
+}
+
+// Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
+template <typename Submit>
+Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
+  const Instant added = now();
+  if (plan.deadline <= added) return Status::too_late;
+  auto expected = BufferState::Phase::free;
+  if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {
+    return Status::bad_state;
+  }
+  engine::OperationHandle operation;
+  Status status = core_->reserve_events(port_, plan.events);
+  if (status == Status::ok) {
+    status = submit(operation);
+    if (status != Status::ok) core_->release_events(port_, plan.events);
+  }
+  if (status != Status::ok) {
+    buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
+    return status;
+  }
+
+  buffer.refer();
+  buffer.machine.store(this, std::memory_order_release);
+  buffer.kind = plan.kind;
+  buffer.ender = BufferState::Ender::nobody;
+  buffer.events = plan.events;
+  buffer.length = plan.length;
+  buffer.added = added;
+  buffer.deadline = plan.deadline;
+  buffer.operation = operation;
+  queued_.push_back(buffer);
+  ++statistics_.queues[std::to_underlying(plan.kind)].adds;
+  if (plan.deadline != kNever) {
+    deadlines_.add(buffer);
+    if (plan.deadline < armed_) wake_thread();
+  }
+  return Status::ok;
+}
+
+Status Machine::add(Buffer& face, const MessageReceive& operation) {
+  BufferState& buffer = BufferState::of(face);
+  const Lock lock(mutex_);
+  if (const Status status = admit(buffer, QueueKind::message_receive); status != Status::ok) return status;
+  const auto size_min = length_in(buffer, operation.size_min);
+  if (!size_min || operation.messages_max == 0 || operation.messages_max > kMessagesInBufferMax) {
+    return Status::invalid;
+  }
+  const Plan plan{.kind = QueueKind::message_receive, .deadline = operation.deadline, .events = operation.messages_max};
+  return enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+    const engine::Receive receive{.memory = buffer.memory,
+                                  .size_min = *size_min,
+                                  .messages_max = operation.messages_max,
+                                  .cookie = buffer.cookie()};
+    return core_->post_receive(port_, receive, handle);
+  });
+}
+
+Status Machine::add(Buffer& face, const MessageSend& operation) {
+  BufferState& buffer = BufferState::of(face);
+  const Lock lock(mutex_);
+  if (const Status status = admit(buffer, QueueKind::message_send); status != Status::ok) return status;
+  const auto length = length_in(buffer, operation.length);
+  if (!length || !end_points_.owns(operation.to)) return Status::invalid;
+  const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
+  const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+    const engine::Send send{.to = EndPointState::of(operation.to)->remote,
+                            .memory = buffer.memory,
+                            .length = *length,
+                            .cookie = buffer.cookie()};
+    return core_->send(port_, send, handle);
+  });
+  if (status == Status::ok) buffer.to = operation.to;
+  return status;
+}
+
+Status Machine::add(Buffer& face, const PassiveReceive& operation) {
+  return expose(BufferState::of(face), QueueKind::passive_bulk_receive, kWholeBuffer, operation.deadline);
+}
+
+Status Machine::add(Buffer& face, const PassiveSend& operation) {
+  return expose(BufferState::of(face), QueueKind::passive_bulk_send, operation.length, operation.deadline);
+}
+
+Status Machine::add(Buffer& face, const ActiveReceive& operation) {
+  return transfer(BufferState::of(face), QueueKind::active_bulk_receive, operation.descriptor, kWholeBuffer,
+                  operation.deadline);
+}
+
+Status Machine::add(Buffer& face, const ActiveSend& operation) {
+  return transfer(BufferState::of(face), QueueKind::active_bulk_send, operation.descriptor, operation.length,
+                  operation.deadline);
+}
+
+Status Machine::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted, Instant deadline) {
+  const Lock lock(mutex_);
+  if (const Status status = admit(buffer, kind); status != Status::ok) return status;
+  const auto length = length_in(buffer, wanted);
+  if (!length) return Status::invalid;
+  std::uint64_t key = 0;
+  const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
+  const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+    const engine::Exposure exposure{.memory = buffer.memory,
+                                    .length = *length,
+                                    .is_writable = kind == QueueKind::passive_bulk_receive,
+                                    .cookie = buffer.cookie()};
+    return core_->expose(port_, exposure, handle, key);
+  });
+  if (status == Status::ok) {
+    buffer.descriptor = encode_descriptor(
+        {.owner = EndPointState::of(own_)->remote, .kind = kind, .epoch = core_->epoch(), .key = key, .size = *length});
+  }
+  return status;
+}
+
+Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> bytes, std::uint64_t wanted,
+                         Instant deadline) {
+  const Lock lock(mutex_);
+  if (const Status status = admit(buffer, kind); status != Status::ok) return status;
+  const auto length = length_in(buffer, wanted);
+  if (!length) return Status::invalid;
+  const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
+  return enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+    const auto passive = decode_descriptor(bytes, kind, *length);
+    if (!passive) return passive.error();
+    const base::SocketAddress& own = EndPointState::of(own_)->remote.engine;
+    engine::Transfer transfer{.target = passive->owner,
+                              .target_epoch = passive->epoch,
+                              .key = passive->key,
+                              .memory = buffer.memory,
+                              .length = kind == QueueKind::active_bulk_receive ? passive->size : *length,
+                              .cookie = buffer.cookie()};
+    if (!is_same_network(own, transfer.target.engine)) return Status::unreachable;
+    transfer.target.engine.scope = own.scope;
+    return kind == QueueKind::active_bulk_receive ? core_->get(port_, transfer, handle)
+                                                  : core_->put(port_, transfer, handle);
+  });
+}
+
+bool Machine::cancel(Buffer& face) {
+  BufferState& buffer = BufferState::of(face);
+  const Lock lock(mutex_);
+  if (buffer.machine.load(std::memory_order_relaxed) != this) return false;
+  end_early(buffer, BufferState::Ender::owner);
+  return true;
+}
+
+// The first who asks decides what a `canceled` of the Core is called.
+void Machine::end_early(BufferState& buffer, BufferState::Ender ender) {
+  if (buffer.ender != BufferState::Ender::nobody) return;
+  buffer.ender = ender;
+  if (ender == BufferState::Ender::owner) ++statistics_.queues[std::to_underlying(buffer.kind)].deletes;
+  core_->cancel(port_, buffer.operation);
+}
+
+}  // namespace fairlead::net
