@@ -55,10 +55,6 @@ Error out_of_range(const OptionRow& row, std::string_view text, std::string_view
 
 }  // namespace
 
-std::span<const OptionRow> option_table() noexcept {
-  return kTable;
-}
-
 EngineOptions::EngineOptions() noexcept {
   for (std::size_t i = 0; i < kTable.size(); ++i) values_[i] = kTable[i].value_default;
 }
@@ -101,3 +97,11 @@ Result<> EngineOptions::set(Option option, std::uint64_t value) {
 }
 
 }  // namespace fairlead::engine
+
+namespace fairlead {
+
+std::span<const OptionRow> option_table() noexcept {
+  return engine::kTable;
+}
+
+}  // namespace fairlead

@@ -9,18 +9,12 @@
 #include <string_view>
 
 #include <fairlead/error.hpp>
+#include <fairlead/options.hpp>
 
 namespace fairlead::engine {
 
-/// One row: an unsigned number with its unit.
-struct OptionRow {
-  std::string_view name;  // "ack_delay"
-  std::string_view unit;  // "us", "bytes", "segments", ...
-  std::uint64_t value_default;
-  std::uint64_t value_min, value_max;
-  std::string_view environment;  // "FAIRLEAD_ACK_DELAY"
-  std::string_view sentence;
-};
+using fairlead::option_table;
+using fairlead::OptionRow;
 
 enum class Option : std::uint8_t {
   port_first,
@@ -43,8 +37,6 @@ enum class Option : std::uint8_t {
   spin,
   count_,
 };
-
-std::span<const OptionRow> option_table() noexcept;
 
 class EngineOptions {
  public:

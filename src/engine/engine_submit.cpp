@@ -177,11 +177,11 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
 }
 
 Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
-  if (address == last_peer_address_) return last_peer_;
   if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
     return std::unexpected(
         Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
   }
+  if (address == last_peer_address_) return last_peer_;
   auto peer = link_->find(address);
   if (!peer) {
     auto made = link_->peer(address, path_->datagram_size_max(address));

@@ -1,0 +1,390 @@
+// Two engines on virtual time over the simulated network: what each operation promises, and what is refused.
+
+#include "engine/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "path/sim_network.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+base::SocketAddress host(std::uint8_t number) {
+  return *base::SocketAddress::from_ip("10.0.0." + std::to_string(number), 20480);
+}
+
+// An engine with one open port, and all the events that it got.
+struct Side {
+  std::unique_ptr<Engine> engine;
+  PortHandle port;
+  std::uint32_t number = 0;
+
+  RemotePort remote() const { return {engine->address(), number}; }
+
+  std::vector<Completion> events() {
+    std::vector<Completion> all;
+    while (const Completion* event = engine->port(port)->events->consume()) all.push_back(*event);
+    return all;
+  }
+};
+
+class TwoEngines : public ::testing::Test {
+ protected:
+  explicit TwoEngines(std::uint64_t seed = 1) : network_(seed) {
+    for (std::uint8_t i = 0; i < 2; ++i) start(i, 100 + i);
+  }
+
+  void start(std::uint8_t index, std::uint64_t epoch) {
+    Side& side = sides_[index];
+    side.engine.reset();
+    auto path = network_.attach(host(index));
+    ASSERT_TRUE(path) << path.error().message;
+    side.engine = std::make_unique<Engine>(std::move(*path), host(index), EngineOptions(), epoch, epoch * 7919);
+    side.number = 34U << 12 | (index + 1U);
+    auto port = side.engine->open_port(side.number);
+    ASSERT_TRUE(port) << port.error().message;
+    side.port = *port;
+    ASSERT_EQ(side.engine->port(side.port)->events->reserve(1000), Status::ok);
+  }
+
+  // Lets time pass until nothing is due within `span`, or the span is over.
+  void run(base::Duration span) {
+    const base::Instant end = now_ + span;
+    for (int steps = 0; steps < 1'000'000; ++steps) {
+      bool any = false;
+      for (Side& side : sides_) {
+        if (side.engine) any |= side.engine->progress(now_);
+      }
+      if (any) continue;
+      base::Instant next = network_.next_event();
+      for (Side& side : sides_) {
+        if (side.engine) next = std::min(next, side.engine->next_deadline());
+      }
+      if (next > end) break;
+      now_ = std::max(next, now_ + 1ns);
+      network_.advance(now_);
+    }
+    now_ = std::max(now_, end);
+    network_.advance(now_);
+  }
+
+  Side& a() { return sides_[0]; }
+  Side& b() { return sides_[1]; }
+
+  path::SimNetwork network_;
+  base::Instant now_{1s};
+  std::array<Side, 2> sides_;
+};
+
+std::vector<std::byte> pattern(std::size_t size, unsigned salt) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 131 + salt) >> 3);
+  return bytes;
+}
+
+iovec piece(std::vector<std::byte>& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+TEST_F(TwoEngines, AMessageReachesThePostedBufferWithItsSender) {
+  auto sent = pattern(100, 1);
+  std::vector<std::byte> received(200);
+  const iovec from = piece(sent), to = piece(received);
+  OperationHandle name;
+  ASSERT_EQ(
+      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 100, .messages_max = 1, .cookie = 7}, name),
+      Status::ok);
+  ASSERT_EQ(
+      a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 100, .cookie = 8}, name, now_),
+      Status::ok);
+  run(100ms);
+  const auto at_b = b().events();
+  ASSERT_EQ(at_b.size(), 1u);
+  EXPECT_EQ(at_b[0].cookie, 7u);
+  EXPECT_EQ(at_b[0].status, Status::ok);
+  EXPECT_EQ(at_b[0].length, 100u);
+  EXPECT_EQ(at_b[0].source, a().remote());
+  EXPECT_TRUE(at_b[0].is_final);
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end(), received.begin()));
+  const auto at_a = a().events();
+  ASSERT_EQ(at_a.size(), 1u);
+  EXPECT_EQ(at_a[0].cookie, 8u);
+  EXPECT_EQ(at_a[0].status, Status::ok);
+  EXPECT_EQ(a().engine->port(a().port)->operations, 0u);
+  EXPECT_EQ(b().engine->port(b().port)->operations, 0u);
+}
+
+TEST_F(TwoEngines, SeveralMessagesLieBehindOneAnotherAndTheLastEventIsFinal) {
+  std::vector<std::byte> received(10'000);
+  const iovec to = piece(received);
+  OperationHandle name;
+  ASSERT_EQ(
+      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 3, .cookie = 1}, name),
+      Status::ok);
+  std::array<std::vector<std::byte>, 3> sent{pattern(5000, 1), pattern(7, 2), pattern(3000, 3)};
+  std::array<iovec, 3> from;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    from[i] = piece(sent[i]);
+    ASSERT_EQ(
+        a().engine->send(a().port, {.to = b().remote(), .memory = {&from[i], 1}, .length = sent[i].size(), .cookie = i},
+                         name, now_),
+        Status::ok);
+  }
+  run(100ms);
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 3u);
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].offset, offset) << "events come in the order of offsets, without a gap";
+    EXPECT_EQ(events[i].is_final, i == 2);
+    const auto which = std::ranges::find(sent, events[i].length, &std::vector<std::byte>::size);
+    ASSERT_NE(which, sent.end());
+    EXPECT_TRUE(std::equal(which->begin(), which->end(), received.begin() + static_cast<std::ptrdiff_t>(offset)));
+    offset += events[i].length;
+  }
+}
+
+TEST_F(TwoEngines, AMessageWithoutBufferIsDroppedAndCountedAndItsSendSucceeds) {
+  auto sent = pattern(10, 1);
+  const iovec from = piece(sent);
+  OperationHandle name;
+  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_);
+  run(100ms);
+  EXPECT_EQ(b().engine->port(b().port)->dropped_no_buffer.load(), 1u);
+  const auto events = a().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].status, Status::ok);
+}
+
+TEST_F(TwoEngines, AMessageTooLongForTheFirstBufferTakesTheNext) {
+  std::vector<std::byte> small(10), large(100);
+  const iovec to_small = piece(small), to_large = piece(large);
+  OperationHandle name;
+  b().engine->post_receive(b().port, {.memory = {&to_small, 1}, .size_min = 1, .messages_max = 1, .cookie = 1}, name);
+  b().engine->post_receive(b().port, {.memory = {&to_large, 1}, .size_min = 1, .messages_max = 1, .cookie = 2}, name);
+  auto sent = pattern(50, 1);
+  const iovec from = piece(sent);
+  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 50, .cookie = 8}, name, now_);
+  run(100ms);
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].cookie, 2u);
+}
+
+class Bulk : public TwoEngines {
+ protected:
+  // Exposes b's memory and starts a's transfer with it.
+  Status transfer(OperationKind kind, std::size_t passive_size, std::size_t active_size, bool is_writable) {
+    passive_ = pattern(passive_size, 1);
+    active_ = pattern(active_size, 2);
+    before_ = kind == OperationKind::put ? active_ : passive_;
+    passive_piece_ = piece(passive_);
+    active_piece_ = piece(active_);
+    OperationHandle name;
+    EXPECT_EQ(
+        b().engine->expose(
+            b().port, {.memory = {&passive_piece_, 1}, .length = passive_size, .is_writable = is_writable, .cookie = 5},
+            name, key_),
+        Status::ok);
+    return again(kind);
+  }
+  Status again(OperationKind kind) {
+    OperationHandle name;
+    return a().engine->transfer(a().port, kind,
+                                {.target = b().remote(),
+                                 .target_epoch = b().engine->epoch(),
+                                 .key = key_,
+                                 .memory = {&active_piece_, 1},
+                                 .length = active_.size(),
+                                 .cookie = 6},
+                                name, now_);
+  }
+
+  std::vector<std::byte> passive_, active_, before_;
+  iovec passive_piece_{}, active_piece_{};
+  std::uint64_t key_ = 0;
+};
+
+TEST_F(Bulk, APutArrivesAndBothEndsKnow) {
+  for (const std::size_t size : {0, 1, 1000, 300'000, 5'000'000}) {
+    ASSERT_EQ(transfer(OperationKind::put, size, size, true), Status::ok);
+    run(5s);
+    const auto at_a = a().events(), at_b = b().events();
+    ASSERT_EQ(at_a.size(), 1u) << size;
+    ASSERT_EQ(at_b.size(), 1u) << size;
+    EXPECT_EQ(at_a[0].status, Status::ok);
+    EXPECT_EQ(at_b[0].status, Status::ok);
+    EXPECT_EQ(at_b[0].length, size);
+    EXPECT_EQ(passive_, before_);
+  }
+}
+
+TEST_F(Bulk, AGetArrivesAndBothEndsKnow) {
+  for (const std::size_t size : {0, 1, 1000, 300'000, 5'000'000}) {
+    ASSERT_EQ(transfer(OperationKind::get, size, size + 10, false), Status::ok);
+    run(5s);
+    const auto at_a = a().events(), at_b = b().events();
+    ASSERT_EQ(at_a.size(), 1u) << size;
+    ASSERT_EQ(at_b.size(), 1u) << size;
+    EXPECT_EQ(at_a[0].status, Status::ok);
+    EXPECT_EQ(at_a[0].length, size);
+    EXPECT_EQ(at_b[0].status, Status::ok);
+    EXPECT_TRUE(std::equal(before_.begin(), before_.end(), active_.begin()));
+  }
+}
+
+TEST_F(Bulk, WhatDoesNotFitTheExposureIsRefusedAndTheExposureStays) {
+  const auto expect_refused = [&](Status status) {
+    run(100ms);
+    const auto at_a = a().events();
+    ASSERT_EQ(at_a.size(), 1u);
+    EXPECT_EQ(at_a[0].status, status);
+    EXPECT_TRUE(b().events().empty()) << "the exposure still waits for the right one";
+  };
+  ASSERT_EQ(transfer(OperationKind::put, 100, 101, true), Status::ok);
+  expect_refused(Status::too_big);
+  ASSERT_EQ(transfer(OperationKind::get, 100, 99, false), Status::ok);
+  expect_refused(Status::too_big);
+  ASSERT_EQ(transfer(OperationKind::put, 100, 100, false), Status::ok);
+  expect_refused(Status::not_permitted);
+  ASSERT_EQ(transfer(OperationKind::get, 100, 100, true), Status::ok);
+  expect_refused(Status::not_permitted);
+}
+
+TEST_F(Bulk, AKeyWorksOnceAndEveryWrongBitOfItIsStale) {
+  ASSERT_EQ(transfer(OperationKind::put, 100, 100, true), Status::ok);
+  const std::uint64_t right = key_;
+  a().events();
+  run(100ms);
+  EXPECT_EQ(a().events().size(), 1u);
+  EXPECT_EQ(b().events().size(), 1u);
+  const auto expect_stale = [&] {
+    ASSERT_EQ(again(OperationKind::put), Status::ok);
+    run(100ms);
+    const auto events = a().events();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].status, Status::stale);
+    EXPECT_TRUE(b().events().empty());
+  };
+  expect_stale();
+  ASSERT_EQ(transfer(OperationKind::put, 100, 100, true), Status::ok);
+  run(100ms);
+  a().events();
+  b().events();
+  for (int bit = 0; bit < 64; ++bit) {
+    key_ = right ^ (1ULL << bit);
+    expect_stale();
+  }
+}
+
+TEST_F(Bulk, AnExposureCanBeCancelledUntilATransferHasBegun) {
+  passive_ = pattern(10, 1);
+  passive_piece_ = piece(passive_);
+  OperationHandle name;
+  ASSERT_EQ(b().engine->expose(
+                b().port, {.memory = {&passive_piece_, 1}, .length = 10, .is_writable = true, .cookie = 5}, name, key_),
+            Status::ok);
+  EXPECT_TRUE(b().engine->cancel(b().port, name, now_));
+  EXPECT_FALSE(b().engine->cancel(b().port, name, now_)) << "it is gone";
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].status, Status::canceled);
+}
+
+TEST_F(Bulk, ARestartedTargetIsStaleAndWhatWasPendingSaysWhy) {
+  ASSERT_EQ(transfer(OperationKind::put, 100, 100, true), Status::ok);
+  run(100ms);
+  a().events();
+  start(1, 999);
+  ASSERT_EQ(again(OperationKind::put), Status::ok) << "nothing has told yet that the peer is another";
+  run(10s);
+  auto events = a().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].status == Status::restarted || events[0].status == Status::stale)
+      << to_string(events[0].status);
+  EXPECT_EQ(a().engine->port(a().port)->operations, 0u);
+}
+
+TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
+  b().engine.reset();
+  auto sent = pattern(10, 1);
+  const iovec from = piece(sent);
+  OperationHandle name;
+  const RemotePort nobody{host(9), 1};  // the network says that no such host exists
+  ASSERT_EQ(a().engine->send(a().port, {.to = nobody, .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_),
+            Status::ok);
+  run(30s);
+  const auto events = a().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].status, Status::refused);
+  const std::string text = a().engine->describe_peer(host(9), now_);
+  EXPECT_NE(text.find("10.0.0.9:20480"), std::string::npos) << text;
+}
+
+TEST_F(TwoEngines, ACancelledReceiveTellsItsMessagesFirst) {
+  std::vector<std::byte> received(100);
+  const iovec to = piece(received);
+  OperationHandle receive, name;
+  b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 5, .cookie = 1}, receive);
+  auto sent = pattern(10, 1);
+  const iovec from = piece(sent);
+  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_);
+  run(100ms);
+  EXPECT_TRUE(b().engine->cancel(b().port, receive, now_));
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].status, Status::ok);
+  EXPECT_FALSE(events[0].is_final);
+  EXPECT_EQ(events[1].status, Status::canceled);
+  EXPECT_TRUE(events[1].is_final);
+}
+
+TEST_F(TwoEngines, ARefusedSubmissionLeavesNothingBehind) {
+  std::vector<std::byte> memory(10);
+  const iovec to = piece(memory);
+  OperationHandle name;
+  Engine& engine = *a().engine;
+  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 0}, name), Status::invalid);
+  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 11}, name), Status::invalid);
+  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 0}, name),
+            Status::invalid);
+  EXPECT_EQ(engine.send(a().port, {.to = b().remote(), .memory = {&to, 1}, .length = 11}, name, now_), Status::invalid);
+  EXPECT_EQ(engine.send({}, {.to = b().remote(), .memory = {&to, 1}, .length = 1}, name, now_), Status::stale);
+  EXPECT_EQ(engine.send(a().port, {.to = {}, .memory = {&to, 1}, .length = 1}, name, now_), Status::unreachable);
+  EXPECT_EQ(engine.port(a().port)->operations, 0u);
+  EXPECT_TRUE(a().events().empty());
+}
+
+TEST_F(TwoEngines, PortNumbersAreUniqueAndDynamicOnesCountDown) {
+  Engine& engine = *a().engine;
+  EXPECT_EQ(engine.open_port(a().number).error().status, Status::in_use);
+  std::uint32_t number = 0;
+  const auto first = engine.open_port_dynamic(10, 3, number);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(number, 12u);
+  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
+  EXPECT_EQ(number, 11u);
+  engine.free_port(*first);
+  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
+  EXPECT_EQ(number, 12u) << "what was given back is given again";
+  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
+  EXPECT_EQ(engine.open_port_dynamic(10, 3, number).error().status, Status::not_available);
+}
+
+class Lossy : public TwoEngines, public ::testing::WithParamInterface<std::uint64_t> {
+ protected:
+  Lossy() : TwoEngines(GetParam()) {
+    network_.set_default_link({.loss = 0.05, .duplication = 0.02, .reordering = 0.05, .corruption = 0.01});
+  }
+};
+
+}  // namespace
+}  // namespace fairlead::engine
