@@ -45,28 +45,30 @@ struct PeerHandle {
 /// LinkOptions::embedded_max: those are copied at submit.
 struct Outgoing {
   wire::Envelope envelope;
-  std::span<const iovec> pieces;   // at most kPiecesMax; the array itself also stays valid until the outcome
-  std::uint64_t size = 0;          // bytes in pieces; 0 is a message too
-  std::uint64_t cookie = 0;        // comes back in the outcome
-  bool wants_outcome = true;       // false: fire and forget (small control answers)
+  std::span<const iovec> pieces;  // at most kPiecesMax; the array itself also stays valid until the outcome
+  std::uint64_t size = 0;         // bytes in pieces; 0 is a message too
+  std::uint64_t cookie = 0;       // comes back in the outcome
+  bool wants_outcome = true;      // false: fire and forget, only up to embedded_max
 };
-inline constexpr std::size_t kPiecesMax = 1024;  // gather list of one message; the iovec array stays the caller's until the outcome
+/// Most pieces of one message.
+inline constexpr std::size_t kPiecesMax = 1024;
 
 /// A message (whole) or one chunk of it, accepted exactly once. Placed by the engine before the next call.
 struct Delivery {
   PeerHandle peer;
   wire::Envelope envelope;
-  std::uint64_t size = 0;              // of the whole message
-  std::uint64_t offset = 0;            // of these bytes in it
+  std::uint64_t size = 0;    // of the whole message
+  std::uint64_t offset = 0;  // of these bytes in it
   std::span<const std::byte> bytes;
-  std::uint32_t reassembly = kWhole;   // reassembly slot of a chunked message
-  bool is_first = true;                // no chunk of this message was delivered before (any offset)
-  bool is_last = true;                 // with these bytes the message is complete
-  std::uint64_t target = 0;            // what set_target() gave for this slot; 0 at first
+  std::uint32_t reassembly = kWhole;  // reassembly slot of a chunked message
+  bool is_first = true;               // no chunk of this message was delivered before (any offset)
+  bool is_last = true;                // with these bytes the message is complete
+  std::uint64_t target = 0;           // what set_target() gave for this slot; 0 at first
   static constexpr std::uint32_t kWhole = ~0U;
 };
 
-/// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per submit with wants_outcome.
+/// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per submit
+/// with wants_outcome.
 struct Outcome {
   std::uint64_t cookie = 0;
   Status status = Status::ok;
@@ -77,18 +79,19 @@ struct Outcome {
 struct Notice {
   enum class Kind : std::uint8_t { connected, lost, reassembly_lost } kind = Kind::connected;
   PeerHandle peer;
-  Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
-  std::uint64_t target = 0;               // reassembly_lost: what set_target() gave
-  base::Duration silent_for{};            // lost: since last heard (or since the first attempt)
-  base::Duration resend_after{};          // lost: the timeout in force
-  std::uint32_t resends = 0;              // lost: of the oldest segment
+  Status status = Status::ok;     // lost: unreachable, silent, restarted, refused
+  std::uint64_t target = 0;       // reassembly_lost: what set_target() gave
+  base::Duration silent_for{};    // lost: since last heard (or since the first attempt)
+  base::Duration resend_after{};  // lost: the timeout in force
+  std::uint32_t resends = 0;      // lost: of the oldest segment
 };
 
-/// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the next call into the link.
+/// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the
+/// next call into the link.
 struct Train {
   static constexpr std::size_t kPiecesInTrain = 512;
   base::SocketAddress to;
-  std::uint32_t datagram_size = 0;      // all datagrams but the last have this size
+  std::uint32_t datagram_size = 0;  // all datagrams but the last have this size
   std::uint32_t datagrams = 0;
   std::uint32_t bytes = 0;
   std::size_t piece_count = 0;
@@ -98,12 +101,12 @@ struct Train {
 /// What the link says of one peer, for statistics and error texts.
 struct PeerFacts {
   base::SocketAddress address;
-  std::uint64_t epoch = 0;              // of the peer's engine; 0 before it answered
+  std::uint64_t epoch = 0;  // of the peer's engine; 0 before it answered
   bool is_connected = false;
-  base::Duration round_trip{};          // smoothed
+  base::Duration round_trip{};  // smoothed
   base::Duration round_trip_min{};
   base::Duration resend_after{};
-  base::Instant last_heard{};           // epoch of the clock if never
+  base::Instant last_heard{};  // epoch of the clock if never
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
   std::uint64_t messages_queued = 0;
@@ -111,20 +114,22 @@ struct PeerFacts {
 
 class Link {
  public:
-  /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in simulation).
-  /// `train_bytes_max`, `train_datagrams_max`: limits of the path.
+  /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in
+  /// simulation). `train_bytes_max`, `train_datagrams_max`: limits of the path.
   Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// The peer at an address, made if it is new: O(1). `datagram_size_max`: what the path can carry to it (used on creation, see set_datagram_size_max).
+  /// The peer at an address, made if it is new: O(1). `datagram_size_max`: what the path can carry to it (used on
+  /// creation, see set_datagram_size_max).
   Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes);
   PeerFacts facts(PeerHandle peer) const;
 
-  /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle). An outcome follows ok.
+  /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle), invalid (too many pieces,
+  /// or not `size` bytes in them, or a long one that wants no outcome). An outcome follows ok.
   Status submit(PeerHandle peer, const Outgoing& message, base::Instant now);
   /// Ends a submitted message early if none of it has been sent yet (outcome `canceled`) and answers true; once a
   /// segment of it is out it cannot be taken back: answers false and the outcome comes as usual.
@@ -150,10 +155,12 @@ class Link {
   /// When expire() has to be called again at the latest; kNever if nothing is pending.
   base::Instant next_deadline() const;
 
-  /// A hint from the path that nobody listens at this address. Believed only while no session exists (it is not authenticated).
+  /// A hint from the path that nobody listens at this address. Believed only while no session exists (it is not
+  /// authenticated).
   void unreachable(const base::SocketAddress& address, base::Instant now);
 
-  /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told.
+  /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told (once, its copy
+  /// may get lost: it then learns at its next segment). The peer is forgotten, its handle is stale from now on.
   void disconnect(PeerHandle peer, base::Instant now);
 
   const LinkCounters& counters() const;

@@ -6,8 +6,8 @@ namespace fairlead::link {
 
 std::string_view to_string(Refusal refusal) noexcept {
   static constexpr std::array<std::string_view, kRefusals> kTexts{
-      "unknown token",  "wrong address", "duplicate",      "too old",   "too new",    "ack beyond sent", "bad chunk",
-      "no slot",        "late hello ack", "unproven reset", "own hello", "table full", "notices full",
+      "unknown token", "wrong address", "duplicate",      "too old",        "too new",    "ack beyond sent",
+      "bad chunk",     "no slot",       "late hello ack", "unproven reset", "table full", "notices full",
   };
   const auto index = static_cast<std::size_t>(refusal);
   return index < kTexts.size() ? kTexts[index] : "unknown refusal";

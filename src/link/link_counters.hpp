@@ -13,19 +13,18 @@ namespace fairlead::link {
 
 /// Why a well-formed segment was not accepted.
 enum class Refusal : std::uint8_t {
-  unknown_token,      // of an earlier session, of a restarted peer, or a guess
-  wrong_address,      // a right token from a wrong address
-  duplicate,          // received before
-  too_old,            // before the window: received before, its ACK was lost
-  too_new,            // beyond the window: the peer does not keep to it
-  ack_beyond_sent,    // acknowledges what was never sent
-  bad_chunk,          // does not agree with the other chunks of its message, or with its bounds
-  no_slot,            // opens a chunked message in a slot that is taken or beyond those granted
-  late_hello_ack,     // answers a hello that is not open any more
-  unproven_reset,     // a reset or close that does not know our session
-  own_hello,          // our own hello came back to us
-  table_full,         // no room for another peer or half-open session
-  notices_full,       // the engine has not fetched its notices
+  unknown_token,    // of an earlier session, of a restarted peer, or a guess
+  wrong_address,    // a right token from a wrong address
+  duplicate,        // received before
+  too_old,          // before the window: received before, its ACK was lost
+  too_new,          // beyond the window: the peer does not keep to it
+  ack_beyond_sent,  // acknowledges what was never sent
+  bad_chunk,        // does not agree with the other chunks of its message, or with its bounds
+  no_slot,          // opens a chunked message in a slot that is taken or beyond those granted
+  late_hello_ack,   // answers a hello that is not open any more
+  unproven_reset,   // a reset or close that does not know our session
+  table_full,       // no room for another peer or half-open session
+  notices_full,     // the engine has not fetched its notices
 };
 inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::notices_full) + 1;
 
@@ -35,14 +34,14 @@ std::string_view to_string(Refusal refusal) noexcept;
 struct LinkCounters {
   // Datagrams received = the accepted kinds + malformed + refused.
   std::uint64_t datagrams_received = 0, bytes_received = 0;
-  std::uint64_t data_received = 0;        // data segments accepted
-  std::uint64_t acks_received = 0;        // segments that are only an ACK
+  std::uint64_t data_received = 0;  // data segments accepted
+  std::uint64_t acks_received = 0;  // segments that are only an ACK
   std::uint64_t hellos_received = 0, hello_acks_received = 0, resets_received = 0, closes_received = 0;
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
   std::array<std::uint64_t, kRefusals> refused{};
 
   // Of what was accepted.
-  std::uint64_t messages_delivered = 0;   // whole, or with their last chunk
+  std::uint64_t messages_delivered = 0;  // whole, or with their last chunk
   std::uint64_t chunks_delivered = 0;
   std::uint64_t message_bytes_delivered = 0;
   std::uint64_t acks_old = 0;             // acknowledged less than an earlier one: overtaken on the way
@@ -51,27 +50,27 @@ struct LinkCounters {
 
   // Datagrams sent.
   std::uint64_t datagrams_sent = 0, bytes_sent = 0, trains_sent = 0;
-  std::uint64_t segments_sent = 0;        // data segments, each counted once
+  std::uint64_t segments_sent = 0;  // data segments, each counted once
   std::uint64_t segments_acked = 0;
-  std::uint64_t segments_abandoned = 0;   // in flight when their session ended
-  std::uint64_t segments_in_flight = 0;   // now
+  std::uint64_t segments_abandoned = 0;           // in flight when their session ended
+  std::uint64_t segments_in_flight = 0;           // now
   std::uint64_t whole_sent = 0, chunks_sent = 0;  // messages in one segment; chunks
-  std::uint64_t acks_sent = 0;            // segments that are only an ACK
+  std::uint64_t acks_sent = 0;                    // segments that are only an ACK
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
-  std::uint64_t resets_withheld = 0;      // beyond resets_per_second
+  std::uint64_t resets_withheld = 0;  // beyond resets_per_second
 
   // Resends, by what found the loss.
-  std::uint64_t resends = 0;              // = fast + probe + timeout
-  std::uint64_t resends_fast = 0;         // threshold of later arrivals, or of time
-  std::uint64_t resends_probe = 0;        // tail probe
+  std::uint64_t resends = 0;        // = fast + probe + timeout
+  std::uint64_t resends_fast = 0;   // threshold of later arrivals, or of time
+  std::uint64_t resends_probe = 0;  // tail probe
   std::uint64_t resends_timeout = 0;
   std::uint64_t timeouts = 0;
 
   // Messages submitted = ended by an outcome or silently (wants_outcome false) + pending.
   std::uint64_t messages_submitted = 0, message_bytes_submitted = 0;
   std::uint64_t messages_ok = 0, messages_canceled = 0, messages_failed = 0;
-  std::uint64_t messages_pending = 0;     // now
-  std::uint64_t submits_refused = 0;      // answered `again`
+  std::uint64_t messages_pending = 0;  // now
+  std::uint64_t submits_refused = 0;   // answered `again`
 
   // High-water marks and sessions.
   std::uint64_t window_segments_most = 0, window_bytes_most = 0, reordered_most = 0;

@@ -20,39 +20,39 @@ struct LinkOptions {
 
   // The window: what one peer may have in flight towards us, and we towards one peer. Bytes are charged as the kernel
   // charges a socket buffer: the datagram plus segment_overhead.
-  std::uint32_t window_segments = 1024;      // 64..4096, a power of two
-  std::uint64_t window_bytes = 1U << 20;     // >= 65536: our share of the path's receive buffer for one peer
-  std::uint32_t segment_overhead = 832;      // the kernel's own bytes per datagram
-  std::uint32_t command_reserve = 16;        // segments of the window that bulk leaves to tiny messages
+  std::uint32_t window_segments = 1024;   // 64..4096, a power of two
+  std::uint64_t window_bytes = 1U << 20;  // >= 65536: our share of the path's receive buffer for one peer
+  std::uint32_t segment_overhead = 832;   // the kernel's own bytes per datagram
+  std::uint32_t command_reserve = 16;     // segments of the window that bulk leaves to tiny messages
 
   // Bounds of queues and tables.
-  std::uint32_t command_depth = 4096;        // tiny messages to one peer that wait to be sent; then `again`
-  std::uint32_t data_depth = 4096;           // longer messages to one peer that wait or are in flight; then `again`
-  std::uint32_t messages_max = 1U << 18;     // messages of all peers whose outcome has not been fetched
-  std::uint32_t rooms_max = 1U << 16;        // segments of all peers that wait or are in flight (the hotel)
-  std::uint32_t reassembly_slots = 64;       // 1..1024: chunked messages that one peer may have open towards us
-  std::uint32_t peers_max = 1U << 17;        // <= 2^20
-  std::uint32_t half_open_max = 1024;        // peers that said hello and nothing else yet
+  std::uint32_t command_depth = 4096;     // tiny messages to one peer that wait to be sent; then `again`
+  std::uint32_t data_depth = 4096;        // longer messages to one peer that wait or are in flight; then `again`
+  std::uint32_t messages_max = 1U << 18;  // messages of all peers whose outcome has not been fetched
+  std::uint32_t rooms_max = 1U << 16;     // segments of all peers that wait or are in flight (the hotel)
+  std::uint32_t reassembly_slots = 64;    // 1..64: chunked messages that one peer may have open towards us
+  std::uint32_t peers_max = 1U << 17;     // <= 2^20
+  std::uint32_t half_open_max = 1024;     // peers that said hello and nothing else yet
 
   // Acknowledging.
-  base::Duration ack_after = 25us;           // an ACK waits so long for a segment that can carry it
+  base::Duration ack_after = 25us;  // an ACK waits so long for a segment that can carry it
 
   // Repair.
-  std::uint32_t packet_threshold = 3;        // a segment is lost if so many sent later have arrived...
-  base::Duration probe_after_min = 60us;     // tail probe: 2 round trips + ACK delay, but not sooner
-  base::Duration resend_after_min = 2ms;     // timeout: SRTT + 4 RTTVAR + ACK delay, but not sooner
-  base::Duration resend_after_max = 200ms;   // cap of its exponential back-off
-  std::uint32_t resends_in_a_row = 16;       // then others have their turn
+  std::uint32_t packet_threshold = 3;       // a segment is lost if so many sent later have arrived...
+  base::Duration probe_after_min = 60us;    // tail probe: 2 round trips + ACK delay, but not sooner
+  base::Duration resend_after_min = 2ms;    // timeout: SRTT + 4 RTTVAR + ACK delay, but not sooner
+  base::Duration resend_after_max = 200ms;  // cap of its exponential back-off
+  std::uint32_t resends_in_a_row = 16;      // then others have their turn
 
   // Opening and giving up.
-  base::Duration hello_after = 3ms;          // repeat of a hello; doubles up to hello_after_max
+  base::Duration hello_after = 3ms;  // repeat of a hello; doubles up to hello_after_max
   base::Duration hello_after_max = 200ms;
-  base::Duration connect_within = 2s;        // never heard: `unreachable`
-  base::Duration give_up_after = 5s;         // nothing acknowledged while something is in flight: `silent`
-  base::Duration half_open_for = 2s;         // a hello that nothing follows is forgotten
+  base::Duration connect_within = 2s;  // never heard: `unreachable`
+  base::Duration give_up_after = 5s;   // nothing acknowledged while something is in flight: `silent`
+  base::Duration half_open_for = 2s;   // a hello that nothing follows is forgotten
 
-  base::Duration idle_release = 1s;          // a quiet peer gives its window and tables back
-  std::uint32_t resets_per_second = 1000;    // answers to strangers' segments
+  base::Duration idle_release = 1s;        // a quiet peer gives its window and tables back
+  std::uint32_t resets_per_second = 1000;  // answers to strangers' segments
 };
 
 }  // namespace fairlead::link

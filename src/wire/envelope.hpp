@@ -8,23 +8,25 @@ namespace fairlead::wire {
 
 /// What the receiving engine does with a message. The order is the wire's.
 enum class Operation : std::uint8_t {
-  message = 1,     // to the posted buffers of a port; payload: the message
-  put = 2,         // into exposed memory: key, offset; payload: the data. Answered by `done`
-  get = 3,         // out of exposed memory: key, offset, a = length; no payload. Answered by `answer` or `done`
-  answer = 4,      // the data of a get: cookie names the operation of the asker
-  done = 5,        // end of a put or of a refused get: cookie, status, a = bytes
+  message = 1,  // to the posted buffers of a port; payload: the message
+  put = 2,      // into exposed memory: key, offset; payload: the data. Answered by `done`
+  get = 3,      // out of exposed memory: key, offset, a = length; no payload. Answered by `answer` or `done`
+  answer = 4,   // the data of a get: cookie names the operation of the asker
+  done = 5,     // end of a put or of a refused get: cookie, status, a = bytes
 };
+
+inline constexpr Operation kOperationLast = Operation::done;
 
 struct Envelope {
   Operation operation = Operation::message;
-  std::uint8_t status = 0;              // fairlead::Status of `done`
-  std::uint16_t flags = 0;              // operation's own
-  std::uint32_t source_port = 0;        // sender's port on its engine
-  std::uint32_t target_port = 0;        // receiver's port
-  std::uint64_t key = 0;                // match bits of exposed memory
-  std::uint64_t cookie = 0;             // names the operation at the side that is to be answered
-  std::uint64_t offset = 0;             // into exposed memory, in bytes
-  std::uint64_t a = 0;                  // operation's own
+  std::uint8_t status = 0;        // fairlead::Status of `done`
+  std::uint16_t flags = 0;        // operation's own
+  std::uint32_t source_port = 0;  // sender's port on its engine
+  std::uint32_t target_port = 0;  // receiver's port
+  std::uint64_t key = 0;          // match bits of exposed memory
+  std::uint64_t cookie = 0;       // names the operation at the side that is to be answered
+  std::uint64_t offset = 0;       // into exposed memory, in bytes
+  std::uint64_t a = 0;            // operation's own
 
   bool operator==(const Envelope&) const = default;
 };

@@ -1,0 +1,56 @@
+#pragma once
+// The hotel of usnic (spec/usnic.md section 5), for all peers together: rooms in which segments stay from submit to
+// ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (link_expire.cpp).
+
+#include "link/segment.hpp"
+#include "link/slab.hpp"
+
+namespace fairlead::link {
+
+class Hotel {
+ public:
+  explicit Hotel(std::size_t rooms_max) : rooms_(rooms_max), blocks_(rooms_max) {}
+
+  /// A room for a segment by reference, or null if the hotel is full.
+  Segment* check_in(Peer& peer) {
+    Segment* segment = rooms_.take();
+    if (segment == nullptr) [[unlikely]]
+      return nullptr;
+    segment->peer = &peer;
+    segment->records = 0;
+    segment->outcomes_wanted = 0;
+    segment->transmissions = 0;
+    segment->is_waiting = false;
+    segment->payload_bytes = 0;
+    segment->piece_count = 0;
+    return segment;
+  }
+
+  /// A room with a block for short messages, or null.
+  Segment* check_in_with_block(Peer& peer) {
+    Segment* segment = check_in(peer);
+    if (segment == nullptr) [[unlikely]]
+      return nullptr;
+    segment->block = blocks_.take();  // as many as rooms: there is one
+    return segment;
+  }
+
+  void check_out(Segment& segment) {
+    segment.hook.unlink();
+    segment.message = nullptr;
+    if (segment.block != nullptr) {
+      blocks_.give(segment.block);
+      segment.block = nullptr;
+    }
+    rooms_.give(&segment);
+  }
+
+  bool is_full() const { return !rooms_.has_free(); }
+  std::size_t guests() const { return rooms_.in_use(); }
+
+ private:
+  Slab<Segment> rooms_;
+  Slab<Block> blocks_;
+};
+
+}  // namespace fairlead::link

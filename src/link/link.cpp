@@ -1,0 +1,156 @@
+#include "link/link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+
+LinkOptions in_range(LinkOptions options) {
+  constexpr auto kDatagramLeast = static_cast<std::uint32_t>(wire::kDatagramSizeLeast);
+  constexpr auto kDatagramMost = static_cast<std::uint32_t>(wire::kDatagramSizeMost);
+  options.datagram_size_max = std::clamp(options.datagram_size_max, kDatagramLeast, kDatagramMost);
+  options.command_segment_max =
+      std::clamp(options.command_segment_max, kDatagramLeast, static_cast<std::uint32_t>(Block::kBytes));
+  options.embedded_max = std::min(options.embedded_max, 1024U);
+  options.tiny_max = std::min(options.tiny_max, options.embedded_max);
+  options.window_segments = std::bit_floor(std::clamp(options.window_segments, 64U, 4096U));
+  options.window_bytes = std::max<std::uint64_t>(options.window_bytes, 65'536);
+  options.reassembly_slots = std::clamp(options.reassembly_slots, 1U, 64U);
+  options.peers_max = std::min(options.peers_max, 1U << PeerTable::kSlotBits);
+  options.packet_threshold = std::max(options.packet_threshold, 1U);
+  options.resends_in_a_row = std::max(options.resends_in_a_row, 1U);
+  return options;
+}
+
+Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed)
+    : options(in_range(its_options)),
+      epoch(its_epoch == 0 ? 1 : its_epoch),
+      tokens(seed, its_epoch),
+      hotel(options.rooms_max),
+      messages(options.messages_max),
+      peers(options.peers_max) {}
+
+Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed)
+    : state_(std::make_unique<State>(options, epoch, seed)) {}
+
+Link::~Link() = default;
+
+Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t datagram_size_max) {
+  if (Peer* known = state_->peers.find(address)) {
+    known->is_known_to_engine = true;
+    return PeerTable::handle(*known);
+  }
+  if (datagram_size_max < wire::kDatagramSizeLeast) {
+    return std::unexpected(
+        Error{Status::invalid, 0,
+              fmt::format("the path to {} carries {} bytes per datagram, {} are needed: raise the interface's MTU",
+                          address.to_string(), datagram_size_max, wire::kDatagramSizeLeast)});
+  }
+  Peer* added = state_->add_peer(address, datagram_size_max);
+  if (added == nullptr) {
+    return std::unexpected(
+        Error{Status::no_memory, 0,
+              fmt::format("no place for peer {}: all {} are taken, raise peers_max or disconnect some",
+                          address.to_string(), state_->options.peers_max)});
+  }
+  added->is_known_to_engine = true;
+  return PeerTable::handle(*added);
+}
+
+std::optional<PeerHandle> Link::find(const base::SocketAddress& address) const {
+  const Peer* peer = state_->peers.find(address);
+  return peer == nullptr ? std::nullopt : std::optional(PeerTable::handle(*peer));
+}
+
+void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes) {
+  Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr) return;
+  peer->path_datagram_max = bytes;
+  state_->set_datagram_size(*peer);
+}
+
+PeerFacts Link::facts(PeerHandle handle) const {
+  const Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr) return {};
+  PeerFacts facts;
+  facts.address = peer->address;
+  facts.epoch = peer->theirs.epoch;
+  facts.is_connected = peer->state == Peer::State::open;
+  facts.round_trip = peer->round_trip.smoothed();
+  facts.round_trip_min = peer->round_trip.least();
+  facts.resend_after = facts.is_connected ? state_->resend_after(*peer) : state_->hello_after(*peer);
+  facts.last_heard = peer->last_heard;
+  facts.segments_in_flight = peer->window.in_flight();
+  facts.bytes_in_flight = peer->bytes_in_flight;
+  facts.messages_queued = peer->messages_open + peer->queued_messages[0] + peer->queued_messages[1];
+  return facts;
+}
+
+Status Link::submit(PeerHandle peer, const Outgoing& message, base::Instant now) {
+  return state_->submit(peer, message, now);
+}
+
+bool Link::cancel(PeerHandle peer, std::uint64_t cookie) {
+  return state_->cancel(peer, cookie);
+}
+
+void Link::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
+                   std::uint32_t datagram_size_max) {
+  state_->receive(from, bytes, now, datagram_size_max);
+}
+
+std::optional<Delivery> Link::next_delivery() {
+  return state_->next_delivery();
+}
+
+void Link::set_target(PeerHandle handle, std::uint32_t reassembly, std::uint64_t target) {
+  if (Peer* peer = state_->peers.find(handle)) peer->reassembly.set_target(reassembly, target);
+}
+
+std::optional<Outcome> Link::next_outcome() {
+  return state_->outcomes.pop();
+}
+std::optional<Notice> Link::next_notice() {
+  return state_->notices.pop();
+}
+
+bool Link::next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max,
+                      Train& train) {
+  return state_->next_train(now, train_bytes_max, train_datagrams_max, train);
+}
+
+void Link::expire(base::Instant now) {
+  state_->expire(now);
+}
+
+base::Instant Link::next_deadline() const {
+  return state_->timers.empty() ? base::kNever : state_->timers.begin()->timer_at;
+}
+
+void Link::unreachable(const base::SocketAddress& address, base::Instant now) {
+  Peer* peer = state_->peers.find(address);
+  if (peer != nullptr && peer->state == Peer::State::opening) state_->lose(*peer, Status::refused, now, true);
+}
+
+void Link::disconnect(PeerHandle handle, base::Instant now) {
+  Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr) return;
+  if (peer->state == Peer::State::open) {
+    state_->answer_stray(peer->address, wire::Kind::close, peer->theirs.token);
+  }
+  if (peer->state != Peer::State::closed) state_->lose(*peer, Status::canceled, now, false);
+  state_->forget(*peer);
+}
+
+const LinkCounters& Link::counters() const {
+  return state_->counters;
+}
+std::size_t Link::peer_count() const {
+  return state_->peers.size();
+}
+
+}  // namespace fairlead::link

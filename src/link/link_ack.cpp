@@ -1,0 +1,146 @@
+// What an ACK does: it frees segments, measures the round trip and shows what was lost.
+//
+// A segment is lost when one transmitted later has arrived and either packet_threshold later ones have been transmitted
+// before that one, or 9/8 of a round trip has passed since it left. Both patiences grow when the peer reports that a
+// resend was needless. Transmissions are counted by `order`, so a resent segment is judged by its last transmission.
+
+#include <algorithm>
+#include <bit>
+
+#include "link/link_state.hpp"
+#include "wire/layout.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr std::uint32_t kReorderScaleMost = 32;
+
+std::uint32_t word_count(const wire::Frame& frame) {
+  return frame.header.kind == wire::Kind::ack ? static_cast<std::uint32_t>(frame.payload.size() / sizeof(std::uint64_t))
+                                              : 0;
+}
+
+/// Word 0 is the header's, the others follow it in the payload.
+std::uint64_t bitmap_word(const wire::Frame& frame, std::uint32_t index) {
+  if (index == 0) return frame.header.ack_bitmap;
+  return wire::load<std::uint64_t>(frame.payload.data(), (index - 1) * sizeof(std::uint64_t));
+}
+
+}  // namespace
+
+bool Link::State::is_within_sent(const Peer& peer, const wire::Frame& frame) const {
+  const std::int32_t sent = wire::distance(frame.header.ack, peer.window.next());
+  if (sent < 0) return false;
+  for (std::uint32_t word = 0; word <= word_count(frame); ++word) {
+    const std::uint64_t bits = bitmap_word(frame, word);
+    if (bits == 0) continue;
+    const std::int32_t highest = 1 + 64 * static_cast<std::int32_t>(word) + 63 - std::countl_zero(bits);
+    if (highest >= sent) return false;
+  }
+  return true;
+}
+
+bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant now) {
+  const wire::Header& header = frame.header;
+  if (!is_within_sent(peer, frame)) [[unlikely]]
+    return false;
+  measure(peer, header, now);
+  if (wire::distance(peer.window.acked_to(), header.ack) < 0) {
+    ++counters.acks_old;
+    return true;
+  }
+  peer.window.set_acked_to(header.ack);
+  if (peer.window.in_flight() == 0) return true;
+
+  const std::uint64_t acked_before = counters.segments_acked;
+  while (wire::distance(peer.window.oldest(), header.ack) > 0)
+    on_acked(peer, *peer.window.find(peer.window.oldest()), now);
+  for (std::uint32_t word = 0; word <= word_count(frame); ++word) {
+    for (std::uint64_t bits = bitmap_word(frame, word); bits != 0; bits &= bits - 1) {
+      const auto steps = 1 + 64 * word + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (Segment* segment = peer.window.find(header.ack + steps)) on_acked(peer, *segment, now);
+    }
+  }
+  if (counters.segments_acked == acked_before) {
+    ++counters.acks_repeated;
+    return true;
+  }
+  peer.last_progress = now;
+  peer.backoff = 0;
+  find_losses(peer, now);
+  make_ready(peer);
+  return true;
+}
+
+void Link::State::measure(Peer& peer, const wire::Header& header, base::Instant now) {
+  if ((header.flags & wire::Flags::kEchoes) == 0) return;
+  if ((header.flags & wire::Flags::kDuplicate) != 0) [[unlikely]] {
+    ++counters.duplicates_reported;
+    // If the needless one was found lost by threshold, segments overtake each other on this path: be more patient.
+    const base::Duration since = wire::elapsed(header.echo, peer.fast_resend_at);
+    if (counters.resends_fast != 0 && since >= base::Duration::zero() && since <= 2 * peer.round_trip.smoothed()) {
+      peer.reorder_scale = std::min(peer.reorder_scale * 2, kReorderScaleMost);
+    }
+  }
+  if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
+  peer.echo_measured = header.echo;
+  const base::Duration sample = wire::elapsed(header.echo, wire::to_ticks(now)) - wire::to_duration(header.echo_delay);
+  if (sample < base::Duration::zero()) return;
+  peer.round_trip.add(sample);
+  ++counters.round_trips_measured;
+}
+
+void Link::State::on_acked(Peer& peer, Segment& segment, base::Instant now) {
+  // An ACK that comes sooner after a resend than a round trip takes is for the transmission before.
+  if (!segment.is_waiting && (segment.transmissions == 1 || now - segment.sent_at >= peer.round_trip.least())) {
+    peer.order_acked = std::max(peer.order_acked, segment.order);
+  }
+  peer.window.remove(segment);
+  peer.bytes_in_flight -= charge(segment);
+  ++counters.segments_acked;
+  --counters.segments_in_flight;
+  if (segment.block != nullptr) {
+    for (std::uint32_t i = 0; i < segment.records; ++i) {
+      finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, Status::ok);
+    }
+  } else {
+    Message& message = *segment.message;
+    if (--message.segments_unacked == 0 && message.is_cut()) {
+      message.hook.unlink();
+      --peer.messages_open;
+      if (message.slot != Message::kNoSlot) peer.slots_taken &= ~(std::uint64_t{1} << message.slot);
+      finish(message.cookie, message.wants_outcome, Status::ok);
+      messages.give(&message);
+    }
+  }
+  hotel.check_out(segment);
+}
+
+void Link::State::find_losses(Peer& peer, base::Instant now) {
+  peer.loss_at = base::kNever;
+  const base::Duration round_trip = std::max(peer.round_trip.smoothed(), peer.round_trip.latest());
+  const base::Duration patience = round_trip + round_trip / 8 * peer.reorder_scale;
+  const std::uint64_t threshold = std::uint64_t{options.packet_threshold} * peer.reorder_scale;
+  while (!peer.in_flight.empty()) {
+    Segment& segment = peer.in_flight.front();
+    if (segment.order >= peer.order_acked) return;
+    const bool is_overtaken = peer.order_acked - segment.order >= threshold;
+    const bool is_late = peer.round_trip.is_known() && now - segment.sent_at >= patience;
+    if (!is_overtaken && !is_late) {
+      if (!peer.round_trip.is_known()) return;
+      peer.loss_at = segment.sent_at + patience;
+      wake_by(peer, peer.loss_at);
+      return;
+    }
+    resend(segment, ResendCause::fast);
+  }
+}
+
+void Link::State::resend(Segment& segment, ResendCause cause) {
+  segment.hook.unlink();
+  segment.cause = cause;
+  segment.is_waiting = true;
+  resends.push_back(segment);
+}
+
+}  // namespace fairlead::link

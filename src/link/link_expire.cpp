@@ -1,0 +1,131 @@
+// Timers. Each peer has one entry in `timers`, at the earliest moment that something of it may be due. Deadlines that
+// move later leave it where it is: it fires early, finds nothing due and is put where it belongs. So the straight line
+// of traffic does not touch the tree, and an idle peer has no entry at all.
+//
+// Repair without news: after 2 round trips and the peer's ACK delay the newest segment is sent again (tail probe), for
+// its ACK shows everything that is missing. Then, at timeouts that double, the oldest and the newest only: the rest may
+// have arrived, and the answer will tell.
+
+#include <algorithm>
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr std::uint32_t kAttemptsBeforeGivingUp = 3;  // a host that slept through the time must not give up on waking
+
+}  // namespace
+
+base::Duration Link::State::resend_after(const Peer& peer) const {
+  const base::Duration measured =
+      peer.round_trip.smoothed() + 4 * peer.round_trip.variation() + wire::to_duration(peer.theirs.ack_after);
+  const std::uint32_t doublings = std::min(peer.backoff > 1 ? peer.backoff - 1 : 0, 20U);
+  return std::min(std::max(options.resend_after_min, measured) * (1 << doublings), options.resend_after_max);
+}
+
+base::Duration Link::State::probe_after(const Peer& peer) const {
+  if (peer.backoff != 0 || !peer.round_trip.is_known()) return resend_after(peer);
+  return std::max(options.probe_after_min, 2 * peer.round_trip.smoothed() + wire::to_duration(peer.theirs.ack_after));
+}
+
+base::Duration Link::State::hello_after(const Peer& peer) const {
+  const std::uint32_t doublings = std::min(peer.hellos > 0 ? peer.hellos - 1 : 0, 20U);
+  return std::min(options.hello_after * (1 << doublings), options.hello_after_max);
+}
+
+void Link::State::wake_by(Peer& peer, base::Instant at) {
+  if (at >= peer.timer_at && peer.timer_hook.is_linked()) return;
+  peer.timer_hook.unlink();
+  peer.timer_at = at;
+  timers.insert(peer);
+}
+
+base::Instant Link::State::due(const Peer& peer) const {
+  base::Instant at = base::kNever;
+  if (peer.candidate) at = std::min(at, peer.candidate->since + options.half_open_for);
+  if (peer.state == Peer::State::opening) at = std::min(at, peer.hello_at);
+  if (peer.state != Peer::State::open) return at;
+  if (peer.window.in_flight() != 0) at = std::min(at, peer.last_sent + probe_after(peer));
+  at = std::min(at, peer.loss_at);
+  if (peer.ack.is_owed && !peer.ack.is_at_once) at = std::min(at, peer.ack.due);
+  if (peer.reassembly.open_count() != 0) at = std::min(at, peer.last_heard + options.give_up_after);
+  if (peer.has_storage() && peer.is_quiet()) {
+    at = std::min(at, std::max(peer.last_heard, peer.last_sent) + options.idle_release);
+  }
+  return at;
+}
+
+void Link::State::expire(base::Instant now) {
+  // Every entry is looked at once at most: what is due again at once waits for the next call.
+  while (!timers.empty() && timers.begin()->timer_at <= now && notices.size() < kNoticesMax) {
+    Peer& peer = *timers.begin();
+    peer.timer_hook.unlink();
+    peer.timer_at = base::kNever;
+    if (due(peer) <= now && !on_timer(peer, now)) continue;
+    if (const base::Instant next = due(peer); next != base::kNever)
+      wake_by(peer, std::max(next, now + base::Duration(1)));
+  }
+}
+
+/// False if the peer is gone.
+bool Link::State::on_timer(Peer& peer, base::Instant now) {
+  if (peer.candidate && peer.candidate->since + options.half_open_for <= now) {
+    drop_candidate(peer);
+    if (!peer.is_known_to_engine) {
+      forget(peer);
+      return false;
+    }
+  }
+  if (peer.state == Peer::State::opening && peer.hello_at <= now) {
+    if (now - peer.opening_since >= options.connect_within && peer.hellos >= kAttemptsBeforeGivingUp) {
+      lose(peer, Status::unreachable, now, true);
+      return true;
+    }
+    ++peer.hellos;
+    peer.hello_at = now + hello_after(peer);
+    peer.owes_hello = true;
+    if (!peer.control_hook.is_linked()) control.push_back(peer);
+  }
+  if (peer.state == Peer::State::open) {
+    if (peer.reassembly.open_count() != 0 && now - peer.last_heard >= options.give_up_after) {
+      lose(peer, Status::silent, now, true);
+      return true;
+    }
+    if (peer.loss_at <= now) find_losses(peer, now);
+    if (peer.window.in_flight() != 0 && peer.last_sent + probe_after(peer) <= now) {
+      on_silence(peer, now);
+      if (peer.state != Peer::State::open) return true;
+    }
+    if (peer.ack.is_owed && !peer.ack.is_at_once && peer.ack.due <= now) {
+      peer.ack.is_at_once = true;
+      if (!peer.ack_hook.is_linked()) acks.push_back(peer);
+    }
+    if (peer.is_quiet() && std::max(peer.last_heard, peer.last_sent) + options.idle_release <= now) {
+      peer.window.release_ring();
+      peer.received.release_bitmap();
+      peer.reassembly.release_slots();
+    }
+  }
+  return true;
+}
+
+/// Nothing was acknowledged for as long as an ACK may take.
+void Link::State::on_silence(Peer& peer, base::Instant now) {
+  if (now - peer.last_progress >= options.give_up_after && peer.backoff >= kAttemptsBeforeGivingUp) {
+    return lose(peer, Status::silent, now, true);
+  }
+  peer.last_sent = now;
+  if (peer.in_flight.empty()) return;  // all that is missing waits to be sent again already
+  const ResendCause cause = peer.backoff == 0 ? ResendCause::probe : ResendCause::timeout;
+  ++peer.backoff;
+  Segment& newest = peer.in_flight.back();
+  Segment& oldest = *peer.window.find(peer.window.oldest());
+  if (cause == ResendCause::timeout) {
+    ++counters.timeouts;
+    if (!oldest.is_waiting && &oldest != &newest) resend(oldest, cause);
+  }
+  resend(newest, cause);
+}
+
+}  // namespace fairlead::link

@@ -1,0 +1,160 @@
+// A datagram came: it is parsed, its session found by its token, its ACK taken, its sequence judged; what is new is
+// delivered at once, also beyond a gap.
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+
+void Link::State::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
+                          std::uint32_t datagram_size_max) {
+  reader = {};
+  chunk_delivery.reset();
+  ++counters.datagrams_received;
+  counters.bytes_received += bytes.size();
+  const auto frame = wire::decode(bytes);
+  if (!frame) [[unlikely]] {
+    ++counters.malformed[static_cast<std::size_t>(frame.error())];
+    return;
+  }
+  if (notices.size() >= kNoticesMax) [[unlikely]]
+    return refuse(Refusal::notices_full);
+  switch (frame->header.kind) {
+    case wire::Kind::data:
+    case wire::Kind::ack:
+    case wire::Kind::close:
+      return on_session_segment(from, *frame, now);
+    case wire::Kind::hello:
+      return on_hello(from, *frame, now, datagram_size_max);
+    case wire::Kind::hello_ack:
+      return on_hello_ack(from, *frame, now);
+    case wire::Kind::reset:
+      return on_reset(from, *frame, now);
+  }
+}
+
+void Link::State::on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
+  const wire::Header& header = frame.header;
+  Peer* peer = peers.find_slot_of(header.token);
+  const bool is_of_session = peer != nullptr && peer->state == Peer::State::open && peer->ours.token == header.token;
+  const bool is_of_candidate =
+      !is_of_session && peer != nullptr && peer->candidate && peer->candidate->ours.token == header.token;
+  if (!is_of_session && !is_of_candidate) [[unlikely]] {
+    refuse(Refusal::unknown_token);
+    if (header.kind == wire::Kind::data) {
+      // So that the sender learns that its session is gone; at a bounded rate, for anybody may provoke it.
+      if (now - resets_since >= std::chrono::seconds(1)) {
+        resets_since = now;
+        resets_in_second = 0;
+      }
+      if (resets_in_second < options.resets_per_second) {
+        ++resets_in_second;
+        answer_stray(from, wire::Kind::reset, header.token);
+      } else {
+        ++counters.resets_withheld;
+      }
+    }
+    return;
+  }
+  if (peer->address != from) [[unlikely]]
+    return refuse(Refusal::wrong_address);
+  if (is_of_candidate) [[unlikely]]
+    promote(*peer, now);
+  if (!take_ack(*peer, frame, now)) [[unlikely]]
+    return refuse(Refusal::ack_beyond_sent);
+  peer->last_heard = now;
+  if (header.kind == wire::Kind::data) [[likely]]
+    return on_data(*peer, frame, now);
+  if (header.kind == wire::Kind::ack) {
+    ++counters.acks_received;
+    return;
+  }
+  ++counters.closes_received;
+  lose(*peer, Status::refused, now, true);
+}
+
+void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) {
+  const wire::Header& header = frame.header;
+  const ReceiveWindow::Verdict verdict = peer.received.judge(header.sequence);
+  if (verdict != ReceiveWindow::Verdict::fresh) [[unlikely]] {
+    // The ACK of the first copy may be lost, or is on its way: say again at once what has arrived.
+    owe_ack(peer, frame, now, verdict != ReceiveWindow::Verdict::too_new, true);
+    return refuse(verdict == ReceiveWindow::Verdict::duplicate ? Refusal::duplicate
+                  : verdict == ReceiveWindow::Verdict::too_old ? Refusal::too_old
+                                                               : Refusal::too_new);
+  }
+  wire::RecordReader run(frame.payload);
+  reader_peer = PeerTable::handle(peer);
+  bool is_end = false;  // of a chunked message
+  if (const wire::Record first = wire::RecordReader(run).next(); first.kind == wire::RecordKind::chunk) {
+    if (!accept_chunk(peer, first)) [[unlikely]]
+      return;
+    is_end = chunk_delivery->is_last;
+  } else {
+    reader = run;
+  }
+  const bool was_in_order = header.sequence == peer.received.next();
+  peer.received.mark(header.sequence);
+  ++counters.data_received;
+  const bool has_gap = !was_in_order || peer.received.ahead() != 0;
+  if (has_gap) counters.reordered_most = std::max<std::uint64_t>(counters.reordered_most, peer.received.ahead());
+  owe_ack(peer, frame, now, false, is_end || has_gap || (header.flags & wire::Flags::kAnswerAtOnce) != 0);
+}
+
+bool Link::State::accept_chunk(Peer& peer, const wire::Record& record) {
+  const Reassembly::Verdict verdict = peer.reassembly.judge(record);
+  if (verdict != Reassembly::Verdict::fits) [[unlikely]] {
+    refuse(verdict == Reassembly::Verdict::no_slot ? Refusal::no_slot : Refusal::bad_chunk);
+    return false;
+  }
+  const Reassembly::Slot before = peer.reassembly.take(record);
+  chunk_delivery = Delivery{
+      .peer = reader_peer,
+      .envelope = record.envelope,
+      .size = record.chunk.size,
+      .offset = record.chunk.offset,
+      .bytes = record.bytes,
+      .reassembly = record.chunk.slot,
+      .is_first = !before.is_open,
+      .is_last = record.bytes.size() == (before.is_open ? before.bytes_left : record.chunk.size),
+      .target = before.target,
+  };
+  return true;
+}
+
+void Link::State::owe_ack(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
+  AckDebt& debt = peer.ack;
+  // Of several segments the last is echoed, but one that came in vain must be told.
+  if (!debt.was_duplicate || is_duplicate) {
+    debt.echo = frame.header.timestamp;
+    debt.echo_arrived = now;
+    debt.has_echo = true;
+    debt.was_duplicate = is_duplicate;
+  }
+  ++debt.segments;
+  debt.bytes += wire::kSegmentHeaderBytes + frame.payload.size() + options.segment_overhead;
+  if (!debt.is_owed) {
+    debt.is_owed = true;
+    debt.due = now + options.ack_after;
+    wake_by(peer, debt.due);
+  }
+  if (is_at_once || debt.segments >= peer.segments_limit[0] / 4 || debt.bytes >= peer.bytes_limit[0] / 4) {
+    debt.is_at_once = true;
+    if (!peer.ack_hook.is_linked()) acks.push_back(peer);
+  }
+}
+
+std::optional<Delivery> Link::State::next_delivery() {
+  if (chunk_delivery) {
+    ++counters.chunks_delivered;
+    counters.messages_delivered += chunk_delivery->is_last;
+    counters.message_bytes_delivered += chunk_delivery->bytes.size();
+    return std::exchange(chunk_delivery, std::nullopt);
+  }
+  if (reader.is_empty()) return std::nullopt;
+  const wire::Record record = reader.next();
+  ++counters.messages_delivered;
+  counters.message_bytes_delivered += record.bytes.size();
+  return Delivery{.peer = reader_peer, .envelope = record.envelope, .size = record.bytes.size(), .bytes = record.bytes};
+}
+
+}  // namespace fairlead::link

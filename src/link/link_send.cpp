@@ -1,0 +1,381 @@
+// What goes out now. Order of service: greetings, resends (so many in a row), peers with something to send in turn,
+// ACKs that found no carrier. A train is several segments of one peer and one size; only its last may be shorter.
+//
+// Place kept for congestion control and pacing: is_open_for() is where a window or a rate says "not yet"; for deficit
+// round robin: the rotation of `ready` in next_train(); for the path probe: serve_control().
+
+#include <algorithm>
+#include <bit>
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr std::uint32_t kWholeHead = wire::kSegmentHeaderBytes + wire::kRecordBytes;
+constexpr std::uint32_t kChunkHead = kWholeHead + wire::kChunkBytes;
+constexpr base::Duration kEchoFreshFor = 100ms;
+
+/// The stretch of a message that one segment can take from where it is cut now: at most `bytes_max`, in at most
+/// Segment::kPiecesMax pieces.
+struct Stretch {
+  std::uint32_t bytes = 0;
+  std::uint32_t pieces = 0;  // from the first to the last, the empty ones among them too
+};
+
+Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
+  Stretch stretch;
+  std::uint64_t skip = message.piece_offset;
+  std::uint32_t not_empty = 0;
+  for (std::uint32_t i = message.piece; i < message.pieces.size() && not_empty < Segment::kPiecesMax; ++i) {
+    const std::uint64_t length = std::min<std::uint64_t>(message.pieces[i].iov_len - skip, bytes_max - stretch.bytes);
+    skip = 0;
+    stretch.bytes += static_cast<std::uint32_t>(length);
+    ++stretch.pieces;
+    if (length != 0) ++not_empty;
+    if (stretch.bytes == bytes_max) break;
+  }
+  return stretch;
+}
+
+void advance(Message& message, std::uint32_t bytes) {
+  message.bytes_cut += bytes;
+  message.piece_offset += bytes;
+  while (message.piece < message.pieces.size() && message.piece_offset >= message.pieces[message.piece].iov_len) {
+    message.piece_offset -= message.pieces[message.piece].iov_len;
+    ++message.piece;
+  }
+}
+
+/// Chunks begin on multiples of 8 bytes if the message's pieces allow it.
+std::uint32_t chunk_bytes_max(std::uint32_t datagram_size) {
+  return (datagram_size - kChunkHead) & ~7U;
+}
+
+void clear(Train& train) {
+  train.datagram_size = 0;
+  train.datagrams = 0;
+  train.bytes = 0;
+  train.piece_count = 0;
+}
+
+void add_piece(Train& train, void* base, std::size_t length) {
+  train.pieces[train.piece_count++] = {base, length};
+}
+
+/// Whether a segment of this size, with this many pieces besides its head, may join.
+bool has_place(const Train& train, std::uint32_t size, std::uint32_t pieces, std::uint32_t bytes_max,
+               std::uint32_t datagrams_max) {
+  if (train.datagrams == 0) return true;
+  return train.datagrams < datagrams_max && size <= train.datagram_size && train.bytes + size <= bytes_max &&
+         train.piece_count + std::min(pieces, Segment::kPiecesMax) + 1 <= Train::kPiecesInTrain;
+}
+
+}  // namespace
+
+bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
+  clear(train);
+  if ((!control.empty() || !strays.is_empty()) && serve_control(now, train)) [[unlikely]]
+    return true;
+  if (!resends.empty() && resends_in_a_row < options.resends_in_a_row) [[unlikely]] {
+    serve_resends(now, bytes_max, datagrams_max, train);
+    return true;
+  }
+  resends_in_a_row = 0;
+  while (!ready.empty()) {
+    Peer& peer = ready.front();
+    ready.pop_front();
+    const bool is_served = serve_peer(peer, now, bytes_max, datagrams_max, train);
+    const bool is_hotel_full = hotel.is_full();
+    if (peer.has_queued() && (is_served || is_hotel_full)) ready.push_back(peer);
+    if (is_served) return true;
+    if (is_hotel_full) break;  // any peer's ACK makes room
+  }
+  if (!acks.empty()) {
+    serve_ack(acks.front(), now, train);
+    return true;
+  }
+  if (resends.empty()) return false;
+  serve_resends(now, bytes_max, datagrams_max, train);
+  return true;
+}
+
+void Link::State::make_ready(Peer& peer) {
+  if (peer.state == Peer::State::open && !peer.ready_hook.is_linked() && peer.has_queued()) ready.push_back(peer);
+}
+
+bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const {
+  if (peer.window.in_flight() == 0) return true;  // whatever the limits are, one may always go
+  const auto index = static_cast<std::size_t>(channel);
+  return peer.window.span() < peer.segments_limit[index] &&
+         peer.bytes_in_flight + size + options.segment_overhead <= peer.bytes_limit[index];
+}
+
+bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max,
+                             Train& train) {
+  const wire::Header base = header_with_ack(peer, now);
+  const auto fill = [&](auto take) {
+    while (train.datagrams < datagrams_max) {
+      const std::uint32_t size_max =
+          train.datagrams == 0 ? ~0U : std::min(train.datagram_size, bytes_max - train.bytes);
+      if (train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain) break;
+      Segment* segment = take(size_max);
+      if (segment == nullptr) break;
+      if (peer.window.in_flight() == 0) peer.last_progress = now;
+      peer.window.put(*segment);
+      peer.bytes_in_flight += charge(*segment);
+      ++counters.segments_sent;
+      ++counters.segments_in_flight;
+      transmit(*segment, base, now, train);
+      if (segment->size < train.datagram_size) break;
+    }
+  };
+  fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::command, size_max); });
+  if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::data, size_max); });
+  if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return cut(peer, size_max); });
+  if (train.datagrams == 0) return false;
+
+  train.to = peer.address;
+  counters.window_segments_most = std::max<std::uint64_t>(counters.window_segments_most, peer.window.in_flight());
+  counters.window_bytes_most = std::max(counters.window_bytes_most, peer.bytes_in_flight);
+  settle_ack(peer);
+  ++counters.trains_sent;
+  wake_by(peer, now + probe_after(peer));
+  return true;
+}
+
+Segment* Link::State::take_queued(Peer& peer, Channel channel, std::uint32_t size_max) {
+  const auto index = static_cast<std::size_t>(channel);
+  SegmentList& queue = peer.queued[index];
+  if (queue.empty()) return nullptr;
+  Segment& segment = queue.front();
+  if (segment.size > size_max || !is_open_for(peer, channel, segment.size)) return nullptr;
+  segment.hook.unlink();
+  peer.queued_messages[index] -= segment.records;
+  counters.whole_sent += segment.records;
+  return &segment;
+}
+
+Segment* Link::State::cut(Peer& peer, std::uint32_t size_max) {
+  if (peer.messages.empty()) return nullptr;
+  Message& message = peer.messages.front();
+
+  bool is_whole = false;
+  Stretch stretch;
+  if (message.bytes_cut == 0 && message.size <= peer.datagram_size - kWholeHead) {
+    stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
+    is_whole = stretch.bytes == message.size;  // else it has too many pieces for one segment
+  }
+  if (!is_whole) {
+    const std::uint64_t left = message.size - message.bytes_cut;
+    stretch = stretch_of(
+        message, static_cast<std::uint32_t>(std::min<std::uint64_t>(left, chunk_bytes_max(peer.datagram_size))));
+    // A message opens only if the peer has a slot for it.
+    if (message.slot == Message::kNoSlot && std::countr_one(peer.slots_taken) >= static_cast<int>(peer.slots_granted)) {
+      return nullptr;
+    }
+  }
+  const std::uint32_t head = is_whole ? kWholeHead : kChunkHead;
+  if (head + stretch.bytes > size_max || !is_open_for(peer, Channel::data, head + stretch.bytes)) return nullptr;
+  Segment* segment = hotel.check_in(peer);
+  if (segment == nullptr) [[unlikely]]
+    return nullptr;
+
+  std::byte* record = segment->head.data() + wire::kSegmentHeaderBytes;
+  if (is_whole) {
+    wire::encode_whole(message.envelope, static_cast<std::uint16_t>(stretch.bytes), record);
+    ++counters.whole_sent;
+  } else {
+    if (message.slot == Message::kNoSlot) {
+      message.slot = static_cast<std::uint32_t>(std::countr_one(peer.slots_taken));
+      message.number = ++peer.message_number;
+      peer.slots_taken |= std::uint64_t{1} << message.slot;
+    }
+    wire::encode_chunk(message.envelope, {message.number, message.slot, message.size, message.bytes_cut},
+                       static_cast<std::uint16_t>(stretch.bytes), record);
+    ++counters.chunks_sent;
+  }
+  segment->channel = Channel::data;
+  segment->message = &message;
+  segment->head_bytes = head;
+  segment->payload_bytes = stretch.bytes;
+  segment->piece = message.piece;
+  segment->piece_count = stretch.pieces;
+  segment->piece_offset = message.piece_offset;
+  segment->size = head + stretch.bytes;
+  ++message.segments_unacked;
+  advance(message, stretch.bytes);
+  if (message.is_cut()) {
+    message.hook.unlink();
+    peer.messages_cut.push_back(message);
+  }
+  return segment;
+}
+
+void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
+  Peer& peer = *resends.front().peer;
+  const wire::Header base = header_with_ack(peer, now);
+  while (!resends.empty()) {
+    Segment& segment = resends.front();
+    if (segment.peer != &peer || !has_place(train, segment.size, segment.piece_count, bytes_max, datagrams_max)) break;
+    if (train.datagrams != 0 && resends_in_a_row >= options.resends_in_a_row) break;
+    segment.hook.unlink();
+    segment.is_waiting = false;
+    wire::Header header = base;
+    if (segment.cause == ResendCause::fast) {
+      ++counters.resends_fast;
+      peer.fast_resend_at = base.timestamp;
+    } else {
+      ++(segment.cause == ResendCause::probe ? counters.resends_probe : counters.resends_timeout);
+      header.flags |= wire::Flags::kAnswerAtOnce;
+    }
+    ++counters.resends;
+    ++resends_in_a_row;
+    transmit(segment, header, now, train);
+    if (segment.size < train.datagram_size) break;
+  }
+  train.to = peer.address;
+  settle_ack(peer);
+  ++counters.trains_sent;
+  wake_by(peer, now + probe_after(peer));
+}
+
+/// Completes the header for this transmission and hangs the segment to the train.
+void Link::State::transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
+  Peer& peer = *segment.peer;
+  wire::Header header = base;
+  header.kind = wire::Kind::data;
+  if (segment.channel == Channel::command) header.flags |= wire::Flags::kCommand;
+  header.sequence = segment.sequence;
+  header.payload_bytes = static_cast<std::uint16_t>(segment.size - wire::kSegmentHeaderBytes);
+
+  const std::size_t first_piece = train.piece_count;
+  std::byte* head = segment.block != nullptr ? segment.block->bytes.data() : segment.head.data();
+  const std::uint32_t head_bytes = segment.block != nullptr ? segment.size : segment.head_bytes;
+  add_piece(train, head, head_bytes);
+  std::uint32_t left = segment.payload_bytes;
+  std::uint64_t skip = segment.piece_offset;
+  for (std::uint32_t i = 0; i < segment.piece_count; ++i) {
+    const iovec& piece = segment.message->pieces[segment.piece + i];
+    const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.iov_len - skip, left));
+    if (length != 0) add_piece(train, static_cast<std::byte*>(piece.iov_base) + skip, length);
+    skip = 0;
+    left -= length;
+  }
+  wire::encode(header, head);
+  wire::seal({head, head_bytes}, {train.pieces + first_piece + 1, train.piece_count - first_piece - 1});
+
+  if (train.datagrams == 0) train.datagram_size = segment.size;
+  ++train.datagrams;
+  train.bytes += segment.size;
+  ++counters.datagrams_sent;
+  counters.bytes_sent += segment.size;
+
+  ++segment.transmissions;
+  segment.order = ++peer.order;
+  segment.sent_at = now;
+  peer.last_sent = now;
+  peer.in_flight.push_back(segment);
+}
+
+wire::Header Link::State::header_with_ack(const Peer& peer, base::Instant now) const {
+  wire::Header header;
+  header.token = peer.theirs.token;
+  header.sequence = peer.window.next();
+  header.ack = peer.received.next();
+  header.ack_bitmap = peer.received.bitmap(0);
+  header.timestamp = wire::to_ticks(now);
+  // An echo that waited long says more about the difference of two clocks than about the path.
+  if (peer.ack.has_echo && now - peer.ack.echo_arrived <= kEchoFreshFor) {
+    header.flags |= wire::Flags::kEchoes;
+    if (peer.ack.was_duplicate) header.flags |= wire::Flags::kDuplicate;
+    header.echo = peer.ack.echo;
+    header.echo_delay = wire::to_ticks(now - peer.ack.echo_arrived);
+  }
+  return header;
+}
+
+/// An ACK went out on a segment. If the bitmap of a header was too short for it, a segment of its own still follows.
+void Link::State::settle_ack(Peer& peer) {
+  AckDebt& debt = peer.ack;
+  debt.was_duplicate = false;
+  if (!debt.is_owed || (debt.is_at_once && peer.received.bitmap_words() > 1)) return;
+  debt.is_owed = false;
+  debt.is_at_once = false;
+  debt.segments = 0;
+  debt.bytes = 0;
+  peer.ack_hook.unlink();
+}
+
+void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
+  wire::Header header = header_with_ack(peer, now);
+  header.kind = wire::Kind::ack;
+  std::array<std::uint64_t, wire::kAckWordsMax> words{};
+  const std::uint32_t all = peer.received.bitmap_words();
+  const std::uint32_t further = std::min<std::uint32_t>(all > 1 ? all - 1 : 0, wire::kAckWordsMax);
+  for (std::uint32_t i = 0; i < further; ++i) words[i] = peer.received.bitmap(i + 1);
+  send_control(peer.address, header, std::as_bytes(std::span(words).first(further)), train);
+  peer.ack.is_at_once = false;
+  settle_ack(peer);
+  peer.ack_hook.unlink();
+  ++counters.acks_sent;
+}
+
+bool Link::State::serve_control(base::Instant now, Train& train) {
+  if (auto stray = strays.pop()) {
+    wire::Header header;
+    header.kind = stray->kind;
+    header.token = stray->token;
+    header.timestamp = wire::to_ticks(now);
+    send_control(stray->to, header, {}, train);
+    ++(stray->kind == wire::Kind::reset ? counters.resets_sent : counters.closes_sent);
+    return true;
+  }
+  while (!control.empty()) {
+    Peer& peer = control.front();
+    wire::Header header;
+    header.timestamp = wire::to_ticks(now);
+    std::array<std::byte, wire::kHelloBytes> payload;
+    if (peer.owes_hello_ack) {
+      peer.owes_hello_ack = false;
+      const bool is_for_candidate = peer.candidate.has_value();
+      header.kind = wire::Kind::hello_ack;
+      header.token = is_for_candidate ? peer.candidate->theirs.token : peer.theirs.token;
+      header.flags = wire::Flags::kEchoes;
+      header.echo = is_for_candidate ? peer.candidate->hello_timestamp : peer.hello_timestamp;
+      wire::encode(hello_of(is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
+      send_control(peer.address, header, payload, train);
+      ++counters.hello_acks_sent;
+      return true;
+    }
+    if (peer.owes_hello) {
+      peer.owes_hello = false;
+      header.kind = wire::Kind::hello;
+      wire::encode(hello_of(peer.ours), payload.data());
+      send_control(peer.address, header, payload, train);
+      ++counters.hellos_sent;
+      return true;
+    }
+    control.pop_front();
+  }
+  return false;
+}
+
+void Link::State::send_control(const base::SocketAddress& to, wire::Header header, std::span<const std::byte> payload,
+                               Train& train) {
+  header.payload_bytes = static_cast<std::uint16_t>(payload.size());
+  const std::size_t size = wire::kSegmentHeaderBytes + payload.size();
+  wire::encode(header, control_bytes.data());
+  std::ranges::copy(payload, control_bytes.begin() + wire::kSegmentHeaderBytes);
+  wire::seal(std::span(control_bytes).first(size), {});
+  add_piece(train, control_bytes.data(), size);
+  train.to = to;
+  train.datagram_size = static_cast<std::uint32_t>(size);
+  train.datagrams = 1;
+  train.bytes = static_cast<std::uint32_t>(size);
+  ++counters.trains_sent;
+  ++counters.datagrams_sent;
+  counters.bytes_sent += size;
+}
+
+}  // namespace fairlead::link

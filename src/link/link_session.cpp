@@ -1,0 +1,224 @@
+// Sessions open, are replaced, and end. See peer.hpp for the states and docs/link.md for who believes whom when.
+
+#include <algorithm>
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+
+Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max) {
+  Peer* peer = peers.add(address, options.reassembly_slots);
+  if (peer == nullptr) return nullptr;
+  peer->path_datagram_max = datagram_size_max;
+  set_datagram_size(*peer);
+  return peer;
+}
+
+void Link::State::set_datagram_size(Peer& peer) {
+  std::uint32_t size = std::min(peer.path_datagram_max, options.datagram_size_max);
+  if (peer.state == Peer::State::open) size = std::min(size, peer.theirs.datagram_size_max);
+  peer.datagram_size = std::max(size, static_cast<std::uint32_t>(wire::kDatagramSizeLeast));
+}
+
+Half Link::State::new_half(const Peer& peer) {
+  const std::uint64_t number = tokens.next();
+  std::uint64_t token = (number & ~PeerTable::kSlotMask) | peer.slot;
+  if (token == peer.slot) token |= PeerTable::kSlotMask + 1;  // zero is not a token
+  return {token, {static_cast<std::uint32_t>(tokens.next())}};
+}
+
+wire::Hello Link::State::hello_of(const Half& ours) const {
+  return {.epoch = epoch,
+          .token = ours.token,
+          .window_bytes = options.window_bytes,
+          .initial_sequence = ours.first,
+          .datagram_size_max = options.datagram_size_max,
+          .window_segments = options.window_segments,
+          .reassembly_slots = options.reassembly_slots,
+          .ack_after = wire::to_ticks(options.ack_after)};
+}
+
+void Link::State::begin_opening(Peer& peer, base::Instant now) {
+  peer.state = Peer::State::opening;
+  peer.ours = peer.candidate ? peer.candidate->ours : new_half(peer);
+  peer.opening_since = now;
+  peer.hellos = 1;
+  peer.owes_hello = true;
+  if (!peer.control_hook.is_linked()) control.push_back(peer);
+  peer.hello_at = now + hello_after(peer);
+  wake_by(peer, peer.hello_at);
+}
+
+void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                           std::uint32_t datagram_size_max) {
+  Peer* peer = peers.find(from);
+  const bool may_add = half_open < options.half_open_max;
+  if (peer == nullptr) peer = may_add ? add_peer(from, datagram_size_max) : nullptr;
+  if (peer == nullptr || (!peer->candidate && !may_add)) return refuse(Refusal::table_full);
+  ++counters.hellos_received;
+  const wire::Hello theirs = wire::read_hello(frame.payload);
+  const bool is_repeat = peer->state == Peer::State::open && peer->theirs.token == theirs.token;
+  if (is_repeat) {
+    // Our hello_ack was lost, or this is an old copy: either way the same answer does no harm.
+    if (peer->candidate) return;
+    peer->hello_timestamp = frame.header.timestamp;
+  } else if (peer->candidate && peer->candidate->theirs.token == theirs.token) {
+    peer->candidate->hello_timestamp = frame.header.timestamp;
+  } else {
+    // Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
+    if (!peer->candidate) ++half_open;
+    const Half ours = peer->state == Peer::State::opening ? peer->ours : new_half(*peer);
+    peer->candidate = Peer::Candidate{ours, theirs, frame.header.timestamp, now};
+    wake_by(*peer, now + options.half_open_for);
+  }
+  peer->owes_hello_ack = true;
+  if (!peer->control_hook.is_linked()) control.push_back(*peer);
+}
+
+void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
+  Peer* peer = peers.find_slot_of(frame.header.token);
+  if (peer == nullptr || peer->address != from || peer->state != Peer::State::opening ||
+      peer->ours.token != frame.header.token) {
+    return refuse(Refusal::late_hello_ack);
+  }
+  ++counters.hello_acks_received;
+  establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
+  measure(*peer, frame.header, now);
+  // The first segment proves to the peer that we hear it, whether there is data to carry the proof or not.
+  owe_ack(*peer, frame, now, false, true);
+}
+
+void Link::State::on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
+  Peer* peer = peers.find(from);
+  // It names the token that our segments carry: nobody off the path can know it.
+  if (peer == nullptr || peer->state != Peer::State::open || peer->theirs.token != frame.header.token) {
+    return refuse(Refusal::unproven_reset);
+  }
+  ++counters.resets_received;
+  peer->last_heard = now;
+  lose(*peer, Status::restarted, now, true);
+}
+
+void Link::State::promote(Peer& peer, base::Instant now) {
+  const Peer::Candidate candidate = *peer.candidate;
+  // Whatever was pending in the session before: it is not known how much of it the peer received.
+  if (peer.state == Peer::State::open) lose(peer, Status::restarted, now, true);
+  establish(peer, candidate.ours, candidate.theirs, now);
+  peer.hello_timestamp = candidate.hello_timestamp;
+}
+
+void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& theirs, base::Instant now) {
+  drop_candidate(peer);
+  peer.is_known_to_engine = true;
+  peer.state = Peer::State::open;
+  peer.owes_hello = false;
+  peer.ours = ours;
+  peer.theirs = theirs;
+  peer.window.open(ours.first, options.window_segments);
+  peer.received.open(theirs.initial_sequence, options.window_segments);
+  peer.slots_granted = std::min(theirs.reassembly_slots, 64U);
+  set_datagram_size(peer);
+
+  // Bulk leaves a part of the window to tiny messages, at most a quarter.
+  const std::uint32_t segments = std::min(options.window_segments, theirs.window_segments);
+  const std::uint64_t bytes = std::min(options.window_bytes, theirs.window_bytes);
+  const std::uint32_t reserve = std::min(options.command_reserve, segments / 4);
+  const std::uint64_t reserve_bytes = std::min<std::uint64_t>(
+      std::uint64_t{reserve} * (options.command_segment_max + options.segment_overhead), bytes / 4);
+  peer.segments_limit = {segments, segments - reserve};
+  peer.bytes_limit = {bytes, bytes - reserve_bytes};
+
+  peer.last_progress = peer.last_heard = peer.last_sent = now;
+  ++counters.sessions_opened;
+  notices.push({.kind = Notice::Kind::connected, .peer = PeerTable::handle(peer)});
+  make_ready(peer);
+}
+
+void Link::State::abandon_segments(Peer& peer, Status status) {
+  const auto end_records = [&](Segment& segment) {
+    for (std::uint32_t i = 0; i < segment.records; ++i) {
+      finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, status);
+    }
+    hotel.check_out(segment);
+  };
+  for (SegmentList& queue : peer.queued) {
+    while (!queue.empty()) end_records(queue.front());
+  }
+  peer.queued_messages = {};
+  while (peer.window.in_flight() != 0) {
+    Segment& segment = *peer.window.find(peer.window.oldest());
+    peer.window.remove(segment);
+    ++counters.segments_abandoned;
+    --counters.segments_in_flight;
+    end_records(segment);
+  }
+  for (MessageList* list : {&peer.messages, &peer.messages_cut}) {
+    while (!list->empty()) {
+      Message& message = list->front();
+      list->pop_front();
+      finish(message.cookie, message.wants_outcome, status);
+      messages.give(&message);
+    }
+  }
+}
+
+void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_told) {
+  Notice notice{.kind = Notice::Kind::lost, .peer = PeerTable::handle(peer), .status = status};
+  const bool was_open = peer.state == Peer::State::open;
+  notice.silent_for = now - (was_open ? peer.last_heard : peer.opening_since);
+  notice.resend_after = was_open ? resend_after(peer) : hello_after(peer);
+  if (!was_open) {
+    notice.resends = peer.hellos - 1;
+  } else if (peer.window.in_flight() != 0) {
+    notice.resends = peer.window.find(peer.window.oldest())->transmissions - 1;
+  }
+
+  abandon_segments(peer, status);
+  if (peer.reassembly.open_count() != 0) {
+    for (std::uint32_t slot = 0; slot < peer.reassembly.slot_count(); ++slot) {
+      const Reassembly::Slot closed = peer.reassembly.close(slot);
+      if (!closed.is_open) continue;
+      notices.push(
+          {.kind = Notice::Kind::reassembly_lost, .peer = notice.peer, .status = status, .target = closed.target});
+    }
+  }
+  if (is_told) notices.push(notice);
+  ++counters.sessions_lost;
+
+  peer.state = Peer::State::closed;
+  peer.ready_hook.unlink();
+  peer.ack_hook.unlink();
+  if (!peer.candidate) peer.control_hook.unlink();
+  peer.owes_hello = false;
+  peer.owes_hello_ack = peer.owes_hello_ack && peer.candidate.has_value();
+  peer.window.release_ring();
+  peer.received.open({}, options.window_segments);
+  peer.reassembly.release_slots();
+  peer.messages_open = 0;
+  peer.slots_taken = 0;
+  peer.bytes_in_flight = 0;
+  peer.order = peer.order_acked = 0;
+  peer.round_trip = {};
+  peer.reorder_scale = 1;
+  peer.backoff = 0;
+  peer.loss_at = base::kNever;
+  peer.ack = {};
+}
+
+void Link::State::drop_candidate(Peer& peer) {
+  if (!peer.candidate) return;
+  peer.candidate.reset();
+  peer.owes_hello_ack = false;
+  --half_open;
+}
+
+void Link::State::forget(Peer& peer) {
+  drop_candidate(peer);
+  peers.remove(peer);
+}
+
+void Link::State::answer_stray(const base::SocketAddress& to, wire::Kind kind, std::uint64_t token) {
+  if (strays.size() < kStraysMax) strays.push({to, kind, token});
+}
+
+}  // namespace fairlead::link

@@ -1,0 +1,152 @@
+#pragma once
+// The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
+// and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send (what goes out now),
+// link_expire (timers).
+//
+// Who is where:
+//   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
+//   ready_    peers with something to send, served in turn  acks_     peers whose ACK is due and found no carrier
+//   timers_   peers by the earliest moment that something of theirs may be due; an entry may be early, never late
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "link/fifo.hpp"
+#include "link/hotel.hpp"
+#include "link/link.hpp"
+#include "link/peer.hpp"
+#include "link/peer_table.hpp"
+#include "link/token_source.hpp"
+#include "wire/record.hpp"
+#include "wire/segment.hpp"
+
+namespace fairlead::link {
+
+/// Brings every option into its range.
+LinkOptions in_range(LinkOptions options);
+
+struct Link::State {
+  State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed);
+
+  // --- link_submit.cpp
+  Status submit(PeerHandle handle, const Outgoing& message, base::Instant now);
+  Status embed(Peer& peer, const Outgoing& message);
+  Status refer(Peer& peer, const Outgoing& message);
+  Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes);
+  bool cancel(PeerHandle handle, std::uint64_t cookie);
+  bool cancel_embedded(Peer& peer, Channel channel, std::uint64_t cookie);
+  /// One message ends: counted, and told if somebody wants to know.
+  void finish(std::uint64_t cookie, bool is_wanted, Status status);
+
+  // --- link_session.cpp
+  Peer* add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
+  void begin_opening(Peer& peer, base::Instant now);
+  void on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                std::uint32_t datagram_size_max);
+  void on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
+  void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
+  void promote(Peer& peer, base::Instant now);
+  void establish(Peer& peer, const Half& ours, const wire::Hello& theirs, base::Instant now);
+  void set_datagram_size(Peer& peer);
+  /// Ends the session and everything pending, each with `status`.
+  void lose(Peer& peer, Status status, base::Instant now, bool is_told);
+  void abandon_segments(Peer& peer, Status status);
+  void drop_candidate(Peer& peer);
+  void forget(Peer& peer);
+  wire::Hello hello_of(const Half& ours) const;
+  Half new_half(const Peer& peer);
+  void answer_stray(const base::SocketAddress& to, wire::Kind kind, std::uint64_t token);
+
+  // --- link_receive.cpp
+  void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
+               std::uint32_t datagram_size_max);
+  void on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
+  void on_data(Peer& peer, const wire::Frame& frame, base::Instant now);
+  bool accept_chunk(Peer& peer, const wire::Record& record);
+  void owe_ack(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
+  std::optional<Delivery> next_delivery();
+  void refuse(Refusal refusal) { ++counters.refused[static_cast<std::size_t>(refusal)]; }
+
+  // --- link_ack.cpp
+  /// False if it acknowledges what was never sent: then nothing of the segment counts.
+  bool take_ack(Peer& peer, const wire::Frame& frame, base::Instant now);
+  bool is_within_sent(const Peer& peer, const wire::Frame& frame) const;
+  void measure(Peer& peer, const wire::Header& header, base::Instant now);
+  void on_acked(Peer& peer, Segment& segment, base::Instant now);
+  void find_losses(Peer& peer, base::Instant now);
+  void resend(Segment& segment, ResendCause cause);
+
+  // --- link_send.cpp
+  bool next_train(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
+  bool serve_control(base::Instant now, Train& train);
+  void serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
+  bool serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
+  void serve_ack(Peer& peer, base::Instant now, Train& train);
+  Segment* take_queued(Peer& peer, Channel channel, std::uint32_t size_max);
+  Segment* cut(Peer& peer, std::uint32_t size_max);
+  bool is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const;
+  void transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
+  void send_control(const base::SocketAddress& to, wire::Header header, std::span<const std::byte> payload,
+                    Train& train);
+  wire::Header header_with_ack(const Peer& peer, base::Instant now) const;
+  void settle_ack(Peer& peer);
+  void make_ready(Peer& peer);
+  std::uint64_t charge(const Segment& segment) const { return segment.size + options.segment_overhead; }
+
+  // --- link_expire.cpp
+  void expire(base::Instant now);
+  base::Instant due(const Peer& peer) const;
+  bool on_timer(Peer& peer, base::Instant now);
+  void on_silence(Peer& peer, base::Instant now);
+  base::Duration probe_after(const Peer& peer) const;
+  base::Duration resend_after(const Peer& peer) const;
+  base::Duration hello_after(const Peer& peer) const;
+  /// Makes sure that the peer is looked at by then.
+  void wake_by(Peer& peer, base::Instant at);
+
+  const LinkOptions options;
+  const std::uint64_t epoch;
+  TokenSource tokens;
+  LinkCounters counters;
+
+  // Owners first: what the lists below link is destroyed after them.
+  Hotel hotel;
+  Slab<Message> messages;
+  PeerTable peers;
+
+  PeerList<&Peer::control_hook> control;
+  PeerList<&Peer::ready_hook> ready;
+  PeerList<&Peer::ack_hook> acks;
+  SegmentList resends;
+  TimerQueue timers;
+  std::uint32_t resends_in_a_row = 0;
+  std::uint32_t half_open = 0;  // peers with a candidate
+
+  // Answers to those who are not peers (any more): bounded in number and in rate.
+  struct Stray {
+    base::SocketAddress to;
+    wire::Kind kind = wire::Kind::reset;
+    std::uint64_t token = 0;
+  };
+  static constexpr std::size_t kStraysMax = 64;
+  Fifo<Stray> strays;
+  base::Instant resets_since;
+  std::uint32_t resets_in_second = 0;
+
+  static constexpr std::size_t kNoticesMax = 1U << 16;
+  Fifo<Outcome> outcomes;
+  Fifo<Notice> notices;
+
+  // The datagram just received, as far as it has not been delivered.
+  wire::RecordReader reader;
+  PeerHandle reader_peer;
+  std::optional<Delivery> chunk_delivery;
+
+  // The bytes of a segment that is not data, until the next call.
+  alignas(
+      8) std::array<std::byte, wire::kSegmentHeaderBytes + wire::kAckWordsMax * sizeof(std::uint64_t)> control_bytes;
+};
+
+}  // namespace fairlead::link

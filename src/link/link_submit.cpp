@@ -1,0 +1,177 @@
+// Messages come in: short ones are written into a segment at once, where they stay until their ACK; longer ones are
+// queued by reference and cut into segments when their turn comes.
+
+#include <cstring>
+
+#include "link/link_state.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr std::uint64_t kMessageSizeMost = std::uint64_t{1} << 48;
+
+std::uint64_t bytes_in(std::span<const iovec> pieces) {
+  std::uint64_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+std::size_t index_of(Channel channel) {
+  return static_cast<std::size_t>(channel);
+}
+
+}  // namespace
+
+Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Instant now) {
+  Peer* peer = peers.find(handle);
+  if (peer == nullptr) [[unlikely]]
+    return Status::stale;
+  if (message.size > kMessageSizeMost) [[unlikely]]
+    return Status::too_big;
+  if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) != message.size) [[unlikely]]
+    return Status::invalid;
+  Status status = Status::again;
+  if (counters.messages_pending + outcomes.size() < options.messages_max) [[likely]] {
+    status = message.size <= options.embedded_max ? embed(*peer, message) : refer(*peer, message);
+  }
+  if (status != Status::ok) [[unlikely]] {
+    if (status == Status::again) ++counters.submits_refused;
+    return status;
+  }
+  ++counters.messages_submitted;
+  ++counters.messages_pending;
+  counters.message_bytes_submitted += message.size;
+  if (peer->state == Peer::State::closed) [[unlikely]]
+    begin_opening(*peer, now);
+  make_ready(*peer);
+  return Status::ok;
+}
+
+Status Link::State::embed(Peer& peer, const Outgoing& message) {
+  const Channel channel = message.size <= options.tiny_max ? Channel::command : Channel::data;
+  std::uint32_t& waiting = peer.queued_messages[index_of(channel)];
+  if (waiting >= (channel == Channel::command ? options.command_depth : options.data_depth)) return Status::again;
+  const auto bytes = static_cast<std::uint32_t>(wire::whole_bytes(message.size));
+  Segment* segment = block_with_space(peer, channel, bytes);
+  if (segment == nullptr) [[unlikely]]
+    return Status::again;
+
+  const auto begin = static_cast<std::uint32_t>(wire::aligned(segment->size));
+  std::byte* to = segment->block->bytes.data() + segment->size;
+  std::memset(to, 0, begin - segment->size);
+  to = segment->block->bytes.data() + begin;
+  wire::encode_whole(message.envelope, static_cast<std::uint16_t>(message.size), to);
+  to += wire::kRecordBytes;
+  for (const iovec& piece : message.pieces) {
+    if (piece.iov_len == 0) continue;
+    std::memcpy(to, piece.iov_base, piece.iov_len);
+    to += piece.iov_len;
+  }
+  segment->size = begin + bytes;
+  segment->block->cookies[segment->records] = message.cookie;
+  segment->outcomes_wanted |= std::uint32_t{message.wants_outcome} << segment->records;
+  ++segment->records;
+  ++waiting;
+  return Status::ok;
+}
+
+/// The last segment that waits, if the record still fits: what waits together travels together.
+Segment* Link::State::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes) {
+  SegmentList& queue = peer.queued[index_of(channel)];
+  if (!queue.empty()) {
+    Segment& last = queue.back();
+    const std::uint32_t size_max =
+        std::min(options.command_segment_max,
+                 peer.state == Peer::State::open ? peer.datagram_size : std::uint32_t{wire::kDatagramSizeLeast});
+    if (last.records < Block::kRecordsMax && wire::aligned(last.size) + bytes <= size_max) return &last;
+  }
+  Segment* segment = hotel.check_in_with_block(peer);
+  if (segment == nullptr) [[unlikely]]
+    return nullptr;
+  segment->channel = channel;
+  segment->size = wire::kSegmentHeaderBytes;
+  queue.push_back(*segment);
+  return segment;
+}
+
+Status Link::State::refer(Peer& peer, const Outgoing& message) {
+  // Without an outcome the sender would never know when its bytes are its own again.
+  if (!message.wants_outcome) return Status::invalid;
+  if (peer.messages_open >= options.data_depth) return Status::again;
+  Message* taken = messages.take();
+  if (taken == nullptr) [[unlikely]]
+    return Status::again;
+  taken->envelope = message.envelope;
+  taken->pieces = message.pieces;
+  taken->size = message.size;
+  taken->cookie = message.cookie;
+  taken->wants_outcome = message.wants_outcome;
+  taken->bytes_cut = 0;
+  taken->piece = 0;
+  taken->piece_offset = 0;
+  taken->segments_unacked = 0;
+  taken->slot = Message::kNoSlot;
+  peer.messages.push_back(*taken);
+  ++peer.messages_open;
+  return Status::ok;
+}
+
+bool Link::State::cancel(PeerHandle handle, std::uint64_t cookie) {
+  Peer* peer = peers.find(handle);
+  if (peer == nullptr) return false;
+  if (cancel_embedded(*peer, Channel::command, cookie) || cancel_embedded(*peer, Channel::data, cookie)) return true;
+  for (Message& message : peer->messages) {
+    if (message.cookie != cookie || message.bytes_cut != 0) continue;
+    message.hook.unlink();
+    --peer->messages_open;
+    finish(message.cookie, message.wants_outcome, Status::canceled);
+    messages.give(&message);
+    return true;
+  }
+  return false;
+}
+
+bool Link::State::cancel_embedded(Peer& peer, Channel channel, std::uint64_t cookie) {
+  for (Segment& segment : peer.queued[index_of(channel)]) {
+    Block& block = *segment.block;
+    std::uint32_t begin = wire::kSegmentHeaderBytes;
+    std::uint32_t end_before = begin;  // of the record before, without padding
+    for (std::uint32_t i = 0; i < segment.records; ++i) {
+      const std::span rest(block.bytes.data() + begin, segment.size - begin);
+      const auto end =
+          static_cast<std::uint32_t>(begin + wire::whole_bytes(wire::RecordReader(rest).next().bytes.size()));
+      const auto next = static_cast<std::uint32_t>(wire::aligned(end));
+      if (block.cookies[i] != cookie) {
+        begin = next;
+        end_before = end;
+        continue;
+      }
+      // Close the gap, in the bytes, in the cookies and in the bits of who wants to know.
+      const bool is_wanted = ((segment.outcomes_wanted >> i) & 1) != 0;
+      const bool is_last = i + 1 == segment.records;
+      if (!is_last) std::memmove(block.bytes.data() + begin, block.bytes.data() + next, segment.size - next);
+      segment.size = is_last ? end_before : segment.size - (next - begin);
+      for (std::uint32_t j = i + 1; j < segment.records; ++j) block.cookies[j - 1] = block.cookies[j];
+      const std::uint32_t below = (std::uint32_t{1} << i) - 1;
+      segment.outcomes_wanted = (segment.outcomes_wanted & below) | ((segment.outcomes_wanted >> 1) & ~below);
+      --segment.records;
+      --peer.queued_messages[index_of(channel)];
+      if (segment.records == 0) hotel.check_out(segment);
+      finish(cookie, is_wanted, Status::canceled);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Link::State::finish(std::uint64_t cookie, bool is_wanted, Status status) {
+  --counters.messages_pending;
+  if (status == Status::ok) [[likely]] {
+    ++counters.messages_ok;
+  } else {
+    ++(status == Status::canceled ? counters.messages_canceled : counters.messages_failed);
+  }
+  if (is_wanted) outcomes.push({cookie, status});
+}
+
+}  // namespace fairlead::link

@@ -1,0 +1,42 @@
+#pragma once
+// A message sent by reference: its bytes stay the caller's, segments point into them. It waits in its peer's queue
+// until the last segment is cut, then for the last ACK. What counts is segments, not bytes: a message may have none.
+
+#include <cstdint>
+#include <span>
+
+#include <sys/uio.h>
+#include <boost/intrusive/list.hpp>
+
+#include "wire/envelope.hpp"
+
+namespace fairlead::link {
+
+using ListHook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+struct Message {
+  static constexpr std::uint32_t kNoSlot = ~0U;
+
+  ListHook hook;
+  wire::Envelope envelope;
+  std::span<const iovec> pieces;
+  std::uint64_t size = 0;
+  std::uint64_t cookie = 0;
+  bool wants_outcome = true;
+
+  // Where the next segment begins.
+  std::uint64_t bytes_cut = 0;
+  std::uint32_t piece = 0;
+  std::uint64_t piece_offset = 0;
+
+  std::uint32_t segments_unacked = 0;
+  std::uint32_t number = 0;      // on the wire, if chunked
+  std::uint32_t slot = kNoSlot;  // the receiver's, if chunked
+
+  bool is_cut() const { return bytes_cut == size; }
+};
+
+using MessageList = boost::intrusive::list<Message, boost::intrusive::member_hook<Message, ListHook, &Message::hook>,
+                                           boost::intrusive::constant_time_size<false>>;
+
+}  // namespace fairlead::link

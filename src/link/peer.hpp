@@ -1,0 +1,140 @@
+#pragma once
+// Everything the link keeps of one peer. Idle it is this struct alone (at most 2 KiB with its place in the tables):
+// rings, bitmaps and reassembly slots are made at the first traffic and given back when it falls quiet.
+//
+//   closed   no session; a submit begins one
+//   opening  our hello is out; messages wait
+//   open     both tokens are known; data flows
+//
+// A hello that comes makes a candidate, whatever the state. It becomes the session when a segment with the candidate's
+// token arrives: only then is it proven that the peer hears us and means it, so a forged or late hello ends nothing.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+#include "link/message.hpp"
+#include "link/reassembly.hpp"
+#include "link/receive_window.hpp"
+#include "link/round_trip.hpp"
+#include "link/segment.hpp"
+#include "link/send_window.hpp"
+#include "wire/hello.hpp"
+
+namespace fairlead::link {
+
+using TimerHook = boost::intrusive::set_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// Our half of a session.
+struct Half {
+  std::uint64_t token = 0;  // the peer's segments carry it
+  wire::Sequence first;     // of our data
+};
+
+/// What we owe the peer for its data.
+struct AckDebt {
+  bool is_owed = false;
+  bool is_at_once = false;
+  bool has_echo = false;
+  bool was_duplicate = false;  // the segment echoed
+  wire::Ticks echo;
+  base::Instant echo_arrived;
+  base::Instant due;           // if owed and not at once
+  std::uint32_t segments = 0;  // since the last ACK
+  std::uint64_t bytes = 0;
+};
+
+struct Peer {
+  enum class State : std::uint8_t { closed, opening, open };
+  struct Candidate {
+    Half ours;
+    wire::Hello theirs;
+    wire::Ticks hello_timestamp;
+    base::Instant since;
+  };
+
+  explicit Peer(const base::SocketAddress& its_address, std::uint32_t reassembly_slots)
+      : address(its_address), reassembly(reassembly_slots) {}
+
+  // Who, and which session.
+  base::SocketAddress address;
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  State state = State::closed;
+  bool is_known_to_engine = false;  // else it goes when its candidate does
+  Half ours;
+  wire::Hello theirs;
+  std::optional<Candidate> candidate;
+  wire::Ticks hello_timestamp;  // of the hello that the session answered
+  std::uint32_t path_datagram_max = 0;
+  std::uint32_t datagram_size = 0;  // of this session
+
+  // Opening.
+  bool owes_hello = false;
+  bool owes_hello_ack = false;  // for the candidate if there is one, else for the session
+  std::uint32_t hellos = 0;
+  base::Instant opening_since, hello_at;
+
+  // Waiting to be sent: short messages in segments by channel, long ones, and long ones cut to their end.
+  std::array<SegmentList, kChannels> queued;
+  std::array<std::uint32_t, kChannels> queued_messages{};
+  MessageList messages, messages_cut;
+  std::uint32_t messages_open = 0;  // in these two lists
+  std::uint32_t message_number = 0;
+  std::uint64_t slots_taken = 0;  // bit i: of the peer's reassembly slots
+  std::uint32_t slots_granted = 0;
+
+  // Sent. `in_flight` is in the order of transmission.
+  SendWindow window;
+  SegmentList in_flight;
+  std::uint64_t bytes_in_flight = 0;  // as the receiver's kernel charges them
+  std::array<std::uint32_t, kChannels> segments_limit{};
+  std::array<std::uint64_t, kChannels> bytes_limit{};
+  std::uint64_t order = 0;        // transmissions so far
+  std::uint64_t order_acked = 0;  // the latest transmission known to have arrived
+
+  // Repair.
+  RoundTrip round_trip;
+  wire::Ticks echo_measured;        // an echo counts once
+  std::uint32_t reorder_scale = 1;  // patience with reordering, grows when a resend proves to be needless
+  std::uint32_t backoff = 0;        // timeouts since the last progress
+  wire::Ticks fast_resend_at;
+  base::Instant last_sent, last_progress, last_heard;
+  base::Instant loss_at = base::kNever;
+
+  // Received.
+  ReceiveWindow received;
+  AckDebt ack;
+  Reassembly reassembly;
+
+  // Links into the lists of the link; each unlinks itself when the peer goes.
+  ListHook ready_hook, ack_hook, control_hook;
+  TimerHook timer_hook;
+  base::Instant timer_at = base::kNever;
+
+  bool has_queued() const { return !queued[0].empty() || !queued[1].empty() || !messages.empty(); }
+  bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots(); }
+  bool is_quiet() const {
+    return window.in_flight() == 0 && !has_queued() && received.ahead() == 0 && reassembly.open_count() == 0;
+  }
+};
+
+struct EarlierTimer {
+  bool operator()(const Peer& a, const Peer& b) const { return a.timer_at < b.timer_at; }
+};
+
+template <ListHook Peer::* kHook>
+using PeerList = boost::intrusive::list<Peer, boost::intrusive::member_hook<Peer, ListHook, kHook>,
+                                        boost::intrusive::constant_time_size<false>>;
+using TimerQueue =
+    boost::intrusive::multiset<Peer, boost::intrusive::member_hook<Peer, TimerHook, &Peer::timer_hook>,
+                               boost::intrusive::compare<EarlierTimer>, boost::intrusive::constant_time_size<false>>;
+
+static_assert(sizeof(Peer) <= 1408, "an idle peer has to stay small");
+
+}  // namespace fairlead::link

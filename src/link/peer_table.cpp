@@ -1,0 +1,45 @@
+#include "link/peer_table.hpp"
+
+namespace fairlead::link {
+
+Peer* PeerTable::find(PeerHandle handle) const {
+  if (handle.slot >= places_.size()) return nullptr;
+  const Place& place = places_[handle.slot];
+  return place.generation == handle.generation ? place.peer.get() : nullptr;
+}
+
+Peer* PeerTable::find(const base::SocketAddress& address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? nullptr : places_[found->second].peer.get();
+}
+
+Peer* PeerTable::find_slot_of(std::uint64_t token) const {
+  const std::uint64_t slot = token & kSlotMask;
+  return slot < places_.size() ? places_[slot].peer.get() : nullptr;
+}
+
+Peer* PeerTable::add(const base::SocketAddress& address, std::uint32_t reassembly_slots) {
+  if (by_address_.size() >= peers_max_) return nullptr;
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  Place& place = places_[slot];
+  place.peer = std::make_unique<Peer>(address, reassembly_slots);
+  place.peer->slot = slot;
+  place.peer->generation = place.generation;
+  by_address_.emplace(address, slot);
+  return place.peer.get();
+}
+
+void PeerTable::remove(Peer& peer) {
+  Place& place = places_[peer.slot];
+  by_address_.erase(peer.address);
+  free_.push_back(peer.slot);
+  ++place.generation;
+  place.peer.reset();
+}
+
+}  // namespace fairlead::link

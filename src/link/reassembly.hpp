@@ -1,0 +1,45 @@
+#pragma once
+// The chunked messages that one peer has open towards us. The sender names the slot; it may use one again only when
+// every chunk of the message before is acknowledged, thus was received. Bytes are counted, not kept: the engine places
+// them. A sequence is accepted once and a chunk is never cut anew, so chunks do not overlap and the count is exact.
+
+#include <cstdint>
+#include <memory>
+
+#include "wire/record.hpp"
+
+namespace fairlead::link {
+
+class Reassembly {
+ public:
+  struct Slot {
+    bool is_open = false;
+    std::uint32_t message = 0;
+    std::uint64_t size = 0;
+    std::uint64_t bytes_left = 0;
+    std::uint64_t target = 0;  // the engine's word
+    wire::Envelope envelope;
+  };
+  enum class Verdict : std::uint8_t { fits, bad_chunk, no_slot };
+
+  explicit Reassembly(std::uint32_t slots) : slot_count_(slots) {}
+
+  Verdict judge(const wire::Record& record) const;
+  /// Takes a chunk that fits; the slot closes with its last byte. Returns the slot as it was before.
+  Slot take(const wire::Record& record);
+  void set_target(std::uint32_t slot, std::uint64_t target);
+
+  std::uint32_t open_count() const { return open_count_; }
+  bool has_slots() const { return slots_ != nullptr; }
+  std::uint32_t slot_count() const { return slot_count_; }
+  /// Closes a slot; its state if it was open.
+  Slot close(std::uint32_t slot);
+  void release_slots();
+
+ private:
+  std::uint32_t slot_count_;
+  std::uint32_t open_count_ = 0;
+  std::unique_ptr<Slot[]> slots_;  // made at the first chunk
+};
+
+}  // namespace fairlead::link

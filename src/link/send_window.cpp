@@ -1,0 +1,44 @@
+#include "link/send_window.hpp"
+
+#include <bit>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::link {
+
+void SendWindow::open(wire::Sequence first, std::uint32_t capacity) {
+  ENSURE(std::has_single_bit(capacity), "a window of {} segments", capacity);
+  ENSURE(in_flight_ == 0, "{} segments in flight", in_flight_);
+  next_ = oldest_ = acked_to_ = first;
+  if (capacity != capacity_) ring_.reset();
+  capacity_ = capacity;
+}
+
+void SendWindow::put(Segment& segment) {
+  ENSURE(!is_full(), "the window of {} segments is full", capacity_);
+  if (!ring_) [[unlikely]]
+    ring_ = std::make_unique<Segment*[]>(capacity_);
+  segment.sequence = next_;
+  ring_[next_.value & (capacity_ - 1)] = &segment;
+  ++next_;
+  ++in_flight_;
+}
+
+Segment* SendWindow::find(wire::Sequence sequence) const {
+  if (wire::distance(oldest_, sequence) < 0 || wire::distance(sequence, next_) <= 0) return nullptr;
+  return ring_[sequence.value & (capacity_ - 1)];
+}
+
+void SendWindow::remove(const Segment& segment) {
+  Segment*& place = ring_[segment.sequence.value & (capacity_ - 1)];
+  ENSURE(place == &segment, "segment {} is not in the window", segment.sequence.value);
+  place = nullptr;
+  --in_flight_;
+  while (oldest_ != next_ && ring_[oldest_.value & (capacity_ - 1)] == nullptr) ++oldest_;
+}
+
+void SendWindow::release_ring() {
+  if (in_flight_ == 0) ring_.reset();
+}
+
+}  // namespace fairlead::link

@@ -1,0 +1,44 @@
+#pragma once
+// The sender's half of the window: which segments are between their first transmission and their ACK, by sequence.
+// The ring is a power of two, made at the first segment and given back when the peer falls quiet.
+//
+//   acked_to() <= oldest() <= next(), next() - oldest() <= capacity
+//   acked_to: the highest cumulative ACK seen; oldest: the first not acknowledged, whether by ACK or bitmap.
+
+#include <cstdint>
+#include <memory>
+
+#include "link/segment.hpp"
+
+namespace fairlead::link {
+
+class SendWindow {
+ public:
+  /// Empty, the next segment will be `first`. Capacity: a power of two.
+  void open(wire::Sequence first, std::uint32_t capacity);
+
+  wire::Sequence next() const { return next_; }
+  wire::Sequence oldest() const { return oldest_; }
+  wire::Sequence acked_to() const { return acked_to_; }
+  std::uint32_t span() const { return static_cast<std::uint32_t>(wire::distance(oldest_, next_)); }
+  std::uint32_t in_flight() const { return in_flight_; }
+  bool is_full() const { return span() == capacity_; }
+  bool has_ring() const { return ring_ != nullptr; }
+
+  /// Takes a segment and gives it its sequence.
+  void put(Segment& segment);
+  /// The segment with this sequence, or null if it is not (or no longer) in the window.
+  Segment* find(wire::Sequence sequence) const;
+  /// Forgets an acknowledged one.
+  void remove(const Segment& segment);
+  void set_acked_to(wire::Sequence sequence) { acked_to_ = sequence; }
+  void release_ring();
+
+ private:
+  wire::Sequence next_, oldest_, acked_to_;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t in_flight_ = 0;
+  std::unique_ptr<Segment*[]> ring_;
+};
+
+}  // namespace fairlead::link

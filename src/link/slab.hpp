@@ -1,0 +1,54 @@
+#pragma once
+// Objects of one type that are taken and given back in O(1), last given first taken, so that a hot one stays in the
+// cache. Memory comes in steps up to a bound and goes back only with the slab.
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::link {
+
+template <typename T>
+class Slab {
+ public:
+  explicit Slab(std::size_t most) : most_(most) {}
+
+  /// An object as its last user left it, or null if the bound is reached.
+  T* take() {
+    if (free_.empty() && !grow()) [[unlikely]]
+      return nullptr;
+    T* object = free_.back();
+    free_.pop_back();
+    return object;
+  }
+
+  void give(T* object) {
+    ENSURE(free_.size() < made_, "{} objects given back of {} made", free_.size() + 1, made_);
+    free_.push_back(object);
+  }
+
+  std::size_t in_use() const { return made_ - free_.size(); }
+  bool has_free() const { return !free_.empty() || made_ < most_; }
+
+ private:
+  bool grow() {
+    const std::size_t count = std::min(kStep, most_ - made_);
+    if (count == 0) return false;
+    steps_.push_back(std::make_unique<T[]>(count));
+    made_ += count;
+    free_.reserve(made_);
+    for (std::size_t i = count; i-- > 0;) free_.push_back(&steps_.back()[i]);
+    return true;
+  }
+
+  static constexpr std::size_t kStep = 64;
+  std::size_t most_;
+  std::size_t made_ = 0;
+  std::vector<std::unique_ptr<T[]>> steps_;
+  std::vector<T*> free_;
+};
+
+}  // namespace fairlead::link

@@ -1,0 +1,317 @@
+#pragma once
+// Links joined by a network in memory on virtual time, for tests: it delays, loses, repeats, reorders and damages
+// datagrams from one seed, and keeps the books: every message submitted has one outcome, every one delivered was
+// submitted, came once and whole.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "link/link.hpp"
+
+namespace fairlead::link::testing {
+
+using base::Duration;
+using base::Instant;
+
+struct Weather {
+  double loss = 0, repeat = 0, damage = 0;
+  Duration delay = 20us;
+  Duration jitter{};                                                              // further delay, uniform: reorders
+  std::function<bool(std::size_t from, std::span<const std::byte> bytes)> drops;  // asked first
+};
+
+inline constexpr std::uint32_t kPathDatagram = 1472;
+
+class World {
+ public:
+  struct Sent {
+    std::vector<std::byte> bytes;
+    std::vector<iovec> pieces;
+    std::size_t to = 0;
+    bool is_ended = false;
+    Status status = Status::ok;
+    Instant submitted, ended;
+  };
+  struct Received {
+    std::vector<std::byte> bytes;
+    std::uint64_t bytes_left = 0;
+    bool is_complete = false;
+    Instant completed;
+  };
+  struct End {
+    base::SocketAddress address;
+    std::unique_ptr<Link> link;
+    std::map<std::uint64_t, Sent> sent;          // by cookie
+    std::map<std::uint64_t, Received> received;  // by envelope.cookie
+    std::vector<Notice> notices;
+    std::uint64_t epoch = 0;
+    bool is_deaf = false;  // a process that is stopped: receives and sends nothing
+  };
+
+  explicit World(std::uint64_t seed, LinkOptions options = {}, std::size_t count = 2)
+      : random(seed), options_(options), seed_(seed) {
+    for (std::size_t i = 0; i < count; ++i) {
+      ends.emplace_back();
+      ends[i].address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, static_cast<std::uint8_t>(i + 1)};
+      ends[i].address.port = 20480;
+      restart(i);
+    }
+  }
+
+  /// A new engine at the same address; what the old one had is forgotten.
+  void restart(std::size_t i) {
+    End& end = ends[i];
+    end.epoch = random() | 1;
+    end.link = std::make_unique<Link>(options_, end.epoch, link_seed ? *link_seed : random());
+    end.sent.clear();
+    end.received.clear();
+    end.notices.clear();
+    end.is_deaf = false;
+  }
+
+  PeerHandle peer(std::size_t from, std::size_t to) {
+    return ends[from].link->peer(ends[to].address, path_datagram).value();
+  }
+
+  /// Submits a message of `size` bytes in `piece_count` pieces; its cookie.
+  std::uint64_t send(std::size_t from, std::size_t to, std::size_t size, std::size_t piece_count = 1) {
+    const std::uint64_t cookie = next_cookie_++;
+    EXPECT_EQ(try_send(from, to, size, cookie, piece_count), Status::ok);
+    return cookie;
+  }
+
+  Status try_send(std::size_t from, std::size_t to, std::size_t size, std::uint64_t cookie,
+                  std::size_t piece_count = 1) {
+    Sent sent;
+    sent.to = to;
+    sent.submitted = now;
+    sent.bytes.resize(size);
+    for (std::size_t i = 0; i < size; ++i) sent.bytes[i] = pattern(cookie, i);
+    for (std::size_t i = 0; i < piece_count; ++i) {
+      const std::size_t begin = size * i / piece_count, end = size * (i + 1) / piece_count;
+      sent.pieces.push_back({sent.bytes.data() + begin, end - begin});
+    }
+    const auto [place, is_new] = ends[from].sent.emplace(cookie, std::move(sent));
+    EXPECT_TRUE(is_new);
+    const Status status = ends[from].link->submit(
+        peer(from, to),
+        {.envelope = {.source_port = static_cast<std::uint32_t>(from), .key = cookie * 3, .cookie = cookie, .a = size},
+         .pieces = place->second.pieces,
+         .size = size,
+         .cookie = cookie},
+        now);
+    if (status != Status::ok) ends[from].sent.erase(place);
+    return status;
+  }
+
+  /// Lets every end send what it has to, then moves to the next event; false if nothing will ever happen again.
+  bool step() {
+    for (std::size_t i = 0; i < ends.size(); ++i) drain(i);
+    Instant next = in_flight.empty() ? base::kNever : in_flight.top().at;
+    for (const End& end : ends) {
+      if (!end.is_deaf) next = std::min(next, end.link->next_deadline());
+    }
+    if (next == base::kNever) return false;
+    now = std::max(now, next);
+    while (!in_flight.empty() && in_flight.top().at <= now) {
+      const Datagram datagram = in_flight.top();
+      in_flight.pop();
+      arrive(datagram);
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (!ends[i].is_deaf) ends[i].link->expire(now);
+      drain(i);
+    }
+    return true;
+  }
+
+  void run_for(Duration span) {
+    const Instant end = now + span;
+    while (peek_next() <= end && step()) {
+    }
+    now = std::max(now, end);
+  }
+
+  /// Until every message has its outcome; fails after `limit` of virtual time.
+  void run_until_ended(Duration limit = std::chrono::seconds(60)) {
+    const Instant end = now + limit;
+    while (!is_all_ended() && now < end && step()) {
+    }
+    EXPECT_TRUE(is_all_ended()) << "a message has no outcome after " << limit.count() / 1'000'000 << " ms";
+  }
+
+  bool is_all_ended() const {
+    for (const End& end : ends) {
+      for (const auto& [cookie, sent] : end.sent) {
+        if (!sent.is_ended) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Every message ended well and came whole, once; the links hold nothing any more.
+  void expect_all_delivered() {
+    for (const End& end : ends) {
+      for (const auto& [cookie, sent] : end.sent) {
+        EXPECT_EQ(sent.status, Status::ok) << cookie;
+        const auto found = ends[sent.to].received.find(cookie);
+        ASSERT_NE(found, ends[sent.to].received.end()) << cookie;
+        EXPECT_TRUE(found->second.is_complete) << cookie;
+      }
+      EXPECT_EQ(end.link->counters().segments_in_flight, 0U);
+      EXPECT_EQ(end.link->counters().messages_pending, 0U);
+    }
+    expect_consistent();
+  }
+
+  void expect_consistent() const {
+    for (const End& end : ends) EXPECT_TRUE(end.link->counters().is_consistent());
+  }
+
+  void drain(std::size_t i) {
+    End& end = ends[i];
+    while (auto notice = end.link->next_notice()) {
+      if (notice->kind == Notice::Kind::reassembly_lost && notice->target != 0) {
+        end.received.erase(notice->target);
+      }
+      end.notices.push_back(*notice);
+    }
+    while (auto outcome = end.link->next_outcome()) {
+      const auto found = end.sent.find(outcome->cookie);
+      ASSERT_NE(found, end.sent.end());
+      EXPECT_FALSE(found->second.is_ended) << "two outcomes of message " << outcome->cookie;
+      found->second.is_ended = true;
+      found->second.status = outcome->status;
+      found->second.ended = now;
+    }
+    if (end.is_deaf) return;
+    for (std::size_t trains = 0; end.link->next_train(now, 65'000, 64, train); ++trains) {
+      ASSERT_LT(trains, 1'000'000U) << "the link never stops sending";
+      post(i);
+    }
+  }
+
+  struct Datagram {
+    Instant at;
+    std::uint64_t order = 0;
+    std::size_t from = 0, to = 0;
+    std::vector<std::byte> bytes;
+    bool operator<(const Datagram& other) const { return at != other.at ? at > other.at : order > other.order; }
+  };
+
+  std::mt19937_64 random;
+  std::optional<std::uint64_t> link_seed;
+  Weather weather;
+  Instant now{std::chrono::seconds(1)};
+  std::vector<End> ends;
+  std::priority_queue<Datagram> in_flight;
+  std::uint64_t trace = 14695981039346656037U;  // of every byte on the network and its time
+  std::uint32_t path_datagram = kPathDatagram;
+
+  static std::byte pattern(std::uint64_t cookie, std::size_t i) {
+    return static_cast<std::byte>((cookie * 131 + i * 7 + (i >> 8)) & 0xff);
+  }
+
+  std::size_t index_of(const base::SocketAddress& address) const {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].address == address) return i;
+    }
+    return ends.size();
+  }
+
+  /// Puts bytes on the network as if they came from there.
+  void inject(std::size_t from, std::size_t to, std::vector<std::byte> bytes, Duration after = 1us) {
+    in_flight.push({now + after, order_++, from, to, std::move(bytes)});
+  }
+
+ private:
+  Instant peek_next() const {
+    Instant next = in_flight.empty() ? base::kNever : in_flight.top().at;
+    for (const End& end : ends) {
+      if (!end.is_deaf) next = std::min(next, end.link->next_deadline());
+    }
+    return next;
+  }
+
+  bool happens(double probability) {
+    return probability > 0 && std::uniform_real_distribution<>(0, 1)(random) < probability;
+  }
+
+  /// Cuts a train into datagrams and lets the weather have them.
+  void post(std::size_t from) {
+    ASSERT_GT(train.datagrams, 0U);
+    ASSERT_LE(train.piece_count, Train::kPiecesInTrain);
+    std::vector<std::byte> all;
+    for (std::size_t i = 0; i < train.piece_count; ++i) {
+      const auto* begin = static_cast<const std::byte*>(train.pieces[i].iov_base);
+      all.insert(all.end(), begin, begin + train.pieces[i].iov_len);
+    }
+    ASSERT_EQ(all.size(), train.bytes);
+    ASSERT_EQ((all.size() + train.datagram_size - 1) / train.datagram_size, train.datagrams);
+    const std::size_t to = index_of(train.to);
+    for (std::size_t begin = 0; begin < all.size(); begin += train.datagram_size) {
+      const std::size_t size = std::min<std::size_t>(train.datagram_size, all.size() - begin);
+      std::vector<std::byte> bytes(all.begin() + begin, all.begin() + begin + size);
+      if (to == ends.size()) continue;
+      if (weather.drops && weather.drops(from, bytes)) continue;
+      if (happens(weather.loss)) continue;
+      const int copies = happens(weather.repeat) ? 2 : 1;
+      for (int copy = 0; copy < copies; ++copy) {
+        std::vector<std::byte> sent = bytes;
+        if (happens(weather.damage)) sent[random() % sent.size()] ^= static_cast<std::byte>(1U << (random() % 8));
+        Duration delay = weather.delay;
+        if (weather.jitter > Duration::zero()) delay += Duration(random() % weather.jitter.count());
+        inject(from, to, std::move(sent), delay);
+      }
+    }
+  }
+
+  void arrive(const Datagram& datagram) {
+    End& end = ends[datagram.to];
+    if (end.is_deaf) return;
+    for (std::byte byte : datagram.bytes) trace = (trace ^ static_cast<std::uint64_t>(byte)) * 1099511628211U;
+    trace ^= static_cast<std::uint64_t>(now.time_since_epoch().count());
+    end.link->receive(ends[datagram.from].address, datagram.bytes, now, path_datagram);
+    while (auto delivery = end.link->next_delivery()) take(end, *delivery);
+  }
+
+  void take(End& end, const Delivery& delivery) {
+    const std::uint64_t id = delivery.envelope.cookie;
+    EXPECT_EQ(delivery.envelope.key, id * 3);
+    EXPECT_EQ(delivery.envelope.a, delivery.size);
+    ASSERT_LE(delivery.offset + delivery.bytes.size(), delivery.size);
+    for (std::size_t i = 0; i < delivery.bytes.size(); ++i) {
+      ASSERT_EQ(delivery.bytes[i], pattern(id, delivery.offset + i)) << "message " << id << " is corrupt";
+    }
+    const bool is_new = !end.received.contains(id);
+    EXPECT_EQ(delivery.is_first, is_new) << "message " << id << " came again";
+    Received& received = end.received[id];
+    if (is_new) {
+      received.bytes_left = delivery.size;
+      if (delivery.reassembly != Delivery::kWhole) end.link->set_target(delivery.peer, delivery.reassembly, id);
+    } else {
+      EXPECT_EQ(delivery.target, id);
+    }
+    ASSERT_FALSE(received.is_complete) << "message " << id << " came twice";
+    ASSERT_GE(received.bytes_left, delivery.bytes.size());
+    received.bytes_left -= delivery.bytes.size();
+    EXPECT_EQ(delivery.is_last, received.bytes_left == 0);
+    received.is_complete = delivery.is_last;
+    if (delivery.is_last) received.completed = now;
+  }
+
+  LinkOptions options_;
+  std::uint64_t seed_;
+  std::uint64_t order_ = 0;
+  std::uint64_t next_cookie_ = 1;
+  Train train;
+};
+
+}  // namespace fairlead::link::testing

@@ -1,0 +1,45 @@
+#include "wire/hello.hpp"
+
+#include "wire/layout.hpp"
+#include "wire/segment.hpp"
+
+namespace fairlead::wire {
+
+void encode(const Hello& hello, std::byte* to) {
+  store(to, at<std::uint64_t>(kHelloFields, "epoch"), hello.epoch);
+  store(to, at<std::uint64_t>(kHelloFields, "token"), hello.token);
+  store(to, at<std::uint64_t>(kHelloFields, "window_bytes"), hello.window_bytes);
+  store(to, at<std::uint32_t>(kHelloFields, "initial_sequence"), hello.initial_sequence.value);
+  store(to, at<std::uint32_t>(kHelloFields, "datagram_size_max"), hello.datagram_size_max);
+  store(to, at<std::uint32_t>(kHelloFields, "window_segments"), hello.window_segments);
+  store(to, at<std::uint32_t>(kHelloFields, "reassembly_slots"), hello.reassembly_slots);
+  store(to, at<std::uint32_t>(kHelloFields, "ack_after"), hello.ack_after.value);
+  store(to, at<std::uint32_t>(kHelloFields, "features"), std::uint32_t{0});
+}
+
+Hello read_hello(std::span<const std::byte> payload) {
+  const std::byte* from = payload.data();
+  Hello hello;
+  hello.epoch = load<std::uint64_t>(from, at<std::uint64_t>(kHelloFields, "epoch"));
+  hello.token = load<std::uint64_t>(from, at<std::uint64_t>(kHelloFields, "token"));
+  hello.window_bytes = load<std::uint64_t>(from, at<std::uint64_t>(kHelloFields, "window_bytes"));
+  hello.initial_sequence.value = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "initial_sequence"));
+  hello.datagram_size_max = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "datagram_size_max"));
+  hello.window_segments = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "window_segments"));
+  hello.reassembly_slots = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "reassembly_slots"));
+  hello.ack_after.value = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "ack_after"));
+  return hello;
+}
+
+bool is_possible(const Hello& hello) {
+  constexpr std::uint64_t kWindowBytesMost = std::uint64_t{1} << 40;
+  constexpr std::uint32_t kWindowSegmentsMost = 1U << 16;
+  constexpr std::uint32_t kSlotsMost = 1U << 16;
+  constexpr std::uint32_t kAckAfterMost = 1'000'000'000 / kTick;
+  return hello.epoch != 0 && hello.token != 0 && hello.window_bytes >= kDatagramSizeLeast &&
+         hello.window_bytes <= kWindowBytesMost && hello.datagram_size_max >= kDatagramSizeLeast &&
+         hello.window_segments >= 1 && hello.window_segments <= kWindowSegmentsMost && hello.reassembly_slots >= 1 &&
+         hello.reassembly_slots <= kSlotsMost && hello.ack_after.value <= kAckAfterMost;
+}
+
+}  // namespace fairlead::wire

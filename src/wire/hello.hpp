@@ -1,0 +1,33 @@
+#pragma once
+// What each side tells the other when a session opens: who it is, and what it can take.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "wire/sequence.hpp"
+#include "wire/ticks.hpp"
+
+namespace fairlead::wire {
+
+struct Hello {
+  std::uint64_t epoch = 0;         // of the engine: another one is another life
+  std::uint64_t token = 0;         // to be carried by every segment towards the sender of this
+  std::uint64_t window_bytes = 0;  // what may be in flight towards the sender of this
+  Sequence initial_sequence;       // of the first data segment of the sender of this
+  std::uint32_t datagram_size_max = 0;
+  std::uint32_t window_segments = 0;
+  std::uint32_t reassembly_slots = 0;  // chunked messages that may be open at once
+  Ticks ack_after;                     // how long an ACK may be delayed
+
+  bool operator==(const Hello&) const = default;
+};
+
+void encode(const Hello& hello, std::byte* to);
+
+/// Reads kHelloBytes; the values may be impossible.
+Hello read_hello(std::span<const std::byte> payload);
+
+bool is_possible(const Hello& hello);
+
+}  // namespace fairlead::wire

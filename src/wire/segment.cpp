@@ -1,0 +1,114 @@
+#include "wire/segment.hpp"
+
+#include <array>
+
+#include "wire/checksum.hpp"
+#include "wire/hello.hpp"
+#include "wire/record.hpp"
+
+namespace fairlead::wire {
+namespace {
+
+constexpr std::size_t kChecksum = at<std::uint32_t>(kSegmentFields, "checksum");
+
+/// Over the whole datagram with the checksum's own field zero.
+std::uint32_t checksum_of(std::span<const std::byte> datagram) {
+  std::array<std::byte, kSegmentHeaderBytes> header;
+  std::memcpy(header.data(), datagram.data(), header.size());
+  store(header.data(), kChecksum, std::uint32_t{0});
+  Checksum checksum;
+  checksum.add(header);
+  checksum.add(datagram.subspan(header.size()));
+  return checksum.value();
+}
+
+bool is_known(Kind kind) {
+  return kind >= Kind::hello && kind <= Kind::close;
+}
+
+bool is_right_length(Kind kind, std::size_t payload) {
+  switch (kind) {
+    case Kind::hello:
+    case Kind::hello_ack:
+      return payload == kHelloBytes;
+    case Kind::data:
+      return payload >= kRecordBytes;
+    case Kind::ack:
+      return payload % sizeof(std::uint64_t) == 0 && payload <= kAckWordsMax * sizeof(std::uint64_t);
+    case Kind::reset:
+    case Kind::close:
+      return payload == 0;
+  }
+  return false;
+}
+
+Header read_header(const std::byte* from) {
+  Header header;
+  header.kind = load<Kind>(from, at<std::uint8_t>(kSegmentFields, "kind"));
+  header.flags = load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "flags"));
+  header.payload_bytes = load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "payload_bytes"));
+  header.token = load<std::uint64_t>(from, at<std::uint64_t>(kSegmentFields, "token"));
+  header.sequence.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "sequence"));
+  header.ack.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "ack"));
+  header.ack_bitmap = load<std::uint64_t>(from, at<std::uint64_t>(kSegmentFields, "ack_bitmap"));
+  header.timestamp.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "timestamp"));
+  header.echo.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "echo"));
+  header.echo_delay.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "echo_delay"));
+  return header;
+}
+
+}  // namespace
+
+std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
+  if (datagram.size() < kSegmentHeaderBytes) return std::unexpected(DropReason::too_short);
+  const std::byte* from = datagram.data();
+  if (load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "version")) != kVersion) {
+    return std::unexpected(DropReason::wrong_version);
+  }
+  const Frame frame{read_header(from), datagram.subspan(kSegmentHeaderBytes)};
+  const Header& header = frame.header;
+  if (!is_known(header.kind)) return std::unexpected(DropReason::wrong_kind);
+  if (header.payload_bytes != frame.payload.size() || !is_right_length(header.kind, frame.payload.size())) {
+    return std::unexpected(DropReason::wrong_length);
+  }
+  if (load<std::uint32_t>(from, kChecksum) != checksum_of(datagram)) return std::unexpected(DropReason::wrong_checksum);
+  if ((header.flags & ~Flags::kAll) != 0 ||
+      load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "reserved")) != 0 ||
+      load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "credits")) != 0) {
+    return std::unexpected(DropReason::reserved_not_zero);
+  }
+  if ((header.token == 0) != (header.kind == Kind::hello)) return std::unexpected(DropReason::bad_token);
+  if (header.kind == Kind::data) {
+    if (!is_run_of_records(frame.payload)) return std::unexpected(DropReason::bad_record);
+  } else if (header.kind == Kind::hello || header.kind == Kind::hello_ack) {
+    if (!is_possible(read_hello(frame.payload))) return std::unexpected(DropReason::bad_hello);
+  }
+  return frame;
+}
+
+void encode(const Header& header, std::byte* to) {
+  store(to, at<std::uint8_t>(kSegmentFields, "version"), kVersion);
+  store(to, at<std::uint8_t>(kSegmentFields, "kind"), header.kind);
+  store(to, at<std::uint8_t>(kSegmentFields, "flags"), header.flags);
+  store(to, at<std::uint8_t>(kSegmentFields, "reserved"), std::uint8_t{0});
+  store(to, at<std::uint16_t>(kSegmentFields, "payload_bytes"), header.payload_bytes);
+  store(to, at<std::uint16_t>(kSegmentFields, "credits"), std::uint16_t{0});
+  store(to, at<std::uint64_t>(kSegmentFields, "token"), header.token);
+  store(to, at<std::uint32_t>(kSegmentFields, "sequence"), header.sequence.value);
+  store(to, at<std::uint32_t>(kSegmentFields, "ack"), header.ack.value);
+  store(to, at<std::uint64_t>(kSegmentFields, "ack_bitmap"), header.ack_bitmap);
+  store(to, at<std::uint32_t>(kSegmentFields, "timestamp"), header.timestamp.value);
+  store(to, at<std::uint32_t>(kSegmentFields, "echo"), header.echo.value);
+  store(to, at<std::uint32_t>(kSegmentFields, "echo_delay"), header.echo_delay.value);
+  store(to, kChecksum, std::uint32_t{0});
+}
+
+void seal(std::span<std::byte> head, std::span<const iovec> rest) {
+  store(head.data(), kChecksum, std::uint32_t{0});
+  Checksum checksum;
+  checksum.add(head);
+  checksum.add(rest);
+  store(head.data(), kChecksum, checksum.value());
+}
+
+}  // namespace fairlead::wire

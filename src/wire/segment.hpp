@@ -1,0 +1,69 @@
+#pragma once
+// One segment: the header that every datagram begins with, and its checked decode. After decode() nobody looks at
+// lengths again: the payload is a hello, a run of records, an ACK's further bitmap, or nothing, as the kind says.
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include <sys/uio.h>
+
+#include "wire/drop_reason.hpp"
+#include "wire/layout.hpp"
+#include "wire/sequence.hpp"
+#include "wire/ticks.hpp"
+
+namespace fairlead::wire {
+
+inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::size_t kDatagramSizeLeast = 1200;  // every path carries this much
+inline constexpr std::size_t kDatagramSizeMost = 65'000;
+inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a window of 4096
+
+enum class Kind : std::uint8_t {
+  hello = 1,      // offers a session
+  hello_ack = 2,  // answers a hello, offers the other half
+  data = 3,       // messages or a chunk; the only kind that has a sequence and is acknowledged
+  ack = 4,        // only an ACK; payload: further words of the bitmap
+  reset = 5,      // the session named by this token is unknown here; echoes the token of the segment it answers
+  close = 6,      // the sender has ended the session
+                  // 7 and 8 are kept for the path probe and its answer
+};
+
+/// Bits of the header's flags.
+struct Flags {
+  static constexpr std::uint8_t kCommand = 1;       // of the command channel
+  static constexpr std::uint8_t kAnswerAtOnce = 2;  // acknowledge without delay
+  static constexpr std::uint8_t kEchoes = 4;        // echo and echo_delay are valid
+  static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed had been received before
+  static constexpr std::uint8_t kAll = 15;
+};
+
+struct Header {
+  Kind kind = Kind::data;
+  std::uint8_t flags = 0;
+  std::uint16_t payload_bytes = 0;
+  std::uint64_t token = 0;       // of the receiver's session; 0 only in a hello
+  Sequence sequence;             // of data
+  Sequence ack;                  // the next one expected: all before have arrived
+  std::uint64_t ack_bitmap = 0;  // bit i: ack + 1 + i has arrived
+  Ticks timestamp;               // when it left
+  Ticks echo;                    // timestamp of the segment that made this ACK
+  Ticks echo_delay;              // how long that one waited here
+};
+
+struct Frame {
+  Header header;
+  std::span<const std::byte> payload;
+};
+
+std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram);
+
+/// Writes a header, its checksum still zero.
+void encode(const Header& header, std::byte* to);
+
+/// Writes the checksum of a datagram: `head` begins with the header, `rest` is what follows it.
+void seal(std::span<std::byte> head, std::span<const iovec> rest);
+
+}  // namespace fairlead::wire
