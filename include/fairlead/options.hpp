@@ -1,0 +1,23 @@
+#pragma once
+// What can be set, in one table: by environment variable, or by name in net::DomainSettings.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fairlead {
+
+/// One row: an unsigned number with its unit.
+struct OptionRow {
+  std::string_view name;  ///< "ack_delay"
+  std::string_view unit;  ///< "us", "bytes", "segments", ...
+  std::uint64_t value_default;
+  std::uint64_t value_min, value_max;
+  std::string_view environment;  ///< "FAIRLEAD_ACK_DELAY"
+  std::string_view sentence;
+};
+
+/// All rows; they live as long as the process.
+std::span<const OptionRow> option_table() noexcept;
+
+}  // namespace fairlead

@@ -1,0 +1,41 @@
+#pragma once
+// The server's bulk buffers: made when a size is first asked for, kept for the next, at most so many and so much
+// memory together.
+
+#include <fairlead/net/buffer.hpp>
+
+#include <functional>
+#include <list>
+#include <memory>
+
+namespace fairlead::tools {
+
+class BulkPool {
+ public:
+  using SetUp = std::function<void(net::Buffer&)>;
+
+  /// `set_up` is called once with each new buffer.
+  BulkPool(net::Domain& domain, std::uint32_t buffers_max, std::uint64_t memory_max, SetUp set_up)
+      : domain_(domain), buffers_max_(buffers_max), memory_max_(memory_max), set_up_(std::move(set_up)) {}
+
+  /// An idle buffer of at least `size` bytes, or null while the bounds allow no further one. Idle ones of other sizes make room.
+  net::Buffer* acquire(std::uint64_t size);
+  void release(net::Buffer& buffer);
+
+ private:
+  struct Slot {
+    std::unique_ptr<net::Buffer> buffer;
+    bool is_idle = false;
+  };
+
+  bool has_room(std::uint64_t size) const;
+
+  net::Domain& domain_;
+  const std::uint32_t buffers_max_;
+  const std::uint64_t memory_max_;
+  const SetUp set_up_;
+  std::list<Slot> slots_;
+  std::uint64_t memory_ = 0;
+};
+
+}  // namespace fairlead::tools

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tools/bulkping_address.hpp"
+#include "tools/bulkping_report.hpp"
+#include "tools/bulkping_run.hpp"
+#include "tools/bulkping_thread.hpp"
+#include "tools/command_line.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/interrupt.hpp"
+#include "tools/live_line.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+using Threads = std::vector<std::unique_ptr<BulkpingThread>>;
+
+constexpr Duration kLookPause = std::chrono::milliseconds{50};
+
+std::uint64_t random_word() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+/// Own and server's address, complete.
+Result<> complete_addresses(BulkpingClientOptions& options) {
+  auto server = complete_address(options.server, {});
+  if (!server) return std::unexpected(std::move(server.error()));
+  if (server->find('*') != server->npos) {
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("server {}: `*` names nobody: say the server's pid and tmid", *server)});
+  }
+  options.server = std::move(*server);
+  if (options.address.empty()) {
+    auto nid = nid_towards(options.server);
+    if (!nid) return std::unexpected(std::move(nid.error()));
+    options.address = std::move(*nid);
+  }
+  auto own = complete_address(options.address, {.pid = "*",
+                                                .portal = std::to_string(options.portal),
+                                                .tmid = options.tmid.empty() ? "*" : options.tmid});
+  if (!own) return std::unexpected(std::move(own.error()));
+  options.address = std::move(*own);
+  return {};
+}
+
+/// The same engine as the first thread's machine, another transfer machine.
+std::string address_of_next(std::string_view first, std::string_view asked) {
+  const std::size_t tmid = first.rfind(':');
+  return fmt::format("{}{}", first.substr(0, tmid), asked.substr(asked.rfind(':')));
+}
+
+Result<> start_threads(Threads& threads, net::Domain& domain, const BulkpingClientOptions& options,
+                       const std::atomic<bool>& should_stop) {
+  const std::uint64_t client = random_word();
+  std::string address = options.address;
+  for (std::uint32_t i = 0; i < options.threads; ++i) {
+    threads.push_back(std::make_unique<BulkpingThread>(domain, options, client, i, should_stop));
+    if (auto started = threads.back()->start(address); !started) return started;
+    if (i == 0) address = address_of_next(threads.front()->address(), options.address);
+  }
+  return {};
+}
+
+std::string live_text(const Threads& threads, const BulkpingClientOptions& options, Duration duration) {
+  std::uint64_t loops = 0, bytes = 0;
+  for (const auto& thread : threads) {
+    loops += thread->loops_done();
+    bytes += thread->bytes_moved();
+  }
+  return fmt::format("{} of {} loops, {:.1f} MB moved, {:.3f} GB/s", loops, std::uint64_t{options.loops} * options.threads,
+                     static_cast<double>(bytes) / 1e6, static_cast<double>(bytes) / static_cast<double>(duration.count()));
+}
+
+/// Runs the threads to their end; the first error, if any.
+std::optional<Error> run_threads(Threads& threads, const BulkpingClientOptions& options, std::atomic<bool>& should_stop) {
+  std::mutex mutex;
+  std::optional<Error> first_error;
+  std::atomic<std::uint32_t> running = options.threads;
+  const Instant start = Instant::clock::now();
+  LiveLine live(options.is_live);
+  std::vector<std::jthread> workers;
+  for (const auto& thread : threads) {
+    workers.emplace_back([&, worker = thread.get()] {
+      if (auto outcome = worker->run(); !outcome) {
+        should_stop = true;
+        const std::lock_guard lock(mutex);
+        if (!first_error) first_error = std::move(outcome.error());
+      }
+      --running;
+    });
+  }
+  while (options.is_live && running > 0) {
+    std::this_thread::sleep_for(kLookPause);
+    const Instant now = Instant::clock::now();
+    if (live.is_due(now)) live.show(live_text(threads, options, now - start), now);
+  }
+  workers.clear();
+  return first_error;
+}
+
+}  // namespace
+
+int run_bulkping_client(const BulkpingClientOptions& asked) {
+  catch_interrupts();
+  BulkpingClientOptions options = asked;
+  if (auto completed = complete_addresses(options); !completed) return report_error(completed.error());
+  auto domain = net::Domain::open({.engine = options.engine});
+  if (!domain) return report_error(domain.error());
+
+  std::atomic<bool> should_stop = false;
+  Threads threads;
+  if (auto started = start_threads(threads, *domain, options, should_stop); !started) return report_error(started.error());
+  if (options.is_verbose) fmt::print(stderr, "client at {}, {} threads\n", threads.front()->address(), options.threads);
+
+  const Instant start = Instant::clock::now();
+  const auto error = run_threads(threads, options, should_stop);
+  RunFacts run{.address = threads.front()->address(),
+               .duration = Instant::clock::now() - start,
+               .queues = {},
+               .messages_dropped = 0,
+               .counters = threads.front()->counters(),
+               .is_interrupted = is_interrupted(),
+               .error = error ? error->message : ""};
+  ClientFigures figures;
+  for (const auto& thread : threads) {
+    run.messages_dropped += thread->messages_dropped();
+    thread->stop();
+    run.queues += thread->statistics();
+    figures += thread->figures();
+  }
+  if (options.is_json) {
+    fmt::print("{}", client_json(run, figures, options));
+  } else if (!options.is_quiet) {
+    fmt::print("{}", client_report(run, figures, options));
+  }
+  std::fflush(stdout);
+  if (error) fmt::print(stderr, "fairlead: {}\n", error->message);
+  if (error) return kExitFailed;
+  return run.is_interrupted ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace fairlead::tools

@@ -1,0 +1,55 @@
+#pragma once
+// A transfer machine with what both ends of bulkping need: receive buffers that stay posted, and the settings of the
+// command line.
+
+#include <fairlead/net.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tools/bulkping_options.hpp"
+#include "tools/bulkping_request.hpp"
+
+namespace fairlead::tools {
+
+/// A request that has arrived, and who sent it.
+using RequestCallback = std::function<void(Request request, const net::EndPoint& sender)>;
+
+class BulkpingMachine {
+ public:
+  BulkpingMachine(net::Domain& domain, const BulkpingCommon& options, RequestCallback on_request);
+
+  /// Starts at `address` and posts the receive buffers.
+  Result<> start(std::string_view address);
+  /// Cancels what is queued and waits for the end of it.
+  void stop();
+
+  net::TransferMachine& machine() { return machine_; }
+  const net::TransferMachine& machine() const { return machine_; }
+  const std::string& address() const { return address_; }
+  net::Statistics statistics() { return machine_.statistics(); }
+  std::uint64_t malformed_requests() const { return malformed_; }
+
+  /// Messages hold at most this.
+  std::uint64_t message_size() const { return options_.message_size; }
+
+ private:
+  Status post(net::Buffer& buffer);
+  void on_receive(const net::BufferEvent& event);
+
+  net::Domain& domain_;
+  const BulkpingCommon options_;
+  const RequestCallback on_request_;
+  std::string address_;
+  std::atomic<std::uint64_t> malformed_ = 0;
+  net::TransferMachine machine_;
+  std::vector<std::unique_ptr<net::Buffer>> receive_buffers_;
+};
+
+/// "peer silent: no ack from 10.0.0.7:20480 for 2.1 s (...)": the status, and what the machine knows of the host.
+std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status);
+
+}  // namespace fairlead::tools

@@ -1,0 +1,35 @@
+#pragma once
+// What bulkping says at its end, for people and (--json) for programs: docs/bulkping.md names every key.
+
+#include <fairlead/error.hpp>
+#include <fairlead/net/statistics.hpp>
+
+#include <string>
+#include <vector>
+
+#include "tools/bulkping_figures.hpp"
+#include "tools/bulkping_options.hpp"
+
+namespace fairlead::tools {
+
+/// Of one run of a server or a client.
+struct RunFacts {
+  std::string address;
+  Duration duration{};
+  net::Statistics queues;
+  std::uint64_t messages_dropped = 0;
+  std::vector<net::Counter> counters;
+  bool is_interrupted = false;
+  std::string error;  // empty if all went well
+};
+
+std::string server_report(const RunFacts& run, const ServerFigures& figures, bool is_verbose);
+std::string client_report(const RunFacts& run, const ClientFigures& figures, const BulkpingClientOptions& options);
+
+std::string server_json(const RunFacts& run, const ServerFigures& figures);
+std::string client_json(const RunFacts& run, const ClientFigures& figures, const BulkpingClientOptions& options);
+
+/// "mRECV", "mSEND", "pRECV", ...: Motr's short names.
+std::string_view short_name(net::QueueKind kind);
+
+}  // namespace fairlead::tools

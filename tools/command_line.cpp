@@ -1,0 +1,71 @@
+#include "tools/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "tools/byte_size.hpp"
+#include "tools/exit_code.hpp"
+
+namespace fairlead::tools {
+
+CLI::Validator byte_size(std::uint64_t largest) {
+  auto to_number = [largest](std::string& text) {
+    const auto size = parse_byte_size(text, largest);
+    if (!size) return size.error().message;
+    text = std::to_string(*size);
+    return std::string();
+  };
+  return CLI::Validator(to_number, "SIZE");
+}
+
+CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description) {
+  const auto to_duration = [&target](const double& seconds) {
+    target = Duration{std::llround(seconds * 1e9)};
+  };
+  return app.add_option_function<double>(name, to_duration, description)
+      ->check(CLI::Range(least, 86400.0))
+      ->type_name("SECONDS")
+      ->default_str(fmt::format("{}", std::chrono::duration<double>(target).count()));
+}
+
+void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::string>>& target) {
+  const auto split = [&target](const std::vector<std::string>& settings) {
+    for (const std::string& setting : settings) {
+      const std::size_t equals = setting.find('=');
+      if (equals == setting.npos) {
+        throw CLI::ValidationError("--set", fmt::format("'{}' is not NAME=VALUE", setting));
+      }
+      target.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+  };
+  app.add_option_function<std::vector<std::string>>("--set", split, "an engine setting (fairlead options lists them)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+int report_parse(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help, --version
+  std::string command = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += ' ' + at->get_name();
+  }
+  // The library may put a reason on several lines and begins with a capital letter.
+  std::string reason = error.what();
+  std::ranges::replace(reason, '\n', ' ');
+  if (reason.size() > 1 && std::islower(static_cast<unsigned char>(reason[1])) != 0) {
+    reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  }
+  fmt::print(stderr, "fairlead: {}: `{} --help` lists what there is\n", reason, command);
+  return kExitUsage;
+}
+
+int report_error(const Error& error) {
+  fmt::print(stderr, "fairlead: {}\n", error.message);
+  return error.status == Status::invalid ? kExitUsage : kExitFailed;
+}
+
+}  // namespace fairlead::tools

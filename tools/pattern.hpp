@@ -1,0 +1,32 @@
+#pragma once
+// What bulkping sends: bytes that both ends can tell from (client, thread, loop, direction) alone, so that each checks
+// what it received without having seen what was sent. No two 64-bit words of a payload are equal, and payloads of different loops differ in
+// every word: a lost, repeated, stale or misplaced piece cannot pass.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace fairlead::tools {
+
+enum class Direction : std::uint8_t { to_server = 1, to_client = 2 };
+
+/// Whose payload, and which.
+struct PayloadName {
+  std::uint64_t client = 0;   // random, one per client process
+  std::uint32_t thread = 0;
+  std::uint32_t loop = 0;
+  Direction direction = Direction::to_server;
+};
+
+/// The first byte that is not what it should be.
+struct Mismatch {
+  std::uint64_t offset = 0;
+  std::byte expected{}, found{};
+};
+
+void fill_pattern(std::span<std::byte> bytes, const PayloadName& name) noexcept;
+
+std::optional<Mismatch> check_pattern(std::span<const std::byte> bytes, const PayloadName& name) noexcept;
+
+}  // namespace fairlead::tools

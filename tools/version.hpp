@@ -1,0 +1,11 @@
+#pragma once
+// `fairlead version`.
+
+#include <string>
+
+namespace fairlead::tools {
+
+/// "fairlead 0.1.0 (GCC 12.2.0)".
+std::string version_text();
+
+}  // namespace fairlead::tools
