@@ -17,6 +17,8 @@
 
 namespace fairlead::path {
 
+struct FaultCounters;
+
 /// Several datagrams to one peer, handed over in one call. The bytes of `pieces`, end to end, are cut every
 /// `datagram_size` bytes; the last datagram may be shorter. At most 64 datagrams and 65,000 bytes altogether
 /// (see train_bytes_max() for what this path takes).
@@ -67,6 +69,9 @@ class Path {
   /// Reports at most out.size() ICMP errors noticed since the last call.
   virtual std::size_t unreachable(std::span<Unreachable> out) = 0;
 
+  /// When collect() has to be called again at the latest though nothing arrives: a path may hold datagrams back.
+  virtual base::Instant next_deadline() const { return base::kNever; }
+
   /// Largest UDP payload of one datagram towards `peer`, from the kernel's knowledge of the route's MTU.
   virtual std::uint32_t datagram_size_max(const base::SocketAddress& peer) = 0;
 
@@ -84,6 +89,8 @@ class Path {
   virtual int descriptor() const = 0;
 
   virtual const PathCounters& counters() const = 0;
+  /// What was done to datagrams on purpose; null of an honest path.
+  virtual const FaultCounters* fault_counters() const { return nullptr; }
   virtual std::string_view name() const = 0;  // "udp", "sim", ...
 };
 
