@@ -99,6 +99,7 @@ class Consumer {
   Header* header_;
   Run* run_ = nullptr;  // where element_ lies
   std::uint32_t run_count_ = 0;
+  std::uint32_t pace_ = 0;  // to wait before the next look
   Status status_ = Status::again;
   std::uint64_t epoch_ = 0;
   std::array<Unused, kSegmentsMax> unused_{};

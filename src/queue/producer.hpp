@@ -10,10 +10,14 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/processor.hpp"
 #include "queue/layout.hpp"
 #include "queue/segment_table.hpp"
 
 namespace fairlead::queue {
+
+/// How far ahead of the element being filled the producer asks for the lines that it will write.
+inline constexpr std::size_t kPrefetchBytes = 4 * RunLocation::kLineBytes;
 
 /// One thread at a time.
 class Producer {
@@ -85,6 +89,7 @@ inline void Producer::put(std::uint32_t count) noexcept {
     left_ -= count;
     element_ += std::size_t{count} * element_bytes_;
   }
+  base::prefetch_for_write(element_ + kPrefetchBytes);
   produced_ += count;
   header_->produced.store(produced_, std::memory_order_release);
 }

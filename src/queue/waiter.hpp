@@ -2,11 +2,11 @@
 // The wake-up beside the event queue: a consumer that sleeps, and producers that call the kernel only when it does.
 //
 // Why no wake-up is lost. The sleeper announces itself (exchange sleeping := 1), looks once more, then sleeps. The
-// producer publishes its event, then takes the announcement (exchange sleeping := 0). Both are read-modify-writes of
-// one word, so one comes first. The producer's first: the sleeper's exchange reads what it wrote, which is a release,
-// so the look after it sees the event. The sleeper's first: the producer finds the 1 and writes the event fd. This
-// holds in C++'s memory model by itself, where a plain load after the publication would need a full fence on both
-// sides.
+// producer publishes its event, then takes the announcement (exchange sleeping := 0). Every write of that word is a
+// read-modify-write, so one of the two comes first. The producer's first: the sleeper's exchange reads what it wrote, a
+// release, directly or through further exchanges, so the look after it sees the event. The sleeper's first: the
+// producer finds the 1 and writes the event fd. This holds in C++'s memory model by itself, where a plain load after
+// the publication would need a full fence on both sides.
 
 #include <atomic>
 #include <chrono>
