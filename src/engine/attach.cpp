@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/embedded_core.hpp"
+#include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
 
 namespace fairlead::engine {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   udp.hot_sockets_max = static_cast<std::uint32_t>(options.get(Option::hot_peers));
   auto path = path::UdpPath::open(udp);
   if (!path) return std::unexpected(std::move(path.error()));
+  if (options.fault().has_faults()) return std::make_unique<path::FaultyPath>(std::move(*path), options.fault());
   return std::move(*path);
 }
 

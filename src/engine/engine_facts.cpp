@@ -6,6 +6,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/link_facts.hpp"
+#include "path/fault_counters.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -51,6 +52,10 @@ EngineFacts Engine::facts() const {
   add("path.send_failed", path.send_failed);
   add("path.send_too_big", path.send_too_big);
   add("path.received_truncated", path.received_truncated);
+  if (const path::FaultCounters* faults = path_->fault_counters(); faults != nullptr) {
+    for (const path::FaultCounterRow& row : path::kFaultCounterRows)
+      add(fmt::format("path.fault.{}", row.name), faults->*row.value);
+  }
   add_link_counters(link_->counters(), facts);
   return facts;
 }

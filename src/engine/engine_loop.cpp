@@ -31,7 +31,7 @@ base::Instant Engine::next_deadline() const {
   if (!link_) return base::kNever;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   if (!deferred_.empty()) return now_ + std::chrono::milliseconds(1);
-  return link_->next_deadline();
+  return std::min(link_->next_deadline(), path_->next_deadline());
 }
 
 bool Engine::collect(base::Instant now) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
+constexpr std::string_view kFault = "fault";
 
 // In the order of Option.
 constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable{{
@@ -70,10 +71,22 @@ Result<EngineOptions> EngineOptions::from_environment() {
       return std::unexpected(std::move(error));
     }
   }
+  if (const char* text = std::getenv("FAIRLEAD_FAULT"); text != nullptr) {
+    if (auto set = options.set(kFault, text); !set) {
+      set.error().message += "; correct or unset FAIRLEAD_FAULT";
+      return std::unexpected(std::move(set.error()));
+    }
+  }
   return options;
 }
 
 Result<> EngineOptions::set(std::string_view name, std::string_view text) {
+  if (name == kFault) {
+    auto plan = path::FaultPlan::parse(text);
+    if (!plan) return std::unexpected(std::move(plan.error()));
+    fault_ = *plan;
+    return {};
+  }
   const auto* row = std::ranges::find(kTable, name, &OptionRow::name);
   if (row == kTable.end()) {
     return std::unexpected(

@@ -11,6 +11,8 @@
 #include <fairlead/error.hpp>
 #include <fairlead/options.hpp>
 
+#include "path/fault_plan.hpp"
+
 namespace fairlead::engine {
 
 using fairlead::option_table;
@@ -46,12 +48,16 @@ class EngineOptions {
   static Result<EngineOptions> from_environment();
 
   std::uint64_t get(Option option) const noexcept { return values_[static_cast<std::size_t>(option)]; }
+  /// What the path shall do to the datagrams it sends (docs/faults.md); beside the table, as it is no number: "fault",
+  /// FAIRLEAD_FAULT.
+  const path::FaultPlan& fault() const noexcept { return fault_; }
   /// By name ("ack_delay"), for command lines; the error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
 
  private:
   std::array<std::uint64_t, static_cast<std::size_t>(Option::count_)> values_;
+  path::FaultPlan fault_;
 };
 
 }  // namespace fairlead::engine

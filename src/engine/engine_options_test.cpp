@@ -49,5 +49,26 @@ TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
   EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
 }
 
+TEST(EngineOptions, FaultsComeByNameAndFromTheEnvironment) {
+  EngineOptions options;
+  EXPECT_FALSE(options.fault().has_faults());
+  ASSERT_TRUE(options.set("fault", "drop=1%,seed=7"));
+  EXPECT_EQ(options.fault().to_string(), "drop=1%,seed=7");
+  const auto refused = options.set("fault", "drop=1");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("e.g. drop=1%"), std::string::npos) << refused.error().message;
+  EXPECT_TRUE(options.fault().has_faults()) << "a refusal changes nothing";
+
+  ::setenv("FAIRLEAD_FAULT", "delay=1ms", 1);
+  const auto from_environment = EngineOptions::from_environment();
+  ::setenv("FAIRLEAD_FAULT", "delay=1", 1);
+  const auto unreadable = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_FAULT");
+  ASSERT_TRUE(from_environment);
+  EXPECT_EQ(from_environment->fault().to_string(), "delay=1ms");
+  ASSERT_FALSE(unreadable);
+  EXPECT_NE(unreadable.error().message.find("FAIRLEAD_FAULT"), std::string::npos) << unreadable.error().message;
+}
+
 }  // namespace
 }  // namespace fairlead::engine
