@@ -41,12 +41,12 @@ struct PeerHandle {
   bool operator==(const PeerHandle&) const = default;
 };
 
-/// A message to send. The bytes of `pieces` stay the caller's and untouched until its outcome, unless `size` <=
-/// LinkOptions::embedded_max: those are copied at submit.
+/// A message to send: the first `size` bytes of `pieces`. They stay the caller's and untouched until its outcome,
+/// unless `size` <= LinkOptions::embedded_max: those are copied at submit.
 struct Outgoing {
   wire::Envelope envelope;
   std::span<const iovec> pieces;  // at most kPiecesMax; the array itself also stays valid until the outcome
-  std::uint64_t size = 0;         // bytes in pieces; 0 is a message too
+  std::uint64_t size = 0;         // at most what is in pieces; 0 is a message too
   std::uint64_t cookie = 0;       // comes back in the outcome
   bool wants_outcome = true;      // false: fire and forget, only up to embedded_max
 };
@@ -129,7 +129,7 @@ class Link {
   PeerFacts facts(PeerHandle peer) const;
 
   /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle), invalid (too many pieces,
-  /// or not `size` bytes in them, or a long one that wants no outcome). An outcome follows ok.
+  /// or fewer than `size` bytes in them, or a long one that wants no outcome). An outcome follows ok.
   Status submit(PeerHandle peer, const Outgoing& message, base::Instant now);
   /// Ends a submitted message early if none of it has been sent yet (outcome `canceled`) and answers true; once a
   /// segment of it is out it cannot be taken back: answers false and the outcome comes as usual.

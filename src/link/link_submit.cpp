@@ -1,6 +1,7 @@
 // Messages come in: short ones are written into a segment at once, where they stay until their ACK; longer ones are
 // queued by reference and cut into segments when their turn comes.
 
+#include <algorithm>
 #include <cstring>
 
 #include "link/link_state.hpp"
@@ -28,7 +29,7 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
     return Status::stale;
   if (message.size > kMessageSizeMost) [[unlikely]]
     return Status::too_big;
-  if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) != message.size) [[unlikely]]
+  if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) < message.size) [[unlikely]]
     return Status::invalid;
   Status status = Status::again;
   if (counters.messages_pending + outcomes.size() < options.messages_max) [[likely]] {
@@ -62,10 +63,13 @@ Status Link::State::embed(Peer& peer, const Outgoing& message) {
   to = segment->block->bytes.data() + begin;
   wire::encode_whole(message.envelope, static_cast<std::uint16_t>(message.size), to);
   to += wire::kRecordBytes;
+  std::uint64_t left = message.size;
   for (const iovec& piece : message.pieces) {
-    if (piece.iov_len == 0) continue;
-    std::memcpy(to, piece.iov_base, piece.iov_len);
-    to += piece.iov_len;
+    const std::uint64_t length = std::min<std::uint64_t>(piece.iov_len, left);
+    if (length == 0) continue;
+    std::memcpy(to, piece.iov_base, length);
+    to += length;
+    left -= length;
   }
   segment->size = begin + bytes;
   segment->block->cookies[segment->records] = message.cookie;
