@@ -111,11 +111,6 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
   const auto peer = peer_at(transfer.target.engine);
   Status status = peer ? Status::ok : peer.error().status;
   if (status == Status::ok) {
-    // A known peer of another epoch has restarted since the descriptor was made.
-    const std::uint64_t epoch = link_->facts(*peer).epoch;
-    if (epoch != 0 && epoch != transfer.target_epoch) status = Status::stale;
-  }
-  if (status == Status::ok) {
     operation.peer = *peer;
     operation.is_link_pending = true;
     operation.is_answer_pending = true;
