@@ -44,6 +44,10 @@ void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::
   app.add_option_function<std::vector<std::string>>("--set", split, "an engine setting (fairlead options lists them)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  const auto add_fault = [&target](const std::string& plan) { target.emplace_back("fault", plan); };
+  app.add_option_function<std::string>("--fault", add_fault,
+                                       "harm what is sent, e.g. drop=1%,reorder=5:64,duplicate=1%,delay=1ms,corrupt=0.1%,seed=7")
+      ->type_name("PLAN");
 }
 
 int report_parse(const CLI::App& app, const CLI::ParseError& error) {

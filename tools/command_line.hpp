@@ -25,7 +25,7 @@ CLI::Validator byte_size(std::uint64_t largest);
 /// Seconds as a decimal fraction, `least` to a day.
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description);
 
-/// --set NAME=VALUE, any number of times.
+/// --set NAME=VALUE, any number of times, and --fault PLAN.
 void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::string>>& target);
 
 /// One line on standard error; the exit code that fits: usage for what is malformed, failed else.
