@@ -1,5 +1,6 @@
 #include "queue/segment_table.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace fairlead::queue {
@@ -9,6 +10,7 @@ bool SegmentTable::attach(SegmentNumber number, std::span<std::byte> memory) noe
   if (reinterpret_cast<std::uintptr_t>(memory.data()) % RunLocation::kLineBytes != 0) return false;
   if (!mapped_[number.value].empty()) return false;
   mapped_[number.value] = memory;
+  end_ = std::max(end_, number.value + 1);
   return true;
 }
 
@@ -19,7 +21,7 @@ bool SegmentTable::prepare(SegmentNumber number) noexcept {
 }
 
 std::optional<Location> SegmentTable::locate(std::uintptr_t address, std::uint64_t bytes) const noexcept {
-  for (std::uint32_t number = 0; number < kSegmentsMax; ++number) {
+  for (std::uint32_t number = 0; number < end_; ++number) {
     const auto& memory = mapped_[number];
     const auto offset = address - reinterpret_cast<std::uintptr_t>(memory.data());
     if (memory.size() >= bytes && offset <= memory.size() - bytes && !memory.empty()) {

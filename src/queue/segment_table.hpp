@@ -47,6 +47,7 @@ class SegmentTable {
  private:
   SegmentSource* source_;
   std::array<std::span<std::byte>, kSegmentsMax> mapped_{};
+  std::uint32_t end_ = 0;  // behind the highest number in use
 };
 
 }  // namespace fairlead::queue
