@@ -12,6 +12,7 @@ namespace fairlead::path {
 namespace {
 
 constexpr std::size_t kLoneStreakMax = 4;  // lone arrivals handed up without looking for a second one
+constexpr std::size_t kFaithfulShare = 4;
 constexpr std::size_t kErrorsPerRead = 16;
 constexpr std::uint32_t kBufferBytesMin = 256u << 10;  // a whole train fits, also as single datagrams
 constexpr std::uint32_t kArrivalBytesMin = 1;
@@ -150,10 +151,16 @@ std::size_t UdpPath::collect(std::span<Arrival> out, base::Instant) {
   out = out.first(std::min(out.size(), kArrivalsMax));
   std::size_t taken = drain(favourite_, out, 0);
   const bool is_cut_short = lone_streak_ > 0 && taken == 1;
+  if (is_cut_short) idle_looks_ = 0;
   if (hot_count_ == 0 || is_cut_short) return taken;
-  if (taken < out.size()) taken = drain_others(out, taken);
+  if (taken < out.size() && looks_elsewhere(taken)) taken = drain_others(out, taken);
   if (taken == out.size()) favourite_ = next_favourite();  // a flood must not starve the others
   return taken;
+}
+
+bool UdpPath::looks_elsewhere(std::size_t taken) {
+  idle_looks_ = taken > 0 ? 0 : idle_looks_ + 1;
+  return taken > 0 || idle_looks_ > kFaithfulLooks || idle_looks_ % kFaithfulShare == 0;
 }
 
 // Takes what `slot` has, as far as `out` has room. A lone datagram is handed up at once: whoever waits for it should
