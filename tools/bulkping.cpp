@@ -11,17 +11,12 @@ namespace fairlead::tools {
 namespace {
 
 void add_common(CLI::App& app, BulkpingCommon& options) {
-  app.add_option("--portal", options.portal, "portal, where --address leaves it out")->check(CLI::Range(1, 63))->capture_default_str();
+  add_count(app, "--portal", options.portal, 1U, 63U, "portal, where --address leaves it out");
   app.add_option("--tmid", options.tmid, "transfer machine id, or * for a free one, where --address leaves it out")
       ->type_name("1..4095|*");
-  app.add_option("--receive-buffers", options.receive_buffers, "buffers posted for messages")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--messages-per-buffer", options.messages_max, "messages that one of them takes at most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--receive-size-min", options.receive_size_min, "room below which it counts as full [message size]")
-      ->transform(byte_size(kMessageSizeMax));
+  add_count(app, "--receive-buffers", options.receive_buffers, 1U, 4096U, "buffers posted for messages");
+  add_count(app, "--messages-per-buffer", options.messages_max, 1U, 4096U, "messages that one of them takes at most");
+  add_bytes(app, "--receive-size-min", options.receive_size_min, kMessageSizeMax, "room below which it counts as full [message size]");
   add_seconds(app, "--message-timeout", options.message_timeout, 0.001, "time for a message and its reply");
   add_seconds(app, "--bulk-timeout", options.bulk_timeout, 0.001, "time for a bulk transfer");
   app.add_flag("--async", options.is_async, "events come from the transfer machine's own thread, not from the one that waits");
@@ -51,13 +46,10 @@ void add_server(CLI::App& bulkping, int& exit_code) {
   const auto options = std::make_shared<BulkpingServerOptions>();
   CLI::App* app = bulkping.add_subcommand("server", "serve any number of clients until Ctrl-C");
   app->add_option("--address", options->address, "own address, or the beginning of it [127.0.0.1@udp:20480:39:12]")->type_name("ADDRESS");
-  app->add_option("--buffers", options->buffers, "bulk buffers at most, and as many for replies")
-      ->check(CLI::Range(4, 4096))
-      ->capture_default_str();
-  app->add_option("--bulk-size", options->bulk_size_max, "largest bulk that a client may ask for [1G]")
-      ->transform(byte_size(kBulkSizeMax));
-  app->add_option("--memory", options->memory, "of all bulk buffers together [2G]")->transform(byte_size(std::uint64_t{1} << 40));
-  app->add_option("--message-size", options->message_size, "largest message taken [4K]")->transform(byte_size(kMessageSizeMax));
+  add_count(*app, "--buffers", options->buffers, 4U, 4096U, "bulk buffers at most, and as many for replies");
+  add_bytes(*app, "--bulk-size", options->bulk_size_max, kBulkSizeMax, "largest bulk that a client may ask for");
+  add_bytes(*app, "--memory", options->memory, std::uint64_t{1} << 40, "of all bulk buffers together");
+  add_bytes(*app, "--message-size", options->message_size, kMessageSizeMax, "largest message taken");
   add_seconds(*app, "--delay", options->delay, 0, "pause before each active transfer");
   add_common(*app, *options);
   app->callback([options, &exit_code] {
@@ -74,14 +66,10 @@ void add_client(CLI::App& bulkping, int& exit_code) {
       ->type_name("ADDRESS");
   app->add_option("--address", options->address, "own address, or the beginning of it [the nid that leads to the server, rest free]")
       ->type_name("ADDRESS");
-  app->add_option("--loops", options->loops, "of each thread: a message and its reply, bulk there, bulk back")
-      ->check(CLI::Range(1U, ~0U))
-      ->capture_default_str();
-  app->add_option("--bulk-size", options->bulk_size, "1 to 1G [1M]")->transform(byte_size(kBulkSizeMax));
-  app->add_option("--threads", options->threads, "each with a transfer machine of its own")
-      ->check(CLI::Range(1U, kThreadsMax))
-      ->capture_default_str();
-  app->add_option("--message-size", options->message_size, "of each message sent [256]")->transform(byte_size(kMessageSizeMax));
+  add_count(*app, "--loops", options->loops, 1U, ~0U, "of each thread: a message and its reply, bulk there, bulk back");
+  add_bytes(*app, "--bulk-size", options->bulk_size, kBulkSizeMax, "1 to 1G");
+  add_count(*app, "--threads", options->threads, 1U, kThreadsMax, "each with a transfer machine of its own");
+  add_bytes(*app, "--message-size", options->message_size, kMessageSizeMax, "of each message sent");
   add_common(*app, *options);
   app->callback([options, &exit_code] {
     settle(*options);
@@ -93,7 +81,7 @@ void add_client(CLI::App& bulkping, int& exit_code) {
 
 void add_bulkping(CLI::App& app, int& exit_code) {
   CLI::App* bulkping = app.add_subcommand("bulkping", "messages and bulk transfers between processes, every payload verified");
-  bulkping->require_subcommand(1);
+  want_subcommand(*bulkping);
   add_server(*bulkping, exit_code);
   add_client(*bulkping, exit_code);
 }

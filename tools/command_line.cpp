@@ -11,14 +11,28 @@
 
 namespace fairlead::tools {
 
-CLI::Validator byte_size(std::uint64_t largest) {
-  auto to_number = [largest](std::string& text) {
+void want_subcommand(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.final_callback([&app] {
+    if (!app.get_subcommands().empty()) return;
+    std::string names;
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!each->get_group().empty()) names += (names.empty() ? "" : ", ") + each->get_name();
+    }
+    throw CLI::RequiredError(fmt::format("one of {}", names));
+  });
+}
+
+CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& target, std::uint64_t largest,
+                       const std::string& description) {
+  const auto to_number = [&target, name, largest](const std::string& text) {
     const auto size = parse_byte_size(text, largest);
-    if (!size) return size.error().message;
-    text = std::to_string(*size);
-    return std::string();
+    if (!size) throw CLI::ValidationError(name, size.error().message);
+    target = *size;
   };
-  return CLI::Validator(to_number, "SIZE");
+  return app.add_option_function<std::string>(name, to_number, description)
+      ->type_name("SIZE")
+      ->default_str(target == 0 ? "" : byte_size_text(target));
 }
 
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description) {
@@ -26,7 +40,7 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& targe
     target = Duration{std::llround(seconds * 1e9)};
   };
   return app.add_option_function<double>(name, to_duration, description)
-      ->check(CLI::Range(least, 86400.0))
+      ->check(CLI::Range(least, 86400.0).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", std::chrono::duration<double>(target).count()));
 }

@@ -4,6 +4,8 @@
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
@@ -19,8 +21,22 @@ void add_perf(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_options(CLI::App& app, int& exit_code);
 
-/// "64M" becomes a number of bytes, 1 to `largest`.
-CLI::Validator byte_size(std::uint64_t largest);
+/// Asks for one subcommand; what is none is named as it was typed.
+void want_subcommand(CLI::App& app);
+
+/// A whole number of a range.
+template <typename Number>
+CLI::Option* add_count(CLI::App& app, const std::string& name, Number& target, Number least, Number most,
+                       const std::string& description) {
+  return app.add_option(name, target, description)
+      ->check(CLI::Range(least, most).description(""))
+      ->type_name(fmt::format("{}..{}", least, most))
+      ->capture_default_str();
+}
+
+/// "64M" and the like, 1 to `largest` bytes.
+CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& target, std::uint64_t largest,
+                       const std::string& description);
 
 /// Seconds as a decimal fraction, `least` to a day.
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description);

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   using namespace fairlead::tools;
   CLI::App app("RDMA semantics on any Linux host: messages and bulk transfers with completion events", "fairlead");
   int exit_code = kExitOk;
-  app.require_subcommand(1);
+  want_subcommand(app);
   app.set_version_flag("--version", version_text());
   add_bulkping(app, exit_code);
   add_perf(app, exit_code);
