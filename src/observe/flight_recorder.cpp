@@ -1,0 +1,69 @@
+#include "observe/flight_recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <fairlead/error.hpp>
+
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace fairlead::observe {
+
+std::string FlightEvent::to_string() const {
+  if (kind() >= FlightKind::count_) return "?";
+  const FlightKindRow& row = kFlightKinds[static_cast<std::size_t>(kind())];
+  if (adds_up(kind())) return fmt::format(fmt::runtime(row.sentence), number(), size);
+  return fmt::format(fmt::runtime(row.sentence), fairlead::to_string(static_cast<Status>(number())), size);
+}
+
+void FlightRecorder::begin(std::uint32_t peer) {
+  if (peer >= ring_of_.size()) ring_of_.resize(peer + 1);
+  Ring& ring = quietest();
+  ring.recorded = 0;
+  ring.peer = peer;
+  ring_of_[peer] = &ring;
+}
+
+// A ring without an owner.
+FlightRecorder::Ring& FlightRecorder::quietest() {
+  if (rings_.size() < rings_max_) return *rings_.emplace_back(std::make_unique<Ring>());
+  // Two turns at most: the first takes the marks away.
+  for (;; ++hand_) {
+    Ring& ring = *rings_[hand_ % rings_.size()];
+    if (std::exchange(ring.is_recent, false)) continue;
+    ++hand_;
+    if (ring_of_[ring.peer] == &ring) ring_of_[ring.peer] = nullptr;  // else its peer was forgotten before
+    return ring;
+  }
+}
+
+void FlightRecorder::forget(std::uint32_t peer) noexcept {
+  if (peer >= ring_of_.size() || ring_of_[peer] == nullptr) return;
+  ring_of_[peer]->recorded = 0;
+  ring_of_[peer]->is_recent = false;
+  ring_of_[peer] = nullptr;
+}
+
+std::vector<FlightEvent> FlightRecorder::events(std::uint32_t peer) const {
+  std::vector<FlightEvent> result;
+  if (peer >= ring_of_.size() || ring_of_[peer] == nullptr) return result;
+  const Ring& ring = *ring_of_[peer];
+  for (std::uint64_t i = ring.recorded - std::min<std::uint64_t>(ring.recorded, kEvents); i < ring.recorded; ++i)
+    result.push_back(ring.events[i % kEvents]);
+  return result;
+}
+
+std::string FlightRecorder::describe(std::uint32_t peer, std::string_view name, base::Instant now) const {
+  const std::vector<FlightEvent> all = events(peer);
+  if (all.empty()) return {};
+  std::string text =
+      fmt::format("the last {} of {} events with {}, by their age:\n", all.size(), ring_of_[peer]->recorded, name);
+  for (const FlightEvent& event : all) {
+    const std::chrono::duration<double> age = now - event.at;
+    fmt::format_to(std::back_inserter(text), "{:14.6f} s  {}\n", age.count(), event.to_string());
+  }
+  return text;
+}
+
+}  // namespace fairlead::observe

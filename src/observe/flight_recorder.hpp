@@ -1,0 +1,73 @@
+#pragma once
+// The last events of each peer, always on: what led to a failure can be told after it happened.
+//
+// Model. A peer that something happens to gets a ring of kEvents events; the newest overwrites the oldest. There are
+// at most `rings_max` rings, so thousands of peers cost nothing but a pointer each: a further peer takes the ring of
+// one that was quiet for longest (about: second chance). To record is to compare with the event before, and one
+// store. One thread at a time.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "observe/flight_event.hpp"
+
+namespace fairlead::observe {
+
+class FlightRecorder {
+ public:
+  static constexpr std::uint32_t kEvents = 128;  // 2 KiB a peer
+  static constexpr auto kMergeWithin = std::chrono::microseconds(100);
+
+  explicit FlightRecorder(std::uint32_t rings_max = 256) : rings_max_(rings_max) {}
+
+  /// `peer` is a small number of the caller's. `number` and `size` as the kind's sentence has them.
+  void record(std::uint32_t peer, FlightKind kind, std::uint64_t number, std::uint64_t size, base::Instant now) {
+    if (peer >= ring_of_.size() || ring_of_[peer] == nullptr) [[unlikely]]
+      begin(peer);
+    Ring& ring = *ring_of_[peer];
+    ring.is_recent = true;
+    FlightEvent& last = ring.events[(ring.recorded - 1) % kEvents];
+    if (adds_up(kind) && ring.recorded > 0 && last.kind() == kind && now - last.at < kMergeWithin) {
+      last = FlightEvent(last.at, kind, last.number() + number, last.size + size);
+      return;
+    }
+    ring.events[ring.recorded++ % kEvents] = FlightEvent(now, kind, number, size);
+  }
+
+  /// The number names another peer from now on.
+  void forget(std::uint32_t peer) noexcept;
+
+  /// Events of a peer, the oldest first; empty if its ring is gone.
+  std::vector<FlightEvent> events(std::uint32_t peer) const;
+  /// For people: a heading and a line an event, with its age. Empty if there is none.
+  std::string describe(std::uint32_t peer, std::string_view name, base::Instant now) const;
+
+  /// Calls visit(peer) for each peer that has a ring.
+  template <typename Visit>
+  void for_each_peer(Visit&& visit) const {
+    for (const auto& ring : rings_) {
+      if (ring->recorded > 0) visit(ring->peer);
+    }
+  }
+
+ private:
+  struct alignas(64) Ring {
+    std::uint64_t recorded = 0;  // ever
+    std::uint32_t peer = 0;
+    bool is_recent = false;
+    alignas(64) std::array<FlightEvent, kEvents> events{};
+  };
+
+  void begin(std::uint32_t peer);
+  Ring& quietest();
+
+  std::uint32_t rings_max_;
+  std::vector<std::unique_ptr<Ring>> rings_;
+  std::vector<Ring*> ring_of_;  // by peer
+  std::size_t hand_ = 0;
+};
+
+}  // namespace fairlead::observe
