@@ -36,10 +36,11 @@ function(fairlead_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   set(shared ${sources})
   list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
-  list(FILTER shared EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER shared EXCLUDE REGEX "(_test|/main)\\.cpp$")
   if(shared)
     add_library(fairlead_${folder}_shared OBJECT ${shared})
-    target_link_libraries(fairlead_${folder}_shared PRIVATE fairlead_settings fmt::fmt Boost::headers GTest::gmock)
+    target_link_libraries(fairlead_${folder}_shared PRIVATE fairlead_settings fmt::fmt Boost::headers GTest::gmock
+                          nlohmann_json::nlohmann_json)
   endif()
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
@@ -50,6 +51,13 @@ function(fairlead_tests folder)
     target_compile_definitions(${name} PRIVATE FAIRLEAD_COMMAND="$<TARGET_FILE:fairlead_command>")
     add_dependencies(${name} fairlead_command)
   endforeach()
+endfunction()
+
+# The simulator as a program of its own; its parts are those that the tests of the folder share.
+function(fairlead_simulator folder)
+  add_executable(fairlead-sim ${folder}/main.cpp)
+  target_link_libraries(fairlead-sim PRIVATE fairlead_${folder}_shared fairlead fairlead_settings fmt::fmt Boost::headers
+                        PkgConfig::isal CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)
 endfunction()
 
 # Each *_bench.cpp of a folder is a benchmark program of its own.

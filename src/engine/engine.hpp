@@ -34,6 +34,13 @@
 
 namespace fairlead::engine {
 
+/// What an engine keeps for what is pending.
+struct EngineUse {
+  std::uint32_t operations = 0;
+  std::uint32_t placements = 0;  // messages in several chunks that are under way
+  std::uint32_t deferred = 0;    // answers that wait for room in the link
+};
+
 class Engine {
  public:
   /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it.
@@ -47,6 +54,12 @@ class Engine {
   std::uint64_t epoch() const { return epoch_; }
   const EngineOptions& options() const { return options_; }
   path::Path* path() { return path_.get(); }
+  /// Null without a path.
+  const link::Link* link() const { return link_.get(); }
+  /// How much of its bounded memory is in use: all zero when nothing is pending.
+  EngineUse use() const {
+    return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size())};
+  }
 
   Result<PortHandle> open_port(std::uint32_t number);
   Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);

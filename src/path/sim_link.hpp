@@ -17,6 +17,12 @@ struct SimLink {
   double duplication = 0;
   double reordering = 0;
   double corruption = 0;  // one bit flipped
+  /// A loss takes this many datagrams in a row; `loss` stays the share of all that are lost.
+  std::uint32_t loss_burst = 1;
+  /// Each so-many-th datagram is lost besides; 0: none.
+  std::uint32_t loss_every = 0;
+  /// A duplicate follows its original within this; 0: within reorder_delay.
+  base::Duration duplicate_delay{};
   /// 0 is infinitely fast.
   std::uint64_t bytes_per_second = 0;
   /// What may wait for a link with a rate; more is lost, or refused at the sender if `is_senders_own`.
@@ -25,6 +31,14 @@ struct SimLink {
   bool is_senders_own = false;
   /// Largest UDP payload (the link's MTU less its headers); more is refused at the sender as too big.
   std::uint32_t datagram_size_max = 1472;
+  /// A router on the way drops what is larger and tells nobody; 0: there is none.
+  std::uint32_t black_hole_above = 0;
+};
+
+/// The last link to a host, which all its senders share: a switch's port, with a queue that drops at its end.
+struct SimDownlink {
+  std::uint64_t bytes_per_second = 0;  // 0 is infinitely fast
+  std::uint64_t queue_bytes_max = 1u << 20;
 };
 
 /// What the network did to datagrams, all links together.
@@ -32,6 +46,7 @@ struct SimCounters {
   std::uint64_t taken = 0, delivered = 0;
   std::uint64_t lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
   std::uint64_t queue_overran = 0;     // the link's queue was full
+  std::uint64_t too_big_on_the_way = 0;
   std::uint64_t receiver_overran = 0;  // the receiver's buffer was full
   std::uint64_t nobody_there = 0;      // no path at the address (any more)
 };

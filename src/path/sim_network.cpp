@@ -18,9 +18,16 @@ base::Duration scaled(base::Duration longest, double share) {
   return base::Duration(static_cast<std::int64_t>(static_cast<double>(longest.count()) * share));
 }
 
-base::Duration time_on_wire(const SimLink& link, std::size_t bytes) {
-  if (link.bytes_per_second == 0) return {};
-  return base::Duration(static_cast<std::int64_t>(bytes * kNanosPerSecond / link.bytes_per_second));
+base::Duration time_on_wire(std::uint64_t bytes_per_second, std::size_t bytes) {
+  if (bytes_per_second == 0) return {};
+  return base::Duration(static_cast<std::int64_t>(bytes * kNanosPerSecond / bytes_per_second));
+}
+
+/// Bytes that have been taken but not left yet.
+std::uint64_t bytes_waiting(base::Instant busy_until, std::uint64_t bytes_per_second, base::Instant now) {
+  if (busy_until <= now) return 0;
+  const double seconds = std::chrono::duration<double>(busy_until - now).count();
+  return static_cast<std::uint64_t>(seconds * static_cast<double>(bytes_per_second));
 }
 
 }  // namespace
@@ -59,9 +66,21 @@ double SimNetwork::draw() {
 std::uint64_t SimNetwork::queued_bytes(const base::SocketAddress& from, const base::SocketAddress& to,
                                        base::Instant now) const {
   const auto found = directions_.find({from, to});
-  if (found == directions_.end() || found->second.busy_until <= now) return 0;
-  const double seconds = std::chrono::duration<double>(found->second.busy_until - now).count();
-  return static_cast<std::uint64_t>(seconds * static_cast<double>(link(from, to).bytes_per_second));
+  if (found == directions_.end()) return 0;
+  return bytes_waiting(found->second.busy_until, link(from, to).bytes_per_second, now);
+}
+
+bool SimNetwork::is_lost(const SimLink& road, Direction& direction, double drawn) {
+  direction.datagrams += 1;
+  if (direction.losses_left > 0) {
+    direction.losses_left -= 1;
+    return true;
+  }
+  if (road.loss_every != 0 && direction.datagrams % road.loss_every == 0) return true;
+  const auto burst = std::max(road.loss_burst, 1u);
+  if (drawn >= road.loss / burst && road.loss < 1) return false;
+  direction.losses_left = road.loss < 1 ? burst - 1 : 0;
+  return true;
 }
 
 void SimNetwork::carry(Flight flight, base::Instant now) {
@@ -69,6 +88,7 @@ void SimNetwork::carry(Flight flight, base::Instant now) {
   const double loss = draw(), duplication = draw(), reordering = draw(), corruption = draw();
   const double reorder_share = draw(), duplicate_share = draw(), corrupt_share = draw();
   const std::size_t size = flight.bytes.size();
+  Direction& direction = directions_[{flight.from, flight.to}];
   counters_.taken += 1;
 
   base::Instant arrives = now + road.delay;
@@ -77,12 +97,15 @@ void SimNetwork::carry(Flight flight, base::Instant now) {
       counters_.queue_overran += 1;
       return;
     }
-    base::Instant& busy_until = directions_[{flight.from, flight.to}].busy_until;
-    busy_until = std::max(busy_until, now) + time_on_wire(road, size);
-    arrives = busy_until + road.delay;
+    direction.busy_until = std::max(direction.busy_until, now) + time_on_wire(road.bytes_per_second, size);
+    arrives = direction.busy_until + road.delay;
   }
-  if (loss < road.loss) {
+  if (is_lost(road, direction, loss)) {
     counters_.lost += 1;
+    return;
+  }
+  if (road.black_hole_above != 0 && size > road.black_hole_above) {
+    counters_.too_big_on_the_way += 1;
     return;
   }
   if (reordering < road.reordering) {
@@ -91,7 +114,8 @@ void SimNetwork::carry(Flight flight, base::Instant now) {
   }
   if (duplication < road.duplication) {
     counters_.duplicated += 1;
-    schedule(arrives + scaled(road.reorder_delay, duplicate_share), flight);
+    const base::Duration longest = road.duplicate_delay.count() != 0 ? road.duplicate_delay : road.reorder_delay;
+    schedule(arrives + scaled(longest, duplicate_share), flight);
   }
   if (corruption < road.corruption && size > 0) {
     counters_.corrupted += 1;
@@ -110,11 +134,28 @@ void SimNetwork::schedule(base::Instant at, Flight flight) {
 }
 
 void SimNetwork::advance(base::Instant now) {
-  while (!flights_.empty() && flights_.begin()->first.at <= now)
-    land(std::move(flights_.extract(flights_.begin()).mapped()));
+  while (!flights_.empty() && flights_.begin()->first.at <= now) {
+    auto first = flights_.extract(flights_.begin());
+    land(std::move(first.mapped()), first.key().at);
+  }
 }
 
-void SimNetwork::land(Flight flight) {
+bool SimNetwork::queue_at_downlink(Flight& flight, base::Instant now) {
+  const auto found = downlinks_.find(flight.to);
+  if (flight.has_passed_downlink || found == downlinks_.end() || found->second.own.bytes_per_second == 0) return false;
+  auto& [own, busy_until] = found->second;
+  if (bytes_waiting(busy_until, own.bytes_per_second, now) + flight.bytes.size() > own.queue_bytes_max) {
+    counters_.queue_overran += 1;
+    return true;
+  }
+  busy_until = std::max(busy_until, now) + time_on_wire(own.bytes_per_second, flight.bytes.size());
+  flight.has_passed_downlink = true;
+  schedule(busy_until, std::move(flight));
+  return true;
+}
+
+void SimNetwork::land(Flight flight, base::Instant now) {
+  if (queue_at_downlink(flight, now)) return;
   if (const auto receiver = paths_.find(flight.to); receiver != paths_.end()) {
     const bool has_room = receiver->second->deliver(flight.from, std::move(flight.bytes));
     (has_room ? counters_.delivered : counters_.receiver_overran) += 1;

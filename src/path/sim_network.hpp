@@ -37,6 +37,9 @@ class SimNetwork {
   void set_default_link(const SimLink& link) { default_link_ = link; }
   /// One direction. It holds for datagrams sent from now on.
   void set_link(const base::SocketAddress& from, const base::SocketAddress& to, const SimLink& link);
+  const SimLink& link(const base::SocketAddress& from, const base::SocketAddress& to) const;
+  /// What everybody's datagrams to one host pass last.
+  void set_downlink(const base::SocketAddress& to, const SimDownlink& downlink) { downlinks_[to].own = downlink; }
 
   /// When the next datagram arrives, or kNever.
   base::Instant next_event() const { return flights_.empty() ? base::kNever : flights_.begin()->first.at; }
@@ -51,6 +54,12 @@ class SimNetwork {
   struct Direction {
     std::optional<SimLink> own;  // else the default
     base::Instant busy_until{};  // when the last byte taken so far has left
+    std::uint32_t losses_left = 0;
+    std::uint64_t datagrams = 0;
+  };
+  struct Downlink {
+    SimDownlink own;
+    base::Instant busy_until{};
   };
   /// Arrivals in order of time; the number of its making tells two of one moment apart.
   struct Moment {
@@ -61,6 +70,7 @@ class SimNetwork {
   struct Flight {
     base::SocketAddress from, to;
     std::vector<std::byte> bytes;
+    bool has_passed_downlink = false;
   };
   struct Pair {
     base::SocketAddress from, to;
@@ -72,19 +82,22 @@ class SimNetwork {
     }
   };
 
-  const SimLink& link(const base::SocketAddress& from, const base::SocketAddress& to) const;
   /// Bytes that have been taken but not left yet.
   std::uint64_t queued_bytes(const base::SocketAddress& from, const base::SocketAddress& to, base::Instant now) const;
   /// Decides the fate of one datagram that its sender has let go.
   void carry(Flight flight, base::Instant now);
   void schedule(base::Instant at, Flight flight);
-  void land(Flight flight);
+  bool is_lost(const SimLink& road, Direction& direction, double drawn);
+  /// True if the datagram has to wait for the receiver's downlink, or is lost there.
+  bool queue_at_downlink(Flight& flight, base::Instant now);
+  void land(Flight flight, base::Instant now);
   void detach(const SimPath& path);
   double draw();
 
   std::mt19937_64 random_;
   SimLink default_link_;
   std::unordered_map<Pair, Direction, PairHash> directions_;
+  std::unordered_map<base::SocketAddress, Downlink, base::SocketAddressHash> downlinks_;
   std::unordered_map<base::SocketAddress, SimPath*, base::SocketAddressHash> paths_;
   std::map<Moment, Flight> flights_;
   std::uint64_t flights_made_ = 0;

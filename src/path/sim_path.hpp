@@ -34,6 +34,8 @@ class SimPath final : public Path {
   int descriptor() const override { return -1; }
   const PathCounters& counters() const override { return counters_; }
   std::string_view name() const override { return "sim"; }
+  /// What descriptor() would tell: collect() would find something.
+  bool has_arrivals() const { return !inbox_.empty() || unreachable_.has_any(); }
 
  private:
   friend class SimNetwork;

@@ -25,6 +25,8 @@ class UnreachableList {
     return taken;
   }
 
+  bool has_any() const { return count_ > 0; }
+
  private:
   std::array<Unreachable, 64> entries_;
   std::size_t count_ = 0;

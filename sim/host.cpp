@@ -1,0 +1,111 @@
+#include "sim/host.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/ensure.hpp"
+#include "link/token_source.hpp"
+#include "sim/addresses.hpp"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr std::uint64_t kStarted = 6, kKilled = 7;
+constexpr std::uint32_t kPassesInVainMax = 1000;
+constexpr std::uint32_t kSequencesBeforeWrap = 20'000;
+constexpr int kSeedsTriedMax = 10'000'000;
+
+// A seed with which the link's first session begins shortly before the highest sequence number. Which of the link's
+// draws that is belongs to the link; WatchedPath::has_wrapped() tells whether it is still so.
+std::uint64_t seed_before_wrap(Random& random, std::uint64_t epoch) {
+  for (int tried = 0; tried < kSeedsTriedMax; ++tried) {
+    const std::uint64_t seed = random.next();
+    link::TokenSource numbers(Random(seed).next(), epoch);
+    numbers.next();
+    if (static_cast<std::uint32_t>(numbers.next()) > std::numeric_limits<std::uint32_t>::max() - kSequencesBeforeWrap)
+      return seed;
+  }
+  return random.next();
+}
+
+}  // namespace
+
+Host::Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, Shared shared, std::uint64_t seed)
+    : number_(number), plan_(plan), network_(network), shared_(shared), random_(seed) {
+  if (shared.scenario.has_clock_offsets) clock_offset_ = random_.between(0h, 24h * 365 * 10);
+  network_.set_downlink(address_of(number_), plan_.downlink);
+}
+
+void Host::start(base::Instant now) {
+  auto path = network_.attach(address_of(number_), {plan_.receive_buffer_bytes, plan_.merges_arrivals});
+  ENSURE(path.has_value(), "host {}: {}", number_, path.error().message);
+  auto watched = std::make_unique<WatchedPath>(std::move(*path), number_, clock_offset_, shared_.trace, shared_.findings);
+  path_ = watched.get();
+  const std::uint64_t epoch = random_.next();
+  const std::uint64_t seed = plan_.starts_before_wrap ? seed_before_wrap(random_, epoch) : random_.next();
+  shared_.trace.add(now, {kStarted, number_, epoch});
+  shared_.trace.say(now, "h{}        starts", number_);
+  engine_ = std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch, seed);
+  application_ = std::make_unique<Application>(
+      Application::Life{number_, ++lives_, clock_offset_, now, random_.next()}, plan_, *engine_, *path_, shared_);
+  began_ = now;
+  paused_until_ = pass_not_before_ = look_not_before_ = now;
+  application_->begin(now);
+  plan_next(now);
+}
+
+void Host::kill(base::Instant now) {
+  shared_.trace.add(now, {kKilled, number_});
+  shared_.trace.say(now, "h{}        is killed", number_);
+  application_->check_memory();
+  shared_.ledger.bury(number_, application_->life().number);
+  application_.reset();
+  engine_.reset();
+  path_ = nullptr;
+  pass_at_ = next_turn_ = base::kNever;
+}
+
+void Host::pause(base::Instant until) {
+  paused_until_ = std::max(paused_until_, until);
+  if (is_up() && next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
+}
+
+void Host::on_network(base::Instant now) {
+  if (!is_up() || !path_->has_arrivals()) return;
+  const base::Instant woken = std::max(now + plan_.wake_time, pass_not_before_);
+  if (woken >= pass_at_) return;
+  pass_at_ = woken;
+  next_turn_ = std::max(std::min(next_turn_, pass_at_), paused_until_);
+}
+
+void Host::on_submission(base::Instant now) { plan_next(now); }
+
+void Host::turn(base::Instant now) {
+  if (pass_at_ <= now) {
+    const bool had_arrivals = path_->has_arrivals();
+    const bool has_happened = engine_->progress(now + clock_offset_);
+    engine_->notify_touched();
+    pass_not_before_ = now + plan_.pass_time;
+    // A timer that is due has to be worked off by the pass it asked for.
+    passes_in_vain_ = had_arrivals || has_happened ? 0 : passes_in_vain_ + 1;
+    SIM_CHECK(shared_.findings, passes_in_vain_ < kPassesInVainMax, "host {} asked for {} passes in which nothing happened",
+              number_, passes_in_vain_);
+  }
+  if (look_not_before_ <= now) {
+    application_->look(plan_.events_per_look, now);
+    look_not_before_ = now + plan_.look_every;
+  }
+  plan_next(now);
+}
+
+void Host::plan_next(base::Instant now) {
+  const base::Instant deadline = engine_->next_deadline();
+  pass_at_ = deadline == base::kNever ? base::kNever : std::max(deadline - clock_offset_, pass_not_before_);
+  if (path_->has_arrivals()) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
+  const base::Instant wanted = application_->has_events() ? now : application_->next_cancel();
+  const base::Instant look_at = wanted == base::kNever ? wanted : std::max(wanted, look_not_before_);
+  next_turn_ = std::min(pass_at_, look_at);
+  if (next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,61 @@
+#pragma once
+// A host: at most one process at a time, with an engine and an application. It sleeps until a datagram arrives or a
+// timer of its engine is due, as a process does whose thread waits on the path's descriptor; nobody polls. So an engine
+// that forgets to ask for its next pass hangs here as it would in the field.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "path/sim_network.hpp"
+#include "sim/application.hpp"
+
+namespace fairlead::sim {
+
+class Host {
+ public:
+  Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, Shared shared, std::uint64_t seed);
+
+  /// A new process with the same address and a new epoch.
+  void start(base::Instant now);
+  /// SIGKILL. The ledger learns of it.
+  void kill(base::Instant now);
+  void pause(base::Instant until);
+
+  bool is_up() const { return engine_ != nullptr; }
+  bool is_awake(base::Instant now) const { return is_up() && now >= paused_until_; }
+  base::Instant paused_until() const { return paused_until_; }
+  Application* application() { return application_.get(); }
+  engine::Engine* engine() { return engine_.get(); }
+  WatchedPath* path() { return path_; }
+  base::Instant began() const { return began_; }
+  const HostPlan& plan() const { return plan_; }
+
+  /// Something may have arrived.
+  void on_network(base::Instant now);
+  /// Somebody called into the engine: its deadlines may have moved.
+  void on_submission(base::Instant now);
+  base::Instant next_turn() const { return next_turn_; }
+  /// A pass of the engine, a look of the application, as far as they are due.
+  void turn(base::Instant now);
+
+ private:
+  void plan_next(base::Instant now);
+
+  std::uint32_t number_;
+  HostPlan plan_;
+  path::SimNetwork& network_;
+  Shared shared_;
+  Random random_;
+  std::uint32_t lives_ = 0;
+  base::Duration clock_offset_{};
+  base::Instant began_{}, paused_until_{};
+  base::Instant pass_not_before_{}, look_not_before_{};
+  base::Instant pass_at_ = base::kNever, next_turn_ = base::kNever;
+  std::uint32_t passes_in_vain_ = 0;
+  std::unique_ptr<engine::Engine> engine_;
+  WatchedPath* path_ = nullptr;  // the engine's
+  std::unique_ptr<Application> application_;
+};
+
+}  // namespace fairlead::sim

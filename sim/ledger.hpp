@@ -1,0 +1,67 @@
+#pragma once
+// What all applications together asked for and what came of it: the reference that the engines are judged against.
+// Knows what no single host knows: whether a message that arrives was sent, and has not arrived before.
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "engine/completion.hpp"
+#include "sim/findings.hpp"
+#include "sim/operation.hpp"
+
+namespace fairlead::sim {
+
+class Ledger {
+ public:
+  explicit Ledger(Findings& findings) : findings_(findings) { operations_.emplace_back(); }  // no operation is number 0
+
+  /// A new pending operation with a number of its own. It never moves.
+  Operation& open(OperationKind kind, std::uint32_t host, std::uint32_t life, base::Instant now);
+  /// The submission was refused: as if it had never been.
+  void take_back(Operation& operation);
+  void submitted(const Operation& operation);
+  /// The only end; a second one is a finding.
+  void end(Operation& operation, Status status, base::Instant now);
+  /// The process of this life was killed.
+  void bury(std::uint32_t host, std::uint32_t life);
+
+  Operation* find(std::uint64_t number);
+  /// A message of `bytes` arrived in a receive of `receiver`, from the engine of host `from`.
+  void message_arrived(const Operation& receiver, std::uint32_t from, std::uint32_t from_port,
+                       std::span<const std::byte> bytes);
+
+  std::uint64_t pending_of(std::uint32_t host) const { return host < pending_.size() ? pending_[host] : 0; }
+  /// Messages to a port of a host that ended well since `since` but never arrived.
+  struct Missing {
+    std::uint64_t surely = 0;  // ended well
+    std::uint64_t perhaps = 0;  // ended otherwise
+  };
+  Missing missing_at(std::uint32_t host, std::uint32_t port, base::Instant since) const;
+
+  const std::deque<Operation>& operations() const { return operations_; }
+  std::uint64_t ended() const { return ended_; }
+
+ private:
+  struct TinyKind {
+    std::uint32_t from = 0, to = 0, port = 0;
+    std::uint64_t size = 0;
+    auto operator<=>(const TinyKind&) const = default;
+  };
+  struct TinyCount {
+    std::uint64_t sent = 0, received = 0, canceled = 0;
+  };
+
+  void add_pending(std::uint32_t host, int change);
+
+  Findings& findings_;
+  std::deque<Operation> operations_;  // by number
+  std::map<TinyKind, TinyCount> tiny_;
+  std::vector<std::uint64_t> pending_;  // by host
+  std::uint64_t ended_ = 0;
+};
+
+}  // namespace fairlead::sim

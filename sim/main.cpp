@@ -1,0 +1,149 @@
+// fairlead-sim: runs simulated worlds from seeds, and says how to replay one that went wrong.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <unistd.h>
+
+#include "base/rare.hpp"
+#include "sim/plot.hpp"
+#include "sim/scenario_file.hpp"
+#include "sim/swarm.hpp"
+#include "sim/world.hpp"
+
+namespace {
+
+using namespace fairlead;
+
+struct Wishes {
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 1;
+  double hours = 0;
+  std::string scenario;
+  std::string svg;
+  bool has_trace = false;
+};
+
+struct Totals {
+  std::uint64_t runs = 0, failed = 0, events = 0, datagrams = 0, resends = 0;
+  base::Duration time{};
+  std::map<Status, std::uint64_t> ends;
+  std::map<std::string, base::RareBranches::Count> rare;
+};
+
+// A broken invariant of the code under test aborts the process: the last words are how to see it again.
+char last_words[512];
+std::size_t last_words_size = 0;
+
+void say_last_words(int) {
+  static_cast<void>(!::write(STDERR_FILENO, last_words, last_words_size));
+}
+
+std::string replay_command(const Wishes& wishes, std::uint64_t seed) {
+  return fmt::format("./dev sim --seed {}{}{}", seed, wishes.scenario.empty() ? "" : " --scenario ", wishes.scenario);
+}
+
+void prepare_last_words(const Wishes& wishes, std::uint64_t seed) {
+  const auto text = fmt::format("aborted; replay: {}\n", replay_command(wishes, seed));
+  last_words_size = text.copy(last_words, sizeof(last_words));
+}
+
+void add(Totals& totals, const sim::Report& report) {
+  totals.runs += 1;
+  totals.failed += report.finding.has_value();
+  totals.events += report.events;
+  totals.datagrams += report.datagrams;
+  totals.resends += report.resends;
+  totals.time += report.time;
+  for (const auto& [status, count] : report.ends) totals.ends[status] += count;
+}
+
+std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
+  std::string text;
+  for (const auto& [status, count] : ends) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
+  return text.empty() ? "none" : text;
+}
+
+bool run_seed(const Wishes& wishes, const std::optional<sim::Scenario>& scenario, std::uint64_t seed, Totals& totals) {
+  prepare_last_words(wishes, seed);
+  const sim::Scenario plan = scenario ? *scenario : sim::draw_scenario(seed);
+  base::RareBranches rare(seed);
+  if (plan.has_rare_branches) base::rare_branches = &rare;
+  sim::World world(plan, seed, wishes.has_trace ? stdout : nullptr, !wishes.svg.empty());
+  const sim::Report report = world.run();
+  base::rare_branches = nullptr;
+
+  add(totals, report);
+  for (const auto& [place, count] : rare.counts()) {
+    totals.rare[std::string(place)].met += count.met;
+    totals.rare[std::string(place)].taken += count.taken;
+  }
+  if (wishes.seeds == 1 && wishes.hours == 0) {
+    fmt::print("{}, seed {}: {} simulated, {} events, operations ended: {}; {} datagrams, {} resent; hash {:016x}\n",
+               plan.name, seed, sim::to_text(report.time), report.events, ends_text(report.ends), report.datagrams,
+               report.resends, report.hash);
+  }
+  if (report.finding)
+    fmt::print("FOUND with seed {}: {}\n  replay: {}\n", seed, *report.finding, replay_command(wishes, seed));
+  if (!wishes.svg.empty() && world.samples() != nullptr) {
+    if (auto drawn = write_svg(*world.samples(), plan, wishes.svg); !drawn) {
+      fmt::print(stderr, "{}\n", drawn.error().message);
+      return false;
+    }
+  }
+  return !report.finding;
+}
+
+void print_totals(const Totals& totals) {
+  fmt::print("{} runs, {:.2f} simulated hours, {} events; operations ended: {}; {} datagrams, {} resent; {} runs failed\n",
+             totals.runs, std::chrono::duration<double>(totals.time).count() / 3600, totals.events, ends_text(totals.ends),
+             totals.datagrams, totals.resends, totals.failed);
+  for (const auto& [place, count] : totals.rare)
+    fmt::print("  rare branch '{}': met {} times, taken {}\n", place, count.met, count.taken);
+}
+
+int run(const Wishes& wishes) {
+  std::optional<sim::Scenario> scenario;
+  if (!wishes.scenario.empty()) {
+    auto read = sim::read_scenario(wishes.scenario);
+    if (!read) {
+      fmt::print(stderr, "{}\n", read.error().message);
+      return 2;
+    }
+    scenario = std::move(*read);
+  }
+  std::signal(SIGABRT, say_last_words);
+  const auto wanted = base::Duration(static_cast<std::int64_t>(wishes.hours * 3600e9));
+  Totals totals;
+  bool is_clean = true;
+  for (std::uint64_t seed = wishes.seed; totals.runs < wishes.seeds || totals.time < wanted; ++seed)
+    is_clean &= run_seed(wishes, scenario, seed, totals);
+  if (totals.runs > 1) print_totals(totals);
+  return is_clean ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Simulates whole engines on virtual time; see docs/simulation.md.", "fairlead-sim");
+  Wishes wishes;
+  app.add_option("--seed", wishes.seed, "the first seed (1); the same seed gives the same run");
+  app.add_option("--scenario", wishes.scenario, "a file of sim/scenarios; without it each seed draws a world of its own");
+  app.add_option("--seeds", wishes.seeds, "how many seeds, one after the other (1)");
+  app.add_option("--hours", wishes.hours, "further seeds until so much time has been simulated altogether");
+  app.add_flag("--trace", wishes.has_trace, "print each event");
+  app.add_option("--svg", wishes.svg, "plot window, round trip and goodput of the run into this file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  return run(wishes);
+}

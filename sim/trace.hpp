@@ -1,0 +1,52 @@
+#pragma once
+// Everything that happens in a run, as a hash (the same seed must give the same) and, where wanted, as text.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "base/time.hpp"
+#include "sim/quantity.hpp"
+
+namespace fairlead::sim {
+
+class Trace {
+ public:
+  /// `out` may be null: then only the hash is kept.
+  explicit Trace(std::FILE* out) : out_(out) {}
+
+  /// One event: what it was, in numbers that tell it apart from any other.
+  void add(base::Instant now, std::initializer_list<std::uint64_t> numbers) {
+    mix(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+    for (const std::uint64_t number : numbers) mix(number);
+    ++events_;
+  }
+
+  template <typename... Arguments>
+  void say(base::Instant now, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (out_ == nullptr) [[likely]]
+      return;
+    const std::string line = fmt::format(text, std::forward<Arguments>(arguments)...);
+    fmt::print(out_, "{:>16}  {}\n", to_text(now.time_since_epoch()), line);
+  }
+
+  std::uint64_t hash() const { return hash_; }
+  std::uint64_t events() const { return events_; }
+  bool is_printing() const { return out_ != nullptr; }
+
+ private:
+  void mix(std::uint64_t number) {
+    hash_ = (hash_ ^ number) * 0x9fb21c651e98df25;
+    hash_ ^= hash_ >> 32;
+  }
+
+  std::FILE* out_;
+  std::uint64_t hash_ = 0x51'7cc1b727220a95;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,93 @@
+#pragma once
+// A whole simulated world: builds it from a scenario and a seed, runs it on virtual time, and judges it. One seed, one
+// run, to the bit: nothing here asks a clock, an address of memory or another thread.
+//
+// A run: until the scenario's time the flows submit and faults come and go; then everything pending has to end; then
+// receives and exposures are cancelled; then the world has to fall silent, and nothing may be left.
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "path/sim_network.hpp"
+#include "sim/findings.hpp"
+#include "sim/flow.hpp"
+#include "sim/host.hpp"
+#include "sim/samples.hpp"
+#include "sim/scenario.hpp"
+#include "sim/trace.hpp"
+
+namespace fairlead::sim {
+
+/// What a run came to.
+struct Report {
+  std::optional<std::string> finding{};
+  std::uint64_t hash = 0;          // over all events: the same seed gives the same
+  std::uint64_t events = 0;
+  base::Duration time{};           // simulated
+  std::map<Status, std::uint64_t> ends{};  // of the flows' operations
+  std::uint64_t datagrams = 0, resends = 0;
+};
+
+class World {
+ public:
+  /// `trace` may be null; `is_sampled` for a plot.
+  World(const Scenario& scenario, std::uint64_t seed, std::FILE* trace = nullptr, bool is_sampled = false);
+
+  Report run();
+  const Samples* samples() const { return samples_ ? &*samples_ : nullptr; }
+
+  /// For tests of the simulator itself.
+  std::vector<Host>& hosts() { return hosts_; }
+  Ledger& ledger() { return ledger_; }
+
+ private:
+  static constexpr base::Instant kBegin{std::chrono::seconds(1)};
+
+  struct Change {  // of a fault: it begins or ends
+    std::size_t fault = 0;
+    bool is_end = false;
+  };
+  /// A fault is healed: until then something has to move again.
+  struct Awaited {
+    std::uint32_t flow = 0;
+    std::uint64_t progress = 0;
+  };
+
+  void schedule_faults();
+  void set_links();
+  void begin(const FaultPlan& fault);
+  void heal(const FaultPlan& fault);
+  void set_fault_link(const FaultPlan& fault, bool is_end);
+  void await_progress(const FaultPlan& fault);
+  std::uint64_t progress_of(std::uint32_t flow);
+
+  template <typename IsOver>
+  void run_until(base::Instant limit, IsOver&& is_over);
+  void step();
+  base::Instant next_moment() const;
+  void turn_flow(std::uint32_t number);
+  void hand_out_ended(Host& host);
+  void run_drain();
+  void run_wind_down();
+  void run_silence();
+  bool is_drained() const;
+
+  Scenario scenario_;
+  Findings findings_;
+  Trace trace_;
+  Ledger ledger_;
+  Random random_;
+  base::Instant now_ = kBegin;
+  path::SimNetwork network_;
+  std::vector<Host> hosts_;
+  std::vector<Flow> flows_;
+  std::multimap<base::Instant, Change> changes_;
+  std::multimap<base::Instant, Awaited> awaited_;
+  std::optional<Samples> samples_;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,45 @@
+#pragma once
+// Rare branches that only the simulator switches on, so that what happens once a month in the field happens in each
+// run there (FoundationDB calls it buggify). Correct code stays correct whichever way each of them goes.
+//
+//   const std::size_t taken_max = base::rare("engine: takes one arrival") ? 1 : kArrivalsInPass;
+//
+// Outside the simulator this is one load and one branch. A run switches each place on or off as a whole, so that some
+// seeds meet a place often and others never.
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+namespace fairlead::base {
+
+/// Decides from a seed which places are on in this run, and each time whether such a place takes its rare branch.
+class RareBranches {
+ public:
+  explicit RareBranches(std::uint64_t seed) : seed_(seed), state_(seed) {}
+
+  bool take(std::string_view place);
+
+  /// How often each place was met and taken.
+  struct Count {
+    std::uint64_t met = 0, taken = 0;
+  };
+  const std::map<std::string_view, Count>& counts() const { return counts_; }
+
+ private:
+  static constexpr std::uint64_t kOnePlaceIn = 3;
+  static constexpr std::uint64_t kOneTimeIn = 16;
+
+  std::uint64_t seed_, state_;
+  std::map<std::string_view, Count> counts_;
+};
+
+/// Null outside the simulator. Set before the first engine is made and reset after the last one is gone.
+inline constinit RareBranches* rare_branches = nullptr;
+
+/// `place` is a string literal: what happens there.
+inline bool rare(std::string_view place) {
+  return rare_branches != nullptr && rare_branches->take(place);
+}
+
+}  // namespace fairlead::base
