@@ -1,7 +1,9 @@
 #include <fairlead/net/buffer.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,7 +45,13 @@ std::uint64_t visit_pieces(const std::vector<iovec>& memory, std::uint64_t offse
   return done;
 }
 
+// How long to yield before sleeping for a callback that has not returned.
+constexpr int kYields = 200;
+constexpr auto kNap = std::chrono::microseconds(50);
+
 }  // namespace
+
+thread_local const BufferState::Calling* BufferState::Calling::innermost = nullptr;
 
 Buffer::Buffer(BufferState* state) noexcept : state_(state) {
   state->face = this;
@@ -83,8 +91,15 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const s
 Buffer::~Buffer() {
   BufferState& state = *state_;
   state.is_going.store(true, std::memory_order_relaxed);
-  while (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
-    if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) machine->finish(state);
+  for (int looks = 0;; ++looks) {
+    if (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
+      if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) {
+        machine->finish(state);
+      }
+    }
+    // A callback on another thread still has this handle.
+    if (state.references.load(std::memory_order_acquire) == 1 || BufferState::Calling::is_inside(state)) break;
+    looks < kYields ? std::this_thread::yield() : std::this_thread::sleep_for(kNap);
   }
   static_cast<void>(close());
   state.release();

@@ -5,8 +5,8 @@
 // both have it; the final event frees it just before its callback. All fields of the operation belong to the machine's
 // lock while queued.
 //
-// References: the handle, the queue, a callback that runs. With the last one the memory goes, so a callback may
-// destroy its own buffer.
+// References: the handle, the queue, each callback that runs. With the last one the memory goes, so a callback may
+// destroy its own buffer. Destruction elsewhere waits for the callback, which has the handle.
 
 #include <array>
 #include <atomic>
@@ -35,6 +35,26 @@ struct BufferState {
 
   static BufferState& of(Buffer& buffer) { return *buffer.state_; }
   static const BufferState& of(const Buffer& buffer) { return *buffer.state_; }
+
+  /// Marks, on the stack of the thread that calls back, whose callback runs. Callbacks nest if one destroys a buffer.
+  class Calling {
+   public:
+    explicit Calling(const BufferState& buffer) : buffer_(buffer), outer_(innermost) { innermost = this; }
+    ~Calling() { innermost = outer_; }
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+    /// Whether the calling thread is in a callback of the buffer.
+    static bool is_inside(const BufferState& buffer) {
+      const Calling* frame = innermost;
+      while (frame != nullptr && &frame->buffer_ != &buffer) frame = frame->outer_;
+      return frame != nullptr;
+    }
+
+   private:
+    static thread_local const Calling* innermost;
+    const BufferState& buffer_;
+    const Calling* outer_;
+  };
 
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ class FakeCore final : public engine::Core {
   void drop_message() {
     const std::scoped_lock lock(mutex_);
     ++dropped_;
-    is_interrupted_ = true;
+    for (const auto& [port, is_open] : ports_) interrupted_.insert(port);
     changed_.notify_all();
   }
   std::vector<Submitted> submitted() const {
@@ -135,22 +136,22 @@ class FakeCore final : public engine::Core {
     const std::scoped_lock lock(mutex_);
     return !events_.empty();
   }
-  bool wait(engine::PortHandle, base::Instant deadline) override {
+  bool wait(engine::PortHandle port, base::Instant deadline) override {
     std::unique_lock lock(mutex_);
     ++waits_;
-    const auto is_over = [&] { return !events_.empty() || is_interrupted_; };
+    const auto is_over = [&] { return !events_.empty() || interrupted_.contains(port.slot); };
     const auto until = std::chrono::steady_clock::time_point(deadline.time_since_epoch());
     if (deadline == base::kNever) {
       changed_.wait(lock, is_over);
     } else {
       changed_.wait_until(lock, until, is_over);
     }
-    is_interrupted_ = false;
+    interrupted_.erase(port.slot);
     return !events_.empty();
   }
-  void interrupt(engine::PortHandle) override {
+  void interrupt(engine::PortHandle port) override {
     const std::scoped_lock lock(mutex_);
-    is_interrupted_ = true;
+    interrupted_.insert(port.slot);
     changed_.notify_all();
   }
   int descriptor(engine::PortHandle) const override { return -1; }
@@ -190,12 +191,12 @@ class FakeCore final : public engine::Core {
   std::condition_variable changed_;
   std::map<std::uint32_t, bool> ports_;
   std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
-  std::deque<engine::Completion> events_;
+  std::deque<engine::Completion> events_;         // of all ports: only one of them may have operations
+  std::set<std::uint32_t> interrupted_;
   std::uint32_t next_slot_ = 0;
   std::uint32_t reserved_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t waits_ = 0;
-  bool is_interrupted_ = false;
   bool holds_cancels_ = false;
   Status next_failure_ = Status::ok;
 };

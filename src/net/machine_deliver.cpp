@@ -25,6 +25,7 @@ bool is_receive(QueueKind kind) {
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
 void call_back(const BufferState& buffer, const BufferEvent& event) noexcept {
+  const BufferState::Calling calling(buffer);
   buffer.callbacks[std::to_underlying(event.queue)](event);
 }
 

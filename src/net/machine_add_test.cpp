@@ -1,0 +1,172 @@
+// What add() accepts, in which order it objects, and that an objection changes nothing.
+
+#include <utility>
+
+#include "net/machine_for_tests.hpp"
+#include "net/passive_descriptor.hpp"
+
+namespace fairlead::net {
+namespace {
+
+using std::chrono::hours;
+
+BufferDescriptor descriptor_of(QueueKind kind, std::uint64_t size, std::string_view ip = "10.0.0.9") {
+  return encode_descriptor({.owner = {base::SocketAddress::from_ip(ip, 1).value(), 34U << 12 | 5},
+                            .kind = kind,
+                            .epoch = 11,
+                            .key = 12,
+                            .size = size});
+}
+
+TEST_F(MachineTest, EachQueueMakesItsOperation) {
+  start_synchronous();
+  const EndPoint to = peer();
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  for (int i = 0; i < 6; ++i) buffers.push_back(buffer(100));
+  EXPECT_EQ(machine_.add(*buffers[0], MessageReceive{.size_min = 10, .messages_max = 3}), Status::ok);
+  EXPECT_EQ(machine_.add(*buffers[1], MessageSend{.to = to, .length = 7}), Status::ok);
+  EXPECT_EQ(machine_.add(*buffers[2], PassiveReceive{}), Status::ok);
+  EXPECT_EQ(machine_.add(*buffers[3], PassiveSend{.length = 60}), Status::ok);
+  EXPECT_EQ(machine_.add(*buffers[4], ActiveReceive{.descriptor = descriptor_of(QueueKind::passive_bulk_send, 90)}),
+            Status::ok);
+  EXPECT_EQ(machine_.add(*buffers[5],
+                         ActiveSend{.descriptor = descriptor_of(QueueKind::passive_bulk_receive, 90), .length = 80}),
+            Status::ok);
+
+  const auto submitted = fake_.core->submitted();
+  ASSERT_EQ(submitted.size(), 6U);
+  const std::string kinds = "rseegp";
+  const std::uint64_t lengths[] = {10, 7, 100, 60, 90, 80};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(submitted[i].kind, kinds[i]);
+    EXPECT_EQ(submitted[i].length, lengths[i]) << i;
+    EXPECT_TRUE(buffers[i]->is_queued());
+  }
+  EXPECT_EQ(submitted[1].target.port, 34U << 12 | 5);
+  EXPECT_EQ(submitted[4].key, 12U);
+  EXPECT_EQ(fake_.core->reserved(), 3U + 5U);
+  EXPECT_EQ(inspect(buffers[2]->descriptor())->size, 100U);
+  EXPECT_EQ(inspect(buffers[3]->descriptor())->size, 60U);
+  EXPECT_EQ(inspect(buffers[3]->descriptor())->kind, QueueKind::passive_bulk_send);
+  EXPECT_EQ(inspect(buffers[3]->descriptor())->address, kAddress);
+}
+
+TEST_F(MachineTest, NothingIsAddedUnlessStarted) {
+  const auto one = buffer();
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{}), Status::bad_state);
+  start();
+  EXPECT_TRUE(machine_.stop_and_wait(StopMode::drain));
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{}), Status::bad_state);
+  EXPECT_FALSE(machine_.cancel(*one));
+}
+
+TEST_F(MachineTest, BuffersOfOthersAndBusyOnesAreRefused) {
+  start_synchronous();
+  FakeDomain other;
+  const auto stranger = Buffer::allocate(other.domain, 10).value();
+  EXPECT_EQ(stranger->set_callback(record_.callback()), Status::ok);
+  EXPECT_EQ(machine_.add(*stranger, PassiveReceive{}), Status::invalid);
+
+  const auto mute = Buffer::allocate(fake_.domain, 10).value();
+  EXPECT_EQ(mute->set_callback(QueueKind::message_send, record_.callback()), Status::ok);
+  EXPECT_EQ(machine_.add(*mute, PassiveReceive{}), Status::invalid);
+
+  const auto busy = buffer();
+  EXPECT_EQ(machine_.add(*busy, PassiveReceive{}), Status::ok);
+  EXPECT_EQ(machine_.add(*busy, PassiveReceive{}), Status::bad_state);
+  EXPECT_EQ(busy->set_callback(record_.callback()), Status::bad_state);
+  EXPECT_EQ(busy->close().error().status, Status::bad_state);
+
+  const auto closed = buffer();
+  EXPECT_TRUE(closed->close());
+  EXPECT_EQ(machine_.add(*closed, PassiveReceive{}), Status::bad_state);
+}
+
+TEST_F(MachineTest, FieldsOutOfRangeAreRefused) {
+  start_synchronous();
+  const EndPoint to = peer();
+  const auto one = buffer(100);
+  EXPECT_EQ(machine_.add(*one, MessageReceive{.size_min = 0}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageReceive{.size_min = 101}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageReceive{.messages_max = 0}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageReceive{.messages_max = kMessagesInBufferMax + 1}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageSend{.to = to, .length = 0}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageSend{.to = to, .length = 101}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, MessageSend{.to = EndPoint()}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, PassiveSend{.length = 0}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, PassiveSend{.length = 101}), Status::invalid);
+  const BufferDescriptor writable = descriptor_of(QueueKind::passive_bulk_receive, 1000);
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = writable, .length = 0}), Status::invalid);
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = writable, .length = 101}), Status::invalid);
+  EXPECT_TRUE(fake_.core->submitted().empty());
+  EXPECT_EQ(fake_.core->reserved(), 0U);
+}
+
+TEST_F(MachineTest, EndPointsOfAnotherMachineAreRefused) {
+  start_synchronous();
+  TransferMachine other(fake_.domain);
+  ASSERT_TRUE(other.start_and_wait("127.0.0.1@udp:20480:34:2"));
+  const EndPoint foreign = other.create_end_point("10.0.0.9@udp:1:34:5").value();
+  EXPECT_EQ(machine_.add(*buffer(), MessageSend{.to = foreign}), Status::invalid);
+}
+
+TEST_F(MachineTest, DescriptorsAreChecked) {
+  start_synchronous();
+  const auto one = buffer(100);
+  const BufferDescriptor readable = descriptor_of(QueueKind::passive_bulk_send, 101);
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = readable}), Status::not_permitted);
+  EXPECT_EQ(machine_.add(*one, ActiveReceive{.descriptor = readable}), Status::too_big);
+  const BufferDescriptor writable = descriptor_of(QueueKind::passive_bulk_receive, 99);
+  EXPECT_EQ(machine_.add(*one, ActiveReceive{.descriptor = writable}), Status::not_permitted);
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = writable}), Status::too_big);
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = {}}), Status::invalid);
+  for (std::size_t at = 0; at < kDescriptorSize; ++at) {
+    BufferDescriptor damaged = descriptor_of(QueueKind::passive_bulk_send, 100);
+    damaged[at] ^= std::byte{0x10};
+    EXPECT_EQ(machine_.add(*one, ActiveReceive{.descriptor = damaged}), Status::invalid) << "byte " << at;
+  }
+  EXPECT_EQ(machine_.add(*one, ActiveReceive{.descriptor = descriptor_of(QueueKind::passive_bulk_send, 9, "::1")}),
+            Status::unreachable);
+  EXPECT_TRUE(fake_.core->submitted().empty());
+  EXPECT_EQ(fake_.core->reserved(), 0U);
+  EXPECT_FALSE(one->is_queued());
+  EXPECT_EQ(of(QueueKind::active_bulk_receive).adds, 0U);
+}
+
+TEST_F(MachineTest, APassedDeadlineIsTooLate) {
+  start_synchronous();
+  const auto one = buffer();
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant::clock::now() - hours(1)}), Status::too_late);
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant()}), Status::too_late);
+  // Before the transport looks at the descriptor.
+  EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = {}, .deadline = Instant()}), Status::too_late);
+  EXPECT_FALSE(one->is_queued());
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant::clock::now() + hours(1)}), Status::ok);
+}
+
+TEST_F(MachineTest, ARefusalOfTheCoreChangesNothing) {
+  start_synchronous();
+  const EndPoint to = peer();
+  const auto one = buffer();
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{}), Status::ok);
+  EXPECT_TRUE(machine_.cancel(*one));
+  EXPECT_EQ(deliver(), 1U);
+  const BufferDescriptor before = one->descriptor();
+  for (const Status status : {Status::again, Status::no_memory, Status::message_size}) {
+    fake_.core->fail_next(status);
+    EXPECT_EQ(machine_.add(*one, MessageSend{.to = to}), status);
+    fake_.core->fail_next(status);
+    EXPECT_EQ(machine_.add(*one, PassiveSend{}), status);
+  }
+  EXPECT_EQ(one->descriptor(), before);
+  EXPECT_FALSE(one->is_queued());
+  EXPECT_EQ(fake_.core->reserved(), 0U);
+  EXPECT_EQ(of(QueueKind::message_send).adds, 0U);
+  EXPECT_EQ(of(QueueKind::passive_bulk_send).adds, 0U);
+  EXPECT_EQ(machine_.add(*one, MessageSend{.to = to}), Status::ok);
+  fake_.core->complete(Status::ok);
+  EXPECT_EQ(deliver(), 1U);
+}
+
+}  // namespace
+}  // namespace fairlead::net

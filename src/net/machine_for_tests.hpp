@@ -1,0 +1,81 @@
+#pragma once
+// A transfer machine on a FakeCore, and what its callbacks told.
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fairlead/net.hpp>
+
+#include "net/fake_core_for_tests.hpp"
+
+namespace fairlead::net {
+
+/// Copies of events, in the order of delivery.
+class Record {
+ public:
+  struct Entry {
+    QueueKind queue;
+    Status status;
+    bool is_final;
+    std::uint64_t length;
+    std::uint64_t offset;
+    std::string sender;
+    bool was_queued;  // as the callback saw it
+  };
+
+  BufferCallback callback() {
+    return [this](const BufferEvent& event) {
+      const std::scoped_lock lock(mutex_);
+      entries_.push_back({event.queue, event.status, event.is_final, event.length, event.offset,
+                          std::string(event.sender.address()), event.buffer.is_queued()});
+      changed_.notify_all();
+    };
+  }
+  /// Blocks until `count` events came.
+  std::vector<Entry> wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return entries_.size() >= count; });
+    return entries_;
+  }
+  std::vector<Entry> entries() const {
+    const std::scoped_lock lock(mutex_);
+    return entries_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Entry> entries_;
+};
+
+class MachineTest : public ::testing::Test {
+ protected:
+  static constexpr std::string_view kAddress = "127.0.0.1@udp:20480:34:1";
+
+  std::unique_ptr<Buffer> buffer(std::uint64_t size = 4096) {
+    auto made = Buffer::allocate(fake_.domain, size).value();
+    EXPECT_EQ(made->set_callback(record_.callback()), Status::ok);
+    return made;
+  }
+  EndPoint start_synchronous() {
+    EXPECT_TRUE(machine_.deliver_synchronously());
+    return machine_.start_and_wait(kAddress).value();
+  }
+  EndPoint start() { return machine_.start_and_wait(kAddress).value(); }
+  EndPoint peer() { return machine_.create_end_point("10.0.0.9@udp:1:34:5").value(); }
+  const QueueStatistics of(QueueKind kind) { return machine_.statistics().of(kind); }
+  std::size_t deliver() { return machine_.deliver_all().value(); }
+
+  FakeDomain fake_;
+  Record record_;
+  std::vector<std::pair<MachineEvent::Kind, MachineState>> machine_events_;  // by one thread at a time
+  TransferMachine machine_{
+      fake_.domain, [this](const MachineEvent& event) { machine_events_.emplace_back(event.kind, event.next_state); }};
+};
+
+}  // namespace fairlead::net
