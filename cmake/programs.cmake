@@ -69,6 +69,7 @@ function(fairlead_benchmarks folder)
     target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers CLI11::CLI11
                           nlohmann_json::nlohmann_json Threads::Threads)
   endforeach()
+  target_link_libraries(queue_bench PRIVATE ck)  # a rival
 endfunction()
 
 # tools/*.cpp make up the one command `fairlead`; all but its main() is linked to the tests beside the sources as well.

@@ -155,7 +155,7 @@ Status Consumer::add(SegmentNumber number, std::uint32_t elements) noexcept {
       next = write_run(number, runs + 1, element_ + element_bytes_, {left_, next}, next_address);
       next_address = address_of(runs + 1);
       runs[1].rest.store(run_->rest.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      run_->rest.store(next.word, std::memory_order_release);
+      run_->rest.store(next.word, std::memory_order_relaxed);
     }
     const auto added = write_run(number, runs, first, {elements, next}, next_address);
     const auto count_kept = run_count_ - left_;

@@ -5,7 +5,8 @@
 //   segment n:            elements --->            <--- run descriptors
 //
 // Every word is atomic, also where one side alone uses it: the other side may be hostile, so a word is read once, then
-// checked, then used. Only `produced`, `grant`, `epoch`, `shape` and `rest` carry an order; the rest is relaxed.
+// checked, then used. Only `produced`, `grant`, `epoch` and `shape` carry an order, and each of
+// them needs it (tests/models/event_queue.pml); everything else is relaxed.
 
 #include <atomic>
 #include <cstddef>
@@ -61,7 +62,8 @@ struct alignas(RunLocation::kLineBytes) Run {
   SharedWord mark;   // blessing_of(own location): the run may be entered
   SharedWord first;  // Location of its first element
   SharedWord shape;
-  SharedWord rest;  // RunLocation of the piece that was cut off its end last, or none
+  SharedWord
+      rest;  // RunLocation of the piece that was cut off its end last, or none; read after the shape that was cut
   // The consumer's set: addresses in its own space.
   SharedWord consumer_first;
   SharedWord consumer_next;

@@ -121,7 +121,7 @@ bool Producer::find_place_again() noexcept {
     const auto bytes = std::uint64_t{piece.shape.count} * element_bytes_;
     if (piece.shape.count == 0 || segments_.resolve(piece.first, bytes) == nullptr) return false;
     if (own < piece.first.offset + bytes) break;
-    location.word = static_cast<std::uint32_t>(piece.run->rest.load(std::memory_order_acquire));
+    location.word = static_cast<std::uint32_t>(piece.run->rest.load(std::memory_order_relaxed));
     const auto before = piece.first;
     if (location.is_none() || !read(location, piece)) return false;
     if (piece.first.segment != before.segment || piece.first.offset <= before.offset || piece.first.offset > own) {

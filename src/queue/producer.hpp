@@ -2,8 +2,8 @@
 // The producing side of an event queue. It fills elements where they lie and publishes them; it never writes anything
 // else but its own counter, and trusts nothing that it reads (docs/event-queue.md).
 //
-// Where it stands is always the element of number produced(): found before the element in front of it was published,
-// because afterwards the consumer may grow the ring right there.
+// Where it stands is always the element of number produced(). It steps there when it publishes the one in front, along
+// the link that it read together with the run's count: looked up later, the ring may have grown right in between.
 
 #include <cstddef>
 #include <cstdint>

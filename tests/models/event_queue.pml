@@ -1,0 +1,288 @@
+/* The event queue in a weak memory: producer, consumer and growth, as in src/queue (the model: docs/event-queue.md).
+ *
+ * Memory. Every shared word has one writer. A writer's stores form its log, in the order of its program; a store is
+ * release or relaxed. A reader of a word may take any store of it that is not older than (1) what it took from that word
+ * before and (2) the newest store of it at or below the reader's horizon; an acquire load of a release store lifts the
+ * horizon to that store. So relaxed words arrive late and in any order, as C++ allows, and only release with acquire
+ * makes what came before visible.
+ *
+ * Shown: the consumer takes the numbers 0, 1, 2, ... each once, what it owns stays untouched until the next get or add,
+ * and the producer never meets a link that it would have to refuse. Each name WEAK_* makes one order relaxed; with any
+ * of them, spin must find a failure (tests/event_queue_model_test.cpp).
+ */
+
+#ifndef NUMBERS
+#define NUMBERS 7  /* put in all: over the end of the ring and through what was added */
+#endif
+#define SIZE 4     /* elements at first, one run */
+#define ADDITIONS 2
+#define SLOTS 6    /* SIZE + ADDITIONS; slot s + 1 lies right behind slot s */
+#define RUNS 5     /* the first, and two for each addition */
+#define NONE 7
+
+/* orders */
+#ifdef WEAK_PUT
+#define PUT_ORDER 0
+#else
+#define PUT_ORDER 1
+#endif
+#ifdef WEAK_PRODUCED_LOOK
+#define PRODUCED_LOOK_ORDER 0
+#else
+#define PRODUCED_LOOK_ORDER 1
+#endif
+#ifdef WEAK_GRANT
+#define GRANT_ORDER 0
+#else
+#define GRANT_ORDER 1
+#endif
+#ifdef WEAK_GRANT_LOOK
+#define GRANT_LOOK_ORDER 0
+#else
+#define GRANT_LOOK_ORDER 1
+#endif
+#ifdef WEAK_EPOCH
+#define EPOCH_ORDER 0
+#else
+#define EPOCH_ORDER 1
+#endif
+#ifdef WEAK_EPOCH_LOOK
+#define EPOCH_LOOK_ORDER 0
+#else
+#define EPOCH_LOOK_ORDER 1
+#endif
+#ifdef WEAK_SHAPE
+#define SHAPE_ORDER 0
+#else
+#define SHAPE_ORDER 1
+#endif
+#ifdef WEAK_SHAPE_LOOK
+#define SHAPE_LOOK_ORDER 0
+#else
+#define SHAPE_LOOK_ORDER 1
+#endif
+
+/* words that the consumer writes */
+#define GRANT 0
+#define EPOCH 1
+#define SHAPE(r) (2 + (r))
+#define REST(r) (7 + (r))
+#define FIRST(r) (12 + (r))  /* first element + 1; 0 is memory never blessed */
+#define CONSUMER_WORDS 17
+#define CONSUMER_LOG 60
+
+/* words that the producer writes */
+#define DATA(slot) (slot)
+#define PRODUCED SLOTS
+#define PRODUCER_WORDS (SLOTS + 1)
+#define PRODUCER_LOG 24
+
+#define PACK(count, next) ((count) * 8 + (next))
+#define COUNT(shape) ((shape) / 8)
+#define NEXT(shape) ((shape) % 8)
+
+typedef Store { byte word; byte value; bit is_release };
+Store consumer_log[CONSUMER_LOG];
+Store producer_log[PRODUCER_LOG];
+byte consumer_log_end, producer_log_end;
+
+inline store_as_consumer(w, v, order) {
+  d_step {
+    assert(consumer_log_end < CONSUMER_LOG);
+    consumer_log[consumer_log_end].word = w;
+    consumer_log[consumer_log_end].value = v;
+    consumer_log[consumer_log_end].is_release = order;
+    consumer_log_end++
+  }
+}
+
+inline store_as_producer(w, v, order) {
+  d_step {
+    assert(producer_log_end < PRODUCER_LOG);
+    producer_log[producer_log_end].word = w;
+    producer_log[producer_log_end].value = v;
+    producer_log[producer_log_end].is_release = order;
+    producer_log_end++
+  }
+}
+
+/* From the newest store backwards: take it, or go on to an older one while that is allowed. */
+#define LOAD(log, log_end, w, order, result) \
+  atomic { \
+    at = log_end - 1; \
+    do \
+    :: log[at].word != w -> at-- \
+    :: log[at].word == w -> break \
+    :: log[at].word == w && at > horizon && at > taken[w] -> at-- \
+    od; \
+    taken[w] = at; \
+    if \
+    :: order == 1 && log[at].is_release && at > horizon -> horizon = at \
+    :: else \
+    fi; \
+    result = log[at].value; \
+    at = 0 \
+  }
+#define LOAD_P(w, order, result) LOAD(consumer_log, consumer_log_end, w, order, result)
+#define LOAD_C(w, order, result) LOAD(producer_log, producer_log_end, w, order, result)
+
+/* the producer: src/queue/producer.cpp */
+byte produced;
+
+proctype Producer() {
+  byte taken[CONSUMER_WORDS];
+  byte horizon = CONSUMER_WORDS - 1;  /* of the log: the queue as it was made */
+  byte at, value, shape, limit, epoch_seen, grant, epoch;
+  byte place, first, count, next, slot, piece;
+  byte i;
+
+  d_step {
+    for (i : 0 .. CONSUMER_WORDS - 1) { taken[i] = 0 }
+    i = 0; count = SIZE
+  }
+  do
+  :: produced == NUMBERS -> break
+  :: produced < NUMBERS && produced == limit ->
+    LOAD_P(GRANT, GRANT_LOOK_ORDER, grant);
+    if
+    :: grant == produced
+    :: else ->
+      LOAD_P(EPOCH, EPOCH_LOOK_ORDER, epoch);
+      if
+      :: epoch == epoch_seen
+      :: else ->
+        piece = place;
+        do
+        :: LOAD_P(FIRST(piece), 0, first);
+          assert(first != 0);
+          first--;
+          assert(first <= slot);
+          LOAD_P(SHAPE(piece), SHAPE_LOOK_ORDER, shape);
+          if
+          :: slot < first + COUNT(shape) -> break
+          :: else ->
+            LOAD_P(REST(piece), 0, piece);
+            assert(piece != NONE)
+          fi
+        od;
+        place = piece; count = COUNT(shape); next = NEXT(shape);
+        epoch_seen = epoch
+      fi;
+      limit = grant
+    fi;
+    d_step { grant = 0; epoch = 0; shape = 0; piece = 0 }
+  :: produced < NUMBERS && produced != limit ->
+    store_as_producer(DATA(slot), produced + 1, 0);
+    if
+    :: slot < first + count - 1 -> slot++
+    :: else ->
+      place = next;
+      LOAD_P(FIRST(place), 0, first);
+      assert(first != 0);
+      first--;
+      LOAD_P(SHAPE(place), SHAPE_LOOK_ORDER, shape);
+      d_step { count = COUNT(shape); next = NEXT(shape); slot = first; shape = 0 }
+    fi;
+    produced++;
+    store_as_producer(PRODUCED, produced, PUT_ORDER)
+  od
+}
+
+/* the consumer: src/queue/consumer.cpp, with its own set of links */
+byte own_first[RUNS], own_count[RUNS], own_next[RUNS], own_rest[RUNS];
+
+proctype Consumer() {
+  byte taken[PRODUCER_WORDS];
+  byte horizon = PRODUCER_WORDS - 1;
+  byte at, value, seen, consumed, size = SIZE, additions, runs = 1, epoch;
+  byte place, slot = SIZE - 1, after, left;
+  bool owns_number = false;
+
+  do
+  :: consumed == NUMBERS -> break
+  :: consumed < NUMBERS ->
+    /* what we own is still what we got */
+    if
+    :: owns_number ->
+      LOAD_C(DATA(slot), 0, value);
+      assert(value == consumed)
+    :: else
+    fi;
+    value = 0;
+    if
+    :: seen == consumed -> LOAD_C(PRODUCED, PRODUCED_LOOK_ORDER, seen)
+    :: seen != consumed ->
+      if
+      :: slot < own_first[place] + own_count[place] - 1 -> slot++
+      :: else -> place = own_next[place]; slot = own_first[place]
+      fi;
+      store_as_consumer(GRANT, consumed + size, GRANT_ORDER);
+      consumed++;
+      owns_number = true;
+      LOAD_C(DATA(slot), 0, value);
+      assert(value == consumed);
+      value = 0
+    :: additions < ADDITIONS ->
+      left = own_first[place] + own_count[place] - 1 - slot;
+      if
+      :: left == 0 && slot + 1 == SIZE + additions ->  /* continues our run in memory */
+        own_count[place]++;
+        store_as_consumer(SHAPE(place), PACK(own_count[place], own_next[place]), SHAPE_ORDER)
+      :: else ->
+        after = own_next[place];
+        if
+        :: left != 0 ->  /* cut: the piece behind us becomes a run */
+          own_first[runs] = slot + 1;
+          own_count[runs] = left;
+          own_next[runs] = after;
+          own_rest[runs] = own_rest[place];
+          store_as_consumer(FIRST(runs), slot + 2, 0);
+          store_as_consumer(SHAPE(runs), PACK(left, after), SHAPE_ORDER);
+          store_as_consumer(REST(runs), own_rest[runs], 0);
+          after = runs;
+          own_rest[place] = runs;
+          store_as_consumer(REST(place), runs, 0);
+          runs++
+        :: else
+        fi;
+        own_first[runs] = SIZE + additions;
+        own_count[runs] = 1;
+        own_next[runs] = after;
+        own_rest[runs] = NONE;
+        store_as_consumer(FIRST(runs), SIZE + additions + 1, 0);
+        store_as_consumer(SHAPE(runs), PACK(1, after), SHAPE_ORDER);
+        own_count[place] = own_count[place] - left;
+        own_next[place] = runs;
+        store_as_consumer(SHAPE(place), PACK(own_count[place], runs), SHAPE_ORDER);
+        place = runs;
+        runs++
+      fi;
+      slot = SIZE + additions;
+      additions++;
+      size++;
+      epoch++;
+      store_as_consumer(EPOCH, epoch, EPOCH_ORDER);
+      store_as_consumer(GRANT, consumed + size - 1, GRANT_ORDER);
+      owns_number = false;
+      after = 0; left = 0
+    fi
+  od
+}
+
+init {
+  byte i;
+  d_step {
+    for (i : 0 .. PRODUCER_WORDS - 1) { producer_log[i].word = i }
+    for (i : 0 .. CONSUMER_WORDS - 1) { consumer_log[i].word = i }
+    for (i : 0 .. RUNS - 1) { consumer_log[REST(i)].value = NONE }
+    consumer_log[GRANT].value = SIZE - 1;
+    consumer_log[SHAPE(0)].value = PACK(SIZE, 0);
+    consumer_log[FIRST(0)].value = 1;
+    producer_log_end = PRODUCER_WORDS;
+    consumer_log_end = CONSUMER_WORDS;
+    own_count[0] = SIZE;
+    own_rest[0] = NONE;
+    i = 0
+  }
+  atomic { run Producer(); run Consumer() }
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# run.sh MODEL [DEFINE...]: checks every state of a Promela model with spin. Exit code 0: no failure, 1: a failure was
+# found (without a DEFINE, its trail is printed), 2: the check itself could not be done.
+set -u
+model=$(realpath "$1") || exit 2
+shift
+for tool in spin gcc; do
+  command -v "$tool" >/dev/null || { echo "run.sh: $tool is missing: apt-get install spin gcc" >&2; exit 2; }
+done
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 2
+
+defines=
+for name in "$@"; do defines="$defines -D$name"; done
+# shellcheck disable=SC2086
+spin $defines -a "$model" >spin.log 2>&1 && gcc -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >gcc.log 2>&1 ||
+  { cat spin.log gcc.log >&2; exit 2; }
+./pan -m200000 -n >pan.log 2>&1
+if grep -q 'errors: 0' pan.log && ! grep -q 'search depth too small\|Search not completed' pan.log; then
+  grep 'states, stored' pan.log
+  exit 0
+fi
+grep '^pan:[0-9]*: ' pan.log || { cat pan.log >&2; exit 2; }
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || spin -p -k ./*.trail "$model" | tail -n 40
+exit 1
