@@ -140,7 +140,7 @@ void Link::disconnect(PeerHandle handle, base::Instant now) {
   Peer* peer = state_->peers.find(handle);
   if (peer == nullptr) return;
   if (peer->state == Peer::State::open) {
-    state_->answer_stray(peer->address, wire::Kind::close, peer->theirs.token);
+    state_->strays.push({peer->address, wire::Kind::close, peer->theirs.token});
   }
   if (peer->state != Peer::State::closed) state_->lose(*peer, Status::canceled, now, false);
   state_->forget(*peer);

@@ -57,7 +57,7 @@ struct LinkCounters {
   std::uint64_t whole_sent = 0, chunks_sent = 0;  // messages in one segment; chunks
   std::uint64_t acks_sent = 0;                    // segments that are only an ACK
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
-  std::uint64_t resets_withheld = 0;  // beyond resets_per_second
+  std::uint64_t resets_withheld = 0;  // beyond resets_per_second, or too many at once
 
   // Resends, by what found the loss.
   std::uint64_t resends = 0;        // = fast + probe + timeout

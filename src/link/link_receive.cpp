@@ -40,19 +40,7 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
       !is_of_session && peer != nullptr && peer->candidate && peer->candidate->ours.token == header.token;
   if (!is_of_session && !is_of_candidate) [[unlikely]] {
     refuse(Refusal::unknown_token);
-    if (header.kind == wire::Kind::data) {
-      // So that the sender learns that its session is gone; at a bounded rate, for anybody may provoke it.
-      if (now - resets_since >= std::chrono::seconds(1)) {
-        resets_since = now;
-        resets_in_second = 0;
-      }
-      if (resets_in_second < options.resets_per_second) {
-        ++resets_in_second;
-        answer_stray(from, wire::Kind::reset, header.token);
-      } else {
-        ++counters.resets_withheld;
-      }
-    }
+    if (header.kind == wire::Kind::data) answer_with_reset(from, header.token, now);
     return;
   }
   if (peer->address != from) [[unlikely]]

@@ -217,8 +217,18 @@ void Link::State::forget(Peer& peer) {
   peers.remove(peer);
 }
 
-void Link::State::answer_stray(const base::SocketAddress& to, wire::Kind kind, std::uint64_t token) {
-  if (strays.size() < kStraysMax) strays.push({to, kind, token});
+/// So that the sender of a segment learns that its session is gone; at a bounded rate, for anybody may provoke it.
+void Link::State::answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now) {
+  if (now - resets_since >= std::chrono::seconds(1)) {
+    resets_since = now;
+    resets_in_second = 0;
+  }
+  if (resets_in_second >= options.resets_per_second || strays.size() >= kStraysMax) {
+    ++counters.resets_withheld;
+    return;
+  }
+  ++resets_in_second;
+  strays.push({to, wire::Kind::reset, token});
 }
 
 }  // namespace fairlead::link

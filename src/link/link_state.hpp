@@ -57,7 +57,7 @@ struct Link::State {
   void forget(Peer& peer);
   wire::Hello hello_of(const Half& ours) const;
   Half new_half(const Peer& peer);
-  void answer_stray(const base::SocketAddress& to, wire::Kind kind, std::uint64_t token);
+  void answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now);
 
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
@@ -124,13 +124,13 @@ struct Link::State {
   std::uint32_t resends_in_a_row = 0;
   std::uint32_t half_open = 0;  // peers with a candidate
 
-  // Answers to those who are not peers (any more): bounded in number and in rate.
+  // Words to those who are not peers (any more): resets, bounded in number and in rate, and the closes of disconnect().
   struct Stray {
     base::SocketAddress to;
     wire::Kind kind = wire::Kind::reset;
     std::uint64_t token = 0;
   };
-  static constexpr std::size_t kStraysMax = 64;
+  static constexpr std::size_t kStraysMax = 64;  // beyond it no reset is taken in
   Fifo<Stray> strays;
   base::Instant resets_since;
   std::uint32_t resets_in_second = 0;

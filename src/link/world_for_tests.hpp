@@ -23,7 +23,8 @@ using base::Instant;
 struct Weather {
   double loss = 0, repeat = 0, damage = 0;
   Duration delay = 20us;
-  Duration jitter{};                                                              // further delay, uniform: reorders
+  Duration spacing{};  // between datagrams of one sender, as a line of finite rate has
+  Duration jitter{};   // further delay, uniform: reorders
   std::function<bool(std::size_t from, std::span<const std::byte> bytes)> drops;  // asked first
 };
 
@@ -134,6 +135,7 @@ class World {
 
   void run_for(Duration span) {
     const Instant end = now + span;
+    for (std::size_t i = 0; i < ends.size(); ++i) drain(i);
     while (peek_next() <= end && step()) {
     }
     now = std::max(now, end);
@@ -266,7 +268,8 @@ class World {
       for (int copy = 0; copy < copies; ++copy) {
         std::vector<std::byte> sent = bytes;
         if (happens(weather.damage)) sent[random() % sent.size()] ^= static_cast<std::byte>(1U << (random() % 8));
-        Duration delay = weather.delay;
+        line_free_at[from] = std::max(line_free_at[from], now) + weather.spacing;
+        Duration delay = line_free_at[from] - now + weather.delay;
         if (weather.jitter > Duration::zero()) delay += Duration(random() % weather.jitter.count());
         inject(from, to, std::move(sent), delay);
       }
@@ -309,6 +312,7 @@ class World {
 
   LinkOptions options_;
   std::uint64_t seed_;
+  std::map<std::size_t, Instant> line_free_at;
   std::uint64_t order_ = 0;
   std::uint64_t next_cookie_ = 1;
   Train train;

@@ -1,0 +1,330 @@
+// How sessions open, are replaced, fail and end, and who believes whom.
+
+#include "link/world_for_tests.hpp"
+#include "wire/hello.hpp"
+#include "wire/segment.hpp"
+
+namespace fairlead::link::testing {
+namespace {
+
+wire::Header header_of(std::span<const std::byte> bytes) {
+  return wire::decode(bytes)->header;
+}
+std::uint64_t refusals(const World::End& end, Refusal refusal) {
+  return end.link->counters().refused[static_cast<std::size_t>(refusal)];
+}
+
+std::vector<std::byte> bare(wire::Kind kind, std::uint64_t token) {
+  wire::Header header;
+  header.kind = kind;
+  header.token = token;
+  std::vector<std::byte> bytes(wire::kSegmentHeaderBytes);
+  wire::encode(header, bytes.data());
+  wire::seal(bytes, {});
+  return bytes;
+}
+
+std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token) {
+  wire::Header header;
+  header.kind = wire::Kind::hello;
+  header.payload_bytes = wire::kHelloBytes;
+  std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kHelloBytes);
+  wire::encode(header, bytes.data());
+  wire::encode(wire::Hello{.epoch = epoch,
+                           .token = token,
+                           .window_bytes = 1 << 20,
+                           .initial_sequence = {5},
+                           .datagram_size_max = 1472,
+                           .window_segments = 64,
+                           .reassembly_slots = 4,
+                           .ack_after = {}},
+               bytes.data() + wire::kSegmentHeaderBytes);
+  wire::seal(bytes, {});
+  return bytes;
+}
+
+void open_session(World& world) {
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.send(1, 0, 8);
+  world.run_until_ended();
+  world.run_for(10ms);
+}
+
+TEST(LinkSession, HellosThatCrossMeetInOneSession) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    World world(seed);
+    world.weather.loss = seed % 2 == 0 ? 0 : 0.3;
+    world.weather.jitter = 50us;
+    world.send(0, 1, 100);
+    world.send(1, 0, 100);
+    world.run_until_ended();
+    world.expect_all_delivered();
+    EXPECT_EQ(world.ends[0].link->counters().sessions_opened, 1U);
+    EXPECT_EQ(world.ends[1].link->counters().sessions_opened, 1U);
+  }
+}
+
+TEST(LinkSession, LostAndRepeatedHellosDoNoHarm) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    World world(seed);
+    world.weather.loss = 0.5;
+    world.weather.repeat = 0.5;
+    world.weather.jitter = 100us;
+    world.send(0, 1, 100);
+    world.run_until_ended();
+    world.expect_all_delivered();
+    EXPECT_EQ(world.ends[1].link->counters().sessions_opened, 1U);
+  }
+}
+
+TEST(LinkSession, NobodyThereIsUnreachable) {
+  World world(1);
+  world.weather.drops = [](std::size_t from, auto) { return from == 1; };
+  const std::uint64_t cookie = world.send(0, 1, 8);
+  const std::uint64_t longer = world.send(0, 1, 100'000);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
+  EXPECT_EQ(world.ends[0].sent[longer].status, Status::unreachable);
+  ASSERT_EQ(world.ends[0].notices.size(), 1U);
+  const Notice& notice = world.ends[0].notices[0];
+  EXPECT_EQ(notice.kind, Notice::Kind::lost);
+  EXPECT_GE(notice.silent_for, 2s);
+  EXPECT_LE(notice.silent_for, 2300ms);
+  EXPECT_GE(notice.resends, 5U);
+  world.expect_consistent();
+  // The next submit begins anew.
+  world.weather.drops = nullptr;
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].notices.back().kind, Notice::Kind::connected);
+}
+
+TEST(LinkSession, HalfOpenPeersAreForgotten) {
+  World world(2);
+  world.weather.drops = [](std::size_t from, auto) { return from == 1; };
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.run_for(5s);
+  EXPECT_EQ(world.ends[1].link->peer_count(), 0U);
+  EXPECT_EQ(world.ends[1].link->next_deadline(), base::kNever);
+  EXPECT_TRUE(world.ends[1].notices.empty());
+}
+
+TEST(LinkSession, HalfOpenPeersAreBounded) {
+  LinkOptions options;
+  options.half_open_max = 10;
+  World world(3, options);
+  Link& link = *world.ends[0].link;
+  for (std::uint16_t port = 1; port <= 1000; ++port) {
+    base::SocketAddress from = world.ends[1].address;
+    from.port = port;
+    link.receive(from, hello(port, port), world.now, kPathDatagram);
+  }
+  EXPECT_EQ(link.peer_count(), 10U);
+  EXPECT_EQ(refusals(world.ends[0], Refusal::table_full), 990U);
+  world.expect_consistent();
+}
+
+TEST(LinkSession, APeerThatStopsIsSilent) {
+  World world(4);
+  open_session(world);
+  world.ends[1].is_deaf = true;
+  const base::Instant begin = world.now;
+  std::vector<std::uint64_t> cookies{world.send(0, 1, 8), world.send(0, 1, 100'000), world.send(0, 1, 5 << 20)};
+  world.run_until_ended();
+  for (std::uint64_t cookie : cookies) EXPECT_EQ(world.ends[0].sent[cookie].status, Status::silent);
+  EXPECT_GE(world.now - begin, 5s);
+  EXPECT_LE(world.now - begin, 5500ms);
+  const Notice& notice = world.ends[0].notices.back();
+  EXPECT_EQ(notice.kind, Notice::Kind::lost);
+  EXPECT_GE(notice.silent_for, 5s);
+  EXPECT_GE(notice.resends, 5U);
+  EXPECT_EQ(world.ends[0].link->counters().segments_in_flight, 0U);
+  world.expect_consistent();
+}
+
+TEST(LinkSession, NobodyListensIsBelievedOnlyBeforeTheSession) {
+  World world(5);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  const std::uint64_t cookie = world.send(0, 1, 8);
+  world.run_for(1ms);
+  world.ends[0].link->unreachable(world.ends[1].address, world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::refused);
+  world.weather.drops = nullptr;
+  open_session(world);
+  world.send(0, 1, 8);
+  world.ends[0].link->unreachable(world.ends[1].address, world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].sent.rbegin()->second.status, Status::ok);
+}
+
+TEST(LinkSession, ARestartedPeerEndsWhatWasPendingAndTheNextSubmitWorks) {
+  World world(6);
+  open_session(world);
+  world.ends[0].sent.clear();
+  world.ends[1].is_deaf = true;
+  const std::uint64_t pending = world.send(0, 1, 50'000);
+  world.run_for(50ms);
+  world.restart(1);
+  world.run_for(500ms);
+  ASSERT_TRUE(world.ends[0].sent[pending].is_ended);
+  EXPECT_EQ(world.ends[0].sent[pending].status, Status::restarted);
+  EXPECT_EQ(world.ends[0].notices.back().status, Status::restarted);
+  EXPECT_EQ(world.ends[0].link->counters().resets_received, 1U);
+  const std::uint64_t next = world.send(0, 1, 50'000);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[next].status, Status::ok);
+  EXPECT_TRUE(world.ends[1].received[next].is_complete);
+  EXPECT_EQ(world.ends[0].link->facts(world.peer(0, 1)).epoch, world.ends[1].epoch);
+}
+
+TEST(LinkSession, ARestartedPeerThatSpeaksFirstReplacesTheSession) {
+  World world(7);
+  open_session(world);
+  world.weather.drops = [](std::size_t from, auto) { return from == 0; };
+  const std::uint64_t pending = world.send(0, 1, 50'000);
+  world.run_for(5ms);
+  world.ends[1].sent.clear();
+  world.restart(1);
+  world.weather.drops = [&](std::size_t from, auto bytes) {  // its segments arrive before it can send a reset
+    return from == 0 && header_of(bytes).kind == wire::Kind::data && !world.ends[0].sent[pending].is_ended;
+  };
+  const std::uint64_t first = world.send(1, 0, 8);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[pending].status, Status::restarted);
+  EXPECT_EQ(world.ends[1].sent[first].status, Status::ok);
+  world.expect_consistent();
+}
+
+TEST(LinkSession, AForgedOrLateHelloEndsNothing) {
+  World world(8);
+  open_session(world);
+  const std::uint64_t opened = world.ends[1].link->counters().sessions_opened;
+  for (std::uint64_t i = 1; i <= 100; ++i) world.inject(0, 1, hello(i, i << 20));
+  const std::uint64_t cookie = world.send(0, 1, 100'000);
+  const std::uint64_t back = world.send(1, 0, 100'000);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::ok);
+  EXPECT_EQ(world.ends[1].sent[back].status, Status::ok);
+  EXPECT_EQ(world.ends[1].link->counters().sessions_opened, opened);
+  EXPECT_EQ(world.ends[1].link->counters().sessions_lost, 0U);
+  world.run_for(5s);
+  EXPECT_EQ(world.ends[1].link->peer_count(), 1U);
+}
+
+TEST(LinkSession, AForgedResetOrCloseEndsNothing) {
+  World world(9);
+  std::uint64_t token_of_0 = 0, token_of_1 = 0;  // that their segments must carry
+  world.weather.drops = [&](std::size_t from, auto bytes) {
+    if (header_of(bytes).kind == wire::Kind::data) (from == 0 ? token_of_1 : token_of_0) = header_of(bytes).token;
+    return false;
+  };
+  open_session(world);
+  world.weather.drops = nullptr;
+  for (int i = 0; i < 1000; ++i) {
+    world.inject(1, 0, bare(wire::Kind::reset, world.random() | 1));
+    world.inject(1, 0, bare(wire::Kind::close, (world.random() & ~PeerHandle{}.slot) | 1));
+  }
+  world.inject(1, 0, bare(wire::Kind::reset, token_of_0));  // what the other side's segments carry proves nothing
+  world.run_for(1ms);
+  EXPECT_EQ(refusals(world.ends[0], Refusal::unproven_reset), 1001U);
+  EXPECT_EQ(world.ends[0].link->counters().sessions_lost, 0U);
+  world.inject(1, 0, bare(wire::Kind::reset, token_of_1));
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].link->counters().sessions_lost, 1U);
+}
+
+TEST(LinkSession, ARightTokenFromAWrongAddressIsRefused) {
+  World world(10, {}, 3);
+  std::vector<std::byte> kept;
+  world.weather.drops = [&](std::size_t from, auto bytes) {
+    if (from == 0 && header_of(bytes).kind == wire::Kind::data) kept.assign(bytes.begin(), bytes.end());
+    return false;
+  };
+  open_session(world);
+  world.inject(2, 1, kept);
+  world.run_for(1ms);
+  EXPECT_EQ(refusals(world.ends[1], Refusal::wrong_address), 1U);
+  EXPECT_EQ(world.ends[1].link->counters().resets_sent, 0U);
+}
+
+TEST(LinkSession, DisconnectTellsThePeerAndEndsWhatIsPending) {
+  World world(11);
+  open_session(world);
+  const std::uint64_t queued = world.send(0, 1, 5 << 20);
+  const std::uint64_t back = world.send(1, 0, 5 << 20);
+  world.run_for(100us);
+  const PeerHandle handle = world.peer(0, 1);
+  world.ends[0].link->disconnect(handle, world.now);
+  EXPECT_EQ(world.ends[0].link->submit(handle, {}, world.now), Status::stale);
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].sent[queued].status, Status::canceled);
+  EXPECT_EQ(world.ends[1].sent[back].status, Status::refused);
+  EXPECT_EQ(world.ends[1].link->counters().closes_received, 1U);
+  EXPECT_EQ(world.ends[0].link->peer_count(), 0U);
+  world.expect_consistent();
+  // Both may begin anew.
+  const std::uint64_t next = world.send(1, 0, 8);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[1].sent[next].status, Status::ok);
+}
+
+TEST(LinkSession, CancelTakesBackOnlyWhatIsNotOut) {
+  World world(12);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  std::vector<std::uint64_t> cookies;
+  for (std::size_t size : {8UL, 3UL, 0UL, 20UL, 700UL, 2000UL, 100'000UL, 9UL})
+    cookies.push_back(world.send(0, 1, size));
+  Link& link = *world.ends[0].link;
+  const PeerHandle peer = world.peer(0, 1);
+  EXPECT_TRUE(link.cancel(peer, cookies[1]));
+  EXPECT_TRUE(link.cancel(peer, cookies[4]));
+  EXPECT_TRUE(link.cancel(peer, cookies[5]));
+  EXPECT_TRUE(link.cancel(peer, cookies[7]));
+  EXPECT_FALSE(link.cancel(peer, cookies[1]));
+  EXPECT_FALSE(link.cancel(peer, 999));
+  world.weather.drops = nullptr;
+  world.run_until_ended();
+  for (std::size_t i = 0; i < cookies.size(); ++i) {
+    const bool is_cancelled = i == 1 || i == 4 || i == 5 || i == 7;
+    EXPECT_EQ(world.ends[0].sent[cookies[i]].status, is_cancelled ? Status::canceled : Status::ok) << i;
+    EXPECT_EQ(world.ends[1].received.contains(cookies[i]), !is_cancelled) << i;
+    EXPECT_FALSE(link.cancel(peer, cookies[i]));
+  }
+  world.expect_consistent();
+}
+
+TEST(LinkSession, CancelInAnyOrderLeavesTheOthersWhole) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    World world(seed);
+    std::vector<std::uint64_t> cookies;
+    for (int i = 0; i < 60; ++i) cookies.push_back(world.send(0, 1, world.random() % 40));
+    std::ranges::shuffle(cookies, world.random);
+    for (int i = 0; i < 30; ++i) EXPECT_TRUE(world.ends[0].link->cancel(world.peer(0, 1), cookies[i]));
+    world.run_until_ended();
+    for (int i = 0; i < 60; ++i) {
+      EXPECT_EQ(world.ends[0].sent[cookies[i]].status, i < 30 ? Status::canceled : Status::ok);
+      EXPECT_EQ(world.ends[1].received.contains(cookies[i]), i >= 30);
+    }
+    world.expect_consistent();
+  }
+}
+
+TEST(LinkSession, PeersAreBoundedAndTheErrorSaysSo) {
+  LinkOptions options;
+  options.peers_max = 2;
+  World world(13, options, 4);
+  world.peer(0, 1);
+  world.peer(0, 2);
+  const auto refused = world.ends[0].link->peer(world.ends[3].address, kPathDatagram);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, Status::no_memory);
+  const auto narrow = world.ends[1].link->peer(world.ends[3].address, 500);
+  ASSERT_FALSE(narrow);
+  EXPECT_EQ(narrow.error().status, Status::invalid);
+}
+
+}  // namespace
+}  // namespace fairlead::link::testing

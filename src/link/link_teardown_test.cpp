@@ -1,0 +1,140 @@
+// A peer may go in any state, and everything that waited ends: spec/usnic.md section 8. Run with the address sanitizer
+// these tests also show that no list keeps a dead peer (the fault in the seed's commit message).
+
+#include "link/world_for_tests.hpp"
+
+namespace fairlead::link::testing {
+namespace {
+
+void open_session(World& world) {
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.send(1, 0, 8);
+  world.run_until_ended();
+}
+
+/// Disconnects end 0 from 1 now, then lets everything run and checks that 0 works on.
+void disconnect_and_go_on(World& world) {
+  Link& link = *world.ends[0].link;
+  link.disconnect(world.peer(0, 1), world.now);
+  world.weather = {};
+  world.ends[1].is_deaf = false;
+  world.run_until_ended();
+  world.expect_consistent();
+  EXPECT_EQ(link.counters().segments_in_flight, 0U);
+  EXPECT_EQ(link.counters().messages_pending, 0U);
+  const std::uint64_t next = world.send(0, 1, 3000);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[next].status, Status::ok);
+}
+
+TEST(LinkTeardown, WithAnAckOwed) {
+  World world(1);
+  open_session(world);
+  world.send(1, 0, 8);
+  world.run_for(21us);  // it is here, its ACK waits
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, WithAnAckDue) {
+  World world(2);
+  open_session(world);
+  world.send(1, 0, 8);
+  world.ends[0].is_deaf = false;
+  world.run_for(21us);
+  world.ends[0].link->expire(world.now + 1ms);  // now on the list of ACKs to send
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, WithQueuedData) {
+  World world(3);
+  open_session(world);
+  for (int i = 0; i < 100; ++i) world.send(0, 1, i % 2 == 0 ? 8 : 5000);
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, WithDataInFlight) {
+  World world(4);
+  open_session(world);
+  for (int i = 0; i < 100; ++i) world.send(0, 1, i % 2 == 0 ? 8 : 5000);
+  world.run_for(10us);
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, WithAResendPending) {
+  World world(5);
+  open_session(world);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  for (int i = 0; i < 100; ++i) world.send(0, 1, 5000);
+  world.run_for(10us);
+  world.ends[0].link->expire(world.now + 1ms);  // a probe waits on the resend list
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, WithAMessageHalfReceived) {
+  World world(6);
+  open_session(world);
+  int count = 0;
+  world.weather.drops = [&](std::size_t from, auto) { return from == 1 && ++count > 20; };
+  world.send(1, 0, 100'000);
+  world.send(1, 0, 100'000);
+  world.run_for(50us);
+  disconnect_and_go_on(world);
+  int lost = 0;
+  for (const Notice& notice : world.ends[0].notices) lost += notice.kind == Notice::Kind::reassembly_lost;
+  EXPECT_EQ(lost, 1);
+}
+
+TEST(LinkTeardown, WhileOpening) {
+  World world(7);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  for (int i = 0; i < 10; ++i) world.send(0, 1, 5000);
+  world.run_for(10ms);
+  disconnect_and_go_on(world);
+}
+
+TEST(LinkTeardown, HalfReceivedMessagesOfASilentPeerAreGivenBack) {
+  World world(8);
+  open_session(world);
+  int count = 0;
+  world.weather.drops = [&](std::size_t from, auto) { return from == 1 && ++count > 20; };
+  world.send(1, 0, 100'000);
+  world.run_for(1ms);
+  world.ends[1].is_deaf = true;
+  world.run_for(6s);
+  int lost = 0;
+  for (const Notice& notice : world.ends[0].notices) {
+    lost += notice.kind == Notice::Kind::reassembly_lost && notice.status == Status::silent && notice.target != 0;
+  }
+  EXPECT_EQ(lost, 1);
+}
+
+TEST(LinkTeardown, TheLinkItselfMayGoInAnyState) {
+  for (int steps = 0; steps < 60; ++steps) {
+    World world(9);
+    for (int i = 0; i < 20; ++i) {
+      world.send(0, 1, i % 2 == 0 ? 8 : 30'000);
+      world.send(1, 0, i % 2 == 0 ? 8 : 30'000);
+    }
+    world.weather.loss = 0.2;
+    for (int i = 0; i < steps; ++i) world.step();
+    world.ends[steps % 2].link.reset();
+    world.ends[1 - steps % 2].link.reset();
+  }
+}
+
+TEST(LinkTeardown, AnIdlePeerHasNoTimerAndGivesItsRingsBack) {
+  World world(10);
+  open_session(world);
+  world.send(0, 1, 1 << 20);
+  world.run_until_ended();
+  world.run_for(3s);
+  EXPECT_EQ(world.ends[0].link->next_deadline(), base::kNever);
+  EXPECT_EQ(world.ends[1].link->next_deadline(), base::kNever);
+  world.send(0, 1, 1 << 20);  // and they come back
+  world.run_until_ended();
+  world.expect_all_delivered();
+}
+
+}  // namespace
+}  // namespace fairlead::link::testing
