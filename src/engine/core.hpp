@@ -135,6 +135,8 @@ class Core {
   virtual EngineFacts facts() const = 0;
   /// What is known of one peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if never met.
   virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
+  /// The last events with one peer, a line each, the oldest first. Empty if nothing is known.
+  virtual std::string describe_flight(const base::SocketAddress&) const { return {}; }
 };
 
 /// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last

@@ -1,5 +1,8 @@
 #include "engine/embedded_core.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -134,6 +137,23 @@ EngineFacts EmbeddedCore::facts() const {
 std::string EmbeddedCore::describe_peer(const base::SocketAddress& address) const {
   Locked lock(*this);
   return engine_->describe_peer(address, base::MonotonicClock::now());
+}
+
+std::string EmbeddedCore::describe_flight(const base::SocketAddress& address) const {
+  Locked lock(*this);
+  return engine_->describe_flight(address, base::MonotonicClock::now());
+}
+
+// A report that cannot be written is lost: there is nobody left to tell.
+void EmbeddedCore::write_report(const std::string& report) const {
+  const std::string& target = engine_->options().flight();
+  if (target.empty()) return;
+  const bool is_file = target != "stderr";
+  std::FILE* file = is_file ? std::fopen(target.c_str(), "ae") : stderr;
+  if (file == nullptr) return;
+  const std::string text = fmt::format("fairlead at {}: {}", engine_->address().to_string(), report);
+  std::fwrite(text.data(), 1, text.size(), file);
+  if (is_file) std::fclose(file);
 }
 
 }  // namespace fairlead::engine

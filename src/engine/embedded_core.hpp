@@ -50,6 +50,7 @@ class EmbeddedCore final : public Core {
   std::uint64_t dropped_no_buffer(PortHandle port) const override;
   EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;
+  std::string describe_flight(const base::SocketAddress& address) const override;
 
  private:
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
@@ -80,6 +81,7 @@ class EmbeddedCore final : public Core {
   template <typename Submit>
   Status submit(Submit&& call);
   bool pass(base::Instant now);
+  void write_report(const std::string& report) const;
   bool spin(Port& port, base::Instant until);
   void sleep(Port& port, base::Instant deadline);
   void run();

@@ -38,6 +38,11 @@ bool EmbeddedCore::pass(base::Instant now) {
   const bool any = engine_->progress(now);
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (engine_->has_report()) [[unlikely]] {
+    const std::string report = engine_->take_report();
+    lock.unlock();
+    write_report(report);
+  }
   return any;
 }
 

@@ -50,7 +50,9 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       ports_(kPortsMax),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
       placements_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
-  if (path_) link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, next_random(key_state_));
+  if (!path_) return;
+  link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, next_random(key_state_));
+  flight_.emplace(*link_);
 }
 
 Engine::~Engine() = default;

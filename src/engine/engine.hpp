@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "engine/core.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
+#include "engine/flight_log.hpp"
 #include "engine/hot_peers.hpp"
 #include "engine/operation.hpp"
 #include "engine/port.hpp"
@@ -84,6 +86,11 @@ class Engine {
 
   EngineFacts facts() const;
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
+  /// The last events with a peer, a line each; empty if nothing is known.
+  std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
+  /// Stalls and losses noticed since the last call, for people.
+  bool has_report() const { return flight_ && flight_->has_report(); }
+  std::string take_report() { return flight_->take_report(); }
 
  private:
   static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
@@ -164,6 +171,7 @@ class Engine {
   std::uint64_t epoch_;
   std::uint64_t key_state_;  // generator of the random part of keys
   std::unique_ptr<link::Link> link_;
+  std::optional<FlightLog> flight_;  // of the link
   HotPeers hot_peers_;
 
   Slab<Port> ports_;

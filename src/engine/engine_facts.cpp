@@ -92,4 +92,10 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
                      milliseconds(facts.resend_after), facts.segments_in_flight);
 }
 
+std::string Engine::describe_flight(const base::SocketAddress& address, base::Instant now) const {
+  if (!flight_) return {};
+  const auto peer = link_->find(address);
+  return peer ? flight_->describe(*peer, now) : std::string();
+}
+
 }  // namespace fairlead::engine

@@ -24,6 +24,9 @@ bool Engine::progress(base::Instant now) {
     retry_deferred(now);
   eager_trains_ = 0;
   any |= emit(kTrainsInPass, now);
+  if (now >= flight_->watch_at()) [[unlikely]] {
+    flight_->watch(now, [&](std::uint32_t peer) { return peer < waiting_.size() && !waiting_[peer].is_empty(); });
+  }
   return any;
 }
 
@@ -40,6 +43,7 @@ bool Engine::collect(base::Instant now) {
   for (const path::Arrival& arrival : std::span(arrivals).first(count)) {
     auto rest = std::span<const std::byte>(arrival.bytes);
     const std::size_t step = arrival.datagram_size == 0 ? rest.size() : arrival.datagram_size;
+    const FlightLog::Marks before = flight_->marks();
     do {
       link_->receive(arrival.from, rest.first(std::min(step, rest.size())), now,
                      static_cast<std::uint32_t>(options_.get(Option::datagram_size)));
@@ -47,6 +51,7 @@ bool Engine::collect(base::Instant now) {
       rest = rest.subspan(std::min(step, rest.size()));
     } while (!rest.empty());
     if (const auto peer = link_->find(arrival.from)) {
+      flight_->received(*peer, arrival.bytes.size(), before, now);
       const auto change = hot_peers_.count(peer->slot, arrival.from);
       if (change.cooled) path_->set_hot(*change.cooled, false);
       if (change.heated) path_->set_hot(*change.heated, true);
@@ -77,6 +82,8 @@ void Engine::end_outcome(const link::Outcome& outcome) {
   if (operation == nullptr) return;  // fire and forget
   const std::uint32_t slot = slot_of(outcome.cookie);
   operation->is_link_pending = false;
+  if (outcome.status != Status::ok && operation->kind != OperationKind::expose_readable) [[unlikely]]
+    flight_->failed(operation->peer, now_);
   if (operation->kind == OperationKind::send || operation->kind == OperationKind::expose_readable) {
     complete(slot, outcome.status, operation->length);
     return;
@@ -94,6 +101,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       const base::SocketAddress address = link_->facts(notice.peer).address;
       link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address));
       losses_.erase(address);
+      flight_->connected(notice.peer, now);
       return;
     }
     case link::Notice::Kind::reassembly_lost:
@@ -102,6 +110,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = link_->facts(notice.peer).address;
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
+      flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
       if (notice.peer.slot >= waiting_.size()) return;
       while (!waiting_[notice.peer.slot].is_empty()) {
@@ -131,12 +140,15 @@ void Engine::retry_deferred(base::Instant now) {
 bool Engine::emit(std::size_t trains_max, base::Instant now) {
   bool any = false;
   for (std::size_t trains = 0; trains < trains_max; ++trains) {
+    const FlightLog::Marks before = flight_->marks();
     if (!link_->next_train(now, path_->train_bytes_max(), path_->train_datagrams_max(), train_)) break;
     const path::Train train{.to = train_.to,
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};
     any = true;
-    if (path_->send({&train, 1}, now) == 0) [[unlikely]] {
+    const bool is_taken = path_->send({&train, 1}, now) == 1;
+    flight_->sent(train_, is_taken, before, now);
+    if (!is_taken) [[unlikely]] {
       ++counters_.trains_not_taken;
       break;
     }

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
 constexpr std::string_view kFault = "fault";
+constexpr std::string_view kFlight = "flight";
 
 // In the order of Option.
 constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable{{
@@ -77,6 +78,7 @@ Result<EngineOptions> EngineOptions::from_environment() {
       return std::unexpected(std::move(set.error()));
     }
   }
+  if (const char* text = std::getenv("FAIRLEAD_FLIGHT"); text != nullptr) options.flight_ = text;
   return options;
 }
 
@@ -85,6 +87,10 @@ Result<> EngineOptions::set(std::string_view name, std::string_view text) {
     auto plan = path::FaultPlan::parse(text);
     if (!plan) return std::unexpected(std::move(plan.error()));
     fault_ = *plan;
+    return {};
+  }
+  if (name == kFlight) {
+    flight_ = text;
     return {};
   }
   const auto* row = std::ranges::find(kTable, name, &OptionRow::name);

@@ -51,6 +51,9 @@ class EngineOptions {
   /// What the path shall do to the datagrams it sends (docs/faults.md); beside the table, as it is no number: "fault",
   /// FAIRLEAD_FAULT.
   const path::FaultPlan& fault() const noexcept { return fault_; }
+  /// Where stalls and losses are reported as they are noticed (docs/flight-recorder.md): "stderr", a file to append
+  /// to, or empty for nowhere; "flight", FAIRLEAD_FLIGHT.
+  const std::string& flight() const noexcept { return flight_; }
   /// By name ("ack_delay"), for command lines; the error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
@@ -58,6 +61,7 @@ class EngineOptions {
  private:
   std::array<std::uint64_t, static_cast<std::size_t>(Option::count_)> values_;
   path::FaultPlan fault_;
+  std::string flight_;
 };
 
 }  // namespace fairlead::engine

@@ -49,6 +49,18 @@ TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
   EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
 }
 
+TEST(EngineOptions, ReportsGoNowhereUntilToldSo) {
+  EngineOptions options;
+  EXPECT_EQ(options.flight(), "");
+  ASSERT_TRUE(options.set("flight", "stderr"));
+  EXPECT_EQ(options.flight(), "stderr");
+  ::setenv("FAIRLEAD_FLIGHT", "/tmp/flight.txt", 1);
+  const auto from_environment = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_FLIGHT");
+  ASSERT_TRUE(from_environment);
+  EXPECT_EQ(from_environment->flight(), "/tmp/flight.txt");
+}
+
 TEST(EngineOptions, FaultsComeByNameAndFromTheEnvironment) {
   EngineOptions options;
   EXPECT_FALSE(options.fault().has_faults());

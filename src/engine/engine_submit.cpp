@@ -66,6 +66,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return status;
   }
   ++counters_.messages_sent;
+  flight_->submitted(*peer, send.length, now);
   send_eagerly(now);
   return Status::ok;
 }
@@ -133,6 +134,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
   }
   if (peer->slot >= waiting_.size()) waiting_.resize(peer->slot + 1);
   waiting_[peer->slot].append(operations_, slot);
+  flight_->submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
   send_eagerly(now);
   return Status::ok;
 }

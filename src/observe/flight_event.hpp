@@ -21,10 +21,10 @@ enum class FlightKind : std::uint8_t {
   resent_timeout,
   received,
   refused,
+  failed,
   // Changes: the number is a Status.
   connected,
   lost,
-  failed,
   count_,
 };
 
@@ -45,9 +45,9 @@ inline constexpr std::array<FlightKindRow, static_cast<std::size_t>(FlightKind::
     {FlightKind::resent_timeout, "sent {0} segments again after a timeout"},
     {FlightKind::received, "received {1} bytes, {0} segments acknowledged"},
     {FlightKind::refused, "refused {0} of the received datagrams"},
+    {FlightKind::failed, "ended {0} operations without success"},
     {FlightKind::connected, "connected"},
     {FlightKind::lost, "gave the peer up: {0}"},
-    {FlightKind::failed, "an operation failed: {0}"},
 }};
 
 /// Four to a line of the cache, none across two.

@@ -50,13 +50,13 @@ TEST(FlightRecorder, AmountsThatFollowCloselyAddUpAndChangesDoNot) {
   for (int i = 0; i < 50; ++i) recorder.record(0, FlightKind::submitted, 1, 8, kStart + i * 1us);
   recorder.record(0, FlightKind::submitted, 1, 8, kStart + 100us);
   recorder.record(0, FlightKind::sent, 1, 400, kStart + 101us);
-  for (int i = 0; i < 2; ++i) recorder.record(0, FlightKind::failed, 1, 0, kStart + 102us);
+  for (int i = 0; i < 2; ++i) recorder.record(0, FlightKind::connected, 0, 0, kStart + 102us);
   const auto events = recorder.events(0);
   ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(events[0].to_string(), "submitted 50 messages, 400 bytes");
   EXPECT_EQ(events[0].at, kStart);
   EXPECT_EQ(events[1].number(), 1u);
-  EXPECT_EQ(events[4].kind(), FlightKind::failed);
+  EXPECT_EQ(events[4].kind(), FlightKind::connected);
 }
 
 TEST(FlightRecorder, AmountsSaturate) {

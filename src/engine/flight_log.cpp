@@ -1,0 +1,99 @@
+#include "engine/flight_log.hpp"
+
+#include <utility>
+
+namespace fairlead::engine {
+
+using observe::FlightKind;
+
+FlightLog::Marks FlightLog::marks() const {
+  const link::LinkCounters& all = link_.counters();
+  return {.acked = all.segments_acked,
+          .delivered = all.messages_delivered + all.chunks_delivered,
+          .received = all.datagrams_received,
+          .accepted = all.data_received + all.acks_received + all.hellos_received + all.hello_acks_received +
+                      all.resets_received + all.closes_received,
+          .fast = all.resends_fast,
+          .probe = all.resends_probe,
+          .timeout = all.resends_timeout};
+}
+
+void FlightLog::received(link::PeerHandle peer, std::uint64_t bytes, const Marks& before, base::Instant now) {
+  const Marks after = marks();
+  const std::uint64_t acked = after.acked - before.acked;
+  note(peer, FlightKind::received, acked, bytes, now);
+  known_[peer.slot].moved += acked + after.delivered - before.delivered;
+  const std::uint64_t refused = (after.received - before.received) - (after.accepted - before.accepted);
+  if (refused != 0) [[unlikely]]
+    note(peer, FlightKind::refused, refused, 0, now);
+}
+
+void FlightLog::sent(const link::Train& train, bool is_taken, const Marks& before, base::Instant now) {
+  if (train.to != last_to_) [[unlikely]] {
+    const auto peer = link_.find(train.to);
+    if (!peer) return;  // an answer to a stranger
+    last_to_ = train.to;
+    last_peer_ = *peer;
+  }
+  note(last_peer_, is_taken ? FlightKind::sent : FlightKind::not_taken, train.datagrams, train.bytes, now);
+  const link::LinkCounters& after = link_.counters();
+  const auto repeated = [&](FlightKind kind, std::uint64_t count) {
+    if (count != 0) [[unlikely]]
+      note(last_peer_, kind, count, 0, now);
+  };
+  repeated(FlightKind::resent_fast, after.resends_fast - before.fast);
+  repeated(FlightKind::resent_probe, after.resends_probe - before.probe);
+  repeated(FlightKind::resent_timeout, after.resends_timeout - before.timeout);
+}
+
+void FlightLog::lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now) {
+  note(peer, FlightKind::lost, static_cast<std::uint64_t>(status), 0, now);
+  watchdog_.forget(peer.slot);
+  report(headline + "\n" + describe(peer, now));
+}
+
+void FlightLog::meet(link::PeerHandle peer) {
+  if (peer.slot >= known_.size()) known_.resize(peer.slot + 1);
+  known_[peer.slot] = {.handle = peer};
+  recorder_.forget(peer.slot);
+  watchdog_.forget(peer.slot);
+  last_to_ = {};  // the address may be another peer's now
+}
+
+void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant now) {
+  const Known& known = known_[slot];
+  const link::PeerFacts facts = link_.facts(known.handle);
+  const std::string text = watchdog_.look(slot,
+                                          {.address = facts.address,
+                                           .is_connected = facts.is_connected,
+                                           .round_trip = facts.round_trip,
+                                           .resend_after = facts.resend_after,
+                                           .last_heard = facts.last_heard,
+                                           .segments_in_flight = facts.segments_in_flight,
+                                           .bytes_in_flight = facts.bytes_in_flight,
+                                           .messages_queued = facts.messages_queued,
+                                           .is_answer_awaited = is_answer_awaited,
+                                           .moved = known.moved},
+                                          now);
+  if (!text.empty()) report(text + "\n");
+}
+
+// What does not fit is told by its absence: the last line says so.
+void FlightLog::report(const std::string& text) {
+  constexpr std::string_view kFull = "(more happened than fits into one report)\n";
+  if (report_.size() + text.size() + kFull.size() <= kReportMax)
+    report_ += text;
+  else if (!report_.ends_with(kFull))
+    report_ += kFull;
+}
+
+std::string FlightLog::take_report() {
+  return std::exchange(report_, {});
+}
+
+std::string FlightLog::describe(link::PeerHandle peer, base::Instant now) const {
+  if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return {};
+  return recorder_.describe(peer.slot, link_.facts(peer).address.to_string(), now);
+}
+
+}  // namespace fairlead::engine
