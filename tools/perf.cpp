@@ -1,4 +1,86 @@
+// `fairlead perf latency|bandwidth|rate`: the options of the command line.
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <memory>
+
+#include "tools/byte_size.hpp"
 #include "tools/command_line.hpp"
+#include "tools/perf_far.hpp"
+#include "tools/perf_run.hpp"
+
 namespace fairlead::tools {
-void add_perf(CLI::App&, int&) {}
+namespace {
+
+constexpr std::uint64_t kSizeMax = std::uint64_t{64} << 20;
+
+void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const std::string& sizes, const std::string& description,
+                     int& exit_code) {
+  struct Words {
+    PerfOptions options;
+    std::string path = "udp";
+    std::string sizes;
+  };
+  const auto words = std::make_shared<Words>();
+  words->options.op = op;
+  words->options.cpus = {0, 1};
+  words->sizes = sizes;
+  CLI::App* app = perf.add_subcommand(name, description);
+  app->add_option("--path", words->path, "udp: a second process, over the loopback; self: a second thread, without a network")
+      ->check(CLI::IsMember({"udp", "self"}).description(""))
+      ->type_name("udp|self")
+      ->capture_default_str();
+  app->add_option("--size", words->sizes, "one or several, 1 to 64M")->type_name("SIZE,...")->capture_default_str();
+  add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floors take as long again");
+  if (op != PerfOp::latency) {
+    add_count(*app, "--in-flight", words->options.in_flight, 0U, 4096U, "operations under way at a time, 0: by size");
+  }
+  app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(0, 1023).description(""))
+      ->type_name("NEAR,FAR")
+      ->capture_default_str();
+  app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
+  app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
+  app->callback([words, &exit_code] {
+    auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
+    if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
+    words->options.sizes = std::move(*parsed);
+    words->options.is_udp = words->path == "udp";
+    exit_code = run_perf(words->options);
+  });
 }
+
+/// The second process, for our own use: its words are written by PerfFar alone.
+void add_far(CLI::App& app, int& exit_code) {
+  struct Words {
+    int control = -1;
+    std::string address;
+    int cpu = 0;
+  };
+  const auto words = std::make_shared<Words>();
+  CLI::App* far = app.add_subcommand("perf-far", "")->group("");
+  far->add_option("CONTROL", words->control)->required();
+  far->add_option("ADDRESS", words->address)->required();
+  far->add_option("CPU", words->cpu)->required();
+  far->callback([words, &exit_code] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (auto served = serve_perf(PerfControl(words->control), words->address, words->cpu); !served) {
+      exit_code = report_error(served.error());
+    }
+  });
+}
+
+}  // namespace
+
+void add_perf(CLI::App& app, int& exit_code) {
+  CLI::App* perf = app.add_subcommand("perf", "latency, bandwidth and message rate between two processes, beside the kernel's own");
+  want_subcommand(*perf);
+  add_measurement(*perf, PerfOp::latency, "latency", "8", "messages to and fro, one at a time: time of one way", exit_code);
+  add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several at a time", exit_code);
+  add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends", exit_code);
+  add_far(app, exit_code);
+}
+
+}  // namespace fairlead::tools

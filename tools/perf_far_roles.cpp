@@ -1,0 +1,132 @@
+#include "tools/perf_far_roles.hpp"
+
+#include <cstring>
+#include <deque>
+
+namespace fairlead::tools {
+namespace {
+
+constexpr std::size_t kEchoBuffers = 32;
+constexpr std::uint32_t kPollsPerLook = 2048;  // at the control: a system call
+
+/// Polls, and calls `after` each time, until the control says stop.
+template <typename After>
+void play(PerfNode& node, PerfControl& control, After after) {
+  control.send('r');
+  for (std::uint32_t i = 1; i % kPollsPerLook != 0 || !control.is_readable(); ++i) {
+    node.poll();
+    after();
+  }
+}
+
+/// Send buffers that are free.
+struct SendStock {
+  PerfBuffers all;
+  std::vector<net::Buffer*> idle;
+
+  Result<> fill(PerfNode& node, std::size_t count, std::uint64_t size, std::uint64_t& failures) {
+    auto made = node.make_buffers(count, size, [this, &failures](const net::BufferEvent& event) {
+      failures += event.status == Status::ok || event.status == Status::canceled ? 0 : 1;
+      idle.push_back(&event.buffer);
+    });
+    if (!made) return std::unexpected(std::move(made.error()));
+    all = std::move(*made);
+    for (const auto& buffer : all) idle.push_back(buffer.get());
+    return {};
+  }
+};
+
+Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfControl& control) {
+  PerfOutcome outcome;
+  SendStock stock;
+  if (auto filled = stock.fill(node, kEchoBuffers, command.size, outcome.failures); !filled) {
+    return std::unexpected(std::move(filled.error()));
+  }
+  auto receive = node.take_messages(command.size, [&](const net::BufferEvent& event) {
+    ++outcome.messages;
+    if (stock.idle.empty()) {
+      ++outcome.failures;
+      return;
+    }
+    net::Buffer& buffer = *stock.idle.back();
+    if (node.machine().add(buffer, net::MessageSend{.to = event.sender, .length = event.length}) == Status::ok) {
+      stock.idle.pop_back();
+    } else {
+      ++outcome.failures;
+    }
+  });
+  if (!receive) return std::unexpected(std::move(receive.error()));
+  play(node, control, [] {});
+  node.drain(*receive);
+  node.drain(stock.all);
+  return outcome;
+}
+
+Result<PerfOutcome> play_take(PerfNode& node, const PerfCommand& command, PerfControl& control) {
+  PerfOutcome outcome;
+  auto receive = node.take_messages(command.size, [&outcome](const net::BufferEvent& event) {
+    ++outcome.messages;
+    outcome.bytes += event.length;
+  });
+  if (!receive) return std::unexpected(std::move(receive.error()));
+  play(node, control, [] {});
+  node.drain(*receive);
+  return outcome;
+}
+
+Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, PerfControl& control) {
+  auto near = node.machine().create_end_point(command.near_address.data());
+  if (!near) return std::unexpected(std::move(near.error()));
+  PerfOutcome outcome;
+  SendStock stock;
+  if (auto filled = stock.fill(node, kEchoBuffers, kDescriptorsPerMessage * net::kDescriptorSize, outcome.failures); !filled) {
+    return std::unexpected(std::move(filled.error()));
+  }
+  std::deque<net::Buffer*> fresh;  // exposed, descriptor not sent yet
+  const auto expose = [&](net::Buffer& buffer) {
+    if (node.machine().add(buffer, net::PassiveReceive{}) == Status::ok) {
+      fresh.push_back(&buffer);
+    } else {
+      ++outcome.failures;
+    }
+  };
+  auto targets = node.make_buffers(command.in_flight, command.size, [&](const net::BufferEvent& event) {
+    if (event.status == Status::canceled) return;
+    if (event.status == Status::ok) {
+      ++outcome.messages;
+      outcome.bytes += event.length;
+    } else {
+      ++outcome.failures;
+    }
+    expose(event.buffer);
+  });
+  if (!targets) return std::unexpected(std::move(targets.error()));
+  for (const auto& buffer : *targets) expose(*buffer);
+  play(node, control, [&] {
+    while (!fresh.empty() && !stock.idle.empty()) {
+      net::Buffer& message = *stock.idle.back();
+      const std::size_t count = std::min(fresh.size(), kDescriptorsPerMessage);
+      for (std::size_t i = 0; i < count; ++i) message.write(i * net::kDescriptorSize, fresh[i]->descriptor());
+      if (node.machine().add(message, net::MessageSend{.to = *near, .length = count * net::kDescriptorSize}) != Status::ok) return;
+      stock.idle.pop_back();
+      fresh.erase(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+  });
+  fresh.clear();
+  node.drain(*targets);
+  node.drain(stock.all);
+  return outcome;
+}
+
+}  // namespace
+
+Result<PerfOutcome> play_perf_role(PerfNode& node, const PerfCommand& command, PerfControl& control) {
+  const std::uint64_t dropped = node.machine().messages_dropped();
+  auto outcome = command.role == PerfRole::echo   ? play_echo(node, command, control)
+                 : command.role == PerfRole::take ? play_take(node, command, control)
+                                                  : play_take_put(node, command, control);
+  if (outcome) outcome->dropped = node.machine().messages_dropped() - dropped;
+  return outcome;
+}
+
+}  // namespace fairlead::tools

@@ -1,0 +1,217 @@
+#include "tools/perf_near.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <unordered_map>
+
+#include "tools/perf_far_roles.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+constexpr Duration kSilenceMax = std::chrono::seconds{2};
+constexpr int kWarmUpExchanges = 200;
+constexpr Duration kWarmUp = std::chrono::milliseconds{20};
+
+Instant now() { return Instant::clock::now(); }
+
+std::unexpected<Error> failure(std::string_view what, Status status) {
+  return std::unexpected(Error{status == Status::invalid ? Status::system : status, 0,
+                               fmt::format("the measurement failed: {}: {}", what, to_string(status))});
+}
+
+std::unexpected<Error> silence(PerfNode& node, const net::EndPoint& far) {
+  return failure(fmt::format("nothing came for {} s; {}", std::chrono::duration<double>(kSilenceMax).count(), node.machine().describe(far)),
+                 Status::silent);
+}
+
+/// Operations of which several are in flight; each gives its buffer back with its event.
+struct Flow {
+  Status worst = Status::ok;
+  std::uint64_t done = 0;
+  std::vector<net::Buffer*> idle;
+
+  void end(const net::BufferEvent& event) {
+    if (event.status == Status::ok) {
+      ++done;
+    } else if (event.status != Status::canceled) {
+      worst = event.status;
+    }
+    idle.push_back(&event.buffer);
+  }
+
+  /// Keeps as many in flight as `submit` takes (again: later), until `until`; false after a failure or a long silence.
+  template <typename Submit>
+  bool keep_busy(PerfNode& node, Instant until, Submit submit) {
+    Instant last_done = now();
+    for (std::uint64_t seen = done; worst == Status::ok;) {
+      node.poll();
+      while (!idle.empty()) {
+        const Status submitted = submit(*idle.back());
+        if (submitted == Status::again) break;
+        if (submitted != Status::ok) {
+          worst = submitted;
+          break;
+        }
+        idle.pop_back();
+      }
+      const Instant at = now();
+      if (at >= until || at - last_done > kSilenceMax) return at >= until;
+      if (done != seen) last_done = at;
+      seen = done;
+    }
+    return false;
+  }
+};
+
+/// Starts the far side's role, and at the end adds what both sides used.
+class Run {
+ public:
+  Run(PerfNode& node, PerfFar& far) : node_(node), far_(far) {}
+
+  Result<net::EndPoint> begin(PerfRole role, std::uint64_t size, std::uint32_t in_flight) {
+    PerfCommand command{.role = role, .size = size, .in_flight = in_flight};
+    command.set_near_address(node_.address());
+    if (!far_.begin(command)) return failure("the second process is gone", Status::silent);
+    return node_.machine().create_end_point(far_.address());
+  }
+  /// Measured from here ...
+  void start() {
+    cpu_ = process_cpu_seconds() + far_.cpu_seconds();
+    start_ = now();
+  }
+  /// ... to here.
+  void stop(PerfPiece& piece) {
+    piece.seconds = std::chrono::duration<double>(now() - start_).count();
+    piece.cpu_seconds = process_cpu_seconds() + far_.cpu_seconds() - cpu_;
+  }
+  Result<PerfPiece> end(PerfPiece piece) {
+    const auto outcome = far_.end();
+    if (!outcome) return failure("the second process is gone", Status::silent);
+    if (outcome->failures > 0) return failure(fmt::format("{} operations of the second process", outcome->failures), Status::system);
+    piece.dropped = outcome->dropped;
+    return piece;
+  }
+
+ private:
+  PerfNode& node_;
+  PerfFar& far_;
+  double cpu_ = 0;
+  Instant start_{};
+};
+
+/// Warms up, measures for `time`, and lets what is in flight come to its end.
+template <typename Submit>
+Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& piece, PerfBuffers& buffers,
+                               const net::EndPoint& peer, std::uint64_t size, Duration time, Submit submit) {
+  for (const auto& buffer : buffers) flow.idle.push_back(buffer.get());
+  bool is_fine = flow.keep_busy(node, now() + kWarmUp, submit);
+  piece.times = {};
+  const std::uint64_t done_before = flow.done;
+  run.start();
+  is_fine = is_fine && flow.keep_busy(node, now() + time, submit);
+  run.stop(piece);
+  piece.messages = flow.done - done_before;
+  piece.bytes = piece.messages * size;
+  PerfPiece measured = piece;
+  node.poll_until([&] { return flow.idle.size() == buffers.size(); }, kSilenceMax);
+  node.drain(buffers);
+  if (flow.worst != Status::ok) return failure("an operation", flow.worst);
+  if (!is_fine) return silence(node, peer);
+  return run.end(std::move(measured));
+}
+
+}  // namespace
+
+Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t size, Duration time) {
+  Run run(node, far);
+  const auto peer = run.begin(PerfRole::echo, size, 1);
+  if (!peer) return std::unexpected(peer.error());
+  std::uint64_t replies = 0;
+  auto receive = node.take_messages(size, [&replies](const net::BufferEvent&) { ++replies; });
+  if (!receive) return std::unexpected(std::move(receive.error()));
+  // A send's own event may come after the reply: two take turns.
+  Status worst = Status::ok;
+  auto send = node.make_buffers(2, size, [&worst](const net::BufferEvent& event) {
+    if (event.status != Status::ok) worst = event.status;
+  });
+  if (!send) return std::unexpected(std::move(send.error()));
+
+  const auto exchange = [&](std::uint64_t number) {
+    net::Buffer& buffer = *(*send)[number % 2];
+    while (buffer.is_queued()) node.poll();
+    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = size});
+    if (added != Status::ok) {
+      worst = added;
+      return false;
+    }
+    return node.poll_until([&] { return replies > number || worst != Status::ok; }, kSilenceMax) && worst == Status::ok;
+  };
+  std::uint64_t number = 0;
+  bool is_fine = true;
+  while (is_fine && number < kWarmUpExchanges) is_fine = exchange(number++);
+  PerfPiece piece;
+  run.start();
+  const Instant until = now() + time;
+  for (Instant start = now(); is_fine && start < until;) {
+    is_fine = exchange(number++);
+    const Instant end = now();
+    piece.times.record((end - start) / 2);
+    start = end;
+    ++piece.messages;
+  }
+  run.stop(piece);
+  node.drain(*send);
+  node.drain(*receive);
+  if (worst != Status::ok) return failure("a message", worst);
+  if (!is_fine) return silence(node, *peer);
+  piece.bytes = piece.messages * size;
+  return run.end(std::move(piece));
+}
+
+Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time) {
+  Flow flow;
+  PerfPiece piece;
+  std::unordered_map<const net::Buffer*, Instant> starts;
+  std::deque<net::BufferDescriptor> targets;
+  auto descriptors = node.take_messages(kDescriptorsPerMessage * net::kDescriptorSize, [&](const net::BufferEvent& event) {
+    for (std::uint64_t at = 0; at < event.length; at += net::kDescriptorSize) {
+      event.buffer.read(event.offset + at, targets.emplace_back());
+    }
+  });
+  if (!descriptors) return std::unexpected(std::move(descriptors.error()));
+  Run run(node, far);
+  const auto peer = run.begin(PerfRole::take_put, size, in_flight);  // it sends descriptors at once: we take them already
+  if (!peer) return std::unexpected(peer.error());
+  auto buffers = node.make_buffers(in_flight, size, [&](const net::BufferEvent& event) {
+    if (event.status == Status::ok) piece.times.record(now() - starts[&event.buffer]);
+    flow.end(event);
+  });
+  if (!buffers) return std::unexpected(std::move(buffers.error()));
+  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, size, time, [&](net::Buffer& buffer) {
+    if (targets.empty()) return Status::again;
+    starts[&buffer] = now();
+    const Status added = node.machine().add(buffer, net::ActiveSend{.descriptor = targets.front(), .length = size});
+    if (added == Status::ok) targets.pop_front();
+    return added;
+  });
+  node.drain(*descriptors);
+  return measured;
+}
+
+Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time) {
+  Run run(node, far);
+  const auto peer = run.begin(PerfRole::take, size, in_flight);
+  if (!peer) return std::unexpected(peer.error());
+
+  Flow flow;
+  PerfPiece piece;
+  auto buffers = node.make_buffers(in_flight, size, [&](const net::BufferEvent& event) { flow.end(event); });
+  if (!buffers) return std::unexpected(std::move(buffers.error()));
+  return measure_flow(node, run, flow, piece, *buffers, *peer, size, time, [&](net::Buffer& buffer) {
+    return node.machine().add(buffer, net::MessageSend{.to = *peer, .length = size});
+  });
+}
+
+}  // namespace fairlead::tools

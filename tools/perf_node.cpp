@@ -1,0 +1,72 @@
+#include "tools/perf_node.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace fairlead::tools {
+namespace {
+
+constexpr std::uint64_t kReceiveBytes = 1 << 20;  // of one receive buffer, if several messages fit into it
+constexpr std::size_t kReceiveBuffers = 8;
+constexpr Duration kDrainAtMost = std::chrono::seconds{5};
+
+}  // namespace
+
+Result<> PerfNode::start(std::string_view address) {
+  if (auto chosen = machine_.deliver_synchronously(); !chosen) return chosen;
+  auto own = machine_.start_and_wait(address);
+  if (!own) return std::unexpected(std::move(own.error()));
+  address_ = own->address();
+  return {};
+}
+
+Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size, const net::BufferCallback& callback) {
+  PerfBuffers buffers;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto buffer = net::Buffer::allocate(domain_, size);
+    if (!buffer) return std::unexpected(std::move(buffer.error()));
+    (*buffer)->set_callback(callback);
+    std::ranges::fill((*buffer)->segment(0), std::byte{0x5a});  // so that no page is touched first while measured
+    buffers.push_back(std::move(*buffer));
+  }
+  return buffers;
+}
+
+Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size, std::function<void(const net::BufferEvent&)> on_message) {
+  const auto messages = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
+  const net::MessageReceive receive{.size_min = size, .messages_max = messages};
+  auto buffers = make_buffers(kReceiveBuffers, size * messages, [this, receive, on_message](const net::BufferEvent& event) {
+    if (event.status == Status::ok) on_message(event);
+    if (event.is_final && event.status != Status::canceled) (void)machine_.add(event.buffer, receive);
+  });
+  if (!buffers) return buffers;
+  for (const auto& buffer : *buffers) {
+    if (const Status added = machine_.add(*buffer, receive); added != Status::ok) {
+      return std::unexpected(Error{added, 0, "cannot post a receive buffer: " + std::string(to_string(added))});
+    }
+  }
+  return buffers;
+}
+
+void PerfNode::drain(PerfBuffers& buffers) {
+  for (const auto& buffer : buffers) machine_.cancel(*buffer);
+  poll_until([&] { return std::ranges::none_of(buffers, [](const auto& buffer) { return buffer->is_queued(); }); }, kDrainAtMost);
+}
+
+bool pin_thread(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(cpu), &one);
+  return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+double process_cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace fairlead::tools

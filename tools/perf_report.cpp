@@ -1,0 +1,59 @@
+#include "tools/perf_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/byte_size.hpp"
+#include "tools/text_table.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double percentile_us(const PerfRow& row, double percent) {
+  return row.times ? std::chrono::duration<double, std::micro>(row.times->percentile(percent)).count() : 0;
+}
+
+std::string time_text(const PerfRow& row, double percent) {
+  return row.times ? fmt::format("{:.2f}", percentile_us(row, percent)) : "";
+}
+
+std::string rate_text(double rate) {
+  if (rate >= 1e6) return fmt::format("{:.2f} M", rate / 1e6);
+  return rate >= 1e3 ? fmt::format("{:.1f} k", rate / 1e3) : fmt::format("{:.0f}", rate);
+}
+
+}  // namespace
+
+std::string perf_table(const std::vector<PerfRow>& rows) {
+  TextTable table({"op", "path", "size", "p50 us", "p90 us", "p99 us", "p99.9 us", "GB/s", "messages/s", "cpu s/GB", "canary ns",
+                   "ours/floor"});
+  table.align_left(1);
+  for (const PerfRow& row : rows) {
+    table.add({row.op, row.path, byte_size_text(row.size), time_text(row, 50), time_text(row, 90), time_text(row, 99),
+               time_text(row, 99.9), fmt::format("{:.3f}", row.gb_per_s), rate_text(row.messages_per_s),
+               fmt::format("{:.3f}", row.cpu_s_per_gb), fmt::format("{:.0f}", row.canary_ns),
+               row.ratio ? fmt::format("{:.2f}", *row.ratio) : ""});
+  }
+  return table.to_string();
+}
+
+std::string perf_json(const std::vector<PerfRow>& rows) {
+  Json array = Json::array();
+  for (const PerfRow& row : rows) {
+    Json json = {{"op", row.op}, {"path", row.path}, {"size", row.size}};
+    constexpr std::pair<const char*, double> kTimes[] = {{"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
+    for (const auto& [key, percent] : kTimes) json[key] = row.times ? Json(percentile_us(row, percent)) : Json(nullptr);
+    json["gb_per_s"] = row.gb_per_s;
+    json["messages_per_s"] = row.messages_per_s;
+    json["cpu_s_per_gb"] = row.cpu_s_per_gb;
+    json["canary_ns"] = row.canary_ns;
+    if (row.ratio) json["ours_to_floor"] = *row.ratio;
+    array.push_back(std::move(json));
+  }
+  return array.dump(2) + "\n";
+}
+
+}  // namespace fairlead::tools

@@ -1,0 +1,28 @@
+#pragma once
+// Rows of `fairlead perf`, as a table or as JSON (docs/perf.md names the keys).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "observe/histogram.hpp"
+
+namespace fairlead::tools {
+
+struct PerfRow {
+  std::string op;    // latency, bandwidth, rate
+  std::string path;  // udp, self, floor-udp, floor-tcp
+  std::uint64_t size = 0;
+  std::optional<observe::Histogram> times;
+  double gb_per_s = 0;
+  double messages_per_s = 0;
+  double cpu_s_per_gb = 0;
+  double canary_ns = 0;
+  std::optional<double> ratio;  // ours to this floor: of times for latency, of throughput else
+};
+
+std::string perf_table(const std::vector<PerfRow>& rows);
+std::string perf_json(const std::vector<PerfRow>& rows);
+
+}  // namespace fairlead::tools

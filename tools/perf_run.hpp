@@ -1,0 +1,27 @@
+#pragma once
+// Runs one kind of measurement over a list of sizes, each interleaved with its floors.
+
+#include <fairlead/time.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fairlead::tools {
+
+enum class PerfOp : std::uint8_t { latency, bandwidth, rate };
+
+struct PerfOptions {
+  PerfOp op = PerfOp::latency;
+  bool is_udp = true;               // else inside one process
+  std::vector<std::uint64_t> sizes;
+  Duration time = std::chrono::seconds{2};  // of each row
+  std::uint32_t in_flight = 0;      // 0: chosen by size
+  std::vector<int> cpus;            // near and far
+  bool has_floors = true;
+  bool is_json = false;
+};
+
+int run_perf(const PerfOptions& options);
+
+}  // namespace fairlead::tools
