@@ -1,0 +1,195 @@
+#include "wire/segment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "wire/hello.hpp"
+#include "wire/record.hpp"
+
+namespace fairlead::wire {
+namespace {
+
+std::vector<std::byte> datagram(Kind kind, std::vector<std::byte> payload, std::uint64_t token = 0x1122334455667788) {
+  Header header;
+  header.kind = kind;
+  header.token = token;
+  header.payload_bytes = static_cast<std::uint16_t>(payload.size());
+  std::vector<std::byte> bytes(kSegmentHeaderBytes);
+  encode(header, bytes.data());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  seal(bytes, {});
+  return bytes;
+}
+
+std::vector<std::byte> one_record(std::uint16_t size) {
+  std::vector<std::byte> payload(kRecordBytes + size);
+  encode_whole({}, size, payload.data());
+  return payload;
+}
+
+std::vector<std::byte> valid_hello() {
+  std::vector<std::byte> payload(kHelloBytes);
+  encode(Hello{.epoch = 9,
+               .token = 10,
+               .window_bytes = 1 << 20,
+               .initial_sequence = {0xfffffff0},
+               .datagram_size_max = 1472,
+               .window_segments = 1024,
+               .reassembly_slots = 64,
+               .ack_after = {390}},
+         payload.data());
+  return payload;
+}
+
+DropReason reason(std::vector<std::byte> bytes) {
+  const auto frame = decode(bytes);
+  EXPECT_FALSE(frame);
+  return frame ? DropReason{0xff} : frame.error();
+}
+
+/// A datagram with one byte changed and sealed again.
+std::vector<std::byte> with_byte(std::vector<std::byte> bytes, std::size_t at, std::uint8_t value) {
+  bytes[at] = static_cast<std::byte>(value);
+  seal(bytes, {});
+  return bytes;
+}
+
+TEST(Segment, EveryFieldOfTheHeaderSurvives) {
+  const Header header{.kind = Kind::ack,
+                      .flags = Flags::kAll,
+                      .payload_bytes = 0,
+                      .token = 0x0123456789abcdef,
+                      .sequence = {0xfffffffe},
+                      .ack = {0x80000001},
+                      .ack_bitmap = 0xa5a5a5a5a5a5a5a5,
+                      .timestamp = {1},
+                      .echo = {0xdeadbeef},
+                      .echo_delay = {77}};
+  std::vector<std::byte> bytes(kSegmentHeaderBytes);
+  encode(header, bytes.data());
+  seal(bytes, {});
+  const auto frame = decode(bytes);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->header.kind, header.kind);
+  EXPECT_EQ(frame->header.flags, header.flags);
+  EXPECT_EQ(frame->header.token, header.token);
+  EXPECT_EQ(frame->header.sequence, header.sequence);
+  EXPECT_EQ(frame->header.ack, header.ack);
+  EXPECT_EQ(frame->header.ack_bitmap, header.ack_bitmap);
+  EXPECT_EQ(frame->header.timestamp, header.timestamp);
+  EXPECT_EQ(frame->header.echo, header.echo);
+  EXPECT_EQ(frame->header.echo_delay, header.echo_delay);
+}
+
+TEST(Segment, TheBytesOfAHeaderStayAsTheyAre) {
+  // The wire's format is a promise to other versions: these bytes may never change.
+  const std::vector<std::byte> bytes = datagram(Kind::close, {});
+  const std::vector<unsigned> expected{1, 6, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), expected[i]) << i;
+  for (std::size_t i = expected.size(); i < 44; ++i) EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), 0U) << i;
+}
+
+TEST(Segment, EveryKindIsAccepted) {
+  EXPECT_TRUE(decode(datagram(Kind::hello, valid_hello(), 0)));
+  EXPECT_TRUE(decode(datagram(Kind::hello_ack, valid_hello())));
+  EXPECT_TRUE(decode(datagram(Kind::data, one_record(0))));
+  EXPECT_TRUE(decode(datagram(Kind::ack, {})));
+  EXPECT_TRUE(decode(datagram(Kind::ack, std::vector<std::byte>(63 * 8))));
+  EXPECT_TRUE(decode(datagram(Kind::reset, {})));
+  EXPECT_TRUE(decode(datagram(Kind::close, {})));
+}
+
+TEST(Segment, EachFaultHasItsReason) {
+  const std::vector<std::byte> good = datagram(Kind::data, one_record(16));
+  for (std::size_t size = 0; size < kSegmentHeaderBytes; ++size) {
+    EXPECT_EQ(reason({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}), DropReason::too_short);
+  }
+  EXPECT_EQ(reason(with_byte(good, 0, 2)), DropReason::wrong_version);
+  EXPECT_EQ(reason(with_byte(good, 1, 0)), DropReason::wrong_kind);
+  EXPECT_EQ(reason(with_byte(good, 1, 7)), DropReason::wrong_kind);
+  EXPECT_EQ(reason({good.begin(), good.end() - 1}), DropReason::wrong_length);
+  EXPECT_EQ(reason(with_byte(good, 2, 0x10)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(with_byte(good, 3, 1)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(with_byte(good, 6, 1)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(datagram(Kind::data, one_record(0), 0)), DropReason::bad_token);
+  EXPECT_EQ(reason(datagram(Kind::hello, valid_hello(), 1)), DropReason::bad_token);
+  EXPECT_EQ(reason(datagram(Kind::data, {})), DropReason::wrong_length);
+  EXPECT_EQ(reason(datagram(Kind::ack, std::vector<std::byte>(64 * 8))), DropReason::wrong_length);
+  EXPECT_EQ(reason(datagram(Kind::ack, std::vector<std::byte>(7))), DropReason::wrong_length);
+  EXPECT_EQ(reason(datagram(Kind::reset, std::vector<std::byte>(8))), DropReason::wrong_length);
+  EXPECT_EQ(reason(datagram(Kind::data, std::vector<std::byte>(48))), DropReason::bad_record);
+  EXPECT_EQ(reason(datagram(Kind::hello, std::vector<std::byte>(48), 0)), DropReason::bad_hello);
+}
+
+TEST(Segment, EveryFlippedBitIsNoticed) {
+  const std::vector<std::byte> good = datagram(Kind::data, one_record(16));
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::vector<std::byte> bytes = good;
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    EXPECT_FALSE(decode(bytes)) << "bit " << bit;
+  }
+}
+
+TEST(Segment, AnyBytesAreAFrameOrAReason) {
+  std::mt19937_64 random(1);
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < 200'000; ++i) {
+    bytes.resize(random() % 300);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    if (bytes.size() >= kSegmentHeaderBytes && i % 2 == 0) {  // get past the first checks
+      store(bytes.data(), 0, std::uint8_t{1});
+      store(bytes.data(), 1, static_cast<std::uint8_t>(1 + random() % 6));
+      store(bytes.data(), 2, std::uint16_t{0});
+      store(bytes.data(), 4, static_cast<std::uint32_t>(bytes.size() - kSegmentHeaderBytes));
+      if (bytes.size() > kSegmentHeaderBytes) bytes[kSegmentHeaderBytes] = static_cast<std::byte>(1 + random() % 2);
+      seal(bytes, {});
+    }
+    const auto frame = decode(bytes);
+    if (!frame) {
+      EXPECT_LT(static_cast<std::size_t>(frame.error()), kDropReasons);
+    } else if (frame->header.kind == Kind::data) {
+      for (RecordReader reader(frame->payload); !reader.is_empty();) reader.next();
+    }
+  }
+}
+
+TEST(Hello, SurvivesAndImpossibleOnesAreRefused) {
+  const std::vector<std::byte> payload = valid_hello();
+  const Hello hello = read_hello(payload);
+  std::vector<std::byte> again(kHelloBytes);
+  encode(hello, again.data());
+  EXPECT_EQ(again, payload);
+  EXPECT_TRUE(is_possible(hello));
+  const auto with = [&](auto change) {
+    Hello changed = hello;
+    change(changed);
+    return is_possible(changed);
+  };
+  EXPECT_FALSE(with([](Hello& h) { h.epoch = 0; }));
+  EXPECT_FALSE(with([](Hello& h) { h.token = 0; }));
+  EXPECT_FALSE(with([](Hello& h) { h.window_bytes = 1199; }));
+  EXPECT_FALSE(with([](Hello& h) { h.window_bytes = ~0ULL; }));
+  EXPECT_FALSE(with([](Hello& h) { h.datagram_size_max = 1199; }));
+  EXPECT_FALSE(with([](Hello& h) { h.window_segments = 0; }));
+  EXPECT_FALSE(with([](Hello& h) { h.window_segments = ~0U; }));
+  EXPECT_FALSE(with([](Hello& h) { h.reassembly_slots = 0; }));
+  EXPECT_FALSE(with([](Hello& h) { h.ack_after.value = ~0U; }));
+}
+
+TEST(Ticks, WrapAndMeasureBothWays) {
+  EXPECT_EQ(elapsed({0xfffffff0}, {0x10}), base::Duration(0x20 * 64));
+  EXPECT_EQ(elapsed({0x10}, {0xfffffff0}), base::Duration(-0x20 * 64));
+  EXPECT_EQ(to_ticks(base::Duration(-5)).value, 0U);
+  EXPECT_EQ(to_duration(to_ticks(base::Duration(6400))), base::Duration(6400));
+}
+
+TEST(Sequence, DistanceWraps) {
+  EXPECT_EQ(distance({0xffffffff}, {0}), 1);
+  EXPECT_EQ(distance({0}, {0xffffffff}), -1);
+  EXPECT_EQ((Sequence{0xfffffffe} + 3).value, 1U);
+}
+
+}  // namespace
+}  // namespace fairlead::wire
