@@ -43,7 +43,6 @@ bool Engine::collect(base::Instant now) {
   for (const path::Arrival& arrival : std::span(arrivals).first(count)) {
     auto rest = std::span<const std::byte>(arrival.bytes);
     const std::size_t step = arrival.datagram_size == 0 ? rest.size() : arrival.datagram_size;
-    const FlightLog::Marks before = flight_->marks();
     do {
       link_->receive(arrival.from, rest.first(std::min(step, rest.size())), now,
                      static_cast<std::uint32_t>(options_.get(Option::datagram_size)));
@@ -51,7 +50,7 @@ bool Engine::collect(base::Instant now) {
       rest = rest.subspan(std::min(step, rest.size()));
     } while (!rest.empty());
     if (const auto peer = link_->find(arrival.from)) {
-      flight_->received(*peer, arrival.bytes.size(), before, now);
+      flight_->received(*peer, arrival.bytes.size(), now);
       const auto change = hot_peers_.count(peer->slot, arrival.from);
       if (change.cooled) path_->set_hot(*change.cooled, false);
       if (change.heated) path_->set_hot(*change.heated, true);
@@ -140,14 +139,13 @@ void Engine::retry_deferred(base::Instant now) {
 bool Engine::emit(std::size_t trains_max, base::Instant now) {
   bool any = false;
   for (std::size_t trains = 0; trains < trains_max; ++trains) {
-    const FlightLog::Marks before = flight_->marks();
     if (!link_->next_train(now, path_->train_bytes_max(), path_->train_datagrams_max(), train_)) break;
     const path::Train train{.to = train_.to,
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};
     any = true;
     const bool is_taken = path_->send({&train, 1}, now) == 1;
-    flight_->sent(train_, is_taken, before, now);
+    flight_->sent(train_, is_taken, now);
     if (!is_taken) [[unlikely]] {
       ++counters_.trains_not_taken;
       break;

@@ -6,29 +6,20 @@ namespace fairlead::engine {
 
 using observe::FlightKind;
 
-FlightLog::Marks FlightLog::marks() const {
+void FlightLog::received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
   const link::LinkCounters& all = link_.counters();
-  return {.acked = all.segments_acked,
-          .delivered = all.messages_delivered + all.chunks_delivered,
-          .received = all.datagrams_received,
-          .accepted = all.data_received + all.acks_received + all.hellos_received + all.hello_acks_received +
-                      all.resets_received + all.closes_received,
-          .fast = all.resends_fast,
-          .probe = all.resends_probe,
-          .timeout = all.resends_timeout};
-}
-
-void FlightLog::received(link::PeerHandle peer, std::uint64_t bytes, const Marks& before, base::Instant now) {
-  const Marks after = marks();
-  const std::uint64_t acked = after.acked - before.acked;
+  const std::uint64_t acked = all.segments_acked - std::exchange(seen_.acked, all.segments_acked);
+  const std::uint64_t delivered = all.messages_delivered + all.chunks_delivered;
   note(peer, FlightKind::received, acked, bytes, now);
-  known_[peer.slot].moved += acked + after.delivered - before.delivered;
-  const std::uint64_t refused = (after.received - before.received) - (after.accepted - before.accepted);
-  if (refused != 0) [[unlikely]]
-    note(peer, FlightKind::refused, refused, 0, now);
+  known_[peer.slot].moved += acked + delivered - std::exchange(seen_.delivered, delivered);
+
+  const std::uint64_t refused = all.datagrams_received - all.data_received - all.acks_received - all.hellos_received -
+                                all.hello_acks_received - all.resets_received - all.closes_received;
+  if (refused != seen_.refused) [[unlikely]]
+    note(peer, FlightKind::refused, refused - std::exchange(seen_.refused, refused), 0, now);
 }
 
-void FlightLog::sent(const link::Train& train, bool is_taken, const Marks& before, base::Instant now) {
+void FlightLog::sent(const link::Train& train, bool is_taken, base::Instant now) {
   if (train.to != last_to_) [[unlikely]] {
     const auto peer = link_.find(train.to);
     if (!peer) return;  // an answer to a stranger
@@ -36,14 +27,20 @@ void FlightLog::sent(const link::Train& train, bool is_taken, const Marks& befor
     last_peer_ = *peer;
   }
   note(last_peer_, is_taken ? FlightKind::sent : FlightKind::not_taken, train.datagrams, train.bytes, now);
-  const link::LinkCounters& after = link_.counters();
-  const auto repeated = [&](FlightKind kind, std::uint64_t count) {
-    if (count != 0) [[unlikely]]
-      note(last_peer_, kind, count, 0, now);
+  if (link_.counters().resends != seen_.resends) [[unlikely]]
+    note_resends(now);
+}
+
+void FlightLog::note_resends(base::Instant now) {
+  const link::LinkCounters& all = link_.counters();
+  const auto note_rise = [&](FlightKind kind, std::uint64_t count, std::uint64_t& seen) {
+    if (count != seen) note(last_peer_, kind, count - seen, 0, now);
+    seen = count;
   };
-  repeated(FlightKind::resent_fast, after.resends_fast - before.fast);
-  repeated(FlightKind::resent_probe, after.resends_probe - before.probe);
-  repeated(FlightKind::resent_timeout, after.resends_timeout - before.timeout);
+  note_rise(FlightKind::resent_fast, all.resends_fast, seen_.fast);
+  note_rise(FlightKind::resent_probe, all.resends_probe, seen_.probe);
+  note_rise(FlightKind::resent_timeout, all.resends_timeout, seen_.timeout);
+  seen_.resends = all.resends;
 }
 
 void FlightLog::lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now) {

@@ -3,7 +3,8 @@
 // watchdog and a lost peer make of them. Reports are kept until somebody takes them; the engine itself prints nothing
 // (docs/flight-recorder.md).
 //
-// The link returns counters of all peers together; what changed in them over one call belongs to that call's peer.
+// The link counts for all peers together; what has changed since the last look belongs to the peer of the call just
+// made.
 
 #include <cstdint>
 #include <string>
@@ -20,23 +21,16 @@ class FlightLog {
  public:
   explicit FlightLog(const link::Link& link) : link_(link) {}
 
-  /// The link's counters that tell what a call did.
-  struct Marks {
-    std::uint64_t acked = 0, delivered = 0, received = 0, accepted = 0;
-    std::uint64_t fast = 0, probe = 0, timeout = 0;
-  };
-  Marks marks() const;
-
   /// The link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
     note(peer, observe::FlightKind::submitted, 1, bytes, now);
   }
   /// A message ended without success.
   void failed(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::failed, 1, 0, now); }
-  /// After Link::receive(), with the marks from before it.
-  void received(link::PeerHandle peer, std::uint64_t bytes, const Marks& before, base::Instant now);
-  /// After Link::next_train(), with the marks from before it.
-  void sent(const link::Train& train, bool is_taken, const Marks& before, base::Instant now);
+  /// After Link::receive() and its deliveries.
+  void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);
+  /// After Link::next_train().
+  void sent(const link::Train& train, bool is_taken, base::Instant now);
 
   void connected(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::connected, 0, 0, now); }
   /// Reports the peer's last events under a `headline` that says what happened.
@@ -61,6 +55,11 @@ class FlightLog {
   static constexpr std::size_t kReportMax = 64 * 1024;
   static constexpr auto kWatchEvery = std::chrono::milliseconds(100);
 
+  /// The link's counters when they were last looked at.
+  struct Seen {
+    std::uint64_t acked = 0, delivered = 0, refused = 0;
+    std::uint64_t resends = 0, fast = 0, probe = 0, timeout = 0;
+  };
   struct Known {
     link::PeerHandle handle{.slot = ~0U, .generation = 0};
     std::uint64_t moved = 0;
@@ -72,6 +71,7 @@ class FlightLog {
       meet(peer);
     recorder_.record(peer.slot, kind, number, size, now);
   }
+  void note_resends(base::Instant now);
   void meet(link::PeerHandle peer);
   void look(std::uint32_t slot, bool is_answer_awaited, base::Instant now);
   void report(const std::string& text);
@@ -79,7 +79,8 @@ class FlightLog {
   const link::Link& link_;
   observe::FlightRecorder recorder_;
   observe::Watchdog watchdog_;
-  std::vector<Known> known_;     // by peer slot
+  std::vector<Known> known_;  // by peer slot
+  Seen seen_;
   base::SocketAddress last_to_;  // most trains go where the one before went
   link::PeerHandle last_peer_;
   base::Instant watch_at_{};
