@@ -1,0 +1,62 @@
+// Any bytes are a frame or a counted reason; a frame's payload can be read to its end, and what is read can be written
+// back. The first byte says whether the rest gets a right checksum first, so that the checks behind it are reached.
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "wire/hello.hpp"
+#include "wire/record.hpp"
+#include "wire/segment.hpp"
+
+namespace {
+
+using namespace fairlead;
+
+void expect(bool is_true) {
+  if (!is_true) std::abort();
+}
+
+void read_records(std::span<const std::byte> payload) {
+  std::size_t bytes = 0;
+  for (wire::RecordReader reader(payload); !reader.is_empty();) {
+    const wire::Record record = reader.next();
+    bytes += record.bytes.size() + wire::kRecordBytes;
+    const std::vector<std::byte> copy(record.bytes.begin(), record.bytes.end());  // all of them can be read
+    expect(copy.size() == record.bytes.size());
+    std::vector<std::byte> again(wire::kRecordBytes + wire::kChunkBytes + record.bytes.size());
+    const auto length = static_cast<std::uint16_t>(record.bytes.size());
+    std::size_t head = wire::kRecordBytes;
+    if (record.kind == wire::RecordKind::chunk) {
+      wire::encode_chunk(record.envelope, record.chunk, length, again.data());
+      head += wire::kChunkBytes;
+    } else {
+      wire::encode_whole(record.envelope, length, again.data());
+    }
+    expect(std::memcmp(again.data(), record.bytes.data() - head, head) == 0);
+  }
+  expect(bytes <= payload.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  std::vector<std::byte> datagram(size - 1);
+  std::memcpy(datagram.data(), data + 1, size - 1);
+  if ((data[0] & 1) != 0 && datagram.size() >= wire::kSegmentHeaderBytes) wire::seal(datagram, {});
+
+  const auto frame = wire::decode(datagram);
+  if (!frame) {
+    expect(static_cast<std::size_t>(frame.error()) < wire::kDropReasons);
+    return 0;
+  }
+  std::vector<std::byte> header(wire::kSegmentHeaderBytes);
+  wire::encode(frame->header, header.data());
+  expect(std::memcmp(header.data(), datagram.data(), header.size() - sizeof(std::uint32_t)) == 0);
+  if (frame->header.kind == wire::Kind::data) read_records(frame->payload);
+  if (frame->header.kind == wire::Kind::hello || frame->header.kind == wire::Kind::hello_ack) {
+    expect(wire::is_possible(wire::read_hello(frame->payload)));
+  }
+  return 0;
+}
