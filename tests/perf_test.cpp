@@ -1,0 +1,92 @@
+// `fairlead perf` says what it promises; how fast it is here and now is nobody's promise.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/child_process.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+/// Two processors of ours, or an empty text.
+std::string two_processors() {
+  cpu_set_t ours;
+  CPU_ZERO(&ours);
+  sched_getaffinity(0, sizeof ours, &ours);
+  std::vector<int> found;
+  for (int cpu = 0; cpu < CPU_SETSIZE && found.size() < 2; ++cpu) {
+    if (CPU_ISSET(cpu, &ours)) found.push_back(cpu);
+  }
+  return found.size() == 2 ? fmt::format("{},{}", found[0], found[1]) : "";
+}
+
+Json rows_of(const std::vector<std::string>& words) {
+  std::vector<std::string> all{FAIRLEAD_COMMAND, "perf"};
+  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), {"--json", "--seconds", "0.1", "--cpus", two_processors()});
+  const Finished finished = run(all, 100s);
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  return Json::parse(finished.output, nullptr, false);
+}
+
+class Perf : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (two_processors().empty()) GTEST_SKIP() << "only one processor is ours";
+  }
+};
+
+void expect_keys(const Json& row) {
+  for (const char* key : {"op", "path", "size", "p50_us", "p99_us", "p999_us", "gb_per_s", "messages_per_s", "cpu_s_per_gb", "canary_ns"}) {
+    EXPECT_TRUE(row.contains(key)) << key;
+  }
+  EXPECT_GT(row["messages_per_s"], 0);
+}
+
+TEST_F(Perf, LatencyStandsBesideTheFloor) {
+  const Json rows = rows_of({"latency", "--size", "8,4K"});
+  ASSERT_EQ(rows.size(), 4u);
+  const char* paths[] = {"udp", "floor-udp", "udp", "floor-udp"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    expect_keys(rows[i]);
+    EXPECT_EQ(rows[i]["op"], "latency");
+    EXPECT_EQ(rows[i]["path"], paths[i]);
+    EXPECT_EQ(rows[i]["size"], i < 2 ? 8 : 4096);
+    EXPECT_GT(rows[i]["p50_us"], 0);
+    EXPECT_GE(rows[i]["p999_us"], rows[i]["p50_us"]);
+  }
+}
+
+TEST_F(Perf, BandwidthStandsBesideUdpAndTcp) {
+  const Json rows = rows_of({"bandwidth", "--size", "64K"});
+  ASSERT_EQ(rows.size(), 3u);
+  for (const Json& row : rows) expect_keys(row);
+  EXPECT_EQ(rows[0]["path"], "udp");
+  EXPECT_EQ(rows[1]["path"], "floor-udp");
+  EXPECT_EQ(rows[2]["path"], "floor-tcp");
+}
+
+TEST_F(Perf, RateCountsMessages) {
+  const Json rows = rows_of({"rate", "--no-floor"});
+  ASSERT_EQ(rows.size(), 1u);
+  expect_keys(rows[0]);
+}
+
+TEST_F(Perf, SelfNeedsNoSecondProcess) {
+  for (const char* op : {"latency", "bandwidth", "rate"}) {
+    const Json rows = rows_of({op, "--path", "self", "--size", "64"});
+    ASSERT_EQ(rows.size(), 1u) << op;
+    expect_keys(rows[0]);
+    EXPECT_EQ(rows[0]["path"], "self");
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::tests
