@@ -29,6 +29,7 @@ EmbeddedCore::~EmbeddedCore() {
     ::eventfd_write(kick_.get(), 1);
     thread_.join();
   }
+  engine_->farewell(base::MonotonicClock::now());
 }
 
 bool EmbeddedCore::pass(base::Instant now) {

@@ -57,6 +57,12 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 
 Engine::~Engine() = default;
 
+void Engine::farewell(base::Instant now) {
+  if (!path_) return;
+  link_->expire(now + std::chrono::microseconds(options_.get(Option::ack_delay)));
+  emit(kTrainsInPass, now);
+}
+
 bool Engine::is_here(const base::SocketAddress& engine) const {
   return engine == address_;
 }
@@ -132,7 +138,9 @@ std::uint32_t Engine::make_operation(OperationKind kind, PortHandle port, std::u
 }
 
 void Engine::release_operation(std::uint32_t slot) {
-  --ports_[operations_[slot].port].operations;
+  Operation& operation = operations_[slot];
+  --ports_[operation.port].operations;
+  operation.key = 0;  // what it had exposed is looked up by slot, used or not
   operations_.release(slot);
 }
 

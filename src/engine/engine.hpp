@@ -79,6 +79,9 @@ class Engine {
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
+  /// Before the end: acknowledges what has come, without the usual delay. Else a sender whose message was taken would
+  /// report a silent peer.
+  void farewell(base::Instant now);
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
   /// Wakes the waiters of all ports that got events since the last call.

@@ -154,7 +154,8 @@ Status Engine::check_exposure(std::uint64_t key, std::uint32_t port, OperationKi
 void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& put = delivery.envelope;
   std::uint32_t slot = kNone;
-  const Status status = check_exposure(put.key, put.target_port, OperationKind::expose_writable, delivery.size, slot);
+  const Status status =
+      check_exposure(put.key ^ epoch_, put.target_port, OperationKind::expose_writable, delivery.size, slot);
   if (status != Status::ok) {
     // Later chunks of a refused put have no target and are thrown away.
     answer(delivery.peer,
@@ -169,7 +170,7 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
 void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& get = delivery.envelope;
   std::uint32_t slot = kNone;
-  const Status status = check_exposure(get.key, get.target_port, OperationKind::expose_readable, get.a, slot);
+  const Status status = check_exposure(get.key ^ epoch_, get.target_port, OperationKind::expose_readable, get.a, slot);
   if (status != Status::ok) {
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = get.cookie}, 0, now);

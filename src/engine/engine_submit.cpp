@@ -120,7 +120,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
                            {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
                                          .source_port = port->number,
                                          .target_port = transfer.target.port,
-                                         .key = transfer.key,
+                                         .key = transfer.key ^ transfer.target_epoch,
                                          .cookie = name_of(slot),
                                          .a = transfer.length},
                             .pieces = is_put ? transfer.memory : std::span<const iovec>{},

@@ -23,7 +23,7 @@ struct Envelope {
   std::uint16_t flags = 0;        // operation's own
   std::uint32_t source_port = 0;  // sender's port on its engine
   std::uint32_t target_port = 0;  // receiver's port
-  std::uint64_t key = 0;          // match bits of exposed memory
+  std::uint64_t key = 0;          // match bits of exposed memory, xor the epoch of the engine that made them
   std::uint64_t cookie = 0;       // names the operation at the side that is to be answered
   std::uint64_t offset = 0;       // into exposed memory, in bytes
   std::uint64_t a = 0;            // operation's own
