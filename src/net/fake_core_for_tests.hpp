@@ -1,6 +1,7 @@
 #pragma once
 // A Core without an engine: it keeps what was submitted, and a test decides what becomes of it, and in which order.
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -60,7 +61,10 @@ class FakeCore final : public engine::Core {
     return all;
   }
   std::uint32_t reserved() const { return reserved_; }
-  std::size_t ports_open() const { return ports_.size(); }
+  std::size_t ports_open() const {
+    const std::scoped_lock lock(mutex_);
+    return ports_.size();
+  }
   std::uint64_t waits() const { return waits_; }
 
   // Core.
@@ -88,7 +92,7 @@ class FakeCore final : public engine::Core {
   }
 
   Status reserve_events(engine::PortHandle, std::uint32_t count) override {
-    if (next_failure_ == Status::no_memory) return std::exchange(next_failure_, Status::ok);
+    if (next_failure_ == Status::no_memory) return next_failure_.exchange(Status::ok);
     reserved_ += count;
     return Status::ok;
   }
@@ -167,7 +171,7 @@ class FakeCore final : public engine::Core {
 
  private:
   Status submit(const Submitted& operation, engine::OperationHandle& handle) {
-    if (next_failure_ != Status::ok) return std::exchange(next_failure_, Status::ok);
+    if (next_failure_ != Status::ok) return next_failure_.exchange(Status::ok);
     const std::scoped_lock lock(mutex_);
     handle = {next_slot_++, 1};
     submitted_.emplace(handle.slot, operation);
@@ -194,11 +198,11 @@ class FakeCore final : public engine::Core {
   std::deque<engine::Completion> events_;         // of all ports: only one of them may have operations
   std::set<std::uint32_t> interrupted_;
   std::uint32_t next_slot_ = 0;
-  std::uint32_t reserved_ = 0;
+  std::atomic<std::uint32_t> reserved_ = 0;
   std::uint64_t dropped_ = 0;
-  std::uint64_t waits_ = 0;
-  bool holds_cancels_ = false;
-  Status next_failure_ = Status::ok;
+  std::atomic<std::uint64_t> waits_ = 0;
+  std::atomic<bool> holds_cancels_ = false;
+  std::atomic<Status> next_failure_ = Status::ok;
 };
 
 /// A domain whose machines all get one FakeCore.

@@ -1,0 +1,29 @@
+#include <fairlead/net.hpp>
+
+#include <iostream>
+#include <latch>
+
+using namespace fairlead::net;
+
+int main() {
+  Domain domain = Domain::open().value();
+  TransferMachine alice(domain), bob(domain);
+  const EndPoint to_alice = alice.start_and_wait("0@lo:20480:34:1").value();  // 127.0.0.1@udp:... goes by UDP
+  bob.start_and_wait("0@lo:20480:34:*").value();                             // * takes any free number
+
+  std::latch arrived(1);
+  auto inbox = Buffer::allocate(domain, 4096).value();
+  inbox->set_callback(QueueKind::message_receive, [&](const BufferEvent& event) {
+    const auto bytes = event.buffer.bytes(event.offset, event.length);
+    std::cout << event.sender.address() << " says ";
+    std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())) << '\n';
+    arrived.count_down();
+  });
+  alice.add(*inbox, MessageReceive{});
+
+  auto outbox = Buffer::allocate(domain, 4096).value();
+  outbox->set_callback(QueueKind::message_send, [](const BufferEvent&) {});
+  outbox->write(0, std::as_bytes(std::span("hello, alice")));
+  bob.add(*outbox, MessageSend{.to = bob.create_end_point(to_alice.address()).value(), .length = 12});
+  arrived.wait();
+}

@@ -1,0 +1,266 @@
+// Messages, as spec/motr.md 2 and the rows `msg` of 8.1 and 12 want them, over each path.
+
+#include <array>
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/net_pair.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using net::Buffer;
+using net::MessageReceive;
+using net::MessageSend;
+using net::QueueKind;
+using net::StopMode;
+
+class NetMessage : public NetPair {
+ protected:
+  /// Sends `length` bytes of `seed` and waits until the buffer is back.
+  void send(std::uint64_t length, std::uint64_t seed) {
+    const auto one = buffer(length, near_record_);
+    fill(*one, length, seed);
+    ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
+    ASSERT_EQ(near_record_.wait_for(++sent_).back().status, Status::ok);
+  }
+  std::size_t sent_ = 0;
+};
+
+TEST_P(NetMessage, CarriesItsBytesAndItsSender) {
+  for (const std::uint64_t length : {1ULL, 8ULL, 767ULL, 768ULL, 769ULL, 1472ULL, 65000ULL, 65001ULL, 3ULL << 20}) {
+    net::Record far_record;
+    const auto inbox = buffer(length + 3, far_record);
+    ASSERT_EQ(far().add(*inbox, MessageReceive{.size_min = length}), Status::ok);
+    send(length, length);
+    const auto entry = far_record.wait_for(1).at(0);
+    EXPECT_EQ(entry.status, Status::ok);
+    EXPECT_EQ(entry.length, length);
+    EXPECT_EQ(entry.offset, 0U);
+    EXPECT_TRUE(entry.is_final);
+    EXPECT_EQ(entry.sender, near_address_);
+    EXPECT_TRUE(holds(*inbox, 0, length, length));
+  }
+  EXPECT_EQ(near().statistics().of(QueueKind::message_send).bytes_total,
+            far().statistics().of(QueueKind::message_receive).bytes_total);
+}
+
+TEST_P(NetMessage, GathersAndScatters) {
+  std::vector<std::byte> memory(100000);
+  std::vector<std::span<std::byte>> odd, even;
+  for (std::size_t at = 0, size = 1; at + 2 * size < memory.size(); at += 2 * size, size = size % 700 + 1) {
+    odd.push_back(std::span(memory).subspan(at, size));
+    even.push_back(std::span(memory).subspan(at + size, size));
+    if (odd.size() == domain_->segments_max()) break;
+  }
+  const auto outbox = Buffer::borrow(*domain_, odd).value();
+  const auto inbox = Buffer::borrow(*domain_, even).value();
+  outbox->set_callback(near_record_.callback());
+  inbox->set_callback(far_record_.callback());
+  fill(*outbox, outbox->size(), 1);
+  ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+  ASSERT_EQ(near().add(*outbox, MessageSend{.to = to_far()}), Status::ok);
+  near_record_.wait_for(1);
+  EXPECT_EQ(far_record_.wait_for(1).at(0).length, outbox->size());
+  EXPECT_TRUE(holds(*inbox, 0, inbox->size(), 1));
+}
+
+TEST_P(NetMessage, CancelEndsAReceive) {
+  const auto inbox = buffer(100, far_record_);
+  ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+  EXPECT_TRUE(far().cancel(*inbox));
+  const auto entry = far_record_.wait_for(1).at(0);
+  EXPECT_EQ(entry.status, Status::canceled);
+  EXPECT_TRUE(entry.is_final);
+  EXPECT_FALSE(far().cancel(*inbox));
+  EXPECT_EQ(far().statistics().of(QueueKind::message_receive).deletes, 1U);
+}
+
+TEST_P(NetMessage, FillsBuffersUntilTheirCountOrSpaceIsUsedUp) {
+  for (const std::size_t buffers : {1U, 2U}) {
+    for (const bool by_count : {true, false}) {
+      SCOPED_TRACE(fmt::format("{} buffers, {}", buffers, by_count ? "by count" : "by space"));
+      constexpr std::uint64_t kLength = 100;
+      const std::size_t per_buffer = by_count ? 3 : 4;  // 4 messages leave 99 bytes of 499
+      net::Record far_record;
+      std::vector<std::unique_ptr<Buffer>> inboxes;
+      far().statistics(true);
+      for (std::size_t i = 0; i < buffers; ++i) {
+        inboxes.push_back(buffer(by_count ? 4096 : 499, far_record));
+        const std::uint32_t messages_max = by_count ? 3 : 100;
+        ASSERT_EQ(far().add(*inboxes.back(), MessageReceive{.size_min = kLength, .messages_max = messages_max}),
+                  Status::ok);
+      }
+      for (std::size_t i = 0; i < buffers * per_buffer; ++i) send(kLength, i);
+
+      const auto entries = far_record.wait_for(buffers * per_buffer);
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        EXPECT_EQ(entries[i].status, Status::ok);
+        EXPECT_EQ(entries[i].offset, i % per_buffer * kLength);
+        EXPECT_EQ(entries[i].length, kLength);
+        EXPECT_EQ(entries[i].is_final, i % per_buffer == per_buffer - 1);
+        EXPECT_EQ(entries[i].was_queued, !entries[i].is_final);
+        EXPECT_EQ(entries[i].sender, near_address_);
+        EXPECT_TRUE(holds(*inboxes[i / per_buffer], entries[i].offset, kLength, i));
+      }
+      const auto queue = far().statistics().of(QueueKind::message_receive);
+      EXPECT_EQ(queue.adds, buffers);
+      EXPECT_EQ(queue.successes, buffers * per_buffer);
+      EXPECT_EQ(queue.failures, 0U);
+      EXPECT_EQ(queue.bytes_total, buffers * per_buffer * kLength);
+      EXPECT_EQ(queue.bytes_max, kLength);
+    }
+  }
+}
+
+TEST_P(NetMessage, CancelOfAHalfFilledBufferKeepsWhatCame) {
+  const auto inbox = buffer(1000, far_record_);
+  ASSERT_EQ(far().add(*inbox, MessageReceive{.size_min = 10, .messages_max = 5}), Status::ok);
+  send(100, 1);
+  far_record_.wait_for(1);
+  EXPECT_TRUE(far().cancel(*inbox));
+  const auto entries = far_record_.wait_for(2);
+  EXPECT_FALSE(entries[0].is_final);
+  EXPECT_EQ(entries[1].status, Status::canceled);
+  EXPECT_EQ(entries[1].length, 0U);
+  EXPECT_TRUE(entries[1].is_final);
+  EXPECT_TRUE(holds(*inbox, 0, 100, 1));
+}
+
+TEST_P(NetMessage, SendsSucceedThoughNobodyTakesThem) {
+  send(100, 1);  // no buffer
+  while (far().messages_dropped() != 1) std::this_thread::yield();
+  const auto small = buffer(50, far_record_);
+  ASSERT_EQ(far().add(*small, MessageReceive{}), Status::ok);
+  send(100, 2);  // no buffer that is large enough
+  while (far().messages_dropped() != 2) std::this_thread::yield();
+  EXPECT_TRUE(small->is_queued());
+  send(50, 3);
+  EXPECT_EQ(far_record_.wait_for(1).at(0).length, 50U);
+}
+
+TEST_P(NetMessage, ALargeMessagePassesSmallBuffersBy) {
+  const auto small = buffer(50, far_record_), large = buffer(200, far_record_);
+  ASSERT_EQ(far().add(*small, MessageReceive{}), Status::ok);
+  ASSERT_EQ(far().add(*large, MessageReceive{}), Status::ok);
+  send(100, 1);
+  far_record_.wait_for(1);
+  EXPECT_FALSE(large->is_queued());
+  EXPECT_TRUE(small->is_queued());
+  EXPECT_TRUE(holds(*large, 0, 100, 1));
+}
+
+TEST_P(NetMessage, SendsToAnAbsentMachineSucceed) {
+  const auto one = buffer(100, near_record_);
+  const auto nobody = near().create_end_point(far_at("35:77")).value();
+  ASSERT_EQ(near().add(*one, MessageSend{.to = nobody}), Status::ok);
+  EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::ok);
+}
+
+TEST_P(NetMessage, SendsToAnAbsentEngineSayWhy) {
+  if (!GetParam().fault.empty()) GTEST_SKIP() << "takes as long as the resends, and tells nothing more";
+  const std::uint16_t absent = GetParam().nid == "0@lo" ? 7 : free_pid(GetParam().nid);
+  const auto nobody = near().create_end_point(fmt::format("{}:{}:34:1", GetParam().nid, absent)).value();
+  const auto one = buffer(100, near_record_);
+  const Status status = near().add(*one, MessageSend{.to = nobody});
+  const Status ended = status == Status::ok ? near_record_.wait_for(1).at(0).status : status;
+  EXPECT_TRUE(ended == Status::refused || ended == Status::unreachable) << to_string(ended);
+}
+
+TEST_P(NetMessage, TheSenderIsTheEndPointThatIsKnown) {
+  const net::EndPoint known = to_near();
+  EXPECT_EQ(known, to_near());
+  net::EndPoint seen;
+  std::latch done(1);
+  const auto inbox = buffer(100, far_record_);
+  inbox->set_callback([&](const net::BufferEvent& event) {
+    seen = event.sender;
+    done.count_down();
+  });
+  ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+  send(10, 1);
+  done.wait();
+  EXPECT_EQ(seen, known);
+}
+
+// Each message of several threads arrives once, though the receive buffers are few and added again by their callbacks.
+TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
+  constexpr std::size_t kThreads = 4, kEach = 250, kLength = 64;
+  std::array<std::array<std::atomic<int>, kEach>, kThreads> seen{};
+  std::latch arrived(kThreads * kEach);
+  std::vector<std::unique_ptr<Buffer>> inboxes;
+  for (int i = 0; i < 64; ++i) {
+    inboxes.push_back(buffer(64 * kLength, far_record_));
+    inboxes.back()->set_callback([&](const net::BufferEvent& event) {
+      if (event.status != Status::ok) return;
+      std::array<std::uint32_t, 2> who{};
+      event.buffer.read(event.offset, std::as_writable_bytes(std::span(who)));
+      ++seen.at(who[0]).at(who[1]);
+      arrived.count_down();
+      if (event.is_final) far().add(event.buffer, MessageReceive{.size_min = kLength, .messages_max = 64});
+    });
+    ASSERT_EQ(far().add(*inboxes.back(), MessageReceive{.size_min = kLength, .messages_max = 64}), Status::ok);
+  }
+  const net::EndPoint to = to_far();
+  std::vector<std::jthread> threads;
+  for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      net::Record record;
+      const auto one = buffer(kLength, record);
+      for (std::uint32_t i = 0; i < kEach; ++i) {
+        const std::array<std::uint32_t, 2> who{thread, i};
+        one->write(0, std::as_bytes(std::span(who)));
+        ASSERT_EQ(near().add(*one, MessageSend{.to = to}), Status::ok);
+        ASSERT_EQ(record.wait_for(i + 1).back().status, Status::ok);
+      }
+    });
+  }
+  arrived.wait();
+  threads.clear();
+  ASSERT_TRUE(far().stop_and_wait(StopMode::abort));
+  for (const auto& counts : seen) {
+    for (const auto& count : counts) EXPECT_EQ(count, 1);
+  }
+  EXPECT_EQ(far().messages_dropped(), 0U);
+  expect_settled(near());
+  expect_settled(far());
+}
+
+TEST_P(NetMessage, StopAbortEndsEachBufferOnce) {
+  constexpr std::size_t kBuffers = 100;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  const net::EndPoint to = to_far();
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < kBuffers; ++i) {
+    buffers.push_back(buffer(10000, near_record_));
+    const Status status =
+        i % 2 == 0 ? near().add(*buffers.back(), MessageReceive{}) : near().add(*buffers.back(), MessageSend{.to = to});
+    ASSERT_TRUE(status == Status::ok || status == Status::again);
+    added += status == Status::ok ? 1 : 0;
+  }
+  ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
+  const auto entries = near_record_.entries();
+  EXPECT_EQ(entries.size(), added);
+  for (const auto& entry : entries) EXPECT_TRUE(entry.status == Status::ok || entry.status == Status::canceled);
+  for (const auto& one : buffers) EXPECT_FALSE(one->is_queued());
+  expect_settled(near());
+}
+
+TEST_P(NetMessage, StopDrainWaitsForTheBuffers) {
+  const auto inbox = buffer(100, far_record_);
+  ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+  ASSERT_TRUE(far().stop(StopMode::drain));
+  EXPECT_EQ(far().state(), net::MachineState::stopping);
+  send(100, 5);
+  ASSERT_EQ(far_record_.wait_for(1).at(0).status, Status::ok);
+  while (far().state() != net::MachineState::stopped) std::this_thread::yield();
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, NetMessage, ::testing::ValuesIn(net_paths()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace fairlead::tests

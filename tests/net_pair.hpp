@@ -1,0 +1,65 @@
+#pragma once
+// Two started transfer machines, near and far, over each path that the net face has.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fairlead/net.hpp>
+
+#include "net/record_for_tests.hpp"
+
+namespace fairlead::tests {
+
+/// A way from one machine to the other.
+struct NetPath {
+  std::string name;  // of the test case
+  std::string nid;
+  bool is_one_engine = true;  // both machines on one engine, or one each
+  std::string fault;          // what the engines do to their datagrams; empty: nothing
+};
+
+/// Printed by GoogleTest.
+std::ostream& operator<<(std::ostream& out, const NetPath& path);
+
+/// All paths; those over an IP address are left out where the host lacks it.
+std::vector<NetPath> net_paths();
+
+/// A UDP port of `nid` that was free a moment ago.
+std::uint16_t free_pid(std::string_view nid);
+
+/// Bytes that depend on their place and on `seed`.
+void fill(net::Buffer& buffer, std::uint64_t length, std::uint64_t seed);
+/// Whether [offset, offset + length) holds what fill() wrote from its start.
+::testing::AssertionResult holds(const net::Buffer& buffer, std::uint64_t offset, std::uint64_t length,
+                                 std::uint64_t seed);
+
+class NetPair : public ::testing::TestWithParam<NetPath> {
+ protected:
+  void SetUp() override;
+
+  net::TransferMachine& near() { return *near_; }
+  net::TransferMachine& far() { return *far_; }
+  net::EndPoint to_far() { return near().create_end_point(far_address_).value(); }
+  net::EndPoint to_near() { return far().create_end_point(near_address_).value(); }
+
+  /// "nid:pid:rest" on the engine of near or far.
+  std::string near_at(std::string_view rest) const;
+  std::string far_at(std::string_view rest) const;
+
+  std::unique_ptr<net::Buffer> buffer(std::uint64_t size, net::Record& record);
+  /// Checks that no buffer is queued and that the figures agree with themselves.
+  static void expect_settled(net::TransferMachine& machine);
+
+  std::optional<net::Domain> domain_;
+  net::Record near_record_, far_record_;
+  std::uint16_t near_pid_ = 0, far_pid_ = 0;
+  std::string near_address_, far_address_;
+  std::unique_ptr<net::TransferMachine> near_, far_;
+};
+
+}  // namespace fairlead::tests
