@@ -24,7 +24,7 @@ bool Engine::progress(base::Instant now) {
     retry_deferred(now);
   eager_trains_ = 0;
   any |= emit(kTrainsInPass, now);
-  if (now >= flight_->watch_at()) [[unlikely]] {
+  if (flight_->is_watch_due(now)) [[unlikely]] {
     flight_->watch(now, [&](std::uint32_t peer) { return peer < waiting_.size() && !waiting_[peer].is_empty(); });
   }
   return any;
@@ -34,7 +34,7 @@ base::Instant Engine::next_deadline() const {
   if (!link_) return base::kNever;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   if (!deferred_.empty()) return now_ + std::chrono::milliseconds(1);
-  return std::min(link_->next_deadline(), path_->next_deadline());
+  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline()});
 }
 
 bool Engine::collect(base::Instant now) {

@@ -60,18 +60,19 @@ void FlightLog::meet(link::PeerHandle peer) {
 void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant now) {
   const Known& known = known_[slot];
   const link::PeerFacts facts = link_.facts(known.handle);
-  const std::string text = watchdog_.look(slot,
-                                          {.address = facts.address,
-                                           .is_connected = facts.is_connected,
-                                           .round_trip = facts.round_trip,
-                                           .resend_after = facts.resend_after,
-                                           .last_heard = facts.last_heard,
-                                           .segments_in_flight = facts.segments_in_flight,
-                                           .bytes_in_flight = facts.bytes_in_flight,
-                                           .messages_queued = facts.messages_queued,
-                                           .is_answer_awaited = is_answer_awaited,
-                                           .moved = known.moved},
-                                          now);
+  const observe::PeerVitals vitals{.address = facts.address,
+                                   .is_connected = facts.is_connected,
+                                   .round_trip = facts.round_trip,
+                                   .resend_after = facts.resend_after,
+                                   .last_heard = facts.last_heard,
+                                   .segments_in_flight = facts.segments_in_flight,
+                                   .bytes_in_flight = facts.bytes_in_flight,
+                                   .messages_queued = facts.messages_queued,
+                                   .messages_arriving = facts.messages_arriving,
+                                   .is_answer_awaited = is_answer_awaited,
+                                   .moved = known.moved};
+  is_watching_ |= diagnose(vitals, now) != observe::Stall::none;
+  const std::string text = watchdog_.look(slot, vitals, now);
   if (!text.empty()) report(text + "\n");
 }
 

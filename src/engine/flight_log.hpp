@@ -24,6 +24,9 @@ class FlightLog {
   /// The link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
     note(peer, observe::FlightKind::submitted, 1, bytes, now);
+    if (is_watching_) return;
+    is_watching_ = true;
+    watch_at_ = now + kWatchEvery;
   }
   /// A message ended without success.
   void failed(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::failed, 1, 0, now); }
@@ -36,12 +39,14 @@ class FlightLog {
   /// Reports the peer's last events under a `headline` that says what happened.
   void lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now);
 
-  /// When watch() has to be called again, if there is anything to do anyway.
-  base::Instant watch_at() const { return watch_at_; }
+  /// When watch() has to be called again; kNever while nothing is pending.
+  base::Instant next_deadline() const { return is_watching_ ? watch_at_ : base::kNever; }
+  bool is_watch_due(base::Instant now) const { return now >= watch_at_; }
   /// Looks at all peers that something happened to; `is_answer_awaited(slot)` tells of requests without an answer.
   template <typename IsAnswerAwaited>
   void watch(base::Instant now, IsAnswerAwaited&& is_answer_awaited) {
     watch_at_ = now + kWatchEvery;
+    is_watching_ = false;
     recorder_.for_each_peer([&](std::uint32_t slot) { look(slot, is_answer_awaited(slot), now); });
   }
 
@@ -84,6 +89,7 @@ class FlightLog {
   base::SocketAddress last_to_;  // most trains go where the one before went
   link::PeerHandle last_peer_;
   base::Instant watch_at_{};
+  bool is_watching_ = false;  // something was pending at the last look, or was submitted since
   std::string report_;
 };
 

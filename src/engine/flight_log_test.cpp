@@ -122,6 +122,24 @@ TEST_F(FlightLogTest, APeerThatNeverAnsweredIsReported) {
   EXPECT_NE(report.find("never heard from 10.0.0.1:20480"), std::string::npos) << report;
 }
 
+TEST_F(FlightLogTest, AReceiverReportsAMessageThatStopsHalfWay) {
+  network_.set_default_link({.bytes_per_second = 100'000, .queue_bytes_max = 20'000});
+  send(100'000);
+  run(500ms);
+  cut(1, 1);
+  run(2s);
+  ASSERT_TRUE(engines_[1]->has_report());
+  const std::string report = engines_[1]->take_report();
+  EXPECT_NE(report.find("1 messages from it have arrived in part"), std::string::npos) << report;
+}
+
+TEST_F(FlightLogTest, AnIdleEngineNeedsNoPass) {
+  send(100);
+  run(10s);
+  EXPECT_EQ(engines_[0]->next_deadline(), base::kNever);
+  EXPECT_EQ(engines_[1]->next_deadline(), base::kNever);
+}
+
 TEST_F(FlightLogTest, SmoothTrafficIsNotWorthAReport) {
   for (int i = 0; i < 50; ++i) {
     send(20'000);

@@ -87,6 +87,7 @@ PeerFacts Link::facts(PeerHandle handle) const {
   facts.segments_in_flight = peer->window.in_flight();
   facts.bytes_in_flight = peer->bytes_in_flight;
   facts.messages_queued = peer->messages_open + peer->queued_messages[0] + peer->queued_messages[1];
+  facts.messages_arriving = peer->reassembly.open_count();
   return facts;
 }
 

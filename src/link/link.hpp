@@ -110,6 +110,7 @@ struct PeerFacts {
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
   std::uint64_t messages_queued = 0;
+  std::uint32_t messages_arriving = 0;  // received in part
 };
 
 class Link {

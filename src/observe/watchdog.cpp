@@ -33,6 +33,7 @@ Stall diagnose(const PeerVitals& vitals, base::Instant now) noexcept {
     return now - vitals.last_heard < stall_after(vitals) ? Stall::one_way : Stall::silent;
   }
   if (vitals.messages_queued > 0) return Stall::no_room;
+  if (vitals.messages_arriving > 0) return Stall::arriving;
   return vitals.is_answer_awaited ? Stall::unanswered : Stall::none;
 }
 
@@ -68,6 +69,12 @@ std::string describe_stall(const PeerVitals& vitals, base::Duration stalled_for,
                         "{} messages are queued and nothing is in flight: it grants us no room, or the path of "
                         "this host takes nothing (see path.send_later). Does the peer take what it has received?",
                         vitals.messages_queued);
+    case Stall::arriving:
+      return head +
+             fmt::format(
+                 "{} messages from it have arrived in part and the rest does not come; it was heard {:.1f} s ago. "
+                 "Is the peer's process alive and not stopped, does the network still lead from there to here?",
+                 vitals.messages_arriving, seconds(now - vitals.last_heard));
     case Stall::unanswered:
       return head +
              "it has acknowledged our request for a bulk transfer but not answered it. Its engine lives but does "

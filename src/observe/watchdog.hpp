@@ -21,8 +21,9 @@ struct PeerVitals {
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
   std::uint64_t messages_queued = 0;
-  bool is_answer_awaited = false;  // the peer has our request and owes the answer
-  std::uint64_t moved = 0;         // changes whenever something was acknowledged by the peer or delivered from it
+  std::uint32_t messages_arriving = 0;  // received in part
+  bool is_answer_awaited = false;       // the peer has our request and owes the answer
+  std::uint64_t moved = 0;              // changes whenever something was acknowledged by the peer or delivered from it
 };
 
 enum class Stall : std::uint8_t {
@@ -31,6 +32,7 @@ enum class Stall : std::uint8_t {
   silent,       // segments are in flight and nothing at all comes back
   one_way,      // something comes back, but not for what is in flight
   no_room,      // messages are queued, nothing is in flight
+  arriving,     // part of a message has come, the rest does not
   unanswered,   // the peer has acknowledged a request and does not answer it
 };
 

@@ -40,6 +40,11 @@ TEST(Watchdog, TellsTheCauses) {
   queued.is_connected = false;
   EXPECT_EQ(diagnose(queued, now), Stall::never_heard);
 
+  PeerVitals receiving = healthy();
+  receiving.messages_arriving = 2;
+  receiving.is_answer_awaited = true;
+  EXPECT_EQ(diagnose(receiving, now), Stall::arriving);
+
   PeerVitals asked = healthy();
   asked.is_answer_awaited = true;
   EXPECT_EQ(diagnose(asked, now), Stall::unanswered);
