@@ -19,7 +19,7 @@
 #include "base/time.hpp"
 #include "observe/canary.hpp"
 #include "queue/shared_segment.hpp"
-#include "queue_contenders.hpp"
+#include "bench/queue_contenders.hpp"
 
 namespace fairlead::bench {
 namespace {
