@@ -17,22 +17,36 @@ stop_demo_server() {
   demo_server_pid=
 }
 
-run_demo() {
-  local address=127.0.0.1@udp:20480:39:12 status=0
-  local server=(build/bin/fairlead bulkping server --address "$address")
-  local client=(build/bin/fairlead bulkping client --server "$address" --bulk-size 1M --loops 100 --threads 2)
+# The address at which the server says that it serves; empty if it ends or says nothing for ten seconds.
+demo_server_address() {
+  local output=$1 tries
+  for tries in {1..100}; do
+    if grep -q '^serving at' "$output"; then
+      sed -n 's/^serving at \([^ ,]*\).*/\1/p' "$output"
+      return
+    fi
+    kill -0 "$demo_server_pid" 2>/dev/null || return 0
+    sleep 0.1
+  done
+}
 
+run_demo() {
   need build
   configure release -D FAIRLEAD_TESTS=OFF -D FAIRLEAD_BENCHMARKS=OFF
   compile build fairlead_command
 
+  local fairlead=build/bin/fairlead output=build/demo_server.txt address status=0
   trap stop_demo_server EXIT
-  echo "$ ${server[*]} &"
-  "${server[@]}" &
+  echo "$ $fairlead bulkping server --address '127.0.0.1@udp:*:39:12' &"
+  $fairlead bulkping server --address '127.0.0.1@udp:*:39:12' >"$output" &
   demo_server_pid=$!
-  echo "$ ${client[*]}"
-  "${client[@]}" "$@" || status=$?
-  echo "server:"
+  address=$(demo_server_address "$output")
+  [ -n "$address" ] || die "the server did not start: see above"
+
+  echo "$ $fairlead bulkping client --server $address --bulk-size 1M --loops 100 --threads 2"
+  $fairlead bulkping client --server "$address" --bulk-size 1M --loops 100 --threads 2 "$@" || status=$?
   stop_demo_server
+  echo
+  cat "$output"
   return $status
 }
