@@ -10,6 +10,11 @@
 #include "tools/exit_code.hpp"
 
 namespace fairlead::tools {
+namespace {
+
+constexpr double kSecondsMax = 86400;
+
+}  // namespace
 
 void want_subcommand(CLI::App& app) {
   app.require_subcommand(0, 1);
@@ -36,11 +41,15 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& ta
 }
 
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description) {
-  const auto to_duration = [&target](const double& seconds) {
+  const auto to_duration = [&target, name, least](const double& seconds) {
+    // Written so that "nan" does not pass.
+    const bool is_in_range = seconds >= least && seconds <= kSecondsMax;
+    if (!is_in_range) {
+      throw CLI::ValidationError(name, fmt::format("{} is not in range {} to {} seconds", seconds, least, kSecondsMax));
+    }
     target = Duration{std::llround(seconds * 1e9)};
   };
   return app.add_option_function<double>(name, to_duration, description)
-      ->check(CLI::Range(least, 86400.0).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", std::chrono::duration<double>(target).count()));
 }
