@@ -102,12 +102,10 @@ void Application::take_message(Operation& receive, const engine::Completion& com
 void Application::take_transfer(Operation& operation, const engine::Completion& completion) {
   Findings& findings = shared_.findings;
   const Operation* partner = shared_.ledger.find(operation.partner);
-  const bool is_exposure =
-      operation.kind == OperationKind::expose_readable || operation.kind == OperationKind::expose_writable;
   SIM_CHECK(findings, operation.misuse == Status::ok, "operation {} should have ended {}", operation.number,
             to_string(operation.misuse));
-  if (is_exposure && partner == nullptr)
-    return findings.add("exposure {} was used, but nobody knew of it", operation.number);
+  if (partner == nullptr && operation.kind != OperationKind::send)
+    return findings.add("operation {} ended well, but no other side has part in it", operation.number);
   // What was moved, and whose bytes it is.
   const bool is_written = operation.kind == OperationKind::expose_writable || operation.kind == OperationKind::get;
   const std::uint64_t length = is_written ? partner->size : operation.size;

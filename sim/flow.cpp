@@ -33,26 +33,21 @@ void Flow::submit_message(Application& from, std::uint64_t size, base::Instant n
 void Flow::submit_transfer(OperationKind kind, Application& from, Application* to, std::uint64_t size,
                            base::Instant now) {
   Application::Request request{.kind = kind, .flow = number_, .to = plan_.to, .size = size};
-  const bool is_known_to_be_stale = to == nullptr || random_.chance(plan_.misuses / 3);
-  if (is_known_to_be_stale) {
-    if (last_.epoch == 0) {
-      next_at_ = std::max(next_at_, now + kTryAgainAfter);
-      return;
-    }
+  const Operation* last = from.find(last_.exposure);
+  const bool is_last_stale = last != nullptr && last->state != Operation::State::pending;
+  if (is_last_stale && (to == nullptr || random_.chance(plan_.misuses / 3))) {
     request.to_port = last_.port;
     request.epoch = last_.epoch;
     request.key = last_.key;
     request.misuse = Status::stale;
-  } else if (!take_descriptor(kind, *to, size, request, now)) {
+  } else if (to == nullptr || !take_descriptor(kind, *to, size, request, now)) {
     next_at_ = std::max(next_at_, now + kTryAgainAfter);
     return;
   }
   Operation* operation = from.transfer(request, now);
-  // An exposure that nobody will come for is cancelled by its owner after a while.
-  if (Operation* exposure = to == nullptr ? nullptr : from.find(request.exposure);
-      exposure != nullptr && (operation == nullptr || request.misuse != Status::ok)) {
+  // An exposure that nobody will come for; the others are taken back when their transfer has ended.
+  if (const Operation* exposure = from.find(request.exposure); exposure != nullptr && operation == nullptr)
     to->cancel_later(*exposure, now + random_.between(base::Duration(0), kCancelsWithin));
-  }
   count(operation, from, now);
 }
 
@@ -70,7 +65,7 @@ bool Flow::take_descriptor(OperationKind kind, Application& to, std::uint64_t si
   request.key = exposure->key;
   request.exposure = exposure->number;
   if (!is_put) request.size = size + more;
-  last_ = {request.to_port, request.epoch, request.key};
+  last_ = {request.to_port, request.epoch, request.key, request.exposure};
   if (is_wrong_kind) {
     request.misuse = Status::not_permitted;
   } else if (is_misused && random_.chance(0.5)) {

@@ -53,6 +53,7 @@ class Flow {
   struct Descriptor {
     std::uint32_t port = 0;
     std::uint64_t epoch = 0, key = 0;
+    std::uint64_t exposure = 0;  // its number
   };
 
   std::uint32_t number_;

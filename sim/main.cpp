@@ -37,12 +37,14 @@ struct Totals {
   std::map<std::string, base::RareBranches::Count> rare;
 };
 
-// A broken invariant of the code under test aborts the process: the last words are how to see it again.
+// A broken invariant of the code under test ends the process: the last words are how to see it again.
 char last_words[512];
 std::size_t last_words_size = 0;
 
-void say_last_words(int) {
+void say_last_words(int signal) {
   static_cast<void>(!::write(STDERR_FILENO, last_words, last_words_size));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
 }
 
 std::string replay_command(const Wishes& wishes, std::uint64_t seed) {
@@ -50,7 +52,7 @@ std::string replay_command(const Wishes& wishes, std::uint64_t seed) {
 }
 
 void prepare_last_words(const Wishes& wishes, std::uint64_t seed) {
-  const auto text = fmt::format("aborted; replay: {}\n", replay_command(wishes, seed));
+  const auto text = fmt::format("died with seed {}\n  replay: {}\n", seed, replay_command(wishes, seed));
   last_words_size = text.copy(last_words, sizeof(last_words));
 }
 
@@ -118,7 +120,7 @@ int run(const Wishes& wishes) {
     }
     scenario = std::move(*read);
   }
-  std::signal(SIGABRT, say_last_words);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, say_last_words);
   const auto wanted = base::Duration(static_cast<std::int64_t>(wishes.hours * 3600e9));
   Totals totals;
   bool is_clean = true;
