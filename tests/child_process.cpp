@@ -28,6 +28,20 @@ std::string content_of(int descriptor) {
   return text;
 }
 
+/// The port that was bound, 0 if none.
+int bind_for_a_moment(int port) {
+  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  socklen_t length = sizeof address;
+  const bool is_bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                        getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  close(probe);
+  return is_bound ? ntohs(address.sin_port) : 0;
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& words) {
@@ -95,16 +109,8 @@ Finished run(const std::vector<std::string>& words, std::chrono::milliseconds li
   return {exit_code, process.output(), process.error_output()};
 }
 
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool is_bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                        getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  close(probe);
-  return is_bound ? ntohs(address.sin_port) : 0;
-}
+int free_port() { return bind_for_a_moment(0); }
+
+bool can_bind(int port) { return bind_for_a_moment(port) == port; }
 
 }  // namespace fairlead::tests

@@ -46,5 +46,7 @@ Finished run(const std::vector<std::string>& words, std::chrono::milliseconds li
 
 /// A UDP port of 127.0.0.1 that nobody has at the moment.
 int free_port();
+/// Whether somebody could have this one now.
+bool can_bind(int port);
 
 }  // namespace fairlead::tests

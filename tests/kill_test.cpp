@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -42,26 +44,56 @@ class Kill : public testing::Test {
             "--message-timeout", "1", "--bulk-timeout", "2"};
   }
 
+  void expect_one_line(const std::string& error) const {
+    EXPECT_EQ(std::ranges::count(error, '\n'), 1) << error;
+    EXPECT_THAT(error, Not(HasSubstr("corrupt")));
+    EXPECT_THAT(error, HasSubstr(address_));
+  }
+
   void pause() { std::this_thread::sleep_for(std::chrono::microseconds(random_() % 150'000)); }
 
-  const std::string address_ = fmt::format("127.0.0.1@udp:{}:39:12", free_port());
+  const int port_ = free_port();
+  const std::string address_ = fmt::format("127.0.0.1@udp:{}:39:12", port_);
   const std::uint64_t kills_ = number_from("FAIRLEAD_KILLS", 20);
   std::mt19937_64 random_{number_from("FAIRLEAD_SEED", 1)};
 };
 
 TEST_F(Kill, AClientWhoseServerDiesEndsWithOneLineAndThePortIsFreeAtOnce) {
-  for (std::uint64_t i = 0; i < kills_ / 2; ++i) {
+  for (std::uint64_t i = 0; i < kills_ / 4; ++i) {
     auto server = start_server();
     ChildProcess client(client_words("1000000"));
     pause();
     server->send_signal(SIGKILL);
     ASSERT_EQ(server->wait(kEndsWithin), 128 + SIGKILL);
-    const auto next_server = start_server();  // the same port
+    EXPECT_TRUE(can_bind(port_)) << "kill " << i;
     ASSERT_EQ(client.wait(kEndsWithin), 1) << "kill " << i << ": " << client.error_output();
-    const std::string error = client.error_output();
-    EXPECT_EQ(std::ranges::count(error, '\n'), 1) << error;
-    EXPECT_THAT(error, Not(HasSubstr("corrupt")));
-    EXPECT_THAT(error, HasSubstr(address_));
+    expect_one_line(client.error_output());
+  }
+}
+
+TEST_F(Kill, AClientWhoseServerIsReplacedAtOnceEndsOrGoesOnWithTheNext) {
+  for (std::uint64_t i = 0; i < kills_ / 4; ++i) {
+    auto server = start_server();
+    ChildProcess client(client_words("1000000"));
+    pause();
+    server->send_signal(SIGKILL);
+    ASSERT_EQ(server->wait(kEndsWithin), 128 + SIGKILL);
+    const auto next = start_server();
+    // A request that failed is sent again, and may find the next server; then the client goes on.
+    const bool goes_on = client.wait(4s) < 0;
+    client.send_signal(SIGINT);
+    const int exit_code = client.wait(kEndsWithin);
+    next->send_signal(SIGINT);
+    ASSERT_EQ(next->wait(kEndsWithin), 0);
+    const Json json = Json::parse(next->output());
+    EXPECT_EQ(json["served"]["corrupt"], 0);
+    if (goes_on) {
+      EXPECT_EQ(exit_code, 130) << "kill " << i << ": " << client.error_output();
+      EXPECT_GT(json["served"]["messages"], 0) << "kill " << i;
+    } else {
+      EXPECT_EQ(exit_code, 1) << "kill " << i;
+      expect_one_line(client.error_output());
+    }
   }
 }
 

@@ -1,7 +1,11 @@
+#include <fairlead/options.hpp>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,6 +53,18 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
   if (!own) return std::unexpected(std::move(own.error()));
   options.address = std::move(*own);
   return {};
+}
+
+/// A buffer under way to a peer that fell silent comes back when the engine gives the peer up: that must not be later
+/// than the time-outs of the command line promise, unless somebody chose it so.
+void give_up_in_time(BulkpingClientOptions& options) {
+  constexpr std::string_view kName = "give_up_after";
+  const auto table = option_table();
+  const auto row = std::ranges::find(table, kName, &OptionRow::name);
+  const bool is_chosen = row == table.end() || std::getenv(std::string(row->environment).c_str()) != nullptr;
+  const auto wanted = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(options.message_timeout).count());
+  if (is_chosen || wanted >= row->value_default) return;
+  options.engine.emplace(options.engine.begin(), kName, std::to_string(std::max(wanted, row->value_min)));  // --set comes later
 }
 
 /// The same engine as the first thread's machine, another transfer machine.
@@ -112,6 +128,7 @@ int run_bulkping_client(const BulkpingClientOptions& asked) {
   catch_interrupts();
   BulkpingClientOptions options = asked;
   if (auto completed = complete_addresses(options); !completed) return report_error(completed.error());
+  give_up_in_time(options);
   auto domain = net::Domain::open({.engine = options.engine});
   if (!domain) return report_error(domain.error());
 
