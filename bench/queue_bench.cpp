@@ -17,9 +17,9 @@
 #include "base/affinity.hpp"
 #include "base/processor.hpp"
 #include "base/time.hpp"
+#include "bench/queue_contenders.hpp"
 #include "observe/canary.hpp"
 #include "queue/shared_segment.hpp"
-#include "bench/queue_contenders.hpp"
 
 namespace fairlead::bench {
 namespace {

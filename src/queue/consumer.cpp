@@ -12,8 +12,7 @@ namespace fairlead::queue {
 namespace {
 
 constexpr std::uint64_t kThinLook = 64;  // elements
-constexpr std::uint32_t kPaceStep = 2;   // in pauses of the processor
-constexpr std::uint32_t kPaceMax = 16;
+constexpr std::uint32_t kPaceMax = 16;   // pauses of the processor
 
 std::uint64_t address_of(const void* place) {
   return reinterpret_cast<std::uintptr_t>(place);
@@ -72,7 +71,8 @@ Consumer::Consumer(SegmentTable segments, Header* header, const Geometry& geomet
       segments_(std::move(segments)) {}
 
 // Each look at the producer's counter takes its line away from the producer. A stream of thin looks is slower for both
-// than waiting a little between them; but after an empty look nothing is streaming, and waiting would only be late.
+// than waiting a little between them. A look that brought one element may also be an answer to what we sent: then we
+// wait no longer than any answer takes. After an empty look nothing streams, and waiting would only be late.
 bool Consumer::look() noexcept {
   for (std::uint32_t i = 0; i < pace_; ++i) base::relax();
   const auto produced = header_->produced.load(std::memory_order_acquire);
@@ -83,7 +83,7 @@ bool Consumer::look() noexcept {
     return false;
   }
   if (count_seen >= size_) return refuse();
-  pace_ = count_seen < kThinLook ? std::min(pace_ + kPaceStep, kPaceMax) : pace_ / 2;
+  pace_ = count_seen == 1 ? 1 : count_seen < kThinLook ? std::min(2 * pace_ + 2, kPaceMax) : pace_ / 2;
   seen_ = produced;
   return true;
 }

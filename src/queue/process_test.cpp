@@ -131,7 +131,8 @@ Death die_after(std::uint64_t instructions, const std::function<void()>& work) {
 template <typename Trial>
 void die_everywhere(const Trial& trial) {
   int deaths = 0;
-  for (std::uint64_t instructions = 0; instructions < 100'000; instructions += 1 + instructions / 100) {
+  for (std::uint64_t instructions = 0; instructions < 100'000;
+       instructions += 1 + instructions / (instructions < 600 ? 100 : 8)) {
     const auto death = trial(instructions);
     if (death == Death::not_possible_here) GTEST_SKIP() << "ptrace is forbidden here";
     if (testing::Test::HasFatalFailure()) FAIL() << "death after " << instructions << " instructions";
