@@ -85,7 +85,7 @@ void Link::State::measure(Peer& peer, const wire::Header& header, base::Instant 
   if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
   peer.echo_measured = header.echo;
   const base::Duration sample = wire::elapsed(header.echo, wire::to_ticks(now)) - wire::to_duration(header.echo_delay);
-  if (sample < base::Duration::zero()) return;
+  if (sample < base::Duration::zero() || sample > options.give_up_after) return;  // not a true echo
   peer.round_trip.add(sample);
   ++counters.round_trips_measured;
 }

@@ -26,7 +26,8 @@ base::Duration Link::State::resend_after(const Peer& peer) const {
 
 base::Duration Link::State::probe_after(const Peer& peer) const {
   if (peer.backoff != 0 || !peer.round_trip.is_known()) return resend_after(peer);
-  return std::max(options.probe_after_min, 2 * peer.round_trip.smoothed() + wire::to_duration(peer.theirs.ack_after));
+  const base::Duration measured = 2 * peer.round_trip.smoothed() + wire::to_duration(peer.theirs.ack_after);
+  return std::min(std::max(options.probe_after_min, measured), options.resend_after_max);
 }
 
 base::Duration Link::State::hello_after(const Peer& peer) const {

@@ -250,6 +250,31 @@ TEST(LinkSession, ARightTokenFromAWrongAddressIsRefused) {
   EXPECT_EQ(world.ends[1].link->counters().resets_sent, 0U);
 }
 
+TEST(LinkSession, EchoesThatWereNeverSentDoNotStopTheTimers) {
+  World world(14);
+  open_session(world);
+  std::vector<std::byte> kept;
+  world.weather.drops = [&](std::size_t from, auto bytes) {
+    if (from == 1) kept.assign(bytes.begin(), bytes.end());
+    return false;
+  };
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  for (std::uint32_t i = 1; i < 200; ++i) {
+    wire::Header header = header_of(kept);
+    header.echo.value -= i * 10'000'000;
+    header.echo_delay.value = 0;
+    wire::encode(header, kept.data());
+    wire::seal(kept, {});
+    world.inject(1, 0, kept);
+  }
+  world.run_for(1ms);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  world.send(0, 1, 8);
+  world.run_for(1s);
+  EXPECT_GE(world.ends[0].link->counters().resends, 3U);
+}
+
 TEST(LinkSession, DisconnectTellsThePeerAndEndsWhatIsPending) {
   World world(11);
   open_session(world);

@@ -1,8 +1,10 @@
 // Any bytes are a frame or a counted reason; a frame's payload can be read to its end, and what is read can be written
 // back. The first byte says whether the rest gets a right checksum first, so that the checks behind it are reached.
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <source_location>
 #include <vector>
 
 #include "wire/hello.hpp"
@@ -13,8 +15,10 @@ namespace {
 
 using namespace fairlead;
 
-void expect(bool is_true) {
-  if (!is_true) std::abort();
+void expect(bool is_true, std::source_location place = std::source_location::current()) {
+  if (is_true) return;
+  std::fprintf(stderr, "not so: %s:%u\n", place.file_name(), static_cast<unsigned>(place.line()));
+  std::abort();
 }
 
 void read_records(std::span<const std::byte> payload) {
@@ -42,8 +46,8 @@ void read_records(std::span<const std::byte> payload) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  std::vector<std::byte> datagram(size - 1);
-  std::memcpy(datagram.data(), data + 1, size - 1);
+  const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
+  std::vector<std::byte> datagram(bytes.begin(), bytes.end());
   if ((data[0] & 1) != 0 && datagram.size() >= wire::kSegmentHeaderBytes) wire::seal(datagram, {});
 
   const auto frame = wire::decode(datagram);

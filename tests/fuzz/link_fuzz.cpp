@@ -2,10 +2,12 @@
 // lost, repeated, or changed and sealed again, so that hostile but well-formed segments reach the link too. Whatever
 // happens, each message has one outcome at most, the books balance, and both links end clean.
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <set>
+#include <source_location>
 #include <vector>
 
 #include "link/link.hpp"
@@ -16,8 +18,10 @@ namespace {
 using namespace fairlead;
 using namespace std::chrono_literals;
 
-void expect(bool is_true) {
-  if (!is_true) std::abort();
+void expect(bool is_true, std::source_location place = std::source_location::current()) {
+  if (is_true) return;
+  std::fprintf(stderr, "not so: %s:%u\n", place.file_name(), static_cast<unsigned>(place.line()));
+  std::abort();
 }
 
 /// The input as a source of numbers; zero when it is used up.
