@@ -112,7 +112,9 @@ class Swarm {
 
   void draw_odd_link() {
     const std::uint32_t from = any_host();
-    scenario_.links.push_back({from, other_host(from), draw_link()});
+    LinkPlan odd{from, other_host(from), draw_link()};
+    odd.link.datagram_size_max = scenario_.link.datagram_size_max;
+    scenario_.links.push_back(odd);
   }
 
   base::Duration any_time() { return random_.between(0ns, scenario_.time); }
@@ -129,7 +131,9 @@ class Swarm {
         partition.link.loss = 1;
       }
       if (has_changes) {
-        const path::SimLink changed = draw_link();
+        path::SimLink changed = draw_link();
+        // What happens when the path carries less than before is a scenario of its own.
+        changed.datagram_size_max = scenario_.link.datagram_size_max;
         add_link_fault().link = changed;
       }
       if (has_pauses) add_host_fault(FaultPlan::Kind::pause);

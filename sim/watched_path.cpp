@@ -65,10 +65,13 @@ void WatchedPath::look_at(const path::Train& train, std::span<const std::byte> b
 }
 
 std::size_t WatchedPath::collect(std::span<path::Arrival> out, base::Instant now) {
-  const std::size_t count = path_->collect(out, now - clock_offset_);
+  now -= clock_offset_;
+  const std::size_t count = path_->collect(out, now);
   for (const path::Arrival& arrival : out.first(count)) {
     given_up_.erase(arrival.from);
     trace_.add(now, {kCollected, host_, host_at(arrival.from), arrival.bytes.size(), arrival.datagram_size});
+    trace_.say(now, "h{} <- h{}  {} B in datagrams of {}", host_, host_at(arrival.from),
+               arrival.bytes.size(), arrival.datagram_size);
   }
   return count;
 }

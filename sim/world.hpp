@@ -62,7 +62,7 @@ class World {
   void begin(const FaultPlan& fault);
   void heal(const FaultPlan& fault);
   void set_fault_link(const FaultPlan& fault, bool is_end);
-  void await_progress(const FaultPlan& fault);
+  void await_progress();
   std::uint64_t progress_of(std::uint32_t flow);
 
   template <typename IsOver>

@@ -17,8 +17,9 @@ struct SimLink {
   double duplication = 0;
   double reordering = 0;
   double corruption = 0;  // one bit flipped
-  /// A loss takes this many datagrams in a row; `loss` stays the share of all that are lost.
+  /// A loss takes this many datagrams in a row, if they follow within the time; `loss` stays the share of all.
   std::uint32_t loss_burst = 1;
+  base::Duration loss_burst_time = std::chrono::milliseconds(10);
   /// Each so-many-th datagram is lost besides; 0: none.
   std::uint32_t loss_every = 0;
   /// A duplicate follows its original within this; 0: within reorder_delay.

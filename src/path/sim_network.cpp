@@ -70,9 +70,9 @@ std::uint64_t SimNetwork::queued_bytes(const base::SocketAddress& from, const ba
   return bytes_waiting(found->second.busy_until, link(from, to).bytes_per_second, now);
 }
 
-bool SimNetwork::is_lost(const SimLink& road, Direction& direction, double drawn) {
+bool SimNetwork::is_lost(const SimLink& road, Direction& direction, double drawn, base::Instant now) {
   direction.datagrams += 1;
-  if (direction.losses_left > 0) {
+  if (direction.losses_left > 0 && now <= direction.losses_until) {
     direction.losses_left -= 1;
     return true;
   }
@@ -80,6 +80,7 @@ bool SimNetwork::is_lost(const SimLink& road, Direction& direction, double drawn
   const auto burst = std::max(road.loss_burst, 1u);
   if (drawn >= road.loss / burst && road.loss < 1) return false;
   direction.losses_left = road.loss < 1 ? burst - 1 : 0;
+  direction.losses_until = now + road.loss_burst_time;
   return true;
 }
 
@@ -100,7 +101,7 @@ void SimNetwork::carry(Flight flight, base::Instant now) {
     direction.busy_until = std::max(direction.busy_until, now) + time_on_wire(road.bytes_per_second, size);
     arrives = direction.busy_until + road.delay;
   }
-  if (is_lost(road, direction, loss)) {
+  if (is_lost(road, direction, loss, now)) {
     counters_.lost += 1;
     return;
   }

@@ -55,6 +55,7 @@ class SimNetwork {
     std::optional<SimLink> own;  // else the default
     base::Instant busy_until{};  // when the last byte taken so far has left
     std::uint32_t losses_left = 0;
+    base::Instant losses_until{};
     std::uint64_t datagrams = 0;
   };
   struct Downlink {
@@ -87,7 +88,7 @@ class SimNetwork {
   /// Decides the fate of one datagram that its sender has let go.
   void carry(Flight flight, base::Instant now);
   void schedule(base::Instant at, Flight flight);
-  bool is_lost(const SimLink& road, Direction& direction, double drawn);
+  bool is_lost(const SimLink& road, Direction& direction, double drawn, base::Instant now);
   /// True if the datagram has to wait for the receiver's downlink, or is lost there.
   bool queue_at_downlink(Flight& flight, base::Instant now);
   void land(Flight flight, base::Instant now);
