@@ -38,5 +38,15 @@ TEST(Checksum, PiecesGiveTheSameAsTheWhole) {
   }
 }
 
+TEST(Checksum, EveryLengthAgreesWithOneByteAtATime) {
+  std::vector<std::byte> bytes(600);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + 11);
+  Checksum slow;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_EQ(of(std::span(bytes).first(size)), slow.value()) << size;
+    slow.add(std::span(bytes).subspan(size, 1));
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::wire
