@@ -9,7 +9,7 @@ int main() {
   Domain domain = Domain::open().value();
   TransferMachine alice(domain), bob(domain);
   const EndPoint to_alice = alice.start_and_wait("0@lo:20480:34:1").value();  // 127.0.0.1@udp:... goes by UDP
-  bob.start_and_wait("0@lo:20480:34:*").value();                             // * takes any free number
+  bob.start_and_wait("0@lo:20480:34:*").value();                              // * takes any free number
 
   std::latch arrived(1);
   auto inbox = Buffer::allocate(domain, 4096).value();
