@@ -54,8 +54,8 @@ class Socket {
   }
   bool send_to(int port, std::span<const std::byte> bytes) const {
     const sockaddr_in to = loopback(port);
-    return sendto(descriptor_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) ==
-           static_cast<ssize_t>(bytes.size());
+    return sendto(descriptor_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to),
+                  sizeof to) == static_cast<ssize_t>(bytes.size());
   }
   /// Empty if nothing comes for `limit`.
   Datagram receive(std::chrono::milliseconds limit, int* from_port = nullptr) const {
@@ -64,7 +64,8 @@ class Socket {
     Datagram bytes(65536);
     sockaddr_in from{};
     socklen_t length = sizeof from;
-    const ssize_t size = recvfrom(descriptor_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
+    const ssize_t size =
+        recvfrom(descriptor_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
     bytes.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
     if (from_port != nullptr) *from_port = ntohs(from.sin_port);
     return bytes;
@@ -103,7 +104,8 @@ KernelQueue kernel_queue(int port) {
 class BadInput : public testing::Test {
  protected:
   void start_server() {
-    server_ = std::make_unique<ChildProcess>(Words{FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_, "--json"});
+    server_ =
+        std::make_unique<ChildProcess>(Words{FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_, "--json"});
     ASSERT_TRUE(server_->wait_for_text("serving at", 20s)) << server_->error_output();
   }
   Json stop_server() {
@@ -115,8 +117,9 @@ class BadInput : public testing::Test {
   /// Real datagrams: those of a client that talks to the server through us.
   std::vector<Datagram> overhear() const {
     const Socket to_client, to_server;
-    ChildProcess client({FAIRLEAD_COMMAND, "bulkping", "client", "--server", fmt::format("127.0.0.1@udp:{}:39:12", to_client.port()),
-                         "--loops", "2", "--bulk-size", "100K", "--message-timeout", "1", "--bulk-timeout", "1", "-q"});
+    ChildProcess client({FAIRLEAD_COMMAND, "bulkping", "client", "--server",
+                         fmt::format("127.0.0.1@udp:{}:39:12", to_client.port()), "--loops", "2", "--bulk-size", "100K",
+                         "--message-timeout", "1", "--bulk-timeout", "1", "-q"});
     std::vector<Datagram> heard;
     int client_port = 0;
     while (client.wait(0ms) < 0 && heard.size() < 200) {
@@ -124,7 +127,8 @@ class BadInput : public testing::Test {
         to_server.send_to(port_, datagram);
         heard.push_back(std::move(datagram));
       }
-      if (const auto answer = to_server.receive(1ms); !answer.empty() && client_port != 0) to_client.send_to(client_port, answer);
+      if (const auto answer = to_server.receive(1ms); !answer.empty() && client_port != 0)
+        to_client.send_to(client_port, answer);
     }
     return heard;
   }
@@ -139,7 +143,8 @@ class BadInput : public testing::Test {
     bytes = heard[random_() % heard.size()];
     bytes.resize(std::min<std::size_t>(bytes.size(), 2000));
     for (std::uint64_t changes = random_() % 4; changes > 0; --changes) {
-      bytes[random_() % std::min<std::size_t>(bytes.size(), random_() % 2 == 0 ? 32 : 2000)] ^= static_cast<std::byte>(1 + random_() % 255);
+      bytes[random_() % std::min<std::size_t>(bytes.size(), random_() % 2 == 0 ? 32 : 2000)] ^=
+          static_cast<std::byte>(1 + random_() % 255);
     }
     if (random_() % 4 == 0) bytes.resize(1 + random_() % bytes.size());
     return bytes;
@@ -160,9 +165,11 @@ TEST_F(BadInput, EveryDatagramIsAccountedForAndTheServerServesOn) {
   for (std::uint64_t i = 1; i <= count; ++i) {
     ASSERT_TRUE(attacker.send_to(port_, make_bad(heard))) << i;
     // The kernel throws away what does not fit: let the server keep up.
-    for (int looks = 0; i % 256 == 0 && kernel_queue(port_).waiting > 0 && looks < 10'000; ++looks) std::this_thread::sleep_for(100us);
+    for (int looks = 0; i % 256 == 0 && kernel_queue(port_).waiting > 0 && looks < 10'000; ++looks)
+      std::this_thread::sleep_for(100us);
   }
-  const Finished client = run({FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops", "5", "-q"}, 60s);
+  const Finished client =
+      run({FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops", "5", "-q"}, 60s);
   EXPECT_EQ(client.exit_code, 0) << client.error_output;
 
   const std::uint64_t dropped_by_kernel = kernel_queue(port_).dropped;

@@ -56,10 +56,10 @@ TEST_F(Bulkping, EveryPayloadIsVerifiedAtBothEnds) {
     std::uint64_t threads, loops;
   };
   std::uint64_t bytes = 0, loops = 0;
-  for (const Case& each : {Case{"1", 1, 1, 10}, Case{"100", 100, 4, 10}, Case{"4095", 4095, 3, 10}, Case{"64K", 65536, 4, 10},
-                           Case{"1000001", 1'000'001, 4, 5}, Case{"64M", 64 << 20, 2, 1}}) {
-    const Finished run = client({"--json", "--bulk-size", each.size, "--threads", std::to_string(each.threads), "--loops",
-                                 std::to_string(each.loops), "--bulk-timeout", "90"});
+  for (const Case& each : {Case{"1", 1, 1, 10}, Case{"100", 100, 4, 10}, Case{"4095", 4095, 3, 10},
+                           Case{"64K", 65536, 4, 10}, Case{"1000001", 1'000'001, 4, 5}, Case{"64M", 64 << 20, 2, 1}}) {
+    const Finished run = client({"--json", "--bulk-size", each.size, "--threads", std::to_string(each.threads),
+                                 "--loops", std::to_string(each.loops), "--bulk-timeout", "90"});
     ASSERT_EQ(run.exit_code, 0) << each.size << ": " << run.error_output;
     const Json json = Json::parse(run.output);
     const std::uint64_t expected = each.bytes * each.threads * each.loops;
@@ -92,7 +92,8 @@ TEST_F(Bulkping, TheTablesNameTheSixQueues) {
   start_server({"--delay", "0.01"});
   const Finished run = client({"--loops", "3"});
   ASSERT_EQ(run.exit_code, 0) << run.error_output;
-  for (const char* word : {"mRECV", "mSEND", "pRECV", "pSEND", "aRECV", "aSEND", "time in queue", "p99.9 us", "all verified"}) {
+  for (const char* word :
+       {"mRECV", "mSEND", "pRECV", "pSEND", "aRECV", "aSEND", "time in queue", "p99.9 us", "all verified"}) {
     EXPECT_THAT(run.output, HasSubstr(word));
   }
 }

@@ -86,7 +86,8 @@ bool ChildProcess::has_ended() {
 }
 
 int ChildProcess::wait(std::chrono::milliseconds limit) {
-  for (const auto deadline = Clock::now() + limit; !has_ended() && Clock::now() < deadline;) std::this_thread::sleep_for(kLook);
+  for (const auto deadline = Clock::now() + limit; !has_ended() && Clock::now() < deadline;)
+    std::this_thread::sleep_for(kLook);
   return exit_code_;
 }
 
@@ -99,9 +100,13 @@ bool ChildProcess::wait_for_text(const std::string& text, std::chrono::milliseco
   }
 }
 
-std::string ChildProcess::output() const { return content_of(output_); }
+std::string ChildProcess::output() const {
+  return content_of(output_);
+}
 
-std::string ChildProcess::error_output() const { return content_of(error_output_); }
+std::string ChildProcess::error_output() const {
+  return content_of(error_output_);
+}
 
 Finished run(const std::vector<std::string>& words, std::chrono::milliseconds limit) {
   ChildProcess process(words);
@@ -109,8 +114,12 @@ Finished run(const std::vector<std::string>& words, std::chrono::milliseconds li
   return {exit_code, process.output(), process.error_output()};
 }
 
-int free_port() { return bind_for_a_moment(0); }
+int free_port() {
+  return bind_for_a_moment(0);
+}
 
-bool can_bind(int port) { return bind_for_a_moment(port) == port; }
+bool can_bind(int port) {
+  return bind_for_a_moment(port) == port;
+}
 
 }  // namespace fairlead::tests

@@ -33,15 +33,17 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 class Kill : public testing::Test {
  protected:
   std::unique_ptr<ChildProcess> start_server() const {
-    auto server = std::make_unique<ChildProcess>(std::vector<std::string>{
-        FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_, "--json", "--message-timeout", "1", "--bulk-timeout", "2"});
+    auto server = std::make_unique<ChildProcess>(
+        std::vector<std::string>{FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_, "--json",
+                                 "--message-timeout", "1", "--bulk-timeout", "2"});
     EXPECT_TRUE(server->wait_for_text("serving at", kEndsWithin)) << server->error_output();
     return server;
   }
 
   std::vector<std::string> client_words(const std::string& loops) const {
-    return {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops", loops, "--threads", "2", "--bulk-size", "2M", "--quiet",
-            "--message-timeout", "1", "--bulk-timeout", "2"};
+    return {FAIRLEAD_COMMAND, "bulkping", "client",      "--server", address_,  "--loops",           loops,
+            "--threads",      "2",        "--bulk-size", "2M",       "--quiet", "--message-timeout", "1",
+            "--bulk-timeout", "2"};
   }
 
   void expect_one_line(const std::string& error) const {
@@ -115,7 +117,8 @@ TEST_F(Kill, AServerWhoseClientsDieServesTheNext) {
   // Every operation has ended, however its client did.
   for (const auto& [name, queue] : json["queues"].items()) {
     if (name != "mRECV") {
-      EXPECT_EQ(queue["adds"], queue["successes"].get<std::uint64_t>() + queue["failures"].get<std::uint64_t>()) << name;
+      EXPECT_EQ(queue["adds"], queue["successes"].get<std::uint64_t>() + queue["failures"].get<std::uint64_t>())
+          << name;
     }
   }
 }

@@ -36,13 +36,14 @@ class TwoNamespaces {
     second_ = hold(inside);
     if (!second_) return "no permission to make a second network namespace";
     const std::string second = std::to_string(second_->pid());
-    for (const Words& words : {Words{"ip", "link", "add", "fl0", "type", "veth", "peer", "name", "fl1", "netns", second},
-                               Words{"ip", "address", "add", "10.77.0.1/24", "dev", "fl0"}, Words{"ip", "link", "set", "fl0", "up"},
-                               Words{"ip", "link", "set", "lo", "up"}}) {
+    for (const Words& words :
+         {Words{"ip", "link", "add", "fl0", "type", "veth", "peer", "name", "fl1", "netns", second},
+          Words{"ip", "address", "add", "10.77.0.1/24", "dev", "fl0"}, Words{"ip", "link", "set", "fl0", "up"},
+          Words{"ip", "link", "set", "lo", "up"}}) {
       if (auto fault = in_first(words)) return fault;
     }
-    for (const Words& words : {Words{"ip", "address", "add", "10.77.0.2/24", "dev", "fl1"}, Words{"ip", "link", "set", "fl1", "up"},
-                               Words{"ip", "link", "set", "lo", "up"}}) {
+    for (const Words& words : {Words{"ip", "address", "add", "10.77.0.2/24", "dev", "fl1"},
+                               Words{"ip", "link", "set", "fl1", "up"}, Words{"ip", "link", "set", "lo", "up"}}) {
       if (auto fault = in_second(words)) return fault;
     }
     return {};
@@ -50,9 +51,10 @@ class TwoNamespaces {
 
   /// One percent of all UDP datagrams, in both namespaces.
   std::optional<std::string> lose() {
-    for (const Words& words : {Words{"nft", "add table inet loss"},
-                               Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
-                               Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < 100 counter drop"}}) {
+    for (const Words& words :
+         {Words{"nft", "add table inet loss"},
+          Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
+          Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < 100 counter drop"}}) {
       if (auto fault = in_first(words)) return fault;
       if (auto fault = in_second(words)) return fault;
     }
@@ -107,7 +109,8 @@ class Namespaces : public testing::Test {
   void run_bulkping(const Words& more) {
     ChildProcess server(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.1", "--json"}));
     ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
-    Words words{FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.1", "--json", "--bulk-timeout", "90", "--message-timeout", "30"};
+    Words words{FAIRLEAD_COMMAND, "bulkping",       "client", "--server",          "10.77.0.1",
+                "--json",         "--bulk-timeout", "90",     "--message-timeout", "30"};
     words.insert(words.end(), more.begin(), more.end());
     const Finished client = run(two_.enter_second(words), kRunAtMost);
     ASSERT_EQ(client.exit_code, 0) << client.error_output;
@@ -125,7 +128,9 @@ class Namespaces : public testing::Test {
   std::uint64_t resends_ = 0;
 };
 
-TEST_F(Namespaces, WithoutLossAllPayloadsAreVerified) { run_bulkping({"--bulk-size", "1M", "--loops", "10", "--threads", "4"}); }
+TEST_F(Namespaces, WithoutLossAllPayloadsAreVerified) {
+  run_bulkping({"--bulk-size", "1M", "--loops", "10", "--threads", "4"});
+}
 
 TEST_F(Namespaces, WithSegmentsLostOneByOneAllPayloadsAreVerified) {
   if (const auto fault = two_.lose()) GTEST_SKIP() << *fault;

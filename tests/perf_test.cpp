@@ -44,7 +44,8 @@ class Perf : public testing::Test {
 };
 
 void expect_keys(const Json& row) {
-  for (const char* key : {"op", "path", "size", "p50_us", "p99_us", "p999_us", "gb_per_s", "messages_per_s", "cpu_s_per_gb", "canary_ns"}) {
+  for (const char* key : {"op", "path", "size", "p50_us", "p99_us", "p999_us", "gb_per_s", "messages_per_s",
+                          "cpu_s_per_gb", "canary_ns"}) {
     EXPECT_TRUE(row.contains(key)) << key;
   }
   EXPECT_GT(row["messages_per_s"], 0);

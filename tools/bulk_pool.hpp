@@ -18,7 +18,8 @@ class BulkPool {
   BulkPool(net::Domain& domain, std::uint32_t buffers_max, std::uint64_t memory_max, SetUp set_up)
       : domain_(domain), buffers_max_(buffers_max), memory_max_(memory_max), set_up_(std::move(set_up)) {}
 
-  /// An idle buffer of at least `size` bytes, or null while the bounds allow no further one. Idle ones of other sizes make room.
+  /// An idle buffer of at least `size` bytes, or null while the bounds allow no further one. Idle ones of other sizes
+  /// make room.
   net::Buffer* acquire(std::uint64_t size);
   void release(net::Buffer& buffer);
 

@@ -16,28 +16,31 @@ void add_common(CLI::App& app, BulkpingCommon& options) {
       ->type_name("1..4095|*");
   add_count(app, "--receive-buffers", options.receive_buffers, 1U, 4096U, "buffers posted for messages");
   add_count(app, "--messages-per-buffer", options.messages_max, 1U, 4096U, "messages that one of them takes at most");
-  add_bytes(app, "--receive-size-min", options.receive_size_min, kMessageSizeMax, "room below which it counts as full [message size]");
+  add_bytes(app, "--receive-size-min", options.receive_size_min, kMessageSizeMax,
+            "room below which it counts as full [message size]");
   add_seconds(app, "--message-timeout", options.message_timeout, 0.001, "time for a message and its reply");
   add_seconds(app, "--bulk-timeout", options.bulk_timeout, 0.001, "time for a bulk transfer");
-  app.add_flag("--async", options.is_async, "events come from the transfer machine's own thread, not from the one that waits");
+  app.add_flag("--async", options.is_async,
+               "events come from the transfer machine's own thread, not from the one that waits");
   add_engine_settings(app, options.engine);
   app.add_flag("--json", options.is_json, "one JSON document instead of tables");
   app.add_flag("--live", options.is_live, "the live line also where standard error is no terminal");
-  auto* verbose = app.add_flag("-v,--verbose", options.is_verbose, "every failure, and the engine's counters at the end");
+  auto* verbose =
+      app.add_flag("-v,--verbose", options.is_verbose, "every failure, and the engine's counters at the end");
   app.add_flag("-q,--quiet", options.is_quiet, "errors and the exit code alone")->excludes(verbose);
 }
 
 /// What only several options together can get wrong, and what follows from where we run.
 void settle(BulkpingCommon& options) {
   if (options.message_size < kMessageSizeMin) {
-    throw CLI::ValidationError("--message-size", fmt::format("{} has no room for a request: want at least {}", options.message_size,
-                                                             kMessageSizeMin));
+    throw CLI::ValidationError("--message-size", fmt::format("{} has no room for a request: want at least {}",
+                                                             options.message_size, kMessageSizeMin));
   }
   if (options.receive_size_min > options.receive_buffer_size()) {
-    throw CLI::ValidationError("--receive-size-min",
-                               fmt::format("{} is more than a receive buffer of {} bytes ({} messages of {}): lower it",
-                                           options.receive_size_min, options.receive_buffer_size(), options.messages_max,
-                                           options.message_size));
+    throw CLI::ValidationError(
+        "--receive-size-min", fmt::format("{} is more than a receive buffer of {} bytes ({} messages of {}): lower it",
+                                          options.receive_size_min, options.receive_buffer_size(), options.messages_max,
+                                          options.message_size));
   }
   options.is_live = options.is_live || (LiveLine::is_terminal() && !options.is_quiet && !options.is_json);
 }
@@ -45,7 +48,8 @@ void settle(BulkpingCommon& options) {
 void add_server(CLI::App& bulkping, int& exit_code) {
   const auto options = std::make_shared<BulkpingServerOptions>();
   CLI::App* app = bulkping.add_subcommand("server", "serve any number of clients until Ctrl-C");
-  app->add_option("--address", options->address, "own address, or the beginning of it [127.0.0.1@udp:20480:39:12]")->type_name("ADDRESS");
+  app->add_option("--address", options->address, "own address, or the beginning of it [127.0.0.1@udp:20480:39:12]")
+      ->type_name("ADDRESS");
   add_count(*app, "--buffers", options->buffers, 4U, 4096U, "bulk buffers at most, and as many for replies");
   add_bytes(*app, "--bulk-size", options->bulk_size_max, kBulkSizeMax, "largest bulk that a client may ask for");
   add_bytes(*app, "--memory", options->memory, std::uint64_t{1} << 40, "of all bulk buffers together");
@@ -62,9 +66,11 @@ void add_client(CLI::App& bulkping, int& exit_code) {
   const auto options = std::make_shared<BulkpingClientOptions>();
   CLI::App* app = bulkping.add_subcommand("client", "exchange messages and bulk with a server, both ways, all checked");
   options->server = "127.0.0.1";
-  app->add_option("--server", options->server, "the server's address, or the beginning of it [127.0.0.1@udp:20480:39:12]")
+  app->add_option("--server", options->server,
+                  "the server's address, or the beginning of it [127.0.0.1@udp:20480:39:12]")
       ->type_name("ADDRESS");
-  app->add_option("--address", options->address, "own address, or the beginning of it [the nid that leads to the server, rest free]")
+  app->add_option("--address", options->address,
+                  "own address, or the beginning of it [the nid that leads to the server, rest free]")
       ->type_name("ADDRESS");
   add_count(*app, "--loops", options->loops, 1U, ~0U, "of each thread: a message and its reply, bulk there, bulk back");
   add_bytes(*app, "--bulk-size", options->bulk_size, kBulkSizeMax, "1 to 1G");
@@ -80,7 +86,8 @@ void add_client(CLI::App& bulkping, int& exit_code) {
 }  // namespace
 
 void add_bulkping(CLI::App& app, int& exit_code) {
-  CLI::App* bulkping = app.add_subcommand("bulkping", "messages and bulk transfers between processes, every payload verified");
+  CLI::App* bulkping =
+      app.add_subcommand("bulkping", "messages and bulk transfers between processes, every payload verified");
   want_subcommand(*bulkping);
   add_server(*bulkping, exit_code);
   add_client(*bulkping, exit_code);

@@ -25,8 +25,9 @@ std::size_t nid_length(std::string_view text) {
 }
 
 std::unexpected<Error> no_route(std::string_view address, int number) {
-  return std::unexpected(Error{Status::not_available, number,
-                               fmt::format("no route to {}: {}: name the own address with --address", address, std::strerror(number))});
+  return std::unexpected(
+      Error{Status::not_available, number,
+            fmt::format("no route to {}: {}: name the own address with --address", address, std::strerror(number))});
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
   auto server = complete_address(options.server, {});
   if (!server) return std::unexpected(std::move(server.error()));
   if (server->find('*') != server->npos) {
-    return std::unexpected(Error{Status::invalid, 0, fmt::format("server {}: `*` names nobody: say the server's pid and tmid", *server)});
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("server {}: `*` names nobody: say the server's pid and tmid", *server)});
   }
   options.server = std::move(*server);
   if (options.address.empty()) {
@@ -47,9 +48,9 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
     if (!nid) return std::unexpected(std::move(nid.error()));
     options.address = std::move(*nid);
   }
-  auto own = complete_address(options.address, {.pid = "*",
-                                                .portal = std::to_string(options.portal),
-                                                .tmid = options.tmid.empty() ? "*" : options.tmid});
+  auto own = complete_address(
+      options.address,
+      {.pid = "*", .portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "*" : options.tmid});
   if (!own) return std::unexpected(std::move(own.error()));
   options.address = std::move(*own);
   return {};
@@ -62,9 +63,11 @@ void give_up_in_time(BulkpingClientOptions& options) {
   const auto table = option_table();
   const auto row = std::ranges::find(table, kName, &OptionRow::name);
   const bool is_chosen = row == table.end() || std::getenv(std::string(row->environment).c_str()) != nullptr;
-  const auto wanted = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(options.message_timeout).count());
+  const auto wanted = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(options.message_timeout).count());
   if (is_chosen || wanted >= row->value_default) return;
-  options.engine.emplace(options.engine.begin(), kName, std::to_string(std::max(wanted, row->value_min)));  // --set comes later
+  options.engine.emplace(options.engine.begin(), kName,
+                         std::to_string(std::max(wanted, row->value_min)));  // --set comes later
 }
 
 /// The same engine as the first thread's machine, another transfer machine.
@@ -91,12 +94,14 @@ std::string live_text(const Threads& threads, const BulkpingClientOptions& optio
     loops += thread->loops_done();
     bytes += thread->bytes_moved();
   }
-  return fmt::format("{} of {} loops, {:.1f} MB moved, {:.3f} GB/s", loops, std::uint64_t{options.loops} * options.threads,
-                     static_cast<double>(bytes) / 1e6, static_cast<double>(bytes) / static_cast<double>(duration.count()));
+  return fmt::format("{} of {} loops, {:.1f} MB moved, {:.3f} GB/s", loops,
+                     std::uint64_t{options.loops} * options.threads, static_cast<double>(bytes) / 1e6,
+                     static_cast<double>(bytes) / static_cast<double>(duration.count()));
 }
 
 /// Runs the threads to their end; the first error, if any.
-std::optional<Error> run_threads(Threads& threads, const BulkpingClientOptions& options, std::atomic<bool>& should_stop) {
+std::optional<Error> run_threads(Threads& threads, const BulkpingClientOptions& options,
+                                 std::atomic<bool>& should_stop) {
   std::mutex mutex;
   std::optional<Error> first_error;
   std::atomic<std::uint32_t> running = options.threads;
@@ -134,7 +139,8 @@ int run_bulkping_client(const BulkpingClientOptions& asked) {
 
   std::atomic<bool> should_stop = false;
   Threads threads;
-  if (auto started = start_threads(threads, *domain, options, should_stop); !started) return report_error(started.error());
+  if (auto started = start_threads(threads, *domain, options, should_stop); !started)
+    return report_error(started.error());
   if (options.is_verbose) fmt::print(stderr, "client at {}, {} threads\n", threads.front()->address(), options.threads);
 
   const Instant start = Instant::clock::now();

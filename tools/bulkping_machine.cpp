@@ -24,18 +24,22 @@ Result<> BulkpingMachine::start(std::string_view address) {
   for (std::uint32_t i = 0; i < options_.receive_buffers; ++i) {
     auto buffer = net::Buffer::allocate(domain_, options_.receive_buffer_size());
     if (!buffer) return std::unexpected(std::move(buffer.error()));
-    (*buffer)->set_callback(net::QueueKind::message_receive, [this](const net::BufferEvent& event) { on_receive(event); });
+    (*buffer)->set_callback(net::QueueKind::message_receive,
+                            [this](const net::BufferEvent& event) { on_receive(event); });
     receive_buffers_.push_back(std::move(*buffer));
     if (const Status posted = post(*receive_buffers_.back()); posted != Status::ok) {
-      return std::unexpected(Error{posted, 0,
-                                   fmt::format("cannot post receive buffer {} of {}: {}: ask for fewer with --receive-buffers",
-                                               i + 1, options_.receive_buffers, to_string(posted))});
+      return std::unexpected(
+          Error{posted, 0,
+                fmt::format("cannot post receive buffer {} of {}: {}: ask for fewer with --receive-buffers", i + 1,
+                            options_.receive_buffers, to_string(posted))});
     }
   }
   return {};
 }
 
-void BulkpingMachine::stop() { (void)machine_.stop_and_wait(net::StopMode::abort); }
+void BulkpingMachine::stop() {
+  (void)machine_.stop_and_wait(net::StopMode::abort);
+}
 
 Status BulkpingMachine::post(net::Buffer& buffer) {
   const std::uint64_t size_min = options_.receive_size_min > 0 ? options_.receive_size_min : options_.message_size;
@@ -65,7 +69,8 @@ std::string describe_failure(const net::TransferMachine& machine, const net::End
     case Status::refused:
       if (!known.empty()) return text;  // with the remedy
       break;
-    default: break;
+    default:
+      break;
   }
   return fmt::format("{}; `fairlead explain {}` tells more", text, to_string(status));
 }

@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, net::kQueueKinds> kShortNames{"mRECV", "mSEND", "pRECV", "pSEND", "aRECV", "aSEND"};
+constexpr std::array<std::string_view, net::kQueueKinds> kShortNames{"mRECV", "mSEND", "pRECV",
+                                                                     "pSEND", "aRECV", "aSEND"};
 
 struct Percentile {
   double percent;
@@ -24,8 +25,12 @@ struct Percentile {
 constexpr std::array<Percentile, 4> kPercentiles{
     {{50, "p50 us", "p50_us"}, {90, "p90 us", "p90_us"}, {99, "p99 us", "p99_us"}, {99.9, "p99.9 us", "p999_us"}}};
 
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-double microseconds(Duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+double seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+double microseconds(Duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
 
 double gigabytes_per_second(std::uint64_t bytes, Duration time) {
   return time > Duration::zero() ? static_cast<double>(bytes) / static_cast<double>(time.count()) : 0;
@@ -33,8 +38,8 @@ double gigabytes_per_second(std::uint64_t bytes, Duration time) {
 
 std::string clock_text(Duration time) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-  return fmt::format("{:02}:{:02}:{:02}.{:03}", milliseconds / 3'600'000, milliseconds / 60'000 % 60, milliseconds / 1000 % 60,
-                     milliseconds % 1000);
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", milliseconds / 3'600'000, milliseconds / 60'000 % 60,
+                     milliseconds / 1000 % 60, milliseconds % 1000);
 }
 
 std::string queue_table(const net::Statistics& statistics) {
@@ -58,7 +63,8 @@ std::string counter_lines(const std::vector<net::Counter>& counters) {
 
 std::vector<std::string> latency_row(std::string_view name, const observe::Histogram& times, std::uint64_t bytes_each) {
   std::vector<std::string> row{std::string(name), fmt::format("{}", times.count())};
-  for (const Percentile& each : kPercentiles) row.push_back(fmt::format("{:.1f}", microseconds(times.percentile(each.percent))));
+  for (const Percentile& each : kPercentiles)
+    row.push_back(fmt::format("{:.1f}", microseconds(times.percentile(each.percent))));
   row.push_back(fmt::format("{:.1f}", microseconds(times.longest())));
   row.push_back(bytes_each == 0 ? "" : fmt::format("{:.3f}", gigabytes_per_second(bytes_each, times.percentile(50))));
   return row;
@@ -81,7 +87,8 @@ Json queue_json(const net::Statistics& statistics) {
 
 Json latency_json(const observe::Histogram& times) {
   Json latency = {{"count", times.count()}};
-  for (const Percentile& each : kPercentiles) latency[std::string(each.key)] = microseconds(times.percentile(each.percent));
+  for (const Percentile& each : kPercentiles)
+    latency[std::string(each.key)] = microseconds(times.percentile(each.percent));
   latency["longest_us"] = microseconds(times.longest());
   return latency;
 }
@@ -101,14 +108,19 @@ Json run_json(std::string_view role, const RunFacts& run) {
 
 }  // namespace
 
-std::string_view short_name(net::QueueKind kind) { return kShortNames.at(std::to_underlying(kind)); }
+std::string_view short_name(net::QueueKind kind) {
+  return kShortNames.at(std::to_underlying(kind));
+}
 
 std::string server_report(const RunFacts& run, const ServerFigures& figures, bool is_verbose) {
-  std::string text = fmt::format("server {}, {:.3f} s\n{}", run.address, seconds(run.duration), queue_table(run.queues));
-  text += fmt::format("served {} messages, {} bulk to the server ({} bytes, verified), {} bulk to clients ({} bytes)\n", figures.pings,
-                      figures.fetches, figures.bytes_fetched, figures.deliveries, figures.bytes_delivered);
-  text += fmt::format("corrupt {}, failed {}, refused {}, malformed {}, retries {}, messages dropped {}\n", figures.corrupt,
-                      figures.failures, figures.refusals, figures.malformed, figures.retries, run.messages_dropped);
+  std::string text =
+      fmt::format("server {}, {:.3f} s\n{}", run.address, seconds(run.duration), queue_table(run.queues));
+  text +=
+      fmt::format("served {} messages, {} bulk to the server ({} bytes, verified), {} bulk to clients ({} bytes)\n",
+                  figures.pings, figures.fetches, figures.bytes_fetched, figures.deliveries, figures.bytes_delivered);
+  text +=
+      fmt::format("corrupt {}, failed {}, refused {}, malformed {}, retries {}, messages dropped {}\n", figures.corrupt,
+                  figures.failures, figures.refusals, figures.malformed, figures.retries, run.messages_dropped);
   if (is_verbose) text += counter_lines(run.counters);
   return text;
 }
@@ -122,21 +134,27 @@ std::string client_report(const RunFacts& run, const ClientFigures& figures, con
   table.add(latency_row("bulk to client", figures.bulk_to_client, options.bulk_size));
   text += table.to_string();
   const std::uint64_t bytes = figures.bytes_to_server + figures.bytes_to_client;
-  text += fmt::format("{} loops by {} threads, bulk of {}: {} bytes to the server, {} bytes to the client, all verified; {:.3f} GB/s "
-                      "with checks, {} retries\n",
-                      figures.loops_done, options.threads, byte_size_text(options.bulk_size), figures.bytes_to_server,
-                      figures.bytes_to_client, gigabytes_per_second(bytes, run.duration), figures.retries);
+  text += fmt::format(
+      "{} loops by {} threads, bulk of {}: {} bytes to the server, {} bytes to the client, all verified; {:.3f} GB/s "
+      "with checks, {} retries\n",
+      figures.loops_done, options.threads, byte_size_text(options.bulk_size), figures.bytes_to_server,
+      figures.bytes_to_client, gigabytes_per_second(bytes, run.duration), figures.retries);
   if (options.is_verbose) text += counter_lines(run.counters);
   return text;
 }
 
 std::string server_json(const RunFacts& run, const ServerFigures& figures) {
   Json json = run_json("server", run);
-  json["served"] = {{"messages", figures.pings},         {"bulk_to_server", figures.fetches},
-                    {"bytes_to_server", figures.bytes_fetched}, {"bulk_to_client", figures.deliveries},
-                    {"bytes_to_client", figures.bytes_delivered}, {"corrupt", figures.corrupt},
-                    {"failed", figures.failures},        {"refused", figures.refusals},
-                    {"malformed", figures.malformed},    {"retries", figures.retries}};
+  json["served"] = {{"messages", figures.pings},
+                    {"bulk_to_server", figures.fetches},
+                    {"bytes_to_server", figures.bytes_fetched},
+                    {"bulk_to_client", figures.deliveries},
+                    {"bytes_to_client", figures.bytes_delivered},
+                    {"corrupt", figures.corrupt},
+                    {"failed", figures.failures},
+                    {"refused", figures.refusals},
+                    {"malformed", figures.malformed},
+                    {"retries", figures.retries}};
   return json.dump(2) + "\n";
 }
 

@@ -29,7 +29,9 @@ bool is_kind(std::uint8_t kind) {
   return kind >= std::to_underlying(RequestKind::ping) && kind <= std::to_underlying(RequestKind::verdict);
 }
 
-Result<Request> refuse(std::string why) { return std::unexpected(Error{Status::invalid, 0, std::move(why)}); }
+Result<Request> refuse(std::string why) {
+  return std::unexpected(Error{Status::invalid, 0, std::move(why)});
+}
 
 }  // namespace
 
@@ -75,13 +77,15 @@ Result<Request> decode_request(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic) return refuse("not a bulkping request");
   if (header.version != kVersion) {
-    return refuse(fmt::format("bulkping version {}, this is {}: run the same release at both ends", header.version, kVersion));
+    return refuse(
+        fmt::format("bulkping version {}, this is {}: run the same release at both ends", header.version, kVersion));
   }
   if (!is_kind(header.kind) || !is_kind(header.about) || header.status > std::to_underlying(Status::system)) {
     return refuse("a bulkping request with an unknown kind");
   }
   if (header.rest > kRequestRestMax || header.rest != bytes.size() - sizeof header) {
-    return refuse(fmt::format("a bulkping request of {} bytes that says {}", bytes.size(), sizeof header + header.rest));
+    return refuse(
+        fmt::format("a bulkping request of {} bytes that says {}", bytes.size(), sizeof header + header.rest));
   }
   const auto rest = bytes.subspan(sizeof header);
   return Request{.kind = static_cast<RequestKind>(header.kind),

@@ -1,10 +1,10 @@
 #pragma once
 // What bulkping's client and server say to each other, one message each.
 //
-// A client asks (ping, fetch, deliver), the server answers each request with one verdict. `fetch` carries the descriptor of a
-// passive send buffer of the client, out of which the server reads; `deliver` that of a passive receive buffer, into which it writes.
-// Layout, little-endian: magic 4, version 1, kind 1, status 1, about 1, thread 4, loop 4, client 8, size 8, count of
-// bytes of the rest 4, the rest (text of a ping and of a verdict, or the descriptor).
+// A client asks (ping, fetch, deliver), the server answers each request with one verdict. `fetch` carries the
+// descriptor of a passive send buffer of the client, out of which the server reads; `deliver` that of a passive receive
+// buffer, into which it writes. Layout, little-endian: magic 4, version 1, kind 1, status 1, about 1, thread 4, loop 4,
+// client 8, size 8, count of bytes of the rest 4, the rest (text of a ping and of a verdict, or the descriptor).
 
 #include <fairlead/error.hpp>
 
@@ -26,7 +26,7 @@ struct Request {
   std::uint32_t thread = 0;
   std::uint32_t loop = 0;
   std::uint64_t client = 0;
-  std::uint64_t size = 0;            // of the bulk that is asked for
+  std::uint64_t size = 0;  // of the bulk that is asked for
   std::vector<std::byte> rest;
 
   PayloadName payload(Direction direction) const { return {client, thread, loop, direction}; }

@@ -8,7 +8,12 @@ namespace fairlead::tools {
 namespace {
 
 Request example() {
-  Request request{.kind = RequestKind::fetch, .thread = 7, .loop = 1'000'000, .client = 0xfedc'ba98'7654'3210, .size = 1 << 30, .rest = {}};
+  Request request{.kind = RequestKind::fetch,
+                  .thread = 7,
+                  .loop = 1'000'000,
+                  .client = 0xfedc'ba98'7654'3210,
+                  .size = 1 << 30,
+                  .rest = {}};
   request.set_text("a descriptor");
   return request;
 }
@@ -51,7 +56,8 @@ TEST(BulkpingRequest, DoesNotFitIntoLessThanItNeeds) {
 
 TEST(BulkpingRequest, AnyBytesAreARequestOrAnError) {
   const auto right = encoded(example());
-  for (std::size_t size = 0; size < right.size(); ++size) EXPECT_FALSE(decode_request(std::span(right).first(size))) << size;
+  for (std::size_t size = 0; size < right.size(); ++size)
+    EXPECT_FALSE(decode_request(std::span(right).first(size))) << size;
   std::mt19937_64 random{11};
   std::size_t accepted = 0;
   for (int i = 0; i < 100'000; ++i) {

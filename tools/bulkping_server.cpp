@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::uint64_t kLinesToldMax = 20;
 
-Instant now() { return Instant::clock::now(); }
+Instant now() {
+  return Instant::clock::now();
+}
 
 }  // namespace
 
@@ -26,7 +28,9 @@ BulkpingServer::BulkpingServer(net::Domain& domain, const BulkpingServerOptions&
         buffer.set_callback([this](const net::BufferEvent& event) { on_bulk_end(event); });
       }) {}
 
-BulkpingServer::~BulkpingServer() { stop(); }
+BulkpingServer::~BulkpingServer() {
+  stop();
+}
 
 Result<> BulkpingServer::start(std::string_view address) {
   if (auto started = node_.start(address); !started) return started;
@@ -93,8 +97,8 @@ void BulkpingServer::on_request(Request request, const net::EndPoint& sender) {
   if (is_bulk && (job.request.size == 0 || job.request.size > std::min(options_.bulk_size_max, options_.memory))) {
     ++figures_.refusals;
     reply(job, Status::too_big,
-          fmt::format("bulk of {} bytes, this server takes 1 to {}: start it with a larger --bulk-size", job.request.size,
-                      byte_size_text(std::min(options_.bulk_size_max, options_.memory))));
+          fmt::format("bulk of {} bytes, this server takes 1 to {}: start it with a larger --bulk-size",
+                      job.request.size, byte_size_text(std::min(options_.bulk_size_max, options_.memory))));
   } else {
     waiting_.push_back(std::move(job));
   }
@@ -122,9 +126,11 @@ bool BulkpingServer::try_start(Job& job) {
       reply(job, is_right ? Status::ok : Status::invalid, is_right ? "pong" + job.request.text() : "corrupt message");
       return true;
     }
-    case RequestKind::verdict: return try_reply(job);
+    case RequestKind::verdict:
+      return try_reply(job);
     case RequestKind::fetch:
-    case RequestKind::deliver: return try_transfer(job);
+    case RequestKind::deliver:
+      return try_transfer(job);
   }
   return true;
 }
@@ -178,7 +184,8 @@ void BulkpingServer::again_or_give_up(Job job, Status status) {
     return;
   }
   ++figures_.failures;
-  tell(fmt::format("cannot answer {}: {}", job.client.address(), describe_failure(node_.machine(), job.client, status)));
+  tell(
+      fmt::format("cannot answer {}: {}", job.client.address(), describe_failure(node_.machine(), job.client, status)));
 }
 
 void BulkpingServer::reply(const Job& job, Status status, std::string_view text) {
@@ -206,7 +213,8 @@ void BulkpingServer::on_bulk_end(const net::BufferEvent& event) {
   start_jobs();
 }
 
-void BulkpingServer::finish_transfer(const Job& job, net::QueueKind queue, Status status, std::span<const std::byte> payload) {
+void BulkpingServer::finish_transfer(const Job& job, net::QueueKind queue, Status status,
+                                     std::span<const std::byte> payload) {
   if (status != Status::ok) {
     ++figures_.failures;
     tell(fmt::format("{} with {} failed: {}", to_string(queue), job.client.address(),
@@ -234,7 +242,9 @@ void BulkpingServer::tell(std::string line) {
   if (options_.is_quiet || (lines_told_ >= kLinesToldMax && !options_.is_verbose)) return;
   ++lines_told_;
   fmt::print(stderr, "fairlead: {}{}\n", line,
-             lines_told_ == kLinesToldMax && !options_.is_verbose ? "; further ones are only counted (--verbose tells all)" : "");
+             lines_told_ == kLinesToldMax && !options_.is_verbose
+                 ? "; further ones are only counted (--verbose tells all)"
+                 : "");
 }
 
 }  // namespace fairlead::tools

@@ -1,8 +1,10 @@
 #pragma once
-// The serving end of bulkping: answers messages, and moves bulk out of and into the buffers whose descriptors it is given.
+// The serving end of bulkping: answers messages, and moves bulk out of and into the buffers whose descriptors it is
+// given.
 //
-// A request becomes a job; a job waits in line until it is due (delay, pause before another attempt) and a buffer is free. Requests beyond
-// kJobsMax are refused. Whatever a client does, or stops doing, ends in an event of the buffer and frees it.
+// A request becomes a job; a job waits in line until it is due (delay, pause before another attempt) and a buffer is
+// free. Requests beyond kJobsMax are refused. Whatever a client does, or stops doing, ends in an event of the buffer
+// and frees it.
 
 #include <fairlead/net.hpp>
 

@@ -18,8 +18,8 @@ namespace {
 constexpr Duration kServePiece = std::chrono::milliseconds{100};
 
 std::string live_text(const ServerFigures& figures) {
-  return fmt::format("{} messages, {} bulk in ({:.1f} MB), {} bulk out ({:.1f} MB), {} failed", figures.pings, figures.fetches,
-                     static_cast<double>(figures.bytes_fetched) / 1e6, figures.deliveries,
+  return fmt::format("{} messages, {} bulk in ({:.1f} MB), {} bulk out ({:.1f} MB), {} failed", figures.pings,
+                     figures.fetches, static_cast<double>(figures.bytes_fetched) / 1e6, figures.deliveries,
                      static_cast<double>(figures.bytes_delivered) / 1e6, figures.failures);
 }
 
@@ -27,8 +27,9 @@ std::string live_text(const ServerFigures& figures) {
 
 int run_bulkping_server(const BulkpingServerOptions& options) {
   catch_interrupts();
-  const auto address = complete_address(options.address.empty() ? "127.0.0.1" : options.address,
-                                        {.portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "12" : options.tmid});
+  const auto address =
+      complete_address(options.address.empty() ? "127.0.0.1" : options.address,
+                       {.portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "12" : options.tmid});
   if (!address) return report_error(address.error());
   auto domain = net::Domain::open({.engine = options.engine});
   if (!domain) return report_error(domain.error());

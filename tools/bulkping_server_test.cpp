@@ -26,7 +26,8 @@ class BulkpingServerOf : public testing::Test {
     ASSERT_TRUE(client_.start("127.0.0.1@udp:*:39:*"));
     to_ = client_.machine().create_end_point(server_.address()).value();
     message_->set_callback([](const net::BufferEvent&) {});
-    bulk_->set_callback([this](const net::BufferEvent& event) { waiter_.update([&] { bulk_status_ = event.status; }); });
+    bulk_->set_callback(
+        [this](const net::BufferEvent& event) { waiter_.update([&] { bulk_status_ = event.status; }); });
   }
 
   void TearDown() override {

@@ -14,14 +14,20 @@ constexpr std::string_view kPong = "pong";
 constexpr Duration kTakeBackAtMost = std::chrono::seconds{2};
 constexpr Duration kEventLate = std::chrono::milliseconds{500};  // how much after its deadline an event may come
 
-Instant now() { return Instant::clock::now(); }
+Instant now() {
+  return Instant::clock::now();
+}
 
 std::string_view name_of(RequestKind kind) {
   switch (kind) {
-    case RequestKind::ping: return "message";
-    case RequestKind::fetch: return "bulk to the server";
-    case RequestKind::deliver: return "bulk to the client";
-    case RequestKind::verdict: break;
+    case RequestKind::ping:
+      return "message";
+    case RequestKind::fetch:
+      return "bulk to the server";
+    case RequestKind::deliver:
+      return "bulk to the client";
+    case RequestKind::verdict:
+      break;
   }
   return "verdict";
 }
@@ -38,7 +44,9 @@ BulkpingThread::BulkpingThread(net::Domain& domain, const BulkpingClientOptions&
       node_(domain, options, [this](Request verdict, const net::EndPoint&) { on_request(std::move(verdict)); }),
       waiter_(node_.machine(), !options.is_async) {}
 
-BulkpingThread::~BulkpingThread() { stop(); }
+BulkpingThread::~BulkpingThread() {
+  stop();
+}
 
 Result<> BulkpingThread::start(std::string_view address) {
   if (auto started = node_.start(address); !started) return started;
@@ -64,7 +72,9 @@ Result<std::unique_ptr<net::Buffer>> BulkpingThread::make_buffer(std::uint64_t s
   return buffer;
 }
 
-void BulkpingThread::stop() { node_.stop(); }
+void BulkpingThread::stop() {
+  node_.stop();
+}
 
 ClientFigures BulkpingThread::figures() const {
   const std::lock_guard lock(figures_mutex_);
@@ -115,8 +125,9 @@ Result<> BulkpingThread::bulk(std::uint32_t loop, Direction direction) {
   const Instant start = now();
   const Instant deadline = start + options_.bulk_timeout;
   waiter_.update([&] { bulk_ending_.reset(); });
-  const Status added = is_to_server ? node_.machine().add(*bulk_, net::PassiveSend{.length = options_.bulk_size, .deadline = deadline})
-                                    : node_.machine().add(*bulk_, net::PassiveReceive{.deadline = deadline});
+  const Status added =
+      is_to_server ? node_.machine().add(*bulk_, net::PassiveSend{.length = options_.bulk_size, .deadline = deadline})
+                   : node_.machine().add(*bulk_, net::PassiveReceive{.deadline = deadline});
   if (added != Status::ok) return failure(request, added, "cannot add the passive buffer");
   const net::BufferDescriptor& descriptor = bulk_->descriptor();
   request.rest.assign(descriptor.begin(), descriptor.end());
@@ -133,7 +144,8 @@ Result<> BulkpingThread::await_bulk(const Request& request, Instant deadline) {
   const Instant start = deadline - options_.bulk_timeout;
   // The event of the deadline comes by itself: the wait is longer, so that the event is what is reported.
   const auto has_failed = [&] { return verdict_ && verdict_->status != Status::ok; };
-  waiter_.wait([&] { return bulk_ending_.has_value() || has_failed(); }, deadline + kEventLate, [&] { return is_stopped(); });
+  waiter_.wait([&] { return bulk_ending_.has_value() || has_failed(); }, deadline + kEventLate,
+               [&] { return is_stopped(); });
   if (is_stopped()) return {};
   const Duration taken = now() - start;
   const auto [ending, is_refused] = waiter_.look([&] { return std::pair(bulk_ending_, has_failed()); });
@@ -159,9 +171,10 @@ Result<> BulkpingThread::check_delivery(std::uint32_t loop) {
   const Request request = request_of(RequestKind::deliver, loop);
   const auto mismatch = check_pattern(bulk_->segment(0), request.payload(Direction::to_client));
   if (mismatch) {
-    return failure(request, Status::invalid,
-                   fmt::format("corrupt data: byte {} is {:#04x} instead of {:#04x}", mismatch->offset,
-                               std::to_integer<unsigned>(mismatch->found), std::to_integer<unsigned>(mismatch->expected)));
+    return failure(
+        request, Status::invalid,
+        fmt::format("corrupt data: byte {} is {:#04x} instead of {:#04x}", mismatch->offset,
+                    std::to_integer<unsigned>(mismatch->found), std::to_integer<unsigned>(mismatch->expected)));
   }
   const std::lock_guard lock(figures_mutex_);
   figures_.bytes_to_client += options_.bulk_size;
@@ -190,9 +203,11 @@ Result<> BulkpingThread::send(const Request& request, Instant deadline) {
 Status BulkpingThread::send_once(const Request& request, Instant deadline) {
   const std::size_t length = encode(request, message_->segment(0));
   waiter_.update([&] { message_ending_.reset(); });
-  const Status added = node_.machine().add(*message_, net::MessageSend{.to = server_, .length = length, .deadline = deadline});
+  const Status added =
+      node_.machine().add(*message_, net::MessageSend{.to = server_, .length = length, .deadline = deadline});
   if (added != Status::ok) return added;
-  const bool has_ended = waiter_.wait([&] { return message_ending_.has_value(); }, deadline + kEventLate, [&] { return is_stopped(); });
+  const bool has_ended =
+      waiter_.wait([&] { return message_ending_.has_value(); }, deadline + kEventLate, [&] { return is_stopped(); });
   return has_ended ? waiter_.look([&] { return message_ending_->status; }) : take_back(*message_, message_ending_);
 }
 
@@ -220,14 +235,16 @@ void BulkpingThread::on_request(Request verdict) {
   });
 }
 
-bool BulkpingThread::is_stopped() const { return should_stop_.load(std::memory_order_relaxed) || is_interrupted(); }
+bool BulkpingThread::is_stopped() const {
+  return should_stop_.load(std::memory_order_relaxed) || is_interrupted();
+}
 
 std::unexpected<Error> BulkpingThread::failure(const Request& request, Status status, std::string_view what) const {
   const std::uint64_t size = request.kind == RequestKind::ping ? options_.message_size : options_.bulk_size;
-  return std::unexpected(Error{status, 0,
-                               fmt::format("thread {} loop {}: {} of {} bytes with {}: {}: {}", thread_, request.loop,
-                                           name_of(request.kind), size, options_.server, what,
-                                           describe_failure(node_.machine(), server_, status))});
+  return std::unexpected(Error{
+      status, 0,
+      fmt::format("thread {} loop {}: {} of {} bytes with {}: {}: {}", thread_, request.loop, name_of(request.kind),
+                  size, options_.server, what, describe_failure(node_.machine(), server_, status))});
 }
 
 Request BulkpingThread::request_of(RequestKind kind, std::uint32_t loop) const {

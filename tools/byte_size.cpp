@@ -19,9 +19,10 @@ constexpr std::size_t kSizesAtMost = 64;
 
 Result<std::uint64_t> parse_byte_size(std::string_view text, std::uint64_t largest) {
   auto refuse = [&] {
-    return std::unexpected(Error{Status::invalid, 0,
-                                 fmt::format("size '{}': want 1 to {} bytes, as a whole number with K, M or G behind it if you like",
-                                             text, byte_size_text(largest))});
+    return std::unexpected(
+        Error{Status::invalid, 0,
+              fmt::format("size '{}': want 1 to {} bytes, as a whole number with K, M or G behind it if you like", text,
+                          byte_size_text(largest))});
   };
   std::string_view digits = text;
   int shift = 0;
@@ -45,7 +46,8 @@ Result<std::vector<std::uint64_t>> parse_byte_sizes(std::string_view text, std::
     auto size = parse_byte_size(text.substr(start, comma - start), largest);
     if (!size) return std::unexpected(std::move(size.error()));
     if (sizes.size() == kSizesAtMost) {
-      return std::unexpected(Error{Status::invalid, 0, fmt::format("more than {} sizes: run them in parts", kSizesAtMost)});
+      return std::unexpected(
+          Error{Status::invalid, 0, fmt::format("more than {} sizes: run them in parts", kSizesAtMost)});
     }
     sizes.push_back(*size);
     start = comma + 1;

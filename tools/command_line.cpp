@@ -40,7 +40,8 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& ta
       ->default_str(target == 0 ? "" : byte_size_text(target));
 }
 
-CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description) {
+CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
+                         const std::string& description) {
   const auto to_duration = [&target, name, least](const double& seconds) {
     // Written so that "nan" does not pass.
     const bool is_in_range = seconds >= least && seconds <= kSecondsMax;
@@ -68,8 +69,9 @@ void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   const auto add_fault = [&target](const std::string& plan) { target.emplace_back("fault", plan); };
-  app.add_option_function<std::string>("--fault", add_fault,
-                                       "harm what is sent, e.g. drop=1%,reorder=5:64,duplicate=1%,delay=1ms,corrupt=0.1%,seed=7")
+  app.add_option_function<std::string>(
+         "--fault", add_fault,
+         "harm what is sent, e.g. drop=1%,reorder=5:64,duplicate=1%,delay=1ms,corrupt=0.1%,seed=7")
       ->type_name("PLAN");
 }
 

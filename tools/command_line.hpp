@@ -39,7 +39,8 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& ta
                        const std::string& description);
 
 /// Seconds as a decimal fraction, `least` to a day.
-CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least, const std::string& description);
+CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
+                         const std::string& description);
 
 /// --set NAME=VALUE, any number of times, and --fault PLAN.
 void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::string>>& target);

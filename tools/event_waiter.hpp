@@ -12,7 +12,8 @@ namespace fairlead::tools {
 
 class EventWaiter {
  public:
-  EventWaiter(net::TransferMachine& machine, bool is_synchronous) : machine_(machine), is_synchronous_(is_synchronous) {}
+  EventWaiter(net::TransferMachine& machine, bool is_synchronous)
+      : machine_(machine), is_synchronous_(is_synchronous) {}
 
   /// Called by callbacks: changes what a wait looks at.
   template <typename Change>
@@ -31,7 +32,8 @@ class EventWaiter {
     return look();
   }
 
-  /// Until `is_done`, which looks at what update() changes, or `deadline`, or `is_stopped` (asked every 100 ms). True if done.
+  /// Until `is_done`, which looks at what update() changes, or `deadline`, or `is_stopped` (asked every 100 ms). True
+  /// if done.
   template <typename Predicate, typename Stop>
   bool wait(Predicate is_done, Instant deadline, Stop is_stopped) {
     std::unique_lock lock(mutex_);

@@ -24,20 +24,29 @@ constexpr std::array<Explanation, 21> kExplanations{{
     {"ok", "it worked"},
     {"again", "a bounded queue is full and nothing was taken: take events or make progress, then try again"},
     {"canceled", "the owner cancelled the operation, or stopped its transfer machine, before it finished"},
-    {"timed_out", "the deadline of the buffer passed first: give it more time, or ask why the other side did not answer"},
+    {"timed_out",
+     "the deadline of the buffer passed first: give it more time, or ask why the other side did not answer"},
     {"too_late", "the deadline had already passed when the buffer was added, so nothing was sent: set a later one"},
-    {"too_big", "the data is longer than the buffer that the descriptor names: send less, or let the peer expose a larger buffer"},
+    {"too_big",
+     "the data is longer than the buffer that the descriptor names: send less, or let the peer expose a larger buffer"},
     {"message_size", "the message is longer than a message may be: use a bulk transfer, or cut it"},
     {"no_buffer", "the receiver had no receive buffer posted, so the message was dropped there: post more, or sooner"},
-    {"not_permitted", "a descriptor of the wrong kind: only an active receive reads from a passive send buffer, only an active send "
-                      "writes to a passive receive buffer"},
-    {"stale", "the descriptor belongs to a buffer that is done or to an earlier life of the peer: ask the peer for a new one"},
+    {"not_permitted",
+     "a descriptor of the wrong kind: only an active receive reads from a passive send buffer, only an active send "
+     "writes to a passive receive buffer"},
+    {"stale",
+     "the descriptor belongs to a buffer that is done or to an earlier life of the peer: ask the peer for a new one"},
     {"invalid", "an argument is malformed; the message that came with it names the argument"},
-    {"bad_state", "the object is not in a state that allows this: a transfer machine has to be started, a buffer registered and not queued"},
+    {"bad_state",
+     "the object is not in a state that allows this: a transfer machine has to be started, a buffer registered and not "
+     "queued"},
     {"unreachable", "the peer was never heard: check its address, that it runs, and that UDP passes between the hosts"},
-    {"silent", "the peer was heard before, but acknowledged nothing for the give-up time: is it still running, is the network up? "
-               "FAIRLEAD_GIVE_UP_AFTER sets the time"},
-    {"restarted", "the peer's process is a new one, and what was pending to the old one is lost: exchange descriptors again"},
+    {"silent",
+     "the peer was heard before, but acknowledged nothing for the give-up time: is it still running, is the network "
+     "up? "
+     "FAIRLEAD_GIVE_UP_AFTER sets the time"},
+    {"restarted",
+     "the peer's process is a new one, and what was pending to the old one is lost: exchange descriptors again"},
     {"refused", "nobody listens at the peer's port: start the peer, or correct the address"},
     {"no_memory", "a bounded pool is exhausted: wait for operations to end, or raise its bound (`fairlead options`)"},
     {"in_use", "the address is taken by another transfer machine or process: choose another one, or `*`"},
@@ -98,7 +107,8 @@ Result<std::string> explain(std::string_view word) {
     if (stands_for(status, word)) lines += line_of(status);
   }
   if (lines.empty()) {
-    return std::unexpected(Error{Status::invalid, 0, fmt::format("no status is called '{}': `fairlead explain` lists them", word)});
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("no status is called '{}': `fairlead explain` lists them", word)});
   }
   return lines;
 }

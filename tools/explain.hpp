@@ -8,8 +8,8 @@
 
 namespace fairlead::tools {
 
-/// 128 hex digits are a buffer descriptor: what it says. Else a status: by name ("silent", "peer silent", "ETIMEDOUT") or number of the errno ("110", "-110"): the sentences of all statuses
-/// that it may stand for, a line each.
+/// 128 hex digits are a buffer descriptor: what it says. Else a status: by name ("silent", "peer silent", "ETIMEDOUT")
+/// or number of the errno ("110", "-110"): the sentences of all statuses that it may stand for, a line each.
 Result<std::string> explain(std::string_view word);
 
 /// All of them, as a table.

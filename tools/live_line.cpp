@@ -12,7 +12,9 @@ constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 }  // namespace
 
-bool LiveLine::is_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool LiveLine::is_terminal() {
+  return isatty(STDERR_FILENO) == 1;
+}
 
 void LiveLine::show(std::string_view text, Instant now) {
   fmt::print(stderr, "{}{}", kEraseLine, text);

@@ -17,7 +17,9 @@ int main(int argc, char** argv) {
   add_perf(app, exit_code);
   add_explain(app, exit_code);
   add_options(app, exit_code);
-  app.add_subcommand("version", "the release, and what it was built with")->callback([] { fmt::print("{}\n", version_text()); });
+  app.add_subcommand("version", "the release, and what it was built with")->callback([] {
+    fmt::print("{}\n", version_text());
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

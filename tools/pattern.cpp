@@ -49,7 +49,8 @@ std::optional<Mismatch> check_pattern(std::span<const std::byte> bytes, const Pa
   const std::uint64_t first = first_word(name);
   constexpr std::size_t kBlock = kWordsPerBlock * sizeof(std::uint64_t);
   std::size_t offset = 0;
-  while (bytes.size() - offset >= kBlock && block_is_right(bytes.data() + offset, first + offset / sizeof first * kStep)) {
+  while (bytes.size() - offset >= kBlock &&
+         block_is_right(bytes.data() + offset, first + offset / sizeof first * kStep)) {
     offset += kBlock;
   }
   for (; offset < bytes.size(); ++offset) {

@@ -1,7 +1,7 @@
 #pragma once
 // What bulkping sends: bytes that both ends can tell from (client, thread, loop, direction) alone, so that each checks
-// what it received without having seen what was sent. No two 64-bit words of a payload are equal, and payloads of different loops differ in
-// every word: a lost, repeated, stale or misplaced piece cannot pass.
+// what it received without having seen what was sent. No two 64-bit words of a payload are equal, and payloads of
+// different loops differ in every word: a lost, repeated, stale or misplaced piece cannot pass.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ enum class Direction : std::uint8_t { to_server = 1, to_client = 2 };
 
 /// Whose payload, and which.
 struct PayloadName {
-  std::uint64_t client = 0;   // random, one per client process
+  std::uint64_t client = 0;  // random, one per client process
   std::uint32_t thread = 0;
   std::uint32_t loop = 0;
   Direction direction = Direction::to_server;

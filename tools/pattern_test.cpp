@@ -9,7 +9,8 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr PayloadName kName{.client = 0x1234'5678'9abc'def0, .thread = 3, .loop = 17, .direction = Direction::to_client};
+constexpr PayloadName kName{
+    .client = 0x1234'5678'9abc'def0, .thread = 3, .loop = 17, .direction = Direction::to_client};
 
 std::vector<std::byte> filled(std::size_t size, const PayloadName& name = kName) {
   std::vector<std::byte> bytes(size);
@@ -38,10 +39,10 @@ TEST(Pattern, EverySingleWrongByteIsFoundWhereItIs) {
 
 TEST(Pattern, AnotherPayloadDiffersInTheFirstWords) {
   const auto bytes = filled(64);
-  for (const PayloadName& other : {PayloadName{kName.client + 1, 3, 17, Direction::to_client},
-                                   PayloadName{kName.client, 4, 17, Direction::to_client},
-                                   PayloadName{kName.client, 3, 18, Direction::to_client},
-                                   PayloadName{kName.client, 3, 17, Direction::to_server}}) {
+  for (const PayloadName& other :
+       {PayloadName{kName.client + 1, 3, 17, Direction::to_client},
+        PayloadName{kName.client, 4, 17, Direction::to_client}, PayloadName{kName.client, 3, 18, Direction::to_client},
+        PayloadName{kName.client, 3, 17, Direction::to_server}}) {
     const auto mismatch = check_pattern(bytes, other);
     ASSERT_TRUE(mismatch);
     EXPECT_LT(mismatch->offset, 2u);

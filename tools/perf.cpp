@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kSizeMax = std::uint64_t{64} << 20;
 
-void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const std::string& sizes, const std::string& description,
-                     int& exit_code) {
+void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const std::string& sizes,
+                     const std::string& description, int& exit_code) {
   struct Words {
     PerfOptions options;
     std::string path = "udp";
@@ -26,7 +26,8 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   words->options.cpus = {0, 1};
   words->sizes = sizes;
   CLI::App* app = perf.add_subcommand(name, description);
-  app->add_option("--path", words->path, "udp: a second process, over the loopback; self: a second thread, without a network")
+  app->add_option("--path", words->path,
+                  "udp: a second process, over the loopback; self: a second thread, without a network")
       ->check(CLI::IsMember({"udp", "self"}).description(""))
       ->type_name("udp|self")
       ->capture_default_str();
@@ -75,11 +76,15 @@ void add_far(CLI::App& app, int& exit_code) {
 }  // namespace
 
 void add_perf(CLI::App& app, int& exit_code) {
-  CLI::App* perf = app.add_subcommand("perf", "latency, bandwidth and message rate between two processes, beside the kernel's own");
+  CLI::App* perf =
+      app.add_subcommand("perf", "latency, bandwidth and message rate between two processes, beside the kernel's own");
   want_subcommand(*perf);
-  add_measurement(*perf, PerfOp::latency, "latency", "8", "messages to and fro, one at a time: time of one way", exit_code);
-  add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several at a time", exit_code);
-  add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends", exit_code);
+  add_measurement(*perf, PerfOp::latency, "latency", "8", "messages to and fro, one at a time: time of one way",
+                  exit_code);
+  add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several at a time",
+                  exit_code);
+  add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends",
+                  exit_code);
   add_far(app, exit_code);
 }
 

@@ -22,7 +22,8 @@ PerfControl::~PerfControl() {
 Result<std::pair<PerfControl, PerfControl>> PerfControl::make_pair() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return std::unexpected(Error{Status::system, errno, std::string("cannot make a pair of sockets: ") + std::strerror(errno)});
+    return std::unexpected(
+        Error{Status::system, errno, std::string("cannot make a pair of sockets: ") + std::strerror(errno)});
   }
   return std::pair(PerfControl(ends[0]), PerfControl(ends[1]));
 }

@@ -31,7 +31,7 @@ struct PerfCommand {
 struct PerfOutcome {
   std::uint64_t messages = 0;  // or transfers
   std::uint64_t bytes = 0;
-  std::uint64_t dropped = 0;   // messages that found no receive buffer
+  std::uint64_t dropped = 0;  // messages that found no receive buffer
   std::uint64_t failures = 0;
 };
 

@@ -23,7 +23,8 @@ namespace {
 using AddressText = std::array<char, 96>;
 
 std::unexpected<Error> gone() {
-  return std::unexpected(Error{Status::system, 0, "the second process of the measurement ended at once: see its message above"});
+  return std::unexpected(
+      Error{Status::system, 0, "the second process of the measurement ended at once: see its message above"});
 }
 
 }  // namespace
@@ -56,13 +57,16 @@ Result<std::unique_ptr<PerfFar>> PerfFar::start(std::string_view address, int cp
     std::string program = "/proc/self/exe", command = "perf-far", own(address);
     std::string control = std::to_string(descriptor), processor = std::to_string(cpu);
     std::array<char*, 6> words{program.data(), command.data(), control.data(), own.data(), processor.data(), nullptr};
-    if (const int number = posix_spawn(&far->process_, program.c_str(), nullptr, nullptr, words.data(), environ); number != 0) {
+    if (const int number = posix_spawn(&far->process_, program.c_str(), nullptr, nullptr, words.data(), environ);
+        number != 0) {
       far->process_ = -1;
-      return std::unexpected(Error{Status::system, number, fmt::format("cannot start a second process: {}", std::strerror(number))});
+      return std::unexpected(
+          Error{Status::system, number, fmt::format("cannot start a second process: {}", std::strerror(number))});
     }
   } else {
     far->thread_ = std::thread([control = std::move(ends->second), own = std::string(address), cpu]() mutable {
-      if (auto served = serve_perf(std::move(control), own, cpu); !served) fmt::print(stderr, "fairlead: {}\n", served.error().message);
+      if (auto served = serve_perf(std::move(control), own, cpu); !served)
+        fmt::print(stderr, "fairlead: {}\n", served.error().message);
     });
   }
   {

@@ -79,7 +79,8 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
   if (!near) return std::unexpected(std::move(near.error()));
   PerfOutcome outcome;
   SendStock stock;
-  if (auto filled = stock.fill(node, kEchoBuffers, kDescriptorsPerMessage * net::kDescriptorSize, outcome.failures); !filled) {
+  if (auto filled = stock.fill(node, kEchoBuffers, kDescriptorsPerMessage * net::kDescriptorSize, outcome.failures);
+      !filled) {
     return std::unexpected(std::move(filled.error()));
   }
   std::deque<net::Buffer*> fresh;  // exposed, descriptor not sent yet
@@ -107,7 +108,9 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
       net::Buffer& message = *stock.idle.back();
       const std::size_t count = std::min(fresh.size(), kDescriptorsPerMessage);
       for (std::size_t i = 0; i < count; ++i) message.write(i * net::kDescriptorSize, fresh[i]->descriptor());
-      if (node.machine().add(message, net::MessageSend{.to = *near, .length = count * net::kDescriptorSize}) != Status::ok) return;
+      if (node.machine().add(message, net::MessageSend{.to = *near, .length = count * net::kDescriptorSize}) !=
+          Status::ok)
+        return;
       stock.idle.pop_back();
       fresh.erase(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(count));
     }

@@ -14,7 +14,9 @@ constexpr Duration kSilenceMax = std::chrono::seconds{2};
 constexpr int kWarmUpExchanges = 200;
 constexpr Duration kWarmUp = std::chrono::milliseconds{20};
 
-Instant now() { return Instant::clock::now(); }
+Instant now() {
+  return Instant::clock::now();
+}
 
 std::unexpected<Error> failure(std::string_view what, Status status) {
   return std::unexpected(Error{status == Status::invalid ? Status::system : status, 0,
@@ -22,7 +24,8 @@ std::unexpected<Error> failure(std::string_view what, Status status) {
 }
 
 std::unexpected<Error> silence(PerfNode& node, const net::EndPoint& far) {
-  return failure(fmt::format("nothing came for {} s; {}", std::chrono::duration<double>(kSilenceMax).count(), node.machine().describe(far)),
+  return failure(fmt::format("nothing came for {} s; {}", std::chrono::duration<double>(kSilenceMax).count(),
+                             node.machine().describe(far)),
                  Status::silent);
 }
 
@@ -89,7 +92,8 @@ class Run {
   Result<PerfPiece> end(PerfPiece piece) {
     const auto outcome = far_.end();
     if (!outcome) return failure("the second process is gone", Status::silent);
-    if (outcome->failures > 0) return failure(fmt::format("{} operations of the second process", outcome->failures), Status::system);
+    if (outcome->failures > 0)
+      return failure(fmt::format("{} operations of the second process", outcome->failures), Status::system);
     piece.dropped = outcome->dropped;
     return piece;
   }
@@ -170,19 +174,22 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t si
   return run.end(std::move(piece));
 }
 
-Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time) {
+Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
+                                    Duration time) {
   Flow flow;
   PerfPiece piece;
   std::unordered_map<const net::Buffer*, Instant> starts;
   std::deque<net::BufferDescriptor> targets;
-  auto descriptors = node.take_messages(kDescriptorsPerMessage * net::kDescriptorSize, [&](const net::BufferEvent& event) {
-    for (std::uint64_t at = 0; at < event.length; at += net::kDescriptorSize) {
-      event.buffer.read(event.offset + at, targets.emplace_back());
-    }
-  });
+  auto descriptors =
+      node.take_messages(kDescriptorsPerMessage * net::kDescriptorSize, [&](const net::BufferEvent& event) {
+        for (std::uint64_t at = 0; at < event.length; at += net::kDescriptorSize) {
+          event.buffer.read(event.offset + at, targets.emplace_back());
+        }
+      });
   if (!descriptors) return std::unexpected(std::move(descriptors.error()));
   Run run(node, far);
-  const auto peer = run.begin(PerfRole::take_put, size, in_flight);  // it sends descriptors at once: we take them already
+  const auto peer =
+      run.begin(PerfRole::take_put, size, in_flight);  // it sends descriptors at once: we take them already
   if (!peer) return std::unexpected(peer.error());
   auto buffers = node.make_buffers(in_flight, size, [&](const net::BufferEvent& event) {
     if (event.status == Status::ok) piece.times.record(now() - starts[&event.buffer]);
@@ -200,7 +207,8 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t 
   return measured;
 }
 
-Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time) {
+Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
+                               Duration time) {
   Run run(node, far);
   const auto peer = run.begin(PerfRole::take, size, in_flight);
   if (!peer) return std::unexpected(peer.error());

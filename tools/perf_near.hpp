@@ -13,7 +13,7 @@ struct PerfPiece {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  double cpu_seconds = 0;    // both sides
+  double cpu_seconds = 0;  // both sides
   std::uint64_t dropped = 0;
 };
 
@@ -21,9 +21,11 @@ struct PerfPiece {
 Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t size, Duration time);
 
 /// Puts into exposed buffers, `in_flight` at a time; each ends with an event here and one there.
-Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time);
+Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
+                                    Duration time);
 
 /// Messages, `in_flight` at a time; each ends with an event here and one there.
-Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight, Duration time);
+Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
+                               Duration time);
 
 }  // namespace fairlead::tools

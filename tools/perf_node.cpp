@@ -34,13 +34,16 @@ Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size
   return buffers;
 }
 
-Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size, std::function<void(const net::BufferEvent&)> on_message) {
-  const auto messages = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
+Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size,
+                                            std::function<void(const net::BufferEvent&)> on_message) {
+  const auto messages =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
   const net::MessageReceive receive{.size_min = size, .messages_max = messages};
-  auto buffers = make_buffers(kReceiveBuffers, size * messages, [this, receive, on_message](const net::BufferEvent& event) {
-    if (event.status == Status::ok) on_message(event);
-    if (event.is_final && event.status != Status::canceled) (void)machine_.add(event.buffer, receive);
-  });
+  auto buffers =
+      make_buffers(kReceiveBuffers, size * messages, [this, receive, on_message](const net::BufferEvent& event) {
+        if (event.status == Status::ok) on_message(event);
+        if (event.is_final && event.status != Status::canceled) (void)machine_.add(event.buffer, receive);
+      });
   if (!buffers) return buffers;
   for (const auto& buffer : *buffers) {
     if (const Status added = machine_.add(*buffer, receive); added != Status::ok) {
@@ -52,7 +55,8 @@ Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size, std::function<vo
 
 void PerfNode::drain(PerfBuffers& buffers) {
   for (const auto& buffer : buffers) machine_.cancel(*buffer);
-  poll_until([&] { return std::ranges::none_of(buffers, [](const auto& buffer) { return buffer->is_queued(); }); }, kDrainAtMost);
+  poll_until([&] { return std::ranges::none_of(buffers, [](const auto& buffer) { return buffer->is_queued(); }); },
+             kDrainAtMost);
 }
 
 bool pin_thread(int cpu) {
@@ -65,7 +69,9 @@ bool pin_thread(int cpu) {
 double process_cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 

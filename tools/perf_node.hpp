@@ -24,7 +24,8 @@ class PerfNode {
 
   Result<PerfBuffers> make_buffers(std::size_t count, std::uint64_t size, const net::BufferCallback& callback);
 
-  /// Posts buffers for messages of `size` bytes, and keeps them posted as long as the result lives and poll() is called.
+  /// Posts buffers for messages of `size` bytes, and keeps them posted as long as the result lives and poll() is
+  /// called.
   Result<PerfBuffers> take_messages(std::uint64_t size, std::function<void(const net::BufferEvent&)> on_message);
 
   /// Takes what is there, without waiting.

@@ -28,8 +28,8 @@ std::string rate_text(double rate) {
 }  // namespace
 
 std::string perf_table(const std::vector<PerfRow>& rows) {
-  TextTable table({"op", "path", "size", "p50 us", "p90 us", "p99 us", "p99.9 us", "GB/s", "messages/s", "cpu s/GB", "canary ns",
-                   "ours/floor"});
+  TextTable table({"op", "path", "size", "p50 us", "p90 us", "p99 us", "p99.9 us", "GB/s", "messages/s", "cpu s/GB",
+                   "canary ns", "ours/floor"});
   table.align_left(1);
   for (const PerfRow& row : rows) {
     table.add({row.op, row.path, byte_size_text(row.size), time_text(row, 50), time_text(row, 90), time_text(row, 99),
@@ -44,7 +44,8 @@ std::string perf_json(const std::vector<PerfRow>& rows) {
   Json array = Json::array();
   for (const PerfRow& row : rows) {
     Json json = {{"op", row.op}, {"path", row.path}, {"size", row.size}};
-    constexpr std::pair<const char*, double> kTimes[] = {{"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
+    constexpr std::pair<const char*, double> kTimes[] = {
+        {"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
     for (const auto& [key, percent] : kTimes) json[key] = row.times ? Json(percentile_us(row, percent)) : Json(nullptr);
     json["gb_per_s"] = row.gb_per_s;
     json["messages_per_s"] = row.messages_per_s;

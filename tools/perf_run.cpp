@@ -15,9 +15,9 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr int kRounds = 5;                          // ours and the floors take turns
-constexpr std::uint64_t kBytesInFlight = 1 << 20;   // of bandwidth, where --in-flight does not say
-constexpr std::uint32_t kMessagesInFlight = 512;    // of rate
+constexpr int kRounds = 5;                         // ours and the floors take turns
+constexpr std::uint64_t kBytesInFlight = 1 << 20;  // of bandwidth, where --in-flight does not say
+constexpr std::uint32_t kMessagesInFlight = 512;   // of rate
 
 std::string_view name_of(PerfOp op) {
   return op == PerfOp::latency ? "latency" : op == PerfOp::bandwidth ? "bandwidth" : "rate";
@@ -80,16 +80,21 @@ std::uint32_t in_flight_of(const PerfOptions& options, std::uint64_t size) {
 
 Result<PerfPiece> measure(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size, Duration time) {
   switch (options.op) {
-    case PerfOp::latency: return measure_latency(node, far, size, time);
-    case PerfOp::bandwidth: return measure_bandwidth(node, far, size, in_flight_of(options, size), time);
-    case PerfOp::rate: break;
+    case PerfOp::latency:
+      return measure_latency(node, far, size, time);
+    case PerfOp::bandwidth:
+      return measure_bandwidth(node, far, size, in_flight_of(options, size), time);
+    case PerfOp::rate:
+      break;
   }
   return measure_rate(node, far, size, in_flight_of(options, size), time);
 }
 
 Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration time, RowMaker& udp, RowMaker& tcp) {
-  const observe::FloorOptions floor{
-      .bytes = static_cast<std::uint32_t>(size), .duration = time, .cpu_near = options.cpus[0], .cpu_far = options.cpus[1]};
+  const observe::FloorOptions floor{.bytes = static_cast<std::uint32_t>(size),
+                                    .duration = time,
+                                    .cpu_near = options.cpus[0],
+                                    .cpu_far = options.cpus[1]};
   if (options.op == PerfOp::latency) {
     const auto exchange = observe::floor_udp_exchange(floor);
     if (!exchange) return std::unexpected(exchange.error());
@@ -107,11 +112,14 @@ Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration
 
 double ratio(PerfOp op, const PerfRow& ours, const PerfRow& floor) {
   if (op != PerfOp::latency) return ours.gb_per_s / floor.gb_per_s;
-  const auto median_of = [](const PerfRow& row) { return row.times ? static_cast<double>(row.times->percentile(50).count()) : 0; };
+  const auto median_of = [](const PerfRow& row) {
+    return row.times ? static_cast<double>(row.times->percentile(50).count()) : 0;
+  };
   return median_of(ours) / median_of(floor);
 }
 
-Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size, std::vector<PerfRow>& rows) {
+Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size,
+                  std::vector<PerfRow>& rows) {
   const bool has_floors = options.is_udp && options.has_floors;
   const Duration piece = options.time / kRounds;
   RowMaker ours(options.op, options.is_udp ? "udp" : "self", size);
@@ -145,7 +153,8 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
 int run_perf(const PerfOptions& options) {
   const std::string address = options.is_udp ? "127.0.0.1@udp:*:39:*" : "0@lo:20480:39:*";
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
-    if (!pin_thread(cpu)) return report_error({Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", cpu)});
+    if (!pin_thread(cpu))
+      return report_error({Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", cpu)});
   }
   auto far = PerfFar::start(address, options.cpus[1], options.is_udp);
   if (!far) return report_error(far.error());

@@ -13,11 +13,11 @@ enum class PerfOp : std::uint8_t { latency, bandwidth, rate };
 
 struct PerfOptions {
   PerfOp op = PerfOp::latency;
-  bool is_udp = true;               // else inside one process
+  bool is_udp = true;  // else inside one process
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{2};  // of each row
-  std::uint32_t in_flight = 0;      // 0: chosen by size
-  std::vector<int> cpus;            // near and far
+  std::uint32_t in_flight = 0;              // 0: chosen by size
+  std::vector<int> cpus;                    // near and far
   bool has_floors = true;
   bool is_json = false;
 };

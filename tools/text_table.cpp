@@ -16,7 +16,9 @@ void TextTable::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void TextTable::align_left(std::size_t column) { is_left_.at(column) = true; }
+void TextTable::align_left(std::size_t column) {
+  is_left_.at(column) = true;
+}
 
 std::string TextTable::to_string() const {
   std::vector<std::size_t> widths(is_left_.size());

@@ -13,6 +13,8 @@ constexpr std::string_view kCompiler = "GCC " __VERSION__;
 
 }  // namespace
 
-std::string version_text() { return fmt::format("fairlead {} ({})", FAIRLEAD_VERSION, kCompiler); }
+std::string version_text() {
+  return fmt::format("fairlead {} ({})", FAIRLEAD_VERSION, kCompiler);
+}
 
 }  // namespace fairlead::tools

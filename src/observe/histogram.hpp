@@ -25,7 +25,8 @@ class Histogram {
   base::Duration shortest() const noexcept { return count_ == 0 ? base::Duration{} : base::Duration{shortest_}; }
   base::Duration longest() const noexcept { return base::Duration{longest_}; }
   base::Duration mean() const noexcept;
-  /// The time that `percent` of the samples do not exceed (50 = median), as the middle of its bucket; zero if nothing was recorded.
+  /// The time that `percent` of the samples do not exceed (50 = median), as the middle of its bucket; zero if nothing
+  /// was recorded.
   base::Duration percentile(double percent) const noexcept;
 
  private:
