@@ -57,7 +57,7 @@ class World {
   };
 
   explicit World(std::uint64_t seed, LinkOptions options = {}, std::size_t count = 2)
-      : random(seed), options_(options), seed_(seed) {
+      : random(seed), options_(options) {
     for (std::size_t i = 0; i < count; ++i) {
       ends.emplace_back();
       ends[i].address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, static_cast<std::uint8_t>(i + 1)};
@@ -311,7 +311,6 @@ class World {
   }
 
   LinkOptions options_;
-  std::uint64_t seed_;
   std::map<std::size_t, Instant> line_free_at;
   std::uint64_t order_ = 0;
   std::uint64_t next_cookie_ = 1;
