@@ -171,17 +171,18 @@ Status Consumer::add(SegmentNumber number, std::uint32_t elements) noexcept {
   return Status::ok;
 }
 
+// Word by word, not by a constructor: the other side may look at this memory already, though it has no business there.
 RunLocation Consumer::write_run(SegmentNumber number, Run* run, std::byte* first, Shape shape,
                                 std::uint64_t next) noexcept {
   auto offset_of = [&](const void* place) {
     return static_cast<std::uint32_t>(address_of(place) - address_of(unused_[number.value].base));
   };
   const auto location = RunLocation::of({number, offset_of(run)});
-  new (run) Run{};
   run->first.store(segments_.locate(address_of(first), element_bytes_)->pack(), std::memory_order_relaxed);
   run->consumer_first.store(address_of(first), std::memory_order_relaxed);
   run->consumer_count.store(shape.count, std::memory_order_relaxed);
   run->consumer_next.store(next, std::memory_order_relaxed);
+  run->rest.store(0, std::memory_order_relaxed);
   run->mark.store(blessing_of(location), std::memory_order_relaxed);
   run->shape.store(shape.pack(), std::memory_order_release);
   return location;
