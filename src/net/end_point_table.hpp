@@ -13,7 +13,7 @@
 
 #include <fairlead/net/end_point.hpp>
 
-#include "engine/completion.hpp"
+#include "engine/core.hpp"
 
 namespace fairlead::net {
 

@@ -6,7 +6,7 @@
 
 #include <fairlead/net/descriptor.hpp>
 
-#include "engine/completion.hpp"
+#include "engine/core.hpp"
 
 namespace fairlead::net {
 
