@@ -26,6 +26,7 @@ struct Shared {
   Findings& findings;
   Trace& trace;
   Ledger& ledger;
+  Sabotage& sabotage;
 };
 
 class Application {

@@ -28,7 +28,9 @@ void Application::look(std::uint32_t events_max, base::Instant now) {
       const engine::Completion* next = events.consume();
       if (next == nullptr) break;
       const engine::Completion completion = *next;
+      if (shared_.sabotage.strikes(Sabotage::Kind::lost_event)) continue;
       take(port, completion, now);
+      if (shared_.sabotage.strikes(Sabotage::Kind::repeated_event)) take(port, completion, now);
       if (!shared_.findings.is_clean()) return;
     }
   }
@@ -127,7 +129,9 @@ void Application::finish(Operation& operation, const engine::Completion& complet
   release(operation.port, is_receive ? operation.messages_max : 1);
   if (is_receive) --ports_[operation.port].receives;
   shared_.ledger.end(operation, completion.status, now);
+  std::byte* const memory = operation.region->bytes().data();
   regions_.give_back(std::move(operation.region), shared_.findings);
+  if (operation.size > 0 && shared_.sabotage.strikes(Sabotage::Kind::late_write)) *memory ^= std::byte{1};
   if (operation.flow != kNoFlow) {
     note_peer_end(operation, completion.status, now);
     ended_.push_back(operation.number);

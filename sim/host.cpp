@@ -39,7 +39,8 @@ Host::Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network
 void Host::start(base::Instant now) {
   auto path = network_.attach(address_of(number_), {plan_.receive_buffer_bytes, plan_.merges_arrivals});
   ENSURE(path.has_value(), "host {}: {}", number_, path.error().message);
-  auto watched = std::make_unique<WatchedPath>(std::move(*path), number_, clock_offset_, shared_.trace, shared_.findings);
+  auto watched = std::make_unique<WatchedPath>(std::move(*path), number_, clock_offset_, shared_.trace, shared_.findings,
+                                               shared_.sabotage);
   path_ = watched.get();
   const std::uint64_t epoch = random_.next();
   const std::uint64_t seed = plan_.starts_before_wrap ? seed_before_wrap(random_, epoch) : random_.next();

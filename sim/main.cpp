@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
-#include "base/rare.hpp"
 #include "sim/plot.hpp"
 #include "sim/scenario_file.hpp"
 #include "sim/swarm.hpp"
@@ -34,7 +34,7 @@ struct Totals {
   std::uint64_t runs = 0, failed = 0, events = 0, datagrams = 0, resends = 0;
   base::Duration time{};
   std::map<Status, std::uint64_t> ends;
-  std::map<std::string, base::RareBranches::Count> rare;
+  std::map<std::string_view, base::RareBranches::Count> rare;
 };
 
 // A broken invariant of the code under test ends the process: the last words are how to see it again.
@@ -64,6 +64,10 @@ void add(Totals& totals, const sim::Report& report) {
   totals.resends += report.resends;
   totals.time += report.time;
   for (const auto& [status, count] : report.ends) totals.ends[status] += count;
+  for (const auto& [place, count] : report.rare) {
+    totals.rare[place].met += count.met;
+    totals.rare[place].taken += count.taken;
+  }
 }
 
 std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
@@ -75,17 +79,9 @@ std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
 bool run_seed(const Wishes& wishes, const std::optional<sim::Scenario>& scenario, std::uint64_t seed, Totals& totals) {
   prepare_last_words(wishes, seed);
   const sim::Scenario plan = scenario ? *scenario : sim::draw_scenario(seed);
-  base::RareBranches rare(seed);
-  if (plan.has_rare_branches) base::rare_branches = &rare;
   sim::World world(plan, seed, wishes.has_trace ? stdout : nullptr, !wishes.svg.empty());
   const sim::Report report = world.run();
-  base::rare_branches = nullptr;
-
   add(totals, report);
-  for (const auto& [place, count] : rare.counts()) {
-    totals.rare[std::string(place)].met += count.met;
-    totals.rare[std::string(place)].taken += count.taken;
-  }
   if (wishes.seeds == 1 && wishes.hours == 0) {
     fmt::print("{}, seed {}: {} simulated, {} events, operations ended: {}; {} datagrams, {} resent; hash {:016x}\n",
                plan.name, seed, sim::to_text(report.time), report.events, ends_text(report.ends), report.datagrams,

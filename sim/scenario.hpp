@@ -12,6 +12,7 @@
 #include "base/time.hpp"
 #include "engine/engine_options.hpp"
 #include "path/sim_link.hpp"
+#include "sim/sabotage.hpp"
 
 namespace fairlead::sim {
 
@@ -98,6 +99,7 @@ struct Scenario {
   std::vector<FaultPlan> faults;
   std::vector<FlowPlan> flows;
   Expectation expect;
+  Sabotage::Kind sabotage = Sabotage::Kind::none;  // in tests of the simulator itself
 };
 
 }  // namespace fairlead::sim

@@ -69,6 +69,7 @@ std::size_t WatchedPath::collect(std::span<path::Arrival> out, base::Instant now
   const std::size_t count = path_->collect(out, now);
   for (const path::Arrival& arrival : out.first(count)) {
     given_up_.erase(arrival.from);
+    sabotage_.spoil(arrival);
     trace_.add(now, {kCollected, host_, host_at(arrival.from), arrival.bytes.size(), arrival.datagram_size});
     trace_.say(now, "h{} <- h{}  {} B in datagrams of {}", host_, host_at(arrival.from),
                arrival.bytes.size(), arrival.datagram_size);

@@ -8,6 +8,7 @@
 
 #include "path/sim_path.hpp"
 #include "sim/findings.hpp"
+#include "sim/sabotage.hpp"
 #include "sim/trace.hpp"
 
 namespace fairlead::sim {
@@ -15,8 +16,13 @@ namespace fairlead::sim {
 class WatchedPath final : public path::Path {
  public:
   WatchedPath(std::unique_ptr<path::SimPath> path, std::uint32_t host, base::Duration clock_offset, Trace& trace,
-              Findings& findings)
-      : path_(std::move(path)), host_(host), clock_offset_(clock_offset), trace_(trace), findings_(findings) {}
+              Findings& findings, Sabotage& sabotage)
+      : path_(std::move(path)),
+        host_(host),
+        clock_offset_(clock_offset),
+        trace_(trace),
+        findings_(findings),
+        sabotage_(sabotage) {}
 
   base::SocketAddress address() const override { return path_->address(); }
   std::size_t send(std::span<const path::Train> trains, base::Instant now) override;
@@ -27,6 +33,7 @@ class WatchedPath final : public path::Path {
   std::uint32_t train_datagrams_max() const override { return path_->train_datagrams_max(); }
   std::uint64_t receive_buffer_bytes() const override { return path_->receive_buffer_bytes(); }
   void set_hot(const base::SocketAddress&, bool) override {}
+  base::Instant next_deadline() const override { return path_->next_deadline(); }
   int descriptor() const override { return -1; }
   const path::PathCounters& counters() const override { return path_->counters(); }
   std::string_view name() const override { return "sim"; }
@@ -47,6 +54,7 @@ class WatchedPath final : public path::Path {
   base::Duration clock_offset_;
   Trace& trace_;
   Findings& findings_;
+  Sabotage& sabotage_;
   std::unordered_map<base::SocketAddress, base::Instant, base::SocketAddressHash> given_up_;
   std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> last_sequence_;
   bool has_wrapped_ = false;

@@ -15,12 +15,17 @@ constexpr base::Duration kSilenceAfter = 30s;    // timers of idle peers, late d
 }  // namespace
 
 World::World(const Scenario& scenario, std::uint64_t seed, std::FILE* trace, bool is_sampled)
-    : scenario_(scenario), trace_(trace), ledger_(findings_), random_(seed), network_(random_.next()) {
-  const Shared shared{scenario_, findings_, trace_, ledger_};
+    : scenario_(scenario),
+      trace_(trace),
+      ledger_(findings_),
+      sabotage_(scenario.sabotage),
+      rare_(seed),
+      random_(seed),
+      network_(random_.next()) {
   set_links();
   hosts_.reserve(scenario_.hosts.size());
   for (std::uint32_t number = 0; number < scenario_.hosts.size(); ++number)
-    hosts_.emplace_back(number, scenario_.hosts[number], network_, shared, random_.next());
+    hosts_.emplace_back(number, scenario_.hosts[number], network_, shared(), random_.next());
   for (std::uint32_t number = 0; number < scenario_.flows.size(); ++number)
     flows_.emplace_back(number, scenario_.flows[number], kBegin, scenario_.time, random_.next());
   schedule_faults();
@@ -40,21 +45,24 @@ void World::set_links() {
 }
 
 Report World::run() {
+  base::rare_branches = scenario_.has_rare_branches ? &rare_ : nullptr;
   for (Host& host : hosts_) host.start(now_);
   run_until(kBegin + scenario_.time, [] { return false; });
-  const auto has_faults_over = [&] { return changes_.empty() && awaited_.empty(); };
-  run_until(base::kNever, has_faults_over);
+  run_until(base::kNever, [&] { return changes_.empty() && awaited_.empty(); });
   run_drain();
   run_wind_down();
   run_silence();
-  const Shared shared{scenario_, findings_, trace_, ledger_};
+  base::rare_branches = nullptr;
   if (findings_.is_clean()) {
-    for (std::uint32_t number = 0; number < hosts_.size(); ++number) check_nothing_left(hosts_[number], number, shared);
-    check_all_arrived(hosts_, shared);
-    check_excuses(kBegin, shared);
-    check_expectation(hosts_, flows_, kBegin, shared);
+    for (std::uint32_t number = 0; number < hosts_.size(); ++number) check_nothing_left(hosts_[number], number, shared());
+    check_all_arrived(hosts_, shared());
+    check_excuses(kBegin, shared());
+    check_expectation(hosts_, flows_, kBegin, shared());
   }
+  return report();
+}
 
+Report World::report() {
   Report report{.finding = findings_.first(), .hash = trace_.hash(), .events = trace_.events(), .time = now_ - kBegin};
   for (const Operation& operation : ledger_.operations()) {
     if (operation.flow != kNoFlow && operation.state == Operation::State::ended) ++report.ends[operation.status];
@@ -64,6 +72,7 @@ Report World::run() {
     report.datagrams += host.engine()->link()->counters().datagrams_sent;
     report.resends += host.engine()->link()->counters().resends;
   }
+  report.rare = rare_.counts();
   return report;
 }
 
@@ -108,7 +117,7 @@ void World::step() {
     if (!host.is_up() || host.next_turn() > now_) continue;
     host.turn(now_);
     hand_out_ended(host);
-    check_host(host, number, {scenario_, findings_, trace_, ledger_});
+    check_host(host, number, shared());
   }
   for (std::uint32_t number = 0; number < flows_.size(); ++number) {
     if (flows_[number].next_at() <= now_) turn_flow(number);

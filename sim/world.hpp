@@ -10,8 +10,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/rare.hpp"
 #include "path/sim_network.hpp"
 #include "sim/findings.hpp"
 #include "sim/flow.hpp"
@@ -30,6 +32,7 @@ struct Report {
   base::Duration time{};           // simulated
   std::map<Status, std::uint64_t> ends{};  // of the flows' operations
   std::uint64_t datagrams = 0, resends = 0;
+  std::map<std::string_view, base::RareBranches::Count> rare{};
 };
 
 class World {
@@ -39,10 +42,6 @@ class World {
 
   Report run();
   const Samples* samples() const { return samples_ ? &*samples_ : nullptr; }
-
-  /// For tests of the simulator itself.
-  std::vector<Host>& hosts() { return hosts_; }
-  Ledger& ledger() { return ledger_; }
 
  private:
   static constexpr base::Instant kBegin{std::chrono::seconds(1)};
@@ -65,6 +64,8 @@ class World {
   void await_progress();
   std::uint64_t progress_of(std::uint32_t flow);
 
+  Shared shared() { return {scenario_, findings_, trace_, ledger_, sabotage_}; }
+  Report report();
   template <typename IsOver>
   void run_until(base::Instant limit, IsOver&& is_over);
   void step();
@@ -80,6 +81,8 @@ class World {
   Findings findings_;
   Trace trace_;
   Ledger ledger_;
+  Sabotage sabotage_;
+  base::RareBranches rare_;
   Random random_;
   base::Instant now_ = kBegin;
   path::SimNetwork network_;

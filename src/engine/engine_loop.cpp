@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/rare.hpp"
 #include "engine/engine.hpp"
 
 namespace fairlead::engine {
@@ -15,7 +16,7 @@ bool Engine::progress(base::Instant now) {
   now_ = now;
   if (!link_) return false;
   bool any = collect(now);
-  if (now >= link_->next_deadline()) {
+  if (now >= link_->next_deadline() && !base::rare("engine: timers wait for the next pass")) {
     link_->expire(now);
     any = true;
   }
@@ -33,13 +34,14 @@ bool Engine::progress(base::Instant now) {
 base::Instant Engine::next_deadline() const {
   if (!link_) return base::kNever;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
-  if (!deferred_.empty()) return now_ + std::chrono::milliseconds(1);
-  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline()});
+  const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
+  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry});
 }
 
 bool Engine::collect(base::Instant now) {
   std::array<path::Arrival, kArrivalsInPass> arrivals;
-  const std::size_t count = path_->collect(arrivals, now);
+  const std::size_t taken_max = base::rare("engine: a pass takes one arrival") ? 1 : kArrivalsInPass;
+  const std::size_t count = path_->collect(std::span(arrivals).first(taken_max), now);
   for (const path::Arrival& arrival : std::span(arrivals).first(count)) {
     auto rest = std::span<const std::byte>(arrival.bytes);
     const std::size_t step = arrival.datagram_size == 0 ? rest.size() : arrival.datagram_size;
@@ -138,8 +140,9 @@ void Engine::retry_deferred(base::Instant now) {
 
 bool Engine::emit(std::size_t trains_max, base::Instant now) {
   bool any = false;
+  const std::uint32_t datagrams_max = base::rare("engine: trains of one datagram") ? 1 : path_->train_datagrams_max();
   for (std::size_t trains = 0; trains < trains_max; ++trains) {
-    if (!link_->next_train(now, path_->train_bytes_max(), path_->train_datagrams_max(), train_)) break;
+    if (!link_->next_train(now, path_->train_bytes_max(), datagrams_max, train_)) break;
     const path::Train train{.to = train_.to,
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/ensure.hpp"
+#include "base/rare.hpp"
 #include "engine/engine.hpp"
 #include "engine/scatter.hpp"
 
@@ -232,7 +233,8 @@ void Engine::settle(std::uint32_t slot) {
 
 void Engine::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now) {
   // Behind others that wait already: answers to one peer keep their order, and none starves.
-  const Status status = deferred_.empty() ? submit_answer(peer, envelope, exposure, now) : Status::again;
+  const bool has_to_wait = !deferred_.empty() || base::rare("engine: an answer waits for a later pass");
+  const Status status = has_to_wait ? Status::again : submit_answer(peer, envelope, exposure, now);
   if (status != Status::again) return;
   if (deferred_.size() < kDeferredMax) {
     deferred_.push_back({peer, envelope, exposure});

@@ -179,12 +179,10 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
         Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
   }
   if (address == last_peer_address_) return last_peer_;
-  auto peer = link_->find(address);
-  if (!peer) {
-    auto made = link_->peer(address, path_->datagram_size_max(address));
-    if (!made) return made;
-    peer = *made;
-  }
+  // Asked also of a peer that is known: one that only said hello to us is kept just as long as somebody wants it.
+  const bool is_known = link_->find(address).has_value();
+  const auto peer = link_->peer(address, is_known ? 0 : path_->datagram_size_max(address));
+  if (!peer) return peer;
   last_peer_address_ = address;
   last_peer_ = *peer;
   return *peer;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ensure.hpp"
+#include "base/rare.hpp"
 #include "path/sim_network.hpp"
 
 namespace fairlead::path {
@@ -42,7 +43,9 @@ std::size_t SimPath::send(std::span<const Train> trains, base::Instant now) {
       counters_.send_too_big += 1;
       continue;
     }
-    if (link.is_senders_own && network_.queued_bytes(address_, train.to, now) + bytes.size() > link.queue_bytes_max) {
+    const bool is_full =
+        link.is_senders_own && network_.queued_bytes(address_, train.to, now) + bytes.size() > link.queue_bytes_max;
+    if (is_full || base::rare("sim path: send says later")) {
       counters_.send_later += 1;
       return index;
     }
@@ -79,7 +82,8 @@ std::size_t SimPath::collect(std::span<Arrival> out, base::Instant) {
     // As the kernel merges: one sender, equal sizes, and a shorter one is the last.
     for (std::uint32_t merged = 0; merged < kTrainDatagramsMax && !inbox_.empty(); ++merged) {
       Waiting& next = inbox_.front();
-      if (merged > 0 && (!options_.merges_arrivals || next.from != from || next.bytes.size() > size ||
+      if (merged > 0 && (!options_.merges_arrivals || base::rare("sim path: a merge ends early") || next.from != from ||
+                         next.bytes.size() > size ||
                          bytes.size() % size != 0 || bytes.size() + next.bytes.size() > kTrainBytesMax))
         break;
       bytes.insert(bytes.end(), next.bytes.begin(), next.bytes.end());

@@ -1,0 +1,36 @@
+#include "sim/sabotage.hpp"
+
+#include <algorithm>
+
+#include "wire/layout.hpp"
+#include "wire/segment.hpp"
+
+namespace fairlead::sim {
+namespace {
+
+void seal_again(std::span<std::byte> datagram) {
+  wire::store<std::uint32_t>(datagram.data(), wire::at<std::uint32_t>(wire::kSegmentFields, "checksum"), 0);
+  wire::seal(datagram, {});
+}
+
+}  // namespace
+
+void Sabotage::spoil(const path::Arrival& arrival) {
+  if (!is(Kind::wrong_byte) && !is(Kind::repeated_message)) return;
+  if (arrival.bytes.size() != arrival.datagram_size) return;  // only single ones, to keep it simple
+  const auto frame = wire::decode(arrival.bytes);
+  if (!frame || frame->header.kind != wire::Kind::data) return;
+  if (strikes(Kind::wrong_byte)) {
+    arrival.bytes.back() ^= std::byte{1};
+    seal_again(arrival.bytes);
+    return;
+  }
+  if (kept_.size() == arrival.bytes.size() && strikes(Kind::repeated_message)) {
+    std::ranges::copy(std::span(kept_).subspan(wire::kSegmentHeaderBytes),
+                      arrival.bytes.begin() + wire::kSegmentHeaderBytes);
+    seal_again(arrival.bytes);
+  }
+  kept_.assign(arrival.bytes.begin(), arrival.bytes.end());
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,52 @@
+// The simulator finds what it is there for: each planted fault ends the run with the finding that names it.
+
+#include "sim/sabotage.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/scenario_file.hpp"
+#include "sim/world.hpp"
+
+namespace fairlead::sim {
+namespace {
+
+using testing::HasSubstr;
+
+std::string finding_with(Sabotage::Kind kind) {
+  auto scenario = parse_scenario(R"({
+    "time": "200ms", "rare_branches": false,
+    "host": { "merges_arrivals": false },
+    "flows": [ { "kind": "message", "from": 0, "to": 1, "size": 200, "in_flight": 2, "gap": "100us" } ]
+  })", "sabotaged");
+  EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
+  scenario->sabotage = kind;
+  return World(*scenario, 1).run().finding.value_or("nothing");
+}
+
+TEST(SabotageTest, NothingIsFoundWhereNothingIsWrong) {
+  EXPECT_EQ(finding_with(Sabotage::Kind::none), "nothing");
+}
+
+TEST(SabotageTest, AWrongByteThatTheChecksumHides) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::wrong_byte), HasSubstr("arrived wrong"));
+}
+
+TEST(SabotageTest, AMessageThatArrivesTwice) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::repeated_message), HasSubstr("arrived twice"));
+}
+
+TEST(SabotageTest, AnEventThatIsLost) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::lost_event), HasSubstr("there is no event"));
+}
+
+TEST(SabotageTest, AnEventThatComesTwice) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::repeated_event), HasSubstr("another event"));
+}
+
+TEST(SabotageTest, AWriteAfterTheEnd) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::late_write), HasSubstr("written after its operation had ended"));
+}
+
+}  // namespace
+}  // namespace fairlead::sim
