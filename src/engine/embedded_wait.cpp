@@ -67,9 +67,10 @@ void EmbeddedCore::run() {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
     const auto now = base::MonotonicClock::now();
     if (passes != passes_seen) {
-      // Somebody else drives: look again after a tick whether they still do.
+      // Somebody else drives: look again after a tick whether they still do. Until then nobody needs to kick for an
+      // earlier deadline; if the driver leaves, a timer is late by a tick at most.
       passes_seen = passes;
-      thread_sleeps_until_.store((now + kTick).time_since_epoch().count(), std::memory_order_relaxed);
+      thread_sleeps_until_.store(base::Instant::min().time_since_epoch().count(), std::memory_order_relaxed);
       std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
       poll_until(kicked, now + kTick);
     } else {
