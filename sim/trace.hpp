@@ -14,6 +14,9 @@
 
 namespace fairlead::sim {
 
+/// When every world begins; texts count from there.
+inline constexpr base::Instant kBegin{std::chrono::seconds(1)};
+
 class Trace {
  public:
   /// `out` may be null: then only the hash is kept.
@@ -31,7 +34,7 @@ class Trace {
     if (out_ == nullptr) [[likely]]
       return;
     const std::string line = fmt::format(text, std::forward<Arguments>(arguments)...);
-    fmt::print(out_, "{:>16}  {}\n", to_text(now.time_since_epoch()), line);
+    fmt::print(out_, "{:>16}  {}\n", to_text(now - kBegin), line);
   }
 
   std::uint64_t hash() const { return hash_; }

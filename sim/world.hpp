@@ -44,8 +44,6 @@ class World {
   const Samples* samples() const { return samples_ ? &*samples_ : nullptr; }
 
  private:
-  static constexpr base::Instant kBegin{std::chrono::seconds(1)};
-
   struct Change {  // of a fault: it begins or ends
     std::size_t fault = 0;
     bool is_end = false;

@@ -99,7 +99,7 @@ class Engine {
   static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kTrainsInPass = 32;
-  static constexpr std::uint32_t kEagerTrains = 8;    // trains that submissions may send by themselves between passes
+  static constexpr std::uint32_t kEagerInFlight = 4;  // segments in flight to a peer from which on more wait for a pass
   static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kPortsMax = 65536;
@@ -120,7 +120,7 @@ class Engine {
 
   // engine_submit.cpp
   Result<link::PeerHandle> peer_at(const base::SocketAddress& address);
-  void send_eagerly(base::Instant now);
+  void send_eagerly(link::PeerHandle peer, base::Instant now);
 
   // engine_local.cpp
   void send_local(std::uint32_t slot, std::uint32_t target_port);
@@ -156,6 +156,8 @@ class Engine {
   void end_outcome(const link::Outcome& outcome);
   void end_peer(const link::Notice& notice, base::Instant now);
   void retry_deferred(base::Instant now);
+  base::Duration ask_after() const;
+  void ask_for_answers(base::Instant now);
   bool emit(std::size_t trains_max, base::Instant now);
 
   struct Deferred {
@@ -188,7 +190,7 @@ class Engine {
   base::SocketAddress last_peer_address_;  // the peer asked for last: most traffic is with the same one
   link::PeerHandle last_peer_;
   link::Train train_;
-  std::uint32_t eager_trains_ = 0;
+  base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};  // of the current call, for completions
   EngineCounters counters_;
 };

@@ -23,7 +23,8 @@ bool Engine::progress(base::Instant now) {
   any |= react(now);
   if (!deferred_.empty()) [[unlikely]]
     retry_deferred(now);
-  eager_trains_ = 0;
+  if (now >= ask_at_) [[unlikely]]
+    ask_for_answers(now);
   any |= emit(kTrainsInPass, now);
   if (flight_->is_watch_due(now)) [[unlikely]] {
     flight_->watch(now, [&](std::uint32_t peer) { return peer < waiting_.size() && !waiting_[peer].is_empty(); });
@@ -35,7 +36,7 @@ base::Instant Engine::next_deadline() const {
   if (!link_) return base::kNever;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
-  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry});
+  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_});
 }
 
 bool Engine::collect(base::Instant now) {
@@ -135,6 +136,27 @@ void Engine::retry_deferred(base::Instant now) {
     const Deferred first = deferred_.front();
     deferred_.pop_front();
     if (submit_answer(first.peer, first.envelope, first.exposure, now) == Status::again) deferred_.push_back(first);
+  }
+}
+
+base::Duration Engine::ask_after() const {
+  return std::chrono::milliseconds(options_.get(Option::give_up_after)) / 8;
+}
+
+// A peer that acknowledged a put or a get and died before it answered: nothing is in flight to it any more, so the link
+// has no reason to notice. A message that asks nothing makes it look: the peer acknowledges it, or it is found out.
+void Engine::ask_for_answers(base::Instant now) {
+  ask_at_ = base::kNever;
+  for (const OperationChain& chain : waiting_) {
+    if (chain.is_empty()) continue;
+    ask_at_ = now + ask_after();
+    const link::PeerHandle peer = operations_[chain.first()].peer;
+    const link::PeerFacts facts = link_->facts(peer);
+    if (!facts.is_connected || facts.segments_in_flight != 0 || facts.messages_queued != 0 ||
+        now - facts.last_heard < ask_after())
+      continue;
+    // If the link has no room for it there is traffic enough.
+    link_->submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
   }
 }
 

@@ -205,6 +205,7 @@ void Engine::deliver_answer(const link::Delivery& delivery, base::Instant now) {
 
 void Engine::deliver_done(const link::Delivery& delivery) {
   const wire::Envelope& done = delivery.envelope;
+  if (done.cookie == 0) return;  // the peer only asks whether we are still here
   Operation* operation = find_operation(done.cookie);
   if (operation == nullptr || operation->peer != delivery.peer || !operation->is_answer_pending ||
       (operation->kind != OperationKind::put && operation->kind != OperationKind::get)) {

@@ -67,7 +67,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   }
   ++counters_.messages_sent;
   flight_->submitted(*peer, send.length, now);
-  send_eagerly(now);
+  send_eagerly(*peer, now);
   return Status::ok;
 }
 
@@ -134,8 +134,9 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
   }
   if (peer->slot >= waiting_.size()) waiting_.resize(peer->slot + 1);
   waiting_[peer->slot].append(operations_, slot);
+  if (ask_at_ == base::kNever) ask_at_ = now + ask_after();
   flight_->submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
-  send_eagerly(now);
+  send_eagerly(*peer, now);
   return Status::ok;
 }
 
@@ -188,12 +189,10 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
   return *peer;
 }
 
-// A lone message leaves at once; of a burst, what comes after the first few trains waits for the next pass and
-// travels together. That pass comes: the first ones are in flight, and their acknowledgement wakes somebody.
-void Engine::send_eagerly(base::Instant now) {
-  if (eager_trains_ >= kEagerTrains) return;
-  ++eager_trains_;
-  emit(1, now);
+// A lone message leaves at once. Behind a few segments in flight, what comes next waits for the next pass and travels
+// together. That pass comes: the acknowledgement of what is in flight wakes somebody.
+void Engine::send_eagerly(link::PeerHandle peer, base::Instant now) {
+  if (link_->facts(peer).segments_in_flight < kEagerInFlight) emit(1, now);
 }
 
 }  // namespace fairlead::engine
