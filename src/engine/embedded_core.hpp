@@ -54,7 +54,8 @@ class EmbeddedCore final : public Core {
 
  private:
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
-  static constexpr auto kTick = std::chrono::milliseconds(1);
+  static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
+  static constexpr base::Duration kTickMax = std::chrono::milliseconds(4);
 
   // Holds the engine's lock; pollers that see the wish step back.
   class Locked {
