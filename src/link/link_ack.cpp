@@ -1,8 +1,11 @@
 // What an ACK does: it frees segments, measures the round trip and shows what was lost.
 //
 // A segment is lost when one transmitted later has arrived and either packet_threshold later ones have been transmitted
-// before that one, or 9/8 of a round trip has passed since it left. Both patiences grow when the peer reports that a
-// resend was needless. Transmissions are counted by `order`, so a resent segment is judged by its last transmission.
+// before that one, or 9/8 of a round trip has passed since it left; reorder_window.hpp widens both on a path that
+// reorders. Transmissions are counted by `order`, so a resent segment is judged by its last transmission.
+//
+// An ACK on a data segment tells of 64 segments only. What lies beyond is judged by the last ACK that told of all: with
+// several holes it may have arrived long ago.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +16,7 @@
 namespace fairlead::link {
 namespace {
 
-constexpr std::uint32_t kReorderScaleMost = 32;
+constexpr std::int32_t kHeaderReach = 65;  // the header's bitmap and the one before it
 
 std::uint32_t word_count(const wire::Frame& frame) {
   return frame.header.kind == wire::Kind::ack ? static_cast<std::uint32_t>(frame.payload.size() / sizeof(std::uint64_t))
@@ -53,21 +56,26 @@ bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant n
   if (peer.window.in_flight() == 0) return true;
 
   const std::uint64_t acked_before = counters.segments_acked;
+  const AckEvidence evidence{now, header, peer.order_acked};
   while (wire::distance(peer.window.oldest(), header.ack) > 0)
-    on_acked(peer, *peer.window.find(peer.window.oldest()), now);
+    on_acked(peer, *peer.window.find(peer.window.oldest()), evidence);
   for (std::uint32_t word = 0; word <= word_count(frame); ++word) {
     for (std::uint64_t bits = bitmap_word(frame, word); bits != 0; bits &= bits - 1) {
       const auto steps = 1 + 64 * word + static_cast<std::uint32_t>(std::countr_zero(bits));
-      if (Segment* segment = peer.window.find(header.ack + steps)) on_acked(peer, *segment, now);
+      if (Segment* segment = peer.window.find(header.ack + steps)) on_acked(peer, *segment, evidence);
     }
   }
+  const bool tells_all =
+      header.kind == wire::Kind::ack || wire::distance(header.ack, peer.window.next()) <= kHeaderReach;
+  if (tells_all) peer.order_judged = peer.order_acked;
+  peer.ack_reach = header.ack + static_cast<std::uint32_t>(kHeaderReach);
+  find_losses(peer, now);
   if (counters.segments_acked == acked_before) {
     ++counters.acks_repeated;
     return true;
   }
   peer.last_progress = now;
   peer.backoff = 0;
-  find_losses(peer, now);
   make_ready(peer);
   return true;
 }
@@ -79,7 +87,7 @@ void Link::State::measure(Peer& peer, const wire::Header& header, base::Instant 
     // If the needless one was found lost by threshold, segments overtake each other on this path: be more patient.
     const base::Duration since = wire::elapsed(header.echo, peer.fast_resend_at);
     if (counters.resends_fast != 0 && since >= base::Duration::zero() && since <= 2 * peer.round_trip.smoothed()) {
-      peer.reorder_scale = std::min(peer.reorder_scale * 2, kReorderScaleMost);
+      peer.reordering.confirm(peer.round_trip.smoothed(), now);
     }
   }
   if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
@@ -90,11 +98,27 @@ void Link::State::measure(Peer& peer, const wire::Header& header, base::Instant 
   ++counters.round_trips_measured;
 }
 
-void Link::State::on_acked(Peer& peer, Segment& segment, base::Instant now) {
-  // An ACK that comes sooner after a resend than a round trip takes is for the transmission before.
-  if (!segment.is_waiting && (segment.transmissions == 1 || now - segment.sent_at >= peer.round_trip.least())) {
+/// What the arrival of this segment says of the transmissions on the way.
+void Link::State::learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence) {
+  if (segment.transmissions == 1) [[likely]] {
+    if (segment.order < evidence.order_acked) [[unlikely]] {
+      peer.reordering.saw(evidence.order_acked - segment.order, evidence.now - segment.sent_at);
+    }
     peer.order_acked = std::max(peer.order_acked, segment.order);
+    return;
   }
+  // Which transmission arrived? The last one, if something that left as late or later has made this ACK.
+  const wire::Header& header = evidence.header;
+  if ((header.flags & wire::Flags::kEchoes) == 0) return;
+  if (wire::elapsed(wire::to_ticks(segment.sent_at), header.echo) >= base::Duration::zero()) {
+    peer.order_acked = std::max(peer.order_acked, segment.order);
+  } else if ((header.flags & wire::Flags::kDuplicate) == 0 && segment.order_before < evidence.order_acked) {
+    peer.reordering.suspect(evidence.order_acked - segment.order_before, evidence.now - segment.sent_before);
+  }
+}
+
+void Link::State::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
+  learn_order(peer, segment, evidence);
   peer.window.remove(segment);
   peer.bytes_in_flight -= charge(segment);
   ++counters.segments_acked;
@@ -118,13 +142,18 @@ void Link::State::on_acked(Peer& peer, Segment& segment, base::Instant now) {
 
 void Link::State::find_losses(Peer& peer, base::Instant now) {
   peer.loss_at = base::kNever;
+  if (peer.in_flight.empty() || peer.in_flight.front().order >= peer.order_acked) [[likely]]
+    return;
   const base::Duration round_trip = std::max(peer.round_trip.smoothed(), peer.round_trip.latest());
-  const base::Duration patience = round_trip + round_trip / 8 * peer.reorder_scale;
-  const std::uint64_t threshold = std::uint64_t{options.packet_threshold} * peer.reorder_scale;
+  const base::Duration patience = peer.reordering.patience(round_trip);
+  const std::uint64_t threshold = peer.reordering.positions(options.packet_threshold);
+  peer.reordering.fade(peer.order);
   while (!peer.in_flight.empty()) {
     Segment& segment = peer.in_flight.front();
-    if (segment.order >= peer.order_acked) return;
-    const bool is_overtaken = peer.order_acked - segment.order >= threshold;
+    const bool is_told = wire::distance(segment.sequence, peer.ack_reach) > 0;
+    const std::uint64_t arrived = is_told ? peer.order_acked : peer.order_judged;
+    if (segment.order >= arrived) return;
+    const bool is_overtaken = arrived - segment.order >= threshold;
     const bool is_late = peer.round_trip.is_known() && now - segment.sent_at >= patience;
     if (!is_overtaken && !is_late) {
       if (!peer.round_trip.is_known()) return;

@@ -2,9 +2,9 @@
 // move later leave it where it is: it fires early, finds nothing due and is put where it belongs. So the straight line
 // of traffic does not touch the tree, and an idle peer has no entry at all.
 //
-// Repair without news: after 2 round trips and the peer's ACK delay the newest segment is sent again (tail probe), for
-// its ACK shows everything that is missing. Then, at timeouts that double, the oldest and the newest only: the rest may
-// have arrived, and the answer will tell.
+// Repair without news: after 2 round trips (more if they vary much) and the peer's ACK delay the newest segment is sent
+// again (tail probe), for its ACK shows everything that is missing. Then, at timeouts that double, the oldest and the
+// newest only: the rest may have arrived, and the answer will tell.
 
 #include <algorithm>
 
@@ -26,7 +26,9 @@ base::Duration Link::State::resend_after(const Peer& peer) const {
 
 base::Duration Link::State::probe_after(const Peer& peer) const {
   if (peer.backoff != 0 || !peer.round_trip.is_known()) return resend_after(peer);
-  const base::Duration measured = 2 * peer.round_trip.smoothed() + wire::to_duration(peer.theirs.ack_after);
+  const base::Duration round_trip = peer.round_trip.smoothed();
+  const base::Duration measured =
+      round_trip + std::max(round_trip, 4 * peer.round_trip.variation()) + wire::to_duration(peer.theirs.ack_after);
   return std::min(std::max(options.probe_after_min, measured), options.resend_after_max);
 }
 

@@ -39,7 +39,7 @@ struct LinkOptions {
 
   // Repair.
   std::uint32_t packet_threshold = 3;       // a segment is lost if so many sent later have arrived...
-  base::Duration probe_after_min = 60us;    // tail probe: 2 round trips + ACK delay, but not sooner
+  base::Duration probe_after_min = 60us;    // tail probe: 2 SRTT or SRTT + 4 RTTVAR, + ACK delay, but not sooner
   base::Duration resend_after_min = 2ms;    // timeout: SRTT + 4 RTTVAR + ACK delay, but not sooner
   base::Duration resend_after_max = 200ms;  // cap of its exponential back-off
   std::uint32_t resends_in_a_row = 16;      // then others have their turn

@@ -271,7 +271,10 @@ void Link::State::transmit(Segment& segment, const wire::Header& base, base::Ins
   ++counters.datagrams_sent;
   counters.bytes_sent += segment.size;
 
-  ++segment.transmissions;
+  if (++segment.transmissions != 1) [[unlikely]] {
+    segment.order_before = segment.order;
+    segment.sent_before = segment.sent_at;
+  }
   segment.order = ++peer.order;
   segment.sent_at = now;
   peer.last_sent = now;

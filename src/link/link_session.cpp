@@ -197,9 +197,9 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.messages_open = 0;
   peer.slots_taken = 0;
   peer.bytes_in_flight = 0;
-  peer.order = peer.order_acked = 0;
+  peer.order = peer.order_acked = peer.order_judged = 0;
   peer.round_trip = {};
-  peer.reorder_scale = 1;
+  peer.reordering = {};
   peer.backoff = 0;
   peer.loss_at = base::kNever;
   peer.ack = {};

@@ -74,7 +74,14 @@ struct Link::State {
   bool take_ack(Peer& peer, const wire::Frame& frame, base::Instant now);
   bool is_within_sent(const Peer& peer, const wire::Frame& frame) const;
   void measure(Peer& peer, const wire::Header& header, base::Instant now);
-  void on_acked(Peer& peer, Segment& segment, base::Instant now);
+  /// What is known while one ACK is taken.
+  struct AckEvidence {
+    base::Instant now;
+    const wire::Header& header;
+    std::uint64_t order_acked = 0;  // before this ACK
+  };
+  void on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence);
+  void learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence);
   void find_losses(Peer& peer, base::Instant now);
   void resend(Segment& segment, ResendCause cause);
 

@@ -21,6 +21,7 @@
 #include "link/message.hpp"
 #include "link/reassembly.hpp"
 #include "link/receive_window.hpp"
+#include "link/reorder_window.hpp"
 #include "link/round_trip.hpp"
 #include "link/segment.hpp"
 #include "link/send_window.hpp"
@@ -95,14 +96,16 @@ struct Peer {
   std::uint64_t bytes_in_flight = 0;  // as the receiver's kernel charges them
   std::array<std::uint32_t, kChannels> segments_limit{};
   std::array<std::uint64_t, kChannels> bytes_limit{};
-  std::uint64_t order = 0;        // transmissions so far
-  std::uint64_t order_acked = 0;  // the latest transmission known to have arrived
+  std::uint64_t order = 0;         // transmissions so far
+  std::uint64_t order_acked = 0;   // the latest transmission known to have arrived
+  std::uint64_t order_judged = 0;  // the same when an ACK last told of the whole window
+  wire::Sequence ack_reach;        // the last ACK told of the segments before this one
 
   // Repair.
   RoundTrip round_trip;
-  wire::Ticks echo_measured;        // an echo counts once
-  std::uint32_t reorder_scale = 1;  // patience with reordering, grows when a resend proves to be needless
-  std::uint32_t backoff = 0;        // timeouts since the last progress
+  wire::Ticks echo_measured;  // an echo counts once
+  ReorderWindow reordering;
+  std::uint32_t backoff = 0;  // timeouts since the last progress
   wire::Ticks fast_resend_at;
   base::Instant last_sent, last_progress, last_heard;
   base::Instant loss_at = base::kNever;
@@ -128,7 +131,7 @@ struct EarlierTimer {
   bool operator()(const Peer& a, const Peer& b) const { return a.timer_at < b.timer_at; }
 };
 
-template <ListHook Peer::* kHook>
+template <ListHook Peer::*kHook>
 using PeerList = boost::intrusive::list<Peer, boost::intrusive::member_hook<Peer, ListHook, kHook>,
                                         boost::intrusive::constant_time_size<false>>;
 using TimerQueue =

@@ -58,8 +58,10 @@ struct Segment {
   ResendCause cause = ResendCause::fast;
   bool is_waiting = false;  // on the resend list
   std::uint32_t transmissions = 0;
-  std::uint64_t order = 0;  // of its last transmission among its peer's
-  base::Instant sent_at;    // its last transmission
+  std::uint64_t order = 0;         // of its last transmission among its peer's
+  base::Instant sent_at;           // its last transmission
+  std::uint64_t order_before = 0;  // of the one before that
+  base::Instant sent_before;
 
   alignas(8) std::array<std::byte, kHeadBytes> head;
 };
