@@ -11,6 +11,7 @@ packages_for() {
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libcli11-dev nlohmann-json3-dev ;;
     test) echo libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev spin iproute2 nftables ethtool ;;
     bench) echo libck-dev libreaderwriterqueue-dev ;;
+    plot) echo gnuplot-nox ;;
     fuzz) echo clang-19 libclang-rt-19-dev ;;
     format) echo clang-format-19 ;;
     check) echo clang-tidy-19 ;;
@@ -61,13 +62,15 @@ need() {
 
 # configure PRESET [CMAKE ARGUMENT...]
 configure() {
-  local preset=$1 launcher=()
+  local preset=$1 faster=(-D FAIRLEAD_PRECOMPILED_HEADERS=TESTS)
   shift
   if command -v ccache >/dev/null; then
-    launcher=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it keeps no file that uses precompiled headers
+  elif [ "$preset" != release ]; then
+    faster=()
   fi
   echo "configuring the $preset build"
-  cmake --preset "$preset" "${launcher[@]}" "$@" >/dev/null
+  cmake --preset "$preset" "${faster[@]}" "$@" >/dev/null
 }
 
 # All C++ files of the project, one per line.

@@ -1,11 +1,17 @@
-# One build for users and two with sanitizers, then all their tests in one run of ctest.
+# One build for users and two with sanitizers, then all their tests in one run of ctest. The sanitizers get the tests of
+# the modules, the fuzz inputs and the examples; with --full also those of whole programs (twice as long).
 run_test() {
+  local full=OFF
+  if [ "${1:-}" = --full ]; then
+    full=ON
+    shift
+  fi
   need build test bench
   configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=ON
   compile build
-  configure asan
+  configure asan -D FAIRLEAD_TOOLS=$full
   compile build/asan
-  configure tsan
+  configure tsan -D FAIRLEAD_TOOLS=$full
   compile build/tsan
 
   mkdir -p build/everything
