@@ -9,6 +9,10 @@ using engine::Option;
 
 std::uint64_t window_of(const Scenario& scenario) { return scenario.options.get(Option::window_segments); }
 
+bool are_alike(const FlowPlan& a, const FlowPlan& b) {
+  return a.kind == b.kind && a.to == b.to && a.size_max == b.size_max && a.in_flight == b.in_flight && a.gap == b.gap;
+}
+
 bool touches(const FaultPlan& fault, std::uint32_t host) {
   if (fault.kind != FaultPlan::Kind::link) return fault.host == host;
   return fault.from == kEveryHost || fault.to == kEveryHost || fault.from == host || fault.to == host;
@@ -122,6 +126,10 @@ void check_expectation(std::vector<Host>& hosts, const std::vector<Flow>& flows,
     const link::LinkCounters& link = hosts[number].engine()->link()->counters();
     SIM_CHECK(findings, !expect.has_no_resends || link.resends == 0, "host {} sent {} segments again", number,
               link.resends);
+    const auto resends_max = static_cast<std::uint64_t>(expect.resends_max * static_cast<double>(link.segments_sent));
+    SIM_CHECK(findings, expect.resends_max == 1 || link.resends <= resends_max,
+              "host {} sent {} of {} segments again, at most {} are expected", number, link.resends, link.segments_sent,
+              resends_max);
     const std::uint64_t needless = link.refused[static_cast<std::size_t>(link::Refusal::duplicate)] +
                                    link.refused[static_cast<std::size_t>(link::Refusal::too_old)];
     SIM_CHECK(findings, !expect.has_no_needless_resends || needless == 0,
@@ -132,10 +140,13 @@ void check_expectation(std::vector<Host>& hosts, const std::vector<Flow>& flows,
   }
   if (flows.empty() || last == began) return;
   const double seconds = std::chrono::duration<double>(last - began).count();
-  std::uint64_t bytes = 0, bytes_least = ~std::uint64_t{0};
+  std::uint64_t bytes = 0, bytes_alike = 0, bytes_least = ~std::uint64_t{0}, alike = 0;
   for (const Flow& flow : flows) {
     bytes += flow.bytes_ok();
+    if (!are_alike(flow.plan(), flows.back().plan())) continue;
+    bytes_alike += flow.bytes_ok();
     bytes_least = std::min(bytes_least, flow.bytes_ok());
+    ++alike;
   }
   if (expect.goodput_min > 0) {
     const auto rate = static_cast<double>(hosts[flows[0].plan().to].plan().downlink.bytes_per_second);
@@ -144,7 +155,7 @@ void check_expectation(std::vector<Host>& hosts, const std::vector<Flow>& flows,
               100 * share, 100 * expect.goodput_min);
   }
   if (expect.fair_share_min > 0) {
-    const double share = static_cast<double>(bytes_least) * static_cast<double>(flows.size()) / static_cast<double>(bytes);
+    const double share = static_cast<double>(bytes_least) * static_cast<double>(alike) / static_cast<double>(bytes_alike);
     SIM_CHECK(findings, share >= expect.fair_share_min, "the slowest flow has {:.2f} of its share, {:.2f} is expected",
               share, expect.fair_share_min);
   }

@@ -78,9 +78,10 @@ struct Expectation {
   std::vector<Status> ends;            // the only ones that operations end with (canceled and refused misuse aside)
   std::vector<Status> ends_some;       // each of them occurs
   bool has_no_resends = false;
+  double resends_max = 1;              // share of the segments sent, at each host
   bool has_no_needless_resends = false;  // nothing resent had arrived
   double goodput_min = 0;              // share of the receiver's downlink, over the time of the flows
-  double fair_share_min = 0;           // of the equal share, for the slowest of the flows with equal plans
+  double fair_share_min = 0;           // of the equal share, for the slowest of the flows that are like the last one
   double latency_p99_max_of_idle = 0;  // 99th percentile of the flow `latency_flow`, in round trips of an idle network
   std::uint32_t latency_flow = 0;
 };

@@ -140,6 +140,7 @@ void read_expectation(ScenarioSection& section, const Scenario& scenario, Expect
   read_statuses(section, "ends", expect.ends);
   read_statuses(section, "ends_some", expect.ends_some);
   section.read("no_resends", expect.has_no_resends);
+  section.read_share("resends_max", expect.resends_max);
   section.read("no_needless_resends", expect.has_no_needless_resends);
   section.read_share("goodput_min", expect.goodput_min);
   section.read_share("fair_share_min", expect.fair_share_min);

@@ -98,7 +98,8 @@ base::Instant World::next_moment() const {
   if (!changes_.empty()) next = std::min(next, changes_.begin()->first);
   if (!awaited_.empty()) next = std::min(next, awaited_.begin()->first);
   // Samples alone keep nothing going.
-  if (samples_ && next != base::kNever) next = std::min(next, samples_->next_at());
+  const bool is_sampling = samples_ && (now_ < kBegin + scenario_.time || !is_drained());
+  if (is_sampling && next != base::kNever) next = std::min(next, samples_->next_at());
   return next;
 }
 
