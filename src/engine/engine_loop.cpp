@@ -173,6 +173,7 @@ bool Engine::emit(std::size_t trains_max, base::Instant now) {
     flight_->sent(train_, is_taken, now);
     if (!is_taken) [[unlikely]] {
       ++counters_.trains_not_taken;
+      link_->take_back(train_, now);
       break;
     }
   }

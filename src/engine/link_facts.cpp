@@ -33,6 +33,7 @@ constexpr CounterRow kRows[] = {
     {"datagrams_sent", &Counters::datagrams_sent},
     {"bytes_sent", &Counters::bytes_sent},
     {"trains_sent", &Counters::trains_sent},
+    {"trains_returned", &Counters::trains_returned},
     {"segments_sent", &Counters::segments_sent},
     {"segments_acked", &Counters::segments_acked},
     {"segments_abandoned", &Counters::segments_abandoned},

@@ -124,7 +124,12 @@ bool Link::next_train(base::Instant now, std::uint32_t train_bytes_max, std::uin
   return state_->next_train(now, train_bytes_max, train_datagrams_max, train);
 }
 
+void Link::take_back(const Train& train, base::Instant now) {
+  state_->take_back(train, now);
+}
+
 void Link::expire(base::Instant now) {
+  state_->handed_out.what = State::HandedOut::What::nothing;
   state_->expire(now);
 }
 
@@ -134,12 +139,14 @@ base::Instant Link::next_deadline() const {
 
 void Link::unreachable(const base::SocketAddress& address, base::Instant now) {
   Peer* peer = state_->peers.find(address);
+  state_->handed_out.what = State::HandedOut::What::nothing;
   if (peer != nullptr && peer->state == Peer::State::opening) state_->lose(*peer, Status::refused, now, true);
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {
   Peer* peer = state_->peers.find(handle);
   if (peer == nullptr) return;
+  state_->handed_out.what = State::HandedOut::What::nothing;
   if (peer->state == Peer::State::open) {
     state_->strays.push({peer->address, wire::Kind::close, peer->theirs.token});
   }

@@ -151,6 +151,10 @@ class Link {
   /// Fills one train; false if there is nothing to send now.
   bool next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max, Train& train);
 
+  /// The path did not take the train that next_train() has just filled, and nothing was called in between: its segments
+  /// (a greeting or an ACK too) are what the next trains begin with, neither lost nor resent.
+  void take_back(const Train& train, base::Instant now);
+
   /// Runs timers that are due: timeouts, tail probes, delayed ACKs, give-up.
   void expire(base::Instant now);
   /// When expire() has to be called again at the latest; kNever if nothing is pending.

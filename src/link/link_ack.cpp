@@ -107,6 +107,7 @@ void Link::State::learn_order(Peer& peer, const Segment& segment, const AckEvide
     peer.order_acked = std::max(peer.order_acked, segment.order);
     return;
   }
+  if (segment.transmissions == 0) return;  // the path never took it
   // Which transmission arrived? The last one, if something that left as late or later has made this ACK.
   const wire::Header& header = evidence.header;
   if ((header.flags & wire::Flags::kEchoes) == 0) return;

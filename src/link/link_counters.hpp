@@ -50,7 +50,8 @@ struct LinkCounters {
 
   // Datagrams sent.
   std::uint64_t datagrams_sent = 0, bytes_sent = 0, trains_sent = 0;
-  std::uint64_t segments_sent = 0;  // data segments, each counted once
+  std::uint64_t trains_returned = 0;  // the path did not take them; not in the three before
+  std::uint64_t segments_sent = 0;    // data segments, each counted once
   std::uint64_t segments_acked = 0;
   std::uint64_t segments_abandoned = 0;           // in flight when their session ended
   std::uint64_t segments_in_flight = 0;           // now

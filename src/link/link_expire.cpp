@@ -119,9 +119,9 @@ void Link::State::on_silence(Peer& peer, base::Instant now) {
     return lose(peer, Status::silent, now, true);
   }
   peer.last_sent = now;
-  if (peer.in_flight.empty()) return;  // all that is missing waits to be sent again already
   const ResendCause cause = peer.backoff == 0 ? ResendCause::probe : ResendCause::timeout;
   ++peer.backoff;
+  if (peer.in_flight.empty()) return;  // all that is missing waits to be sent again already
   Segment& newest = peer.in_flight.back();
   Segment& oldest = *peer.window.find(peer.window.oldest());
   if (cause == ResendCause::timeout) {

@@ -9,6 +9,7 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
                           std::uint32_t datagram_size_max) {
   reader = {};
   chunk_delivery.reset();
+  handed_out.what = HandedOut::What::nothing;
   ++counters.datagrams_received;
   counters.bytes_received += bytes.size();
   const auto frame = wire::decode(bytes);
@@ -47,7 +48,8 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
     return refuse(Refusal::wrong_address);
   if (is_of_candidate) [[unlikely]]
     promote(*peer, now);
-  if (!take_ack(*peer, frame, now)) [[unlikely]]
+  // A close outlives the session it ends, so it acknowledges nothing.
+  if (header.kind != wire::Kind::close && !take_ack(*peer, frame, now)) [[unlikely]]
     return refuse(Refusal::ack_beyond_sent);
   peer->last_heard = now;
   if (header.kind == wire::Kind::data) [[likely]]

@@ -43,6 +43,9 @@ Weather weather_of(World& world) {
   weather.repeat = up_to(0.1);
   weather.damage = up_to(0.02);
   weather.delay = Duration(1000 + world.random() % 100'000);
+  if (world.random() % 4 == 0) {
+    weather.refuses = [&world](std::size_t, const Train&) { return world.random() % 5 == 0; };
+  }
   if (world.random() % 2 == 0) weather.jitter = Duration(1 + world.random() % 100'000);
   return weather;
 }

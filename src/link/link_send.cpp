@@ -75,9 +75,11 @@ bool has_place(const Train& train, std::uint32_t size, std::uint32_t pieces, std
 
 bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
   clear(train);
+  handed_out.what = HandedOut::What::nothing;
   if ((!control.empty() || !strays.is_empty()) && serve_control(now, train)) [[unlikely]]
     return true;
-  if (!resends.empty() && resends_in_a_row < options.resends_in_a_row) [[unlikely]] {
+  if (!resends.empty() &&
+      (resends_in_a_row < options.resends_in_a_row || resends.front().cause == ResendCause::returned)) [[unlikely]] {
     serve_resends(now, bytes_max, datagrams_max, train);
     return true;
   }
@@ -113,6 +115,7 @@ bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t s
 
 bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max,
                              Train& train) {
+  const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
   const auto fill = [&](auto take) {
     while (train.datagrams < datagrams_max) {
@@ -138,6 +141,8 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
   train.to = peer.address;
   counters.window_segments_most = std::max<std::uint64_t>(counters.window_segments_most, peer.window.in_flight());
   counters.window_bytes_most = std::max(counters.window_bytes_most, peer.bytes_in_flight);
+  hand_out(HandedOut::What::data, peer);
+  handed_out.last_sent = last_sent;
   settle_ack(peer);
   ++counters.trains_sent;
   wake_by(peer, now + probe_after(peer));
@@ -214,30 +219,40 @@ Segment* Link::State::cut(Peer& peer, std::uint32_t size_max) {
 
 void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
   Peer& peer = *resends.front().peer;
+  const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
   while (!resends.empty()) {
     Segment& segment = resends.front();
     if (segment.peer != &peer || !has_place(train, segment.size, segment.piece_count, bytes_max, datagrams_max)) break;
-    if (train.datagrams != 0 && resends_in_a_row >= options.resends_in_a_row) break;
+    if (train.datagrams != 0 && resends_in_a_row >= options.resends_in_a_row &&
+        segment.cause != ResendCause::returned) {
+      break;
+    }
     segment.hook.unlink();
     segment.is_waiting = false;
     wire::Header header = base;
-    if (segment.cause == ResendCause::fast) {
-      ++counters.resends_fast;
-      peer.fast_resend_at = base.timestamp;
-    } else {
-      ++(segment.cause == ResendCause::probe ? counters.resends_probe : counters.resends_timeout);
-      header.flags |= wire::Flags::kAnswerAtOnce;
-    }
-    ++counters.resends;
-    ++resends_in_a_row;
+    if (segment.cause != ResendCause::returned) count_resend(segment, header);
     transmit(segment, header, now, train);
     if (segment.size < train.datagram_size) break;
   }
   train.to = peer.address;
+  hand_out(HandedOut::What::data, peer);
+  handed_out.last_sent = last_sent;
   settle_ack(peer);
   ++counters.trains_sent;
   wake_by(peer, now + probe_after(peer));
+}
+
+void Link::State::count_resend(const Segment& segment, wire::Header& header) {
+  if (segment.cause == ResendCause::fast) {
+    ++counters.resends_fast;
+    segment.peer->fast_resend_at = header.timestamp;
+  } else {
+    ++(segment.cause == ResendCause::probe ? counters.resends_probe : counters.resends_timeout);
+    header.flags |= wire::Flags::kAnswerAtOnce;
+  }
+  ++counters.resends;
+  ++resends_in_a_row;
 }
 
 /// Completes the header for this transmission and hangs the segment to the train.
@@ -318,6 +333,7 @@ void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
   const std::uint32_t further = std::min<std::uint32_t>(all > 1 ? all - 1 : 0, wire::kAckWordsMax);
   for (std::uint32_t i = 0; i < further; ++i) words[i] = peer.received.bitmap(i + 1);
   send_control(peer.address, header, std::as_bytes(std::span(words).first(further)), train);
+  hand_out(HandedOut::What::ack, peer);
   peer.ack.is_at_once = false;
   settle_ack(peer);
   peer.ack_hook.unlink();
@@ -331,6 +347,8 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
     header.token = stray->token;
     header.timestamp = wire::to_ticks(now);
     send_control(stray->to, header, {}, train);
+    handed_out.what = HandedOut::What::stray;
+    handed_out.stray = *stray;
     ++(stray->kind == wire::Kind::reset ? counters.resets_sent : counters.closes_sent);
     return true;
   }
@@ -348,6 +366,7 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       header.echo = is_for_candidate ? peer.candidate->hello_timestamp : peer.hello_timestamp;
       wire::encode(hello_of(is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
       send_control(peer.address, header, payload, train);
+      hand_out(HandedOut::What::hello_ack, peer);
       ++counters.hello_acks_sent;
       return true;
     }
@@ -356,6 +375,7 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       header.kind = wire::Kind::hello;
       wire::encode(hello_of(peer.ours), payload.data());
       send_control(peer.address, header, payload, train);
+      hand_out(HandedOut::What::hello, peer);
       ++counters.hellos_sent;
       return true;
     }

@@ -170,7 +170,7 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   if (!was_open) {
     notice.resends = peer.hellos - 1;
   } else if (peer.window.in_flight() != 0) {
-    notice.resends = peer.window.find(peer.window.oldest())->transmissions - 1;
+    notice.resends = std::max(peer.window.find(peer.window.oldest())->transmissions, 1U) - 1;
   }
 
   abandon_segments(peer, status);

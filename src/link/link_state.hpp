@@ -1,7 +1,7 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
 // and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send (what goes out now),
-// link_expire (timers).
+// link_take_back (it did not go out), link_expire (timers).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -99,8 +99,13 @@ struct Link::State {
                     Train& train);
   wire::Header header_with_ack(const Peer& peer, base::Instant now) const;
   void settle_ack(Peer& peer);
+  void count_resend(const Segment& segment, wire::Header& header);
   void make_ready(Peer& peer);
   std::uint64_t charge(const Segment& segment) const { return segment.size + options.segment_overhead; }
+
+  // --- link_take_back.cpp
+  void take_back(const Train& train, base::Instant now);
+  void take_back_data(Peer& peer, const Train& train);
 
   // --- link_expire.cpp
   void expire(base::Instant now);
@@ -150,6 +155,21 @@ struct Link::State {
   wire::RecordReader reader;
   PeerHandle reader_peer;
   std::optional<Delivery> chunk_delivery;
+
+  // What the last train was, for take_back(); nothing after any other call that may change it.
+  struct HandedOut {
+    enum class What : std::uint8_t { nothing, data, ack, hello, hello_ack, stray } what = What::nothing;
+    Peer* peer = nullptr;
+    AckDebt debt;             // before the train settled it
+    base::Instant last_sent;  // before the train
+    Stray stray;
+  };
+  HandedOut handed_out;
+  void hand_out(HandedOut::What what, Peer& peer) {
+    handed_out.what = what;
+    handed_out.peer = &peer;
+    handed_out.debt = peer.ack;
+  }
 
   // The bytes of a segment that is not data, until the next call.
   alignas(

@@ -23,8 +23,8 @@ struct Peer;
 enum class Channel : std::uint8_t { command, data };
 inline constexpr std::size_t kChannels = 2;
 
-/// What found the loss.
-enum class ResendCause : std::uint8_t { fast, probe, timeout };
+/// What found the loss; `returned` is none: the path did not take it.
+enum class ResendCause : std::uint8_t { fast, probe, timeout, returned };
 
 /// 33 cache lines: an odd number, so that the first lines of many blocks do not meet in the same cache sets.
 struct alignas(64) Block {

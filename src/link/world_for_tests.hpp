@@ -26,6 +26,7 @@ struct Weather {
   Duration spacing{};  // between datagrams of one sender, as a line of finite rate has
   Duration jitter{};   // further delay, uniform: reorders
   std::function<bool(std::size_t from, std::span<const std::byte> bytes)> drops;  // asked first
+  std::function<bool(std::size_t from, const Train& train)> refuses;              // the path does not take it: later
 };
 
 inline constexpr std::uint32_t kPathDatagram = 1472;
@@ -196,6 +197,10 @@ class World {
     if (end.is_deaf) return;
     for (std::size_t trains = 0; end.link->next_train(now, 65'000, 64, train); ++trains) {
       ASSERT_LT(trains, 1'000'000U) << "the link never stops sending";
+      if (weather.refuses && weather.refuses(i, train)) {
+        end.link->take_back(train, now);
+        return;
+      }
       post(i);
     }
   }
