@@ -78,7 +78,7 @@ struct Expectation {
   std::vector<Status> ends;            // the only ones that operations end with (canceled and refused misuse aside)
   std::vector<Status> ends_some;       // each of them occurs
   bool has_no_resends = false;
-  double resends_max = 1;              // share of the segments sent, at each host
+  double resends_max = 1;              // share of the segments sent, all hosts together
   bool has_no_needless_resends = false;  // nothing resent had arrived
   double goodput_min = 0;              // share of the receiver's downlink, over the time of the flows
   double fair_share_min = 0;           // of the equal share, for the slowest of the flows that are like the last one
