@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "engine/engine.hpp"
@@ -57,6 +58,14 @@ EngineFacts Engine::facts() const {
       add(fmt::format("path.fault.{}", row.name), faults->*row.value);
   }
   add_link_counters(link_->counters(), facts);
+  link_->for_each_peer(EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
+    const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
+    facts.peers.push_back({.address = peer.address,
+                           .is_connected = peer.is_connected,
+                           .round_trip = peer.round_trip,
+                           .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
+                           .bytes_in_flight = peer.bytes_in_flight});
+  });
   return facts;
 }
 

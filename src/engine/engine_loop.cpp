@@ -100,7 +100,7 @@ void Engine::end_outcome(const link::Outcome& outcome) {
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   switch (notice.kind) {
     case link::Notice::Kind::connected: {
-      const base::SocketAddress address = link_->facts(notice.peer).address;
+      const base::SocketAddress address = link_->address(notice.peer);
       link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address));
       losses_.erase(address);
       flight_->connected(notice.peer, now);
@@ -110,7 +110,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       fail_placement(notice.target, notice.status);
       return;
     case link::Notice::Kind::lost: {
-      const base::SocketAddress address = link_->facts(notice.peer).address;
+      const base::SocketAddress address = link_->address(notice.peer);
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
       flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);

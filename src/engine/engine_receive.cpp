@@ -164,7 +164,7 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
     return;
   }
   ++counters_.puts_received;
-  operations_[slot].other = {link_->facts(delivery.peer).address, put.source_port};
+  operations_[slot].other = {link_->address(delivery.peer), put.source_port};
   place(delivery, slot, 0, now);
 }
 
@@ -179,7 +179,7 @@ void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   }
   ++counters_.gets_received;
   Operation& exposure = operations_[slot];
-  exposure.other = {link_->facts(delivery.peer).address, get.source_port};
+  exposure.other = {link_->address(delivery.peer), get.source_port};
   exposure.peer = delivery.peer;
   exposure.is_link_pending = true;
   answer(delivery.peer, {.operation = wire::Operation::answer, .cookie = get.cookie}, name_of(slot), now);
@@ -289,14 +289,14 @@ void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint
     scatter_write(operation.memory, offset, delivery.bytes);
     if (operation.kind == OperationKind::receive) {
       complete_message(slot, offset, delivery.size,
-                       {link_->facts(delivery.peer).address, delivery.envelope.source_port});
+                       {link_->address(delivery.peer), delivery.envelope.source_port});
     } else {
       end_transfer(slot, delivery, now);
     }
     return;
   }
   const std::uint32_t placement =
-      add_placement(slot, offset, delivery.size, {link_->facts(delivery.peer).address, delivery.envelope.source_port});
+      add_placement(slot, offset, delivery.size, {link_->address(delivery.peer), delivery.envelope.source_port});
   link_->set_target(delivery.peer, delivery.reassembly, pack_name(placement, placements_.generation(placement)));
   place_chunk(delivery, placement, now);
 }

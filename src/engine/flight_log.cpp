@@ -91,7 +91,7 @@ std::string FlightLog::take_report() {
 
 std::string FlightLog::describe(link::PeerHandle peer, base::Instant now) const {
   if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return {};
-  return recorder_.describe(peer.slot, link_.facts(peer).address.to_string(), now);
+  return recorder_.describe(peer.slot, link_.address(peer).to_string(), now);
 }
 
 }  // namespace fairlead::engine

@@ -75,20 +75,39 @@ void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes) {
 
 PeerFacts Link::facts(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
-  if (peer == nullptr) return {};
+  return peer == nullptr ? PeerFacts{} : state_->facts(*peer);
+}
+
+PeerFacts Link::State::facts(const Peer& peer) const {
   PeerFacts facts;
-  facts.address = peer->address;
-  facts.epoch = peer->theirs.epoch;
-  facts.is_connected = peer->state == Peer::State::open;
-  facts.round_trip = peer->round_trip.smoothed();
-  facts.round_trip_min = peer->round_trip.least();
-  facts.resend_after = facts.is_connected ? state_->resend_after(*peer) : state_->hello_after(*peer);
-  facts.last_heard = peer->last_heard;
-  facts.segments_in_flight = peer->window.in_flight();
-  facts.bytes_in_flight = peer->bytes_in_flight;
-  facts.messages_queued = peer->messages_open + peer->queued_messages[0] + peer->queued_messages[1];
-  facts.messages_arriving = peer->reassembly.open_count();
+  facts.address = peer.address;
+  facts.epoch = peer.theirs.epoch;
+  facts.is_connected = peer.state == Peer::State::open;
+  facts.round_trip = peer.round_trip.smoothed();
+  facts.round_trip_min = peer.round_trip.least();
+  facts.resend_after = facts.is_connected ? resend_after(peer) : hello_after(peer);
+  facts.last_heard = peer.last_heard;
+  facts.opening_since = peer.opening_since;
+  facts.segments_in_flight = peer.window.in_flight();
+  facts.bytes_in_flight = peer.bytes_in_flight;
+  facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
+  facts.messages_arriving = peer.reassembly.open_count();
   return facts;
+}
+
+const base::SocketAddress& Link::address(PeerHandle handle) const {
+  static const base::SocketAddress kNone;
+  const Peer* peer = state_->peers.find(handle);
+  return peer == nullptr ? kNone : peer->address;
+}
+
+void Link::for_each_peer(std::size_t most, const std::function<void(const PeerFacts&)>& visit) const {
+  for (std::uint32_t slot = 0; slot < state_->peers.slots() && most > 0; ++slot) {
+    const Peer* peer = state_->peers.at(slot);
+    if (peer == nullptr) continue;
+    visit(state_->facts(*peer));
+    --most;
+  }
 }
 
 Status Link::submit(PeerHandle peer, const Outgoing& message, base::Instant now) {

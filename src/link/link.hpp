@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,7 +107,8 @@ struct PeerFacts {
   base::Duration round_trip{};  // smoothed
   base::Duration round_trip_min{};
   base::Duration resend_after{};
-  base::Instant last_heard{};  // epoch of the clock if never
+  base::Instant last_heard{};     // epoch of the clock if never
+  base::Instant opening_since{};  // when a session was last asked for; epoch of the clock if never
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
   std::uint64_t messages_queued = 0;
@@ -128,6 +130,10 @@ class Link {
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes);
   PeerFacts facts(PeerHandle peer) const;
+  /// Valid until the peer is forgotten; no address if the handle is stale.
+  const base::SocketAddress& address(PeerHandle peer) const;
+  /// Shows at most so many peers, in no order; `visit` must not call the link.
+  void for_each_peer(std::size_t most, const std::function<void(const PeerFacts&)>& visit) const;
 
   /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle), invalid (too many pieces,
   /// or fewer than `size` bytes in them, or a long one that wants no outcome). An outcome follows ok.

@@ -351,5 +351,26 @@ TEST(LinkSession, PeersAreBoundedAndTheErrorSaysSo) {
   EXPECT_EQ(narrow.error().status, Status::invalid);
 }
 
+TEST(LinkSession, PeersAreShownWithTheirFacts) {
+  World world(40, {}, 3);
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.peer(0, 2);
+  const Link& link = *world.ends[0].link;
+  std::vector<PeerFacts> seen;
+  link.for_each_peer(10, [&](const PeerFacts& facts) { seen.push_back(facts); });
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].address, world.ends[1].address);
+  EXPECT_TRUE(seen[0].is_connected);
+  EXPECT_FALSE(seen[1].is_connected);
+  seen.clear();
+  link.for_each_peer(1, [&](const PeerFacts& facts) { seen.push_back(facts); });
+  EXPECT_EQ(seen.size(), 1U);
+  const PeerHandle handle = world.peer(0, 1);
+  EXPECT_EQ(link.address(handle), world.ends[1].address);
+  world.ends[0].link->disconnect(handle, world.now);
+  EXPECT_EQ(link.address(handle), base::SocketAddress{});
+}
+
 }  // namespace
 }  // namespace fairlead::link::testing

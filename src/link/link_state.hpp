@@ -30,6 +30,9 @@ LinkOptions in_range(LinkOptions options);
 struct Link::State {
   State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed);
 
+  // --- link.cpp
+  PeerFacts facts(const Peer& peer) const;
+
   // --- link_submit.cpp
   Status submit(PeerHandle handle, const Outgoing& message, base::Instant now);
   Status embed(Peer& peer, const Outgoing& message);
