@@ -1,8 +1,11 @@
 // What goes out now. Order of service: greetings, resends (so many in a row), peers with something to send in turn,
 // ACKs that found no carrier. A train is several segments of one peer and one size; only its last may be shorter.
 //
-// Place kept for congestion control and pacing: is_open_for() is where a window or a rate says "not yet"; for deficit
-// round robin: the rotation of `ready` in next_train(); for the path probe: serve_control().
+// Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
+// lone message waits for one round at most. A peer that is ready alone is served without any account.
+//
+// Place kept for congestion control and pacing: is_open_for() is where a window or a rate says "not yet"; for the path
+// probe: serve_control().
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +18,7 @@ namespace {
 constexpr std::uint32_t kWholeHead = wire::kSegmentHeaderBytes + wire::kRecordBytes;
 constexpr std::uint32_t kChunkHead = kWholeHead + wire::kChunkBytes;
 constexpr base::Duration kEchoFreshFor = 100ms;
+constexpr std::int64_t kTurnBytes = 16'384;  // of one peer in one round, as the kernel charges them
 
 /// The stretch of a message that one segment can take from where it is cut now: at most `bytes_max`, in at most
 /// Segment::kPiecesMax pieces.
@@ -87,9 +91,22 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
   while (!ready.empty()) {
     Peer& peer = ready.front();
     ready.pop_front();
+    const bool is_alone = ready.empty();
+    if (!is_alone && !begin_turn(peer)) {
+      ready.push_back(peer);
+      continue;
+    }
     const bool is_served = serve_peer(peer, now, bytes_max, datagrams_max, train);
     const bool is_hotel_full = hotel.is_full();
-    if (peer.has_queued() && (is_served || is_hotel_full)) ready.push_back(peer);
+    if (is_served && !is_alone) peer.turn_bytes -= static_cast<std::int64_t>(charge(train));
+    if (!is_served || is_alone || !peer.has_queued()) peer.turn_bytes = std::min<std::int64_t>(peer.turn_bytes, 0);
+    if (peer.has_queued() && (is_served || is_hotel_full)) {
+      if (peer.turn_bytes > 0) {
+        ready.push_front(peer);
+      } else {
+        ready.push_back(peer);
+      }
+    }
     if (is_served) return true;
     if (is_hotel_full) break;  // any peer's ACK makes room
   }
@@ -100,6 +117,13 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
   if (resends.empty()) return false;
   serve_resends(now, bytes_max, datagrams_max, train);
   return true;
+}
+
+/// Deficit round robin: each round lets a peer send kTurnBytes more; a train that was longer is made good by sitting
+/// out. Bounded: every look at a peer brings its turn nearer, and a train owes a few rounds at most.
+bool Link::State::begin_turn(Peer& peer) {
+  if (peer.turn_bytes <= 0) peer.turn_bytes += kTurnBytes;
+  return peer.turn_bytes > 0;
 }
 
 void Link::State::make_ready(Peer& peer) {

@@ -195,6 +195,7 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.received.open({}, options.window_segments);
   peer.reassembly.release_slots();
   peer.messages_open = 0;
+  peer.turn_bytes = 0;
   peer.slots_taken = 0;
   peer.bytes_in_flight = 0;
   peer.order = peer.order_acked = peer.order_judged = 0;

@@ -104,7 +104,11 @@ struct Link::State {
   void settle_ack(Peer& peer);
   void count_resend(const Segment& segment, wire::Header& header);
   void make_ready(Peer& peer);
+  bool begin_turn(Peer& peer);
   std::uint64_t charge(const Segment& segment) const { return segment.size + options.segment_overhead; }
+  std::uint64_t charge(const Train& train) const {
+    return train.bytes + std::uint64_t{train.datagrams} * options.segment_overhead;
+  }
 
   // --- link_take_back.cpp
   void take_back(const Train& train, base::Instant now);

@@ -85,6 +85,7 @@ struct Peer {
   std::array<SegmentList, kChannels> queued;
   std::array<std::uint32_t, kChannels> queued_messages{};
   MessageList messages, messages_cut;
+  std::int64_t turn_bytes = 0;      // left of its turn among the ready peers; below zero: owed to the others
   std::uint32_t messages_open = 0;  // in these two lists
   std::uint32_t message_number = 0;
   std::uint64_t slots_taken = 0;  // bit i: of the peer's reassembly slots
