@@ -9,8 +9,22 @@ namespace fairlead::sim {
 
 inline base::SocketAddress address_of(std::uint32_t host) {
   base::SocketAddress address;
-  address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, static_cast<std::uint8_t>(host >> 16),
-                static_cast<std::uint8_t>(host >> 8), static_cast<std::uint8_t>(host)};
+  address.ip = {0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0xff,
+                0xff,
+                10,
+                static_cast<std::uint8_t>(host >> 16),
+                static_cast<std::uint8_t>(host >> 8),
+                static_cast<std::uint8_t>(host)};
   address.port = 20480;
   return address;
 }

@@ -74,7 +74,8 @@ void Application::take(std::uint32_t port, const engine::Completion& completion,
   SIM_CHECK(findings, at <= now && (at >= operation->submitted || operation->kind == OperationKind::receive),
             "operation {} of host {}, submitted at {}, ended at {}, and it is {}", operation->number, life_.host,
             to_text(operation->submitted - kBegin), to_text(at - kBegin), to_text(now - kBegin));
-  SIM_CHECK(findings, completion.is_final || (operation->kind == OperationKind::receive && completion.status == Status::ok),
+  SIM_CHECK(findings,
+            completion.is_final || (operation->kind == OperationKind::receive && completion.status == Status::ok),
             "operation {} got an event ({}) that is not the last", operation->number, to_string(completion.status));
   if (completion.status == Status::ok) {
     operation->kind == OperationKind::receive ? take_message(*operation, completion)

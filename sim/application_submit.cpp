@@ -40,7 +40,8 @@ Application::Application(const Life& life, const HostPlan& plan, engine::Engine&
 void Application::begin(base::Instant now) {
   for (std::uint32_t number = 0; number < shared_.scenario.ports; ++number) {
     const auto opened = engine_.open_port(number);
-    if (!opened) return shared_.findings.add("host {} cannot open port {}: {}", life_.host, number, opened.error().message);
+    if (!opened)
+      return shared_.findings.add("host {} cannot open port {}: {}", life_.host, number, opened.error().message);
     ports_.push_back({.handle = *opened});
   }
   post_receives(now);
@@ -53,7 +54,9 @@ bool Application::reserve(std::uint32_t port, std::uint32_t events) {
   return true;
 }
 
-void Application::release(std::uint32_t port, std::uint32_t events) { ports_[port].reserved -= events; }
+void Application::release(std::uint32_t port, std::uint32_t events) {
+  ports_[port].reserved -= events;
+}
 
 Operation& Application::open(OperationKind kind, std::uint32_t port, std::uint64_t size, base::Instant now) {
   Operation& operation = shared_.ledger.open(kind, life_.host, life_.number, now);
@@ -65,8 +68,9 @@ Operation& Application::open(OperationKind kind, std::uint32_t port, std::uint64
 }
 
 Operation* Application::settle(Operation& operation, Status status, std::uint32_t events) {
-  shared_.trace.add(operation.submitted, {kSubmitted, life_.host, operation.number, static_cast<std::uint64_t>(operation.kind),
-                                          operation.size, static_cast<std::uint64_t>(status)});
+  shared_.trace.add(operation.submitted,
+                    {kSubmitted, life_.host, operation.number, static_cast<std::uint64_t>(operation.kind),
+                     operation.size, static_cast<std::uint64_t>(status)});
   shared_.trace.say(operation.submitted, "h{}        submits {} {} ({} B) to h{}: {}", life_.host,
                     static_cast<int>(operation.kind), operation.number, operation.size, operation.other_host,
                     to_string(status));
@@ -100,12 +104,10 @@ Operation* Application::send(std::uint32_t flow, std::uint32_t to, std::uint32_t
   path_.asked_for(address_of(to));
   // Counted before: on one host the message arrives within the call.
   ++pending_to_[to];
-  const Status status = engine_.send(ports_[port].handle,
-                                     {.to = {address_of(to), to_port},
-                                      .memory = message.region->pieces(),
-                                      .length = size,
-                                      .cookie = message.number},
-                                     message.handle, local(now));
+  const Status status = engine_.send(
+      ports_[port].handle,
+      {.to = {address_of(to), to_port}, .memory = message.region->pieces(), .length = size, .cookie = message.number},
+      message.handle, local(now));
   engine_.notify_touched();
   if (status != Status::ok) --pending_to_[to];
   return settle(message, status, 1);
@@ -117,12 +119,10 @@ Operation* Application::expose(bool is_writable, std::uint64_t size, base::Insta
   Operation& exposure =
       open(is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, port, size, now);
   if (!is_writable) fill_pattern(exposure.region->bytes(), exposure.number);
-  const Status status = engine_.expose(ports_[port].handle,
-                                       {.memory = exposure.region->pieces(),
-                                        .length = size,
-                                        .is_writable = is_writable,
-                                        .cookie = exposure.number},
-                                       exposure.handle, exposure.key);
+  const Status status = engine_.expose(
+      ports_[port].handle,
+      {.memory = exposure.region->pieces(), .length = size, .is_writable = is_writable, .cookie = exposure.number},
+      exposure.handle, exposure.key);
   return settle(exposure, status, 1);
 }
 
@@ -177,7 +177,8 @@ bool Application::post_receive(std::uint32_t port, base::Instant now) {
   const std::uint32_t messages = plan_.messages_per_receive;
   if (!reserve(port, messages)) return false;
   const std::uint64_t size = std::max(
-      message_size_max_, std::min<std::uint64_t>(message_size_max_ * std::min(messages, kReceiveSizesInBuffer), kReceiveSizeMost));
+      message_size_max_,
+      std::min<std::uint64_t>(message_size_max_ * std::min(messages, kReceiveSizesInBuffer), kReceiveSizeMost));
   Operation& receive = open(OperationKind::receive, port, size, now);
   receive.messages_max = messages;
   const Status status = engine_.post_receive(ports_[port].handle,

@@ -24,9 +24,10 @@ class Findings {
 };
 
 /// Adds a finding unless the condition holds.
-#define SIM_CHECK(findings, condition, ...)                     \
-  do {                                                          \
-    if (!(condition)) [[unlikely]] (findings).add(__VA_ARGS__); \
+#define SIM_CHECK(findings, condition, ...) \
+  do {                                      \
+    if (!(condition)) [[unlikely]]          \
+      (findings).add(__VA_ARGS__);          \
   } while (false)
 
 }  // namespace fairlead::sim

@@ -39,16 +39,17 @@ Host::Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network
 void Host::start(base::Instant now) {
   auto path = network_.attach(address_of(number_), {plan_.receive_buffer_bytes, plan_.merges_arrivals});
   ENSURE(path.has_value(), "host {}: {}", number_, path.error().message);
-  auto watched = std::make_unique<WatchedPath>(std::move(*path), number_, clock_offset_, shared_.trace, shared_.findings,
-                                               shared_.sabotage);
+  auto watched = std::make_unique<WatchedPath>(std::move(*path), number_, clock_offset_, shared_.trace,
+                                               shared_.findings, shared_.sabotage);
   path_ = watched.get();
   const std::uint64_t epoch = random_.next();
   const std::uint64_t seed = plan_.starts_before_wrap ? seed_before_wrap(random_, epoch) : random_.next();
   shared_.trace.add(now, {kStarted, number_, epoch});
   shared_.trace.say(now, "h{}        starts", number_);
-  engine_ = std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch, seed);
-  application_ = std::make_unique<Application>(
-      Application::Life{number_, ++lives_, clock_offset_, now, random_.next()}, plan_, *engine_, *path_, shared_);
+  engine_ =
+      std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch, seed);
+  application_ = std::make_unique<Application>(Application::Life{number_, ++lives_, clock_offset_, now, random_.next()},
+                                               plan_, *engine_, *path_, shared_);
   began_ = now;
   paused_until_ = pass_not_before_ = look_not_before_ = now;
   application_->begin(now);
@@ -79,7 +80,9 @@ void Host::on_network(base::Instant now) {
   next_turn_ = std::max(std::min(next_turn_, pass_at_), paused_until_);
 }
 
-void Host::on_submission(base::Instant now) { plan_next(now); }
+void Host::on_submission(base::Instant now) {
+  plan_next(now);
+}
 
 void Host::turn(base::Instant now) {
   if (pass_at_ <= now) {
@@ -89,8 +92,8 @@ void Host::turn(base::Instant now) {
     pass_not_before_ = now + plan_.pass_time;
     // A timer that is due has to be worked off by the pass it asked for.
     passes_in_vain_ = had_arrivals || has_happened ? 0 : passes_in_vain_ + 1;
-    SIM_CHECK(shared_.findings, passes_in_vain_ < kPassesInVainMax, "host {} asked for {} passes in which nothing happened",
-              number_, passes_in_vain_);
+    SIM_CHECK(shared_.findings, passes_in_vain_ < kPassesInVainMax,
+              "host {} asked for {} passes in which nothing happened", number_, passes_in_vain_);
   }
   if (look_not_before_ <= now) {
     application_->look(plan_.events_per_look, now);

@@ -97,8 +97,8 @@ Ledger::Missing Ledger::missing_at(std::uint32_t host, std::uint32_t port, base:
   std::map<TinyKind, Missing> tiny_ended;
   for (const Operation& operation : operations_) {
     if (operation.kind != OperationKind::send || operation.other_host != host || operation.other_port != port) continue;
-    const bool is_sure = operation.state == Operation::State::ended && operation.status == Status::ok &&
-                         operation.submitted >= since;
+    const bool is_sure =
+        operation.state == Operation::State::ended && operation.status == Status::ok && operation.submitted >= since;
     if (operation.size >= kNamedSize) {
       if (operation.received == 0) ++(is_sure ? missing.surely : missing.perhaps);
     } else {

@@ -37,7 +37,7 @@ class Ledger {
   std::uint64_t pending_of(std::uint32_t host) const { return host < pending_.size() ? pending_[host] : 0; }
   /// Messages to a port of a host that ended well since `since` but never arrived.
   struct Missing {
-    std::uint64_t surely = 0;  // ended well
+    std::uint64_t surely = 0;   // ended well
     std::uint64_t perhaps = 0;  // ended otherwise
   };
   Missing missing_at(std::uint32_t host, std::uint32_t port, base::Instant since) const;

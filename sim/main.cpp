@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdint>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "sim/plot.hpp"
 #include "sim/scenario_file.hpp"
@@ -72,7 +72,8 @@ void add(Totals& totals, const sim::Report& report) {
 
 std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
   std::string text;
-  for (const auto& [status, count] : ends) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
+  for (const auto& [status, count] : ends)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
   return text.empty() ? "none" : text;
 }
 
@@ -99,9 +100,10 @@ bool run_seed(const Wishes& wishes, const std::optional<sim::Scenario>& scenario
 }
 
 void print_totals(const Totals& totals) {
-  fmt::print("{} runs, {:.2f} simulated hours, {} events; operations ended: {}; {} datagrams, {} resent; {} runs failed\n",
-             totals.runs, std::chrono::duration<double>(totals.time).count() / 3600, totals.events, ends_text(totals.ends),
-             totals.datagrams, totals.resends, totals.failed);
+  fmt::print(
+      "{} runs, {:.2f} simulated hours, {} events; operations ended: {}; {} datagrams, {} resent; {} runs failed\n",
+      totals.runs, std::chrono::duration<double>(totals.time).count() / 3600, totals.events, ends_text(totals.ends),
+      totals.datagrams, totals.resends, totals.failed);
   for (const auto& [place, count] : totals.rare)
     fmt::print("  rare branch '{}': met {} times, taken {}\n", place, count.met, count.taken);
 }
@@ -132,7 +134,8 @@ int main(int argc, char** argv) {
   CLI::App app("Simulates whole engines on virtual time; see docs/simulation.md.", "fairlead-sim");
   Wishes wishes;
   app.add_option("--seed", wishes.seed, "the first seed (1); the same seed gives the same run");
-  app.add_option("--scenario", wishes.scenario, "a file of sim/scenarios; without it each seed draws a world of its own");
+  app.add_option("--scenario", wishes.scenario,
+                 "a file of sim/scenarios; without it each seed draws a world of its own");
   app.add_option("--seeds", wishes.seeds, "how many seeds, one after the other (1)");
   app.add_option("--hours", wishes.hours, "further seeds until so much time has been simulated altogether");
   app.add_flag("--trace", wishes.has_trace, "print each event");

@@ -10,7 +10,9 @@
 namespace fairlead::sim {
 namespace {
 
-double seconds(base::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 // Inside single quotes of gnuplot.
 std::string quoted(std::string_view text) {
@@ -23,7 +25,8 @@ class Script {
  public:
   Script(const Samples& samples, const Scenario& scenario, const std::string& path) : samples_(samples) {
     add("set terminal svg size 1000,900 font 'sans-serif,11' background 'white'\nset output '{}'\n", quoted(path));
-    add("set multiplot layout 3,1 title '{}' noenhanced\n", quoted(fmt::format("{}: {}", scenario.name, scenario.title)));
+    add("set multiplot layout 3,1 title '{}' noenhanced\n",
+        quoted(fmt::format("{}: {}", scenario.name, scenario.title)));
     add("set grid back lc '#dddddd'\nset border 3 lc '#666666'\nset tics nomirror\nset key top right noenhanced\n");
     add("set lmargin 11\nset datafile missing 'nan'\nset yrange [0:*]\nset xrange [0:{}]\n",
         samples.seconds().empty() ? 1.0 : std::max(samples.seconds().back(), 1e-9));
@@ -72,12 +75,14 @@ Result<> write_svg(const Samples& samples, const Scenario& scenario, const std::
   script.add("unset multiplot\n");
 
   std::FILE* gnuplot = ::popen("gnuplot", "w");
-  const bool is_written = gnuplot != nullptr && std::fwrite(script.text().data(), 1, script.text().size(), gnuplot) == script.text().size();
+  const bool is_written =
+      gnuplot != nullptr && std::fwrite(script.text().data(), 1, script.text().size(), gnuplot) == script.text().size();
   const int ended = gnuplot == nullptr ? -1 : ::pclose(gnuplot);
   if (!is_written || ended != 0) {
     return std::unexpected(Error{Status::system, errno,
                                  fmt::format("gnuplot could not draw {}: install it (apt-get install gnuplot-nox), and "
-                                             "check that the folder can be written to", path)});
+                                             "check that the folder can be written to",
+                                             path)});
   }
   return {};
 }

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::byte kPoison{0xdb};
 
-std::size_t class_of(std::size_t size) { return static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(size, 64) - 1)); }
+std::size_t class_of(std::size_t size) {
+  return static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(size, 64) - 1));
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ void RegionPool::check_guards(const Region& region, Findings& findings) {
     return std::ranges::all_of(bytes, [](std::byte byte) { return byte == kPoison; });
   };
   const std::span memory(region.memory_);
-  SIM_CHECK(findings, is_intact(memory.first(Region::kGuard)) && is_intact(memory.subspan(Region::kGuard + region.size_)),
+  SIM_CHECK(findings,
+            is_intact(memory.first(Region::kGuard)) && is_intact(memory.subspan(Region::kGuard + region.size_)),
             "bytes beside a buffer of {} bytes were written", region.size_);
 }
 

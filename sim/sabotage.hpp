@@ -1,5 +1,6 @@
 #pragma once
-// Faults planted on purpose, to prove that the simulator finds such faults. Each strikes once, at the so-manieth chance.
+// Faults planted on purpose, to prove that the simulator finds such faults. Each strikes once, at the so-manieth
+// chance.
 
 #include <cstdint>
 #include <vector>

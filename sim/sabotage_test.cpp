@@ -18,7 +18,8 @@ std::string finding_with(Sabotage::Kind kind) {
     "time": "200ms", "rare_branches": false,
     "host": { "merges_arrivals": false },
     "flows": [ { "kind": "message", "from": 0, "to": 1, "size": 200, "in_flight": 2, "gap": "100us" } ]
-  })", "sabotaged");
+  })",
+                                 "sabotaged");
   EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
   scenario->sabotage = kind;
   return World(*scenario, 1).run().finding.value_or("nothing");

@@ -53,7 +53,7 @@ struct FaultPlan {
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};
-  std::uint32_t host = 0;                           // pause, restart
+  std::uint32_t host = 0;                            // pause, restart
   std::uint32_t from = kEveryHost, to = kEveryHost;  // link
   bool is_both_ways = false;
   path::SimLink link;
@@ -75,26 +75,26 @@ struct FlowPlan {
 
 /// What must hold at the end besides the invariants. Zero or empty: not asked.
 struct Expectation {
-  std::vector<Status> ends;            // the only ones that operations end with (canceled and refused misuse aside)
-  std::vector<Status> ends_some;       // each of them occurs
+  std::vector<Status> ends;       // the only ones that operations end with (canceled and refused misuse aside)
+  std::vector<Status> ends_some;  // each of them occurs
   bool has_no_resends = false;
-  double resends_max = 1;              // share of the segments sent, all hosts together
+  double resends_max = 1;                // share of the segments sent, all hosts together
   bool has_no_needless_resends = false;  // nothing resent had arrived
-  double goodput_min = 0;              // share of the receiver's downlink, over the time of the flows
-  double fair_share_min = 0;           // of the equal share, for the slowest of the flows that are like the last one
+  double goodput_min = 0;                // share of the receiver's downlink, over the time of the flows
+  double fair_share_min = 0;             // of the equal share, for the slowest of the flows that are like the last one
   double latency_p99_max_of_idle = 0;  // 99th percentile of the flow `latency_flow`, in round trips of an idle network
   std::uint32_t latency_flow = 0;
 };
 
 struct Scenario {
   std::string name, title;
-  base::Duration time = 1s;        // flows submit until then
+  base::Duration time = 1s;            // flows submit until then
   base::Duration resumes_within = 2s;  // after each healed fault, something moves again on each flow that it touched
-  std::uint32_t ports = 1;         // per host
+  std::uint32_t ports = 1;             // per host
   bool has_rare_branches = true;
-  bool has_clock_offsets = true;   // each host's clock starts somewhere else
+  bool has_clock_offsets = true;  // each host's clock starts somewhere else
   engine::EngineOptions options;
-  path::SimLink link;              // all that LinkPlans do not name
+  path::SimLink link;  // all that LinkPlans do not name
   std::vector<HostPlan> hosts;
   std::vector<LinkPlan> links;
   std::vector<FaultPlan> faults;

@@ -122,7 +122,8 @@ void read_flows(ScenarioSection& root, Scenario& scenario) {
 }
 
 std::optional<Status> status_named(std::string_view name) {
-  for (auto status = Status::ok; status <= Status::system; status = static_cast<Status>(std::to_underlying(status) + 1)) {
+  for (auto status = Status::ok; status <= Status::system;
+       status = static_cast<Status>(std::to_underlying(status) + 1)) {
     if (to_string(status) == name) return status;
   }
   return std::nullopt;
@@ -131,7 +132,8 @@ std::optional<Status> status_named(std::string_view name) {
 void read_statuses(ScenarioSection& section, std::string_view key, std::vector<Status>& out) {
   for (const std::string& word : section.read_words(key)) {
     const auto status = status_named(word);
-    if (!status) return section.fail(key, fmt::format("'{}' is no status: want words like ok, silent, restarted", word));
+    if (!status)
+      return section.fail(key, fmt::format("'{}' is no status: want words like ok, silent, restarted", word));
     out.push_back(*status);
   }
 }
@@ -189,9 +191,7 @@ Result<Scenario> parse_scenario(std::string_view text, std::string name) {
     read_link(section, plan.link);
     scenario.links.push_back(plan);
   });
-  root.each("faults", [&](ScenarioSection& section) {
-    read_fault(section, scenario, scenario.faults.emplace_back());
-  });
+  root.each("faults", [&](ScenarioSection& section) { read_fault(section, scenario, scenario.faults.emplace_back()); });
   read_flows(root, scenario);
   root.object("expect", [&](ScenarioSection& section) { read_expectation(section, scenario, scenario.expect); });
   root.finish();
@@ -203,8 +203,8 @@ Result<Scenario> parse_scenario(std::string_view text, std::string name) {
 Result<Scenario> read_scenario(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
-    return std::unexpected(
-        Error{Status::system, errno, fmt::format("cannot read {}: give a file such as sim/scenarios/lossless.json", path)});
+    return std::unexpected(Error{Status::system, errno,
+                                 fmt::format("cannot read {}: give a file such as sim/scenarios/lossless.json", path)});
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return parse_scenario(text, std::filesystem::path(path).stem().string());

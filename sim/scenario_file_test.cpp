@@ -25,7 +25,8 @@ TEST(ScenarioFileTest, ReadsEachPart) {
                 { "at": "1s", "kind": "restart", "host": 1, "lasting": "5ms" } ],
     "flows": [ { "from": "each", "to": 0, "size": "0..64KiB", "kind": "put" } ],
     "expect": { "ends": ["ok", "peer silent"] }
-  })", "test");
+  })",
+                                       "test");
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   EXPECT_EQ(scenario->time, 2s);
   EXPECT_EQ(scenario->link.bytes_per_second, 1'250'000'000u);

@@ -66,10 +66,18 @@ void ScenarioSection::read(std::string_view key, bool& out) {
   out = value->get<bool>();
 }
 
-void ScenarioSection::read(std::string_view key, base::Duration& out) { parse(key, out, parse_duration); }
-void ScenarioSection::read_share(std::string_view key, double& out) { parse(key, out, parse_share); }
-void ScenarioSection::read_bytes(std::string_view key, std::uint64_t& out) { parse(key, out, parse_bytes); }
-void ScenarioSection::read_rate(std::string_view key, std::uint64_t& out) { parse(key, out, parse_bytes_per_second); }
+void ScenarioSection::read(std::string_view key, base::Duration& out) {
+  parse(key, out, parse_duration);
+}
+void ScenarioSection::read_share(std::string_view key, double& out) {
+  parse(key, out, parse_share);
+}
+void ScenarioSection::read_bytes(std::string_view key, std::uint64_t& out) {
+  parse(key, out, parse_bytes);
+}
+void ScenarioSection::read_rate(std::string_view key, std::uint64_t& out) {
+  parse(key, out, parse_bytes_per_second);
+}
 
 void ScenarioSection::read_number(std::string_view key, double& out) {
   const json* value = find(key);
@@ -99,7 +107,8 @@ void ScenarioSection::read_host(std::string_view key, std::uint32_t& out, std::u
   std::uint32_t number = 0;
   const auto [end, code] = std::from_chars(written->data(), written->data() + written->size(), number);
   if (code != std::errc() || end != written->data() + written->size() || number >= hosts) {
-    return fail(key, fmt::format("'{}' is no host: want 0 to {}{}", *written, hosts - 1, can_be_each ? " or \"each\"" : ""));
+    return fail(key,
+                fmt::format("'{}' is no host: want 0 to {}{}", *written, hosts - 1, can_be_each ? " or \"each\"" : ""));
   }
   out = number;
 }
@@ -131,7 +140,8 @@ std::vector<std::string> ScenarioSection::read_words(std::string_view key) {
   std::vector<std::string> words;
   const json* value = find(key);
   if (value == nullptr) return words;
-  const bool is_list = value->is_array() && std::ranges::all_of(*value, [](const json& word) { return word.is_string(); });
+  const bool is_list =
+      value->is_array() && std::ranges::all_of(*value, [](const json& word) { return word.is_string(); });
   if (!is_list) {
     fail(key, "want a list of words: [\"ok\", \"silent\"]");
     return words;

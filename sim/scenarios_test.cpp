@@ -36,9 +36,8 @@ TEST_P(ScenariosTest, HoldsOverSomeSeeds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Library, ScenariosTest, testing::ValuesIn(scenario_files()), [](const auto& file) {
-  return std::filesystem::path(file.param).stem().string();
-});
+INSTANTIATE_TEST_SUITE_P(Library, ScenariosTest, testing::ValuesIn(scenario_files()),
+                         [](const auto& file) { return std::filesystem::path(file.param).stem().string(); });
 
 }  // namespace
 }  // namespace fairlead::sim

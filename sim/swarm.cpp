@@ -70,9 +70,11 @@ class Swarm {
     if (is_on()) link.loss_burst = static_cast<std::uint32_t>(one_of<3>({3, 10, 40}));
     if (is_on()) link.loss_every = static_cast<std::uint32_t>(random_.between(7, 500));
     if (is_on()) link.duplication = 0.001 * static_cast<double>(random_.mostly_small(1, 200));
-    if (is_on()) link.duplicate_delay = base::Duration(static_cast<std::int64_t>(random_.mostly_small(1'000, 8'000'000'000)));
+    if (is_on())
+      link.duplicate_delay = base::Duration(static_cast<std::int64_t>(random_.mostly_small(1'000, 8'000'000'000)));
     if (is_on()) link.reordering = 0.001 * static_cast<double>(random_.mostly_small(1, 500));
-    if (is_on()) link.reorder_delay = base::Duration(static_cast<std::int64_t>(random_.mostly_small(1'000, 20'000'000)));
+    if (is_on())
+      link.reorder_delay = base::Duration(static_cast<std::int64_t>(random_.mostly_small(1'000, 20'000'000)));
     if (is_on()) link.corruption = 0.001 * static_cast<double>(random_.mostly_small(1, 50));
     if (is_on()) {
       link.bytes_per_second = one_of<4>({1'250'000, 12'500'000, 125'000'000, 1'250'000'000});
@@ -193,6 +195,8 @@ class Swarm {
 
 }  // namespace
 
-Scenario draw_scenario(std::uint64_t seed) { return Swarm(seed).draw(); }
+Scenario draw_scenario(std::uint64_t seed) {
+  return Swarm(seed).draw();
+}
 
 }  // namespace fairlead::sim

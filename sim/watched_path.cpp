@@ -17,12 +17,18 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
 
 std::string_view kind_name(wire::Kind kind) {
   switch (kind) {
-    case wire::Kind::hello: return "hello";
-    case wire::Kind::hello_ack: return "hello_ack";
-    case wire::Kind::data: return "data";
-    case wire::Kind::ack: return "ack";
-    case wire::Kind::reset: return "reset";
-    case wire::Kind::close: return "close";
+    case wire::Kind::hello:
+      return "hello";
+    case wire::Kind::hello_ack:
+      return "hello_ack";
+    case wire::Kind::data:
+      return "data";
+    case wire::Kind::ack:
+      return "ack";
+    case wire::Kind::reset:
+      return "reset";
+    case wire::Kind::close:
+      return "close";
   }
   return "?";
 }
@@ -71,8 +77,8 @@ std::size_t WatchedPath::collect(std::span<path::Arrival> out, base::Instant now
     given_up_.erase(arrival.from);
     sabotage_.spoil(arrival);
     trace_.add(now, {kCollected, host_, host_at(arrival.from), arrival.bytes.size(), arrival.datagram_size});
-    trace_.say(now, "h{} <- h{}  {} B in datagrams of {}", host_, host_at(arrival.from),
-               arrival.bytes.size(), arrival.datagram_size);
+    trace_.say(now, "h{} <- h{}  {} B in datagrams of {}", host_, host_at(arrival.from), arrival.bytes.size(),
+               arrival.datagram_size);
   }
   return count;
 }

@@ -8,9 +8,9 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr base::Duration kDrainPatience = 30s;   // beside give-up: without any progress
+constexpr base::Duration kDrainPatience = 30s;  // beside give-up: without any progress
 constexpr base::Duration kWindDownPatience = 60s;
-constexpr base::Duration kSilenceAfter = 30s;    // timers of idle peers, late duplicates
+constexpr base::Duration kSilenceAfter = 30s;  // timers of idle peers, late duplicates
 
 }  // namespace
 
@@ -54,7 +54,8 @@ Report World::run() {
   run_silence();
   base::rare_branches = nullptr;
   if (findings_.is_clean()) {
-    for (std::uint32_t number = 0; number < hosts_.size(); ++number) check_nothing_left(hosts_[number], number, shared());
+    for (std::uint32_t number = 0; number < hosts_.size(); ++number)
+      check_nothing_left(hosts_[number], number, shared());
     check_all_arrived(hosts_, shared());
     check_excuses(kBegin, shared());
     check_expectation(hosts_, flows_, kBegin, shared());
@@ -225,7 +226,8 @@ void World::set_fault_link(const FaultPlan& fault, bool is_end) {
       if (from == to || !(meets(from, to) || (fault.is_both_ways && meets(to, from)))) continue;
       path::SimLink link = scenario_.link;
       for (const LinkPlan& plan : scenario_.links) {
-        if ((plan.from == kEveryHost || plan.from == from) && (plan.to == kEveryHost || plan.to == to)) link = plan.link;
+        if ((plan.from == kEveryHost || plan.from == from) && (plan.to == kEveryHost || plan.to == to))
+          link = plan.link;
       }
       network_.set_link(address_of(from), address_of(to), is_end ? link : fault.link);
     }

@@ -27,9 +27,9 @@ namespace fairlead::sim {
 /// What a run came to.
 struct Report {
   std::optional<std::string> finding{};
-  std::uint64_t hash = 0;          // over all events: the same seed gives the same
+  std::uint64_t hash = 0;  // over all events: the same seed gives the same
   std::uint64_t events = 0;
-  base::Duration time{};           // simulated
+  base::Duration time{};                   // simulated
   std::map<Status, std::uint64_t> ends{};  // of the flows' operations
   std::uint64_t datagrams = 0, resends = 0;
   std::map<std::string_view, base::RareBranches::Count> rare{};

@@ -46,7 +46,7 @@ struct SimDownlink {
 struct SimCounters {
   std::uint64_t taken = 0, delivered = 0;
   std::uint64_t lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
-  std::uint64_t queue_overran = 0;     // the link's queue was full
+  std::uint64_t queue_overran = 0;  // the link's queue was full
   std::uint64_t too_big_on_the_way = 0;
   std::uint64_t receiver_overran = 0;  // the receiver's buffer was full
   std::uint64_t nobody_there = 0;      // no path at the address (any more)

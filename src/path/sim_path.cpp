@@ -82,9 +82,9 @@ std::size_t SimPath::collect(std::span<Arrival> out, base::Instant) {
     // As the kernel merges: one sender, equal sizes, and a shorter one is the last.
     for (std::uint32_t merged = 0; merged < kTrainDatagramsMax && !inbox_.empty(); ++merged) {
       Waiting& next = inbox_.front();
-      if (merged > 0 && (!options_.merges_arrivals || base::rare("sim path: a merge ends early") || next.from != from ||
-                         next.bytes.size() > size ||
-                         bytes.size() % size != 0 || bytes.size() + next.bytes.size() > kTrainBytesMax))
+      if (merged > 0 &&
+          (!options_.merges_arrivals || base::rare("sim path: a merge ends early") || next.from != from ||
+           next.bytes.size() > size || bytes.size() % size != 0 || bytes.size() + next.bytes.size() > kTrainBytesMax))
         break;
       bytes.insert(bytes.end(), next.bytes.begin(), next.bytes.end());
       inbox_bytes_ -= next.bytes.size();
