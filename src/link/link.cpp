@@ -90,6 +90,7 @@ PeerFacts Link::State::facts(const Peer& peer) const {
   facts.opening_since = peer.opening_since;
   facts.segments_in_flight = peer.window.in_flight();
   facts.bytes_in_flight = peer.bytes_in_flight;
+  facts.bytes_in_flight_max = std::min(peer.bytes_limit[0], peer.congestion.bytes());
   facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
   facts.messages_arriving = peer.reassembly.open_count();
   return facts;

@@ -111,6 +111,7 @@ struct PeerFacts {
   base::Instant opening_since{};  // when a session was last asked for; epoch of the clock if never
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
+  std::uint64_t bytes_in_flight_max = 0;  // by both sides' windows and the congestion window
   std::uint64_t messages_queued = 0;
   std::uint32_t messages_arriving = 0;  // received in part
 };

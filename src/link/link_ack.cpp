@@ -55,7 +55,7 @@ bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant n
   peer.window.set_acked_to(header.ack);
   if (peer.window.in_flight() == 0) return true;
 
-  const std::uint64_t acked_before = counters.segments_acked;
+  const std::uint64_t acked_before = counters.segments_acked, in_flight_before = peer.bytes_in_flight;
   const AckEvidence evidence{now, header, peer.order_acked};
   while (wire::distance(peer.window.oldest(), header.ack) > 0)
     on_acked(peer, *peer.window.find(peer.window.oldest()), evidence);
@@ -76,6 +76,7 @@ bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant n
   }
   peer.last_progress = now;
   peer.backoff = 0;
+  peer.congestion.on_ack(counters.segments_acked - acked_before, in_flight_before, peer.round_trip.latest(), now);
   make_ready(peer);
   return true;
 }
@@ -162,6 +163,7 @@ void Link::State::find_losses(Peer& peer, base::Instant now) {
       wake_by(peer, peer.loss_at);
       return;
     }
+    peer.congestion.on_loss();
     resend(segment, ResendCause::fast);
   }
 }

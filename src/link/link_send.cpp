@@ -4,8 +4,7 @@
 // Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
 // lone message waits for one round at most. A peer that is ready alone is served without any account.
 //
-// Place kept for congestion control and pacing: is_open_for() is where a window or a rate says "not yet"; for the path
-// probe: serve_control().
+// Places kept: for pacing is_open_for(), where a rate may say "not yet"; for the path probe serve_control().
 
 #include <algorithm>
 #include <bit>
@@ -134,7 +133,8 @@ bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t s
   if (peer.window.in_flight() == 0) return true;  // whatever the limits are, one may always go
   const auto index = static_cast<std::size_t>(channel);
   return peer.window.span() < peer.segments_limit[index] &&
-         peer.bytes_in_flight + size + options.segment_overhead <= peer.bytes_limit[index];
+         peer.bytes_in_flight + size + options.segment_overhead <=
+             std::min(peer.bytes_limit[index], peer.congestion.bytes());
 }
 
 bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max,

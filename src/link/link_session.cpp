@@ -128,6 +128,8 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.segments_limit = {segments, segments - reserve};
   peer.bytes_limit = {bytes, bytes - reserve_bytes};
 
+  peer.congestion.open(bytes, 2 * (std::uint64_t{peer.datagram_size} + options.segment_overhead));
+
   peer.last_progress = peer.last_heard = peer.last_sent = now;
   ++counters.sessions_opened;
   notices.push({.kind = Notice::Kind::connected, .peer = PeerTable::handle(peer)});

@@ -18,6 +18,7 @@
 
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
+#include "link/congestion_window.hpp"
 #include "link/message.hpp"
 #include "link/reassembly.hpp"
 #include "link/receive_window.hpp"
@@ -101,6 +102,8 @@ struct Peer {
   std::uint64_t order_acked = 0;   // the latest transmission known to have arrived
   std::uint64_t order_judged = 0;  // the same when an ACK last told of the whole window
   wire::Sequence ack_reach;        // the last ACK told of the segments before this one
+
+  CongestionWindow congestion;
 
   // Repair.
   RoundTrip round_trip;

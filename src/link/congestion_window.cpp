@@ -1,0 +1,57 @@
+#include "link/congestion_window.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr base::Duration kPeriod = std::chrono::seconds(10);
+constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer are no sample of the losses
+
+}  // namespace
+
+void CongestionWindow::open(std::uint64_t most, std::uint64_t least) {
+  *this = {};
+  bytes_ = most_ = most;
+  least_ = std::min(least, most);
+}
+
+void CongestionWindow::remember_least(base::Instant now) {
+  if (now >= period_ends_) {
+    period_ends_ = now + kPeriod;
+    empty_before_ = empty_;
+    empty_ = kNone;
+  }
+  empty_ = std::min(empty_, round_trip_);
+}
+
+/// By four fifths of the share that the excess has of the round trip, at most to half.
+void CongestionWindow::shrink(base::Duration excess, std::uint64_t floor) {
+  // What was not used cannot have made the queue.
+  const std::uint64_t used = std::clamp(in_flight_most_, least_, bytes_);
+  const std::uint64_t share = static_cast<std::uint64_t>(1000 * excess / round_trip_) * 4 / 5;
+  bytes_ = std::min(bytes_, std::max(used - used * std::min<std::uint64_t>(share, 500) / 1000, floor));
+}
+
+void CongestionWindow::end_round(base::Instant now) {
+  if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
+  remember_least(now);
+  if (acked_ + lost_ >= kSegmentsToJudge || is_limiting()) {
+    const auto share = static_cast<std::int64_t>(1000 * lost_ / std::max<std::uint64_t>(acked_ + lost_, 1));
+    loss_ = static_cast<std::uint32_t>(loss_ + (share - std::int64_t{loss_}) / 8);
+  }
+  const base::Duration queue = round_trip_ - std::min(empty_, empty_before_);
+  rounds_late_ = queue > kQueueLong ? rounds_late_ + 1 : 0;
+  if (loss_ > kLossHeavy) {
+    shrink(std::max(queue - kQueueShort, round_trip_ * 5 / 16), least_);  // by a quarter at least
+  } else if (queue > kQueueShort && loss_ > kLossUsual) {
+    shrink(queue - kQueueShort, least_);
+  } else if (rounds_late_ >= kRoundsLate) {
+    shrink(queue - kQueueLong, std::max(most_ / 4, least_));
+  } else if (is_limiting()) {
+    bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most_);
+  }
+  round_ends_ = now + round_trip_;
+  acked_ = lost_ = in_flight_most_ = 0;
+  round_trip_ = kNone;
+}
+
+}  // namespace fairlead::link

@@ -1,0 +1,67 @@
+#pragma once
+// How many bytes may be in flight to one peer besides what both sides' windows allow. On an uncongested path this is no
+// bound at all: it stands at its most, and what it costs is a few additions per ACK.
+//
+// Judged once per round trip, by the least round trip measured in it (a busy host delays some samples, a queue all):
+//
+// - heavy loss, more than kLossHeavy, whatever the delay: less by a quarter, or by the excess;
+// - delay and loss, a queue longer than kQueueShort while more than kLossUsual is lost: less by the excess, to half;
+// - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter of the most stays;
+// - neither: more by an eighth.
+//
+// Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace fairlead::link {
+
+class CongestionWindow {
+ public:
+  static constexpr base::Duration kQueueShort = std::chrono::microseconds(150);
+  static constexpr base::Duration kQueueLong = std::chrono::milliseconds(3);
+  static constexpr std::uint32_t kLossUsual = 80;   // in thousandths
+  static constexpr std::uint32_t kLossHeavy = 250;  // in thousandths
+  static constexpr std::uint32_t kRoundsLate = 3;
+
+  /// `least`: two segments.
+  void open(std::uint64_t most, std::uint64_t least);
+
+  std::uint64_t bytes() const { return bytes_; }
+  bool is_limiting() const { return bytes_ < most_; }
+
+  void on_loss() { ++lost_; }
+  /// An ACK of so many segments; `in_flight` bytes were on the way before it.
+  void on_ack(std::uint64_t segments, std::uint64_t in_flight, base::Duration round_trip, base::Instant now) {
+    acked_ += segments;
+    in_flight_most_ = std::max(in_flight_most_, in_flight);
+    round_trip_ = std::min(round_trip_, round_trip);
+    if (now >= round_ends_) [[unlikely]]
+      end_round(now);
+  }
+
+ private:
+  static constexpr base::Duration kNone = base::Duration::max();
+
+  void end_round(base::Instant now);
+  void remember_least(base::Instant now);
+  void shrink(base::Duration excess, std::uint64_t floor);
+
+  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0;
+  base::Instant round_ends_;
+
+  // Of this round.
+  std::uint64_t acked_ = 0, lost_ = 0, in_flight_most_ = 0;
+  base::Duration round_trip_ = kNone;
+
+  std::uint32_t loss_ = 0;  // averaged, in thousandths
+  std::uint32_t rounds_late_ = 0;
+  // The empty path's round trip: the least of this period and the one before, so that another route is believed.
+  base::Duration empty_ = kNone, empty_before_ = kNone;
+  base::Instant period_ends_;
+};
+
+}  // namespace fairlead::link

@@ -1,0 +1,139 @@
+// The window against a modelled bottleneck, reviewed as the curve it prints.
+
+#include "link/congestion_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace fairlead::link {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMost = 1 << 20, kSegment = 2304, kLeast = 2 * kSegment;
+constexpr base::Duration kEmpty = 20us;
+
+/// One path used by `senders` alike: its rate, its queue, its losses besides those of a full queue.
+struct Bottleneck {
+  double bytes_per_us = 1250;  // 10 Gb/s
+  double queue_most = 1 << 20;
+  double loss = 0;
+  std::uint64_t senders = 1;
+  base::Duration busy{};  // what a busy host adds to each sample
+
+  CongestionWindow window;
+  base::Instant now{1s};
+  double lost_in_full = 0, losses_due = 0;
+
+  Bottleneck() { window.open(kMost, kLeast); }
+
+  base::Duration round() {
+    const double bytes = static_cast<double>(window.bytes() * senders);
+    const double pipe = bytes_per_us * 20;
+    const double queue = std::min(std::max(bytes - pipe, 0.0), queue_most);
+    lost_in_full = std::max(bytes - pipe - queue_most, 0.0) / bytes;
+    const auto round_trip = kEmpty + base::Duration(static_cast<std::int64_t>(queue / bytes_per_us * 1000)) + busy;
+    const std::uint64_t segments = std::max<std::uint64_t>(window.bytes() / kSegment, 1);
+    losses_due += static_cast<double>(segments) * (loss + lost_in_full);
+    for (; losses_due >= 1; losses_due -= 1) window.on_loss();
+    now += round_trip;
+    window.on_ack(segments, window.bytes(), round_trip, now);
+    return round_trip;
+  }
+
+  /// The window after 1, 2, 5, 10, ... round trips.
+  std::string curve(int rounds) {
+    std::string text = "round  window  round trip us  lost %\n";
+    for (int i = 1; i <= rounds; ++i) {
+      const base::Duration round_trip = round();
+      if (i <= 10 || i % 10 == 0) {
+        char line[80];
+        std::snprintf(line, sizeof line, "%5d %7lu %14ld %7.1f\n", i, static_cast<unsigned long>(window.bytes()),
+                      static_cast<long>(round_trip.count() / 1000), 100 * lost_in_full);
+        text += line;
+      }
+    }
+    return text;
+  }
+};
+
+/// Knows the empty path before the crowd comes.
+void see_empty_path(Bottleneck& path) {
+  path.window.on_ack(1, kSegment, kEmpty, path.now);
+  path.now += 1ms;
+}
+
+TEST(CongestionWindow, IsNoBoundOnAnUncongestedPath) {
+  Bottleneck path;
+  path.queue_most = 64 << 20;
+  see_empty_path(path);
+  path.curve(100);
+  EXPECT_FALSE(path.window.is_limiting());
+}
+
+TEST(CongestionWindow, RandomLossOfFivePerCentMeansNothing) {
+  Bottleneck path;
+  path.loss = 0.05;
+  path.queue_most = 64 << 20;
+  see_empty_path(path);
+  path.curve(1000);
+  EXPECT_FALSE(path.window.is_limiting());
+}
+
+TEST(CongestionWindow, SixtyFourSendersToOneStopOverflowingTheQueue) {
+  Bottleneck path;
+  path.senders = 64;
+  see_empty_path(path);
+  const std::string curve = path.curve(200);
+  EXPECT_LT(path.lost_in_full, 0.02) << curve;
+  EXPECT_GE(path.window.bytes() * path.senders, 25'000U) << "the line must not run dry\n" << curve;
+  path.senders = 1;
+  path.curve(200);
+  EXPECT_FALSE(path.window.is_limiting()) << "it grows again when the others have gone";
+}
+
+TEST(CongestionWindow, AnEndlessQueueIsKeptShort) {
+  Bottleneck path;
+  path.senders = 64;
+  path.queue_most = 1e12;
+  see_empty_path(path);
+  path.curve(100);
+  EXPECT_LE(path.window.bytes(), kMost / 2);
+  EXPECT_GE(path.window.bytes(), kMost / 4);
+}
+
+TEST(CongestionWindow, ABusyHostIsNoCongestion) {
+  Bottleneck path;
+  see_empty_path(path);
+  path.busy = 2ms;
+  path.loss = 0.01;
+  path.curve(100);
+  EXPECT_FALSE(path.window.is_limiting());
+}
+
+TEST(CongestionWindow, HeavyLossShrinksItToTwoSegmentsAtLeast) {
+  Bottleneck path;
+  path.loss = 0.5;
+  see_empty_path(path);
+  path.curve(300);
+  EXPECT_GE(path.window.bytes(), kLeast);
+  EXPECT_LE(path.window.bytes(), 2 * kLeast);
+  path.loss = 0;
+  path.curve(300);
+  EXPECT_FALSE(path.window.is_limiting());
+}
+
+TEST(CongestionWindow, ALongerRouteIsBelievedInTime) {
+  Bottleneck path;
+  see_empty_path(path);
+  path.busy = 10ms;
+  path.curve(100);
+  EXPECT_TRUE(path.window.is_limiting());
+  path.curve(3000);
+  EXPECT_FALSE(path.window.is_limiting());
+}
+
+}  // namespace
+}  // namespace fairlead::link
