@@ -65,8 +65,11 @@ class Producer {
   Producer(SegmentTable segments, Header* header, std::uint32_t element_bytes);
 
   void prefetch_block() const noexcept {
-    const auto* block = element_ + kPrefetchBytes;
-    for (std::size_t at = 0; at < kPrefetchBytes; at += RunLocation::kLineBytes) base::prefetch_for_write(block + at);
+    // By number: a hint may name any address, a pointer beyond the elements (or from null) may not even be formed.
+    const auto block = reinterpret_cast<std::uintptr_t>(element_) + kPrefetchBytes;
+    for (std::size_t at = 0; at < kPrefetchBytes; at += RunLocation::kLineBytes) {
+      base::prefetch_for_write(reinterpret_cast<const void*>(block + at));
+    }
   }
 
   bool look() noexcept;
