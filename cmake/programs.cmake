@@ -45,6 +45,7 @@ function(fairlead_tests folder)
     add_library(fairlead_${folder}_shared OBJECT ${shared})
     target_link_libraries(fairlead_${folder}_shared PRIVATE fairlead_settings fmt::fmt Boost::headers GTest::gmock
                           nlohmann_json::nlohmann_json)
+    fairlead_precompile(fairlead_${folder}_shared shared)
   endif()
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
@@ -62,6 +63,7 @@ function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)
   target_link_libraries(fairlead-sim PRIVATE fairlead_${folder}_shared fairlead fairlead_settings fmt::fmt Boost::headers
                         PkgConfig::isal CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)
+  fairlead_precompile(fairlead-sim programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 
 # Each *_bench.cpp of a folder is a benchmark program of its own.
@@ -72,6 +74,7 @@ function(fairlead_benchmarks folder)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers CLI11::CLI11
                           nlohmann_json::nlohmann_json Threads::Threads)
+    fairlead_precompile(${name} programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
   endforeach()
   target_link_libraries(queue_bench PRIVATE ck)  # a rival
 endfunction()
@@ -89,6 +92,7 @@ function(fairlead_programs folder)
   add_executable(fairlead_command ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
   set_target_properties(fairlead_command PROPERTIES OUTPUT_NAME fairlead)
   target_link_libraries(fairlead_command PRIVATE fairlead_tools)
+  fairlead_precompile(fairlead_command programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 
 function(fairlead_program_tests folder)

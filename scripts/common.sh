@@ -62,7 +62,7 @@ need() {
 
 # configure PRESET [CMAKE ARGUMENT...]
 configure() {
-  local preset=$1 faster=(-D FAIRLEAD_PRECOMPILED_HEADERS=TESTS)
+  local preset=$1 faster=(-D FAIRLEAD_PRECOMPILED_HEADERS=PROGRAMS)
   shift
   if command -v ccache >/dev/null; then
     faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it keeps no file that uses precompiled headers

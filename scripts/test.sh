@@ -1,5 +1,6 @@
-# One build for users and two with sanitizers, then all their tests in one run of ctest. The sanitizers get the tests of
-# the modules, the fuzz inputs and the examples; with --full also those of whole programs (twice as long).
+# One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. The
+# sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs
+# (twice as long).
 run_test() {
   local full=OFF
   if [ "${1:-}" = --full ]; then
@@ -15,6 +16,6 @@ run_test() {
   compile build/tsan
 
   mkdir -p build/everything
-  echo 'subdirs("../" "../asan" "../tsan")' >build/everything/CTestTestfile.cmake
+  echo 'subdirs("../tsan" "../asan" "../")' >build/everything/CTestTestfile.cmake
   ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@"
 }
