@@ -6,7 +6,7 @@
 //
 // - heavy loss, more than kLossHeavy, whatever the delay: less by a quarter, or by the excess;
 // - delay and loss, a queue longer than kQueueShort while more than kLossUsual is lost: less by the excess, to half;
-// - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter of the most stays;
+// - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
 // - neither: more by an eighth.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
