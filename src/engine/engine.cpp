@@ -28,15 +28,6 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
   return link;
 }
 
-// SplitMix64: spreads a seed over 64 bits. Keys need to be unguessable by strangers: the seed is the kernel's
-// randomness.
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
@@ -45,13 +36,13 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       address_(address),
       options_(options),
       epoch_(epoch),
-      key_state_(seed),
+      secrets_(seed, epoch),
       hot_peers_(options.get(Option::hot_peers)),
       ports_(kPortsMax),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
       placements_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
   if (!path_) return;
-  link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, next_random(key_state_));
+  link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, secrets_.next());
   flight_.emplace(*link_);
 }
 
@@ -178,7 +169,7 @@ void Engine::complete(std::uint32_t slot, Status status, std::uint64_t length) {
 std::uint64_t Engine::make_key(std::uint32_t slot) {
   constexpr std::uint64_t kSlotMask = (1ULL << kKeySlotBits) - 1;
   std::uint64_t key = 0;
-  while ((key & ~kSlotMask) == 0) key = (next_random(key_state_) & ~kSlotMask) | slot;
+  while ((key & ~kSlotMask) == 0) key = (secrets_.next() & ~kSlotMask) | slot;
   return key;
 }
 

@@ -32,6 +32,7 @@
 #include "engine/port_table.hpp"
 #include "engine/slab.hpp"
 #include "link/link.hpp"
+#include "link/token_source.hpp"
 #include "path/path.hpp"
 
 namespace fairlead::engine {
@@ -174,7 +175,7 @@ class Engine {
   base::SocketAddress address_;
   EngineOptions options_;
   std::uint64_t epoch_;
-  std::uint64_t key_state_;  // generator of the random part of keys
+  link::TokenSource secrets_;  // of the random part of keys, and of the link's seed
   std::unique_ptr<link::Link> link_;
   std::optional<FlightLog> flight_;  // of the link
   HotPeers hot_peers_;
@@ -191,7 +192,7 @@ class Engine {
   link::PeerHandle last_peer_;
   link::Train train_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
-  base::Instant now_{};  // of the current call, for completions
+  base::Instant now_{};                  // of the current call, for completions
   EngineCounters counters_;
 };
 
