@@ -187,8 +187,7 @@ double exchange_line(Mode mode, const Sizes& sizes) {
     if (own_turn == 0) here.elapsed_ns = (base::MonotonicClock::now() - start).count();
     here.meet(4);
   };
-  run_both(
-      mode, memory, [&](std::byte* base) { play(base, 0); }, [&](std::byte* base) { play(base, 1); });
+  run_both(mode, memory, [&](std::byte* base) { play(base, 0); }, [&](std::byte* base) { play(base, 1); });
   return static_cast<double>(meeting->elapsed_ns) / static_cast<double>(sizes.exchanges);
 }
 

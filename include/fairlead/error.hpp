@@ -12,26 +12,26 @@ namespace fairlead {
 /// Outcome of a hot call or of a finished operation. One byte; the order is stable (it travels on the wire).
 enum class Status : std::uint8_t {
   ok = 0,
-  again,            ///< a bounded queue is full; poll, then try again
-  canceled,         ///< cancelled by its owner before it finished (-ECANCELED)
-  timed_out,        ///< its deadline passed first (-ETIMEDOUT)
-  too_late,         ///< its deadline had passed when it was submitted (-ETIME)
-  too_big,          ///< longer than the other side's buffer (-EFBIG)
-  message_size,     ///< message longer than any buffer can take (-EMSGSIZE)
-  no_buffer,        ///< the receiver had no buffer posted (-ENOBUFS)
-  not_permitted,    ///< wrong kind of buffer or access right (-EPERM)
-  stale,            ///< descriptor or key of an earlier time (-ENOENT)
-  invalid,          ///< malformed argument (-EINVAL)
-  bad_state,        ///< the object is not in a state that allows this (-EBADFD)
-  unreachable,      ///< never heard from the peer (-EHOSTUNREACH)
-  silent,           ///< the peer was heard before, but stopped to acknowledge (-ETIMEDOUT)
-  restarted,        ///< the peer's engine is a new incarnation (-ECONNRESET)
-  refused,          ///< nobody listens at the peer's port (-ECONNREFUSED)
-  no_memory,        ///< a bounded pool is exhausted (-ENOMEM)
-  in_use,           ///< the address is taken (-EADDRINUSE)
-  not_available,    ///< no free address left, or not local (-EADDRNOTAVAIL)
-  not_supported,    ///< not built or not possible here (-ENOSYS)
-  system,           ///< the kernel refused; see Error::system_errno
+  again,          ///< a bounded queue is full; poll, then try again
+  canceled,       ///< cancelled by its owner before it finished (-ECANCELED)
+  timed_out,      ///< its deadline passed first (-ETIMEDOUT)
+  too_late,       ///< its deadline had passed when it was submitted (-ETIME)
+  too_big,        ///< longer than the other side's buffer (-EFBIG)
+  message_size,   ///< message longer than any buffer can take (-EMSGSIZE)
+  no_buffer,      ///< the receiver had no buffer posted (-ENOBUFS)
+  not_permitted,  ///< wrong kind of buffer or access right (-EPERM)
+  stale,          ///< descriptor or key of an earlier time (-ENOENT)
+  invalid,        ///< malformed argument (-EINVAL)
+  bad_state,      ///< the object is not in a state that allows this (-EBADFD)
+  unreachable,    ///< never heard from the peer (-EHOSTUNREACH)
+  silent,         ///< the peer was heard before, but stopped to acknowledge (-ETIMEDOUT)
+  restarted,      ///< the peer's engine is a new incarnation (-ECONNRESET)
+  refused,        ///< nobody listens at the peer's port (-ECONNREFUSED)
+  no_memory,      ///< a bounded pool is exhausted (-ENOMEM)
+  in_use,         ///< the address is taken (-EADDRINUSE)
+  not_available,  ///< no free address left, or not local (-EADDRNOTAVAIL)
+  not_supported,  ///< not built or not possible here (-ENOSYS)
+  system,         ///< the kernel refused; see Error::system_errno
 };
 
 /// The errno (positive) that C programs of the field expect for a status; 0 for ok.
@@ -43,8 +43,8 @@ std::string_view to_string(Status status) noexcept;
 /// A failed set-up call: what was tried on what, why it failed, and what to do about it.
 struct Error {
   Status status = Status::invalid;
-  int system_errno = 0;   ///< errno of the system call that failed, or 0
-  std::string message;    ///< one line, lower case, values named, the remedy last
+  int system_errno = 0;  ///< errno of the system call that failed, or 0
+  std::string message;   ///< one line, lower case, values named, the remedy last
 };
 
 template <typename T = void>

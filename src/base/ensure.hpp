@@ -12,8 +12,8 @@ namespace fairlead::base {
 
 }  // namespace fairlead::base
 
-#define ENSURE(condition, ...)                                                                        \
-  do {                                                                                                \
-    if (!(condition)) [[unlikely]]                                                                    \
-      ::fairlead::base::fail_ensure(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));      \
+#define ENSURE(condition, ...)                                                                   \
+  do {                                                                                           \
+    if (!(condition)) [[unlikely]]                                                               \
+      ::fairlead::base::fail_ensure(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

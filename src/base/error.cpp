@@ -45,8 +45,12 @@ constexpr StatusRow row(Status status) {
 
 }  // namespace
 
-int to_errno(Status status) noexcept { return row(status).number; }
+int to_errno(Status status) noexcept {
+  return row(status).number;
+}
 
-std::string_view to_string(Status status) noexcept { return row(status).text; }
+std::string_view to_string(Status status) noexcept {
+  return row(status).text;
+}
 
 }  // namespace fairlead

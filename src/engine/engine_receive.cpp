@@ -288,8 +288,7 @@ void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint
   if (delivery.reassembly == link::Delivery::kWhole) [[likely]] {
     scatter_write(operation.memory, offset, delivery.bytes);
     if (operation.kind == OperationKind::receive) {
-      complete_message(slot, offset, delivery.size,
-                       {link_->address(delivery.peer), delivery.envelope.source_port});
+      complete_message(slot, offset, delivery.size, {link_->address(delivery.peer), delivery.envelope.source_port});
     } else {
       end_transfer(slot, delivery, now);
     }

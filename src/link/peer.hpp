@@ -135,7 +135,7 @@ struct EarlierTimer {
   bool operator()(const Peer& a, const Peer& b) const { return a.timer_at < b.timer_at; }
 };
 
-template <ListHook Peer::*kHook>
+template <ListHook Peer::* kHook>
 using PeerList = boost::intrusive::list<Peer, boost::intrusive::member_hook<Peer, ListHook, kHook>,
                                         boost::intrusive::constant_time_size<false>>;
 using TimerQueue =

@@ -36,7 +36,8 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it. A hint only: it is not authenticated.
+/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it. A hint only:
+/// it is not authenticated.
 struct Unreachable {
   base::SocketAddress to;
   int system_errno = 0;
@@ -46,9 +47,9 @@ struct Unreachable {
 struct PathCounters {
   std::uint64_t datagrams_sent = 0, bytes_sent = 0, send_calls = 0;
   std::uint64_t datagrams_received = 0, bytes_received = 0, receive_calls = 0;
-  std::uint64_t send_later = 0;        // EAGAIN, ENOBUFS, EPERM: the kernel asked to come back
-  std::uint64_t send_failed = 0;       // any other error: the datagrams are lost, as on a wire
-  std::uint64_t send_too_big = 0;      // EMSGSIZE: the path's MTU shrank
+  std::uint64_t send_later = 0;    // EAGAIN, ENOBUFS, EPERM: the kernel asked to come back
+  std::uint64_t send_failed = 0;   // any other error: the datagrams are lost, as on a wire
+  std::uint64_t send_too_big = 0;  // EMSGSIZE: the path's MTU shrank
   std::uint64_t received_truncated = 0;
 };
 

@@ -54,7 +54,7 @@ class OwnedSegments final : public SegmentSource {
 };
 
 template <typename T>
-requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
 class EventQueue {
  public:
   /// With room for `capacity` events; first_number is where the counters start.

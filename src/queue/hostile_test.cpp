@@ -189,27 +189,14 @@ TEST(Hostile, ProducerRefuses) {
       at_every_run("next run in an unknown segment", link_to(RunLocation::of({{9}, 64}))),
       at_every_run("next run behind the end", link_to(RunLocation::of({{0}, 1U << 30}))),
       at_every_run("next run among the elements", link_to(RunLocation::of({{0}, sizeof(Header)}))),
-      at_every_run("run without elements",
-                   [](Descriptor& run) {
-                     run.shape = Shape{0, shape_of(run).next}.pack();
-                   }),
-      at_every_run("run without end",
-                   [](Descriptor& run) {
-                     run.shape = Shape{~0U, shape_of(run).next}.pack();
-                   }),
+      at_every_run("run without elements", [](Descriptor& run) { run.shape = Shape{0, shape_of(run).next}.pack(); }),
+      at_every_run("run without end", [](Descriptor& run) { run.shape = Shape{~0U, shape_of(run).next}.pack(); }),
       at_every_run("first element in an unknown segment",
-                   [](Descriptor& run) {
-                     run.first = Location{{63}, 0}.pack();
-                   }),
+                   [](Descriptor& run) { run.first = Location{{63}, 0}.pack(); }),
       at_every_run("first element in no segment",
-                   [](Descriptor& run) {
-                     run.first = Location{{kSegmentsMax}, 0}.pack();
-                   }),
+                   [](Descriptor& run) { run.first = Location{{kSegmentsMax}, 0}.pack(); }),
       at_every_run("first element not aligned", [](Descriptor& run) { run.first += 4; }),
-      at_every_run("first element behind the end",
-                   [](Descriptor& run) {
-                     run.first = Location{{0}, ~0U - 15}.pack();
-                   }),
+      at_every_run("first element behind the end", [](Descriptor& run) { run.first = Location{{0}, ~0U - 15}.pack(); }),
   };
   for (const auto& damage : damages) {
     Victim victim;
@@ -229,25 +216,15 @@ TEST(Hostile, ProducerRefuses) {
 TEST(Hostile, ProducerRefusesABrokenChainOfPieces) {
   const std::vector<std::function<void(Descriptor & cut, Descriptor & piece)>> damages{
       [](Descriptor& cut, Descriptor&) { cut.rest = 0; },
-      [](Descriptor& cut, Descriptor&) {
-        cut.rest = RunLocation::of({{63}, 64}).word;
-      },
-      [](Descriptor& cut, Descriptor&) {
-        cut.rest = RunLocation::of({{0}, sizeof(Header)}).word;
-      },
+      [](Descriptor& cut, Descriptor&) { cut.rest = RunLocation::of({{63}, 64}).word; },
+      [](Descriptor& cut, Descriptor&) { cut.rest = RunLocation::of({{0}, sizeof(Header)}).word; },
       [](Descriptor& cut, Descriptor&) { cut.rest = static_cast<std::uint32_t>(cut.mark); },
       [](Descriptor&, Descriptor& piece) { piece.first += 5 * kElementBytes; },
       [](Descriptor&, Descriptor& piece) { piece.first -= 8; },
       [](Descriptor& cut, Descriptor& piece) { piece.first = cut.first.load(); },
-      [](Descriptor&, Descriptor& piece) {
-        piece.first = Location{{1}, 64}.pack();
-      },
-      [](Descriptor& cut, Descriptor&) {
-        cut.shape = Shape{0, shape_of(cut).next}.pack();
-      },
-      [](Descriptor& cut, Descriptor&) {
-        cut.shape = Shape{~0U, shape_of(cut).next}.pack();
-      },
+      [](Descriptor&, Descriptor& piece) { piece.first = Location{{1}, 64}.pack(); },
+      [](Descriptor& cut, Descriptor&) { cut.shape = Shape{0, shape_of(cut).next}.pack(); },
+      [](Descriptor& cut, Descriptor&) { cut.shape = Shape{~0U, shape_of(cut).next}.pack(); },
   };
   for (std::size_t i = 0; i < damages.size(); ++i) {
     OwnedSegments memory{segment_bytes(kElementBytes, 16, 2)};

@@ -43,7 +43,7 @@ Result<SharedSegment> SharedSegment::create(std::size_t bytes) {
 }
 
 Result<SharedSegment> SharedSegment::map(int descriptor) {
-  struct stat facts {};
+  struct stat facts{};
   if (fstat(descriptor, &facts) != 0) return system_error("fstat", 0, errno);
   const auto bytes = static_cast<std::uint64_t>(facts.st_size);
   const int seals = fcntl(descriptor, F_GET_SEALS);

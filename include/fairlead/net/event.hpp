@@ -43,7 +43,7 @@ enum class MachineState : std::uint8_t {
   started = 3,
   stopping = 4,
   stopped = 5,
-  failed = 6,       ///< could not start; may only be closed
+  failed = 6,  ///< could not start; may only be closed
 };
 
 /// "initialized", "starting", ...
