@@ -40,7 +40,7 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       hot_peers_(options.get(Option::hot_peers)),
       ports_(kPortsMax),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
-      placements_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
+      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))) {
   if (!path_) return;
   link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, secrets_.next());
   flight_.emplace(*link_);

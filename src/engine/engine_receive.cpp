@@ -50,6 +50,9 @@ void Engine::deliver_message(const link::Delivery& delivery, base::Instant now) 
 
 // The first posted buffer with room for the message (LNet's rule: the head, else the next that fits).
 std::uint32_t Engine::match_receive(std::uint32_t port_slot, std::uint64_t size) {
+  // Messages that wait behind an unfinished one take at most half of the placements: peers decide how many there are.
+  if (placements_.used() >= options_.get(Option::operations_max)) [[unlikely]]
+    return kNone;
   std::uint32_t slot = ports_[port_slot].posted.first();
   for (std::uint32_t walked = 0; slot != kNone && walked < kMatchWalkMax; ++walked) {
     const Operation& operation = operations_[slot];

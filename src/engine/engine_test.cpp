@@ -47,7 +47,7 @@ class TwoEngines : public ::testing::Test {
     side.engine.reset();
     auto path = network_.attach(host(index));
     ASSERT_TRUE(path) << path.error().message;
-    side.engine = std::make_unique<Engine>(std::move(*path), host(index), EngineOptions(), epoch, epoch * 7919);
+    side.engine = std::make_unique<Engine>(std::move(*path), host(index), options_, epoch, epoch * 7919);
     side.number = 34U << 12 | (index + 1U);
     auto port = side.engine->open_port(side.number);
     ASSERT_TRUE(port) << port.error().message;
@@ -80,6 +80,7 @@ class TwoEngines : public ::testing::Test {
   Side& b() { return sides_[1]; }
 
   path::SimNetwork network_;
+  EngineOptions options_;
   base::Instant now_{1s};
   std::array<Side, 2> sides_;
 };
@@ -162,6 +163,29 @@ TEST_F(TwoEngines, AMessageWithoutBufferIsDroppedAndCountedAndItsSendSucceeds) {
   const auto events = a().events();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].status, Status::ok);
+}
+
+TEST_F(TwoEngines, MessagesThatWaitBehindAnUnfinishedOneAreBounded) {
+  ASSERT_TRUE(options_.set(Option::operations_max, 16));
+  start(1, 102);
+  std::vector<std::byte> received(6'000'000);
+  const iovec to = piece(received);
+  OperationHandle name;
+  ASSERT_EQ(
+      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 100, .cookie = 1}, name),
+      Status::ok);
+  auto large = pattern(5'000'000, 1), small = pattern(10, 2);
+  const iovec from_large = piece(large), from_small = piece(small);
+  a().engine->send(a().port, {.to = b().remote(), .memory = {&from_large, 1}, .length = large.size()}, name, now_);
+  run(15us);
+  run(15us);
+  for (int i = 0; i < 40; ++i) {
+    a().engine->send(a().port, {.to = b().remote(), .memory = {&from_small, 1}, .length = small.size()}, name, now_);
+  }
+  run(5s);
+  const auto dropped = b().engine->port(b().port)->dropped_no_buffer.load();
+  EXPECT_GT(dropped, 0u) << "the small ones did not overtake: this test shows nothing";
+  EXPECT_EQ(b().events().size() + dropped, 41u);
 }
 
 TEST_F(TwoEngines, AMessageTooLongForTheFirstBufferTakesTheNext) {
