@@ -2,30 +2,22 @@
 // second half shows that the model would notice, and that the queue carries no order it does not need.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <string>
 
-namespace fairlead {
+#include "tests/check_model.hpp"
+
+namespace fairlead::tests {
 namespace {
 
-constexpr int kHolds = 0, kFails = 1;
-
-int check_model(const std::string& define) {
-  const std::string folder = FAIRLEAD_SOURCE_FOLDER "/tests/models";
-  const int outcome = std::system(("'" + folder + "/run.sh' '" + folder + "/event_queue.pml' " + define).c_str());
-  return WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1;
-}
-
 TEST(EventQueueModel, LosesRepeatsAndReordersNothing) {
-  EXPECT_EQ(check_model(""), kHolds);
+  EXPECT_EQ(check_model("event_queue.pml", ""), ModelOutcome::holds);
 }
 
 class WeakOrder : public testing::TestWithParam<const char*> {};
 
 TEST_P(WeakOrder, IsFound) {
-  EXPECT_EQ(check_model(GetParam()), kFails);
+  EXPECT_EQ(check_model("event_queue.pml", GetParam()), ModelOutcome::fails);
 }
 
 INSTANTIATE_TEST_SUITE_P(EventQueueModel, WeakOrder,
@@ -34,4 +26,4 @@ INSTANTIATE_TEST_SUITE_P(EventQueueModel, WeakOrder,
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace
-}  // namespace fairlead
+}  // namespace fairlead::tests

@@ -1,0 +1,29 @@
+// The model of the task queue in a weak memory, with its three writers: right as it is, and wrong as soon as one order
+// is left out or the consumer takes the firewall.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/check_model.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+TEST(TaskQueueModel, LosesRepeatsAndTearsNothing) {
+  EXPECT_EQ(check_model("task_queue.pml", ""), ModelOutcome::holds);
+}
+
+class WeakTaskQueue : public testing::TestWithParam<const char*> {};
+
+TEST_P(WeakTaskQueue, IsFound) {
+  EXPECT_EQ(check_model("task_queue.pml", GetParam()), ModelOutcome::fails);
+}
+
+INSTANTIATE_TEST_SUITE_P(TaskQueueModel, WeakTaskQueue,
+                         testing::Values("WEAK_LINK", "WEAK_LINK_LOOK", "WEAK_COMPLETE", "WEAK_STATE_LOOK", "WEAK_BACK",
+                                         "WEAK_BACK_LOOK", "TAKE_LAST"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace fairlead::tests
