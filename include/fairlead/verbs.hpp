@@ -1,0 +1,20 @@
+#pragma once
+// RDMA verbs in user space: completion queues, queue pairs, registered memory, over any network (docs/verbs.md).
+//
+//   auto context = verbs::Context::open(verbs::devices()->front());
+//   auto domain = verbs::ProtectionDomain::allocate(*context);
+//   auto queue = verbs::CompletionQueue::create(*context, {.capacity = 64});
+//   auto pair = verbs::QueuePair::create(*domain, {.send_queue = &*queue, .receive_queue = &*queue, ...});
+//   pair->modify(...);                       // RESET -> INIT -> RTR -> RTS, as with any RDMA device
+//   pair->post_receive(...); pair->post_send(...); queue->poll(...);
+//
+// Objects are handles. Those of them that may be busy (destroy() answers EBUSY) are shared: what is made with them
+// keeps them alive, so a program that just lets go is safe; destroy() tells whether the order was right.
+
+#include <fairlead/verbs/completion_queue.hpp>
+#include <fairlead/verbs/device.hpp>
+#include <fairlead/verbs/memory.hpp>
+#include <fairlead/verbs/queue_pair.hpp>
+#include <fairlead/verbs/types.hpp>
+#include <fairlead/verbs/work_completion.hpp>
+#include <fairlead/verbs/work_request.hpp>

@@ -1,0 +1,73 @@
+#pragma once
+// Completion queues and the channels that tell of them (spec: verbs, section 13).
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/device.hpp>
+#include <fairlead/verbs/work_completion.hpp>
+
+namespace fairlead::verbs {
+
+struct ChannelState;
+struct QueueState;
+
+/// Where completion events are fetched. Several completion queues may share one.
+class CompletionChannel {
+ public:
+  static Result<CompletionChannel> open(const Context& context);
+  /// EBUSY, and nothing changed, while a completion queue uses it.
+  Result<> close();
+
+  /// Readable while events wait; a semaphore, each event is a fresh edge. The channel's own; do not close it.
+  int descriptor() const noexcept;
+  /// The cookie of the queue that has an event, in the order of the events. Waits as descriptor() says: EAGAIN if it
+  /// does not block and there is none, EINTR. Each has to be acknowledged: CompletionQueue::ack_events().
+  Result<std::uint64_t> get_event();
+
+  const std::shared_ptr<ChannelState>& state() const noexcept { return state_; }
+
+ private:
+  explicit CompletionChannel(std::shared_ptr<ChannelState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<ChannelState> state_;
+};
+
+struct CompletionQueueOptions {
+  std::uint32_t capacity = 1;  ///< entries at least, 1..DeviceLimits::max_cqe
+  const CompletionChannel* channel = nullptr;
+  std::uint64_t cookie = 0;       ///< comes with its events
+  std::uint32_t comp_vector = 0;  ///< below DeviceLimits::comp_vectors
+  bool ignores_overrun = false;   ///< what finds no room is lost, without an error
+};
+
+class CompletionQueue {
+ public:
+  /// EINVAL: capacity or comp_vector out of range; ENOMEM.
+  static Result<CompletionQueue> create(const Context& context, const CompletionQueueOptions& options);
+  /// EBUSY, and nothing changed, while a queue pair uses it. Waits until every event that was got is acknowledged;
+  /// events not yet got are gone.
+  Result<> destroy();
+
+  /// EINVAL: out of range, or fewer than the entries in it. Shrinking keeps the room.
+  Result<> resize(std::uint32_t capacity);
+  std::uint32_t capacity() const noexcept;
+
+  /// Takes up to out.size() completions; on an empty queue it makes progress once and looks again. Returns how many; -1
+  /// of a queue that overran and is empty.
+  int poll(std::span<WorkCompletion> out) noexcept;
+
+  /// One event for the next completion that is added from now on; solicited_only: that is solicited or failed. "Any"
+  /// stays armed when "solicited" is asked for after it. EINVAL without a channel.
+  int request_notify(bool solicited_only) noexcept;
+  void ack_events(std::uint32_t count) noexcept;
+
+  const std::shared_ptr<QueueState>& state() const noexcept { return state_; }
+
+ private:
+  explicit CompletionQueue(std::shared_ptr<QueueState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<QueueState> state_;
+};
+
+}  // namespace fairlead::verbs

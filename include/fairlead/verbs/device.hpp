@@ -1,0 +1,142 @@
+#pragma once
+// Devices: one for each address of this host that an engine can be bound to. A context is an opened device; contexts
+// of one device share its engine within a process (spec: verbs, section 12).
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/types.hpp>
+
+namespace fairlead::verbs {
+
+struct Device {
+  std::string name;            ///< "fairlead0", ...
+  std::string address;         ///< "10.0.0.5": of GID 0
+  std::string interface_name;  ///< "eth0"; empty if unknown
+  std::uint32_t interface_index = 0;
+  Gid gid{};
+  std::uint64_t guid = 0;  ///< host order, not 0, the same in every process of the host
+};
+
+/// The devices of this host: addresses that are no loopback first, in the kernel's order. Never empty but on errors.
+/// FAIRLEAD_DEVICE=a.b.c.d[,...] chooses addresses.
+Result<std::vector<Device>> devices();
+
+enum class Personality : std::uint8_t {
+  roce,  ///< Ethernet link layer: peers are named by GID, every address needs is_global
+  ib,    ///< InfiniBand link layer: peers may be named by LID, the lower 16 bits of their IPv4 address
+};
+
+struct ContextOptions {
+  Personality personality = Personality::roce;
+  /// The engine's settings by name, on top of the environment's; they count for the first context of a device.
+  std::vector<std::pair<std::string, std::string>> engine;
+};
+
+/// What is advertised is what is enforced.
+struct DeviceLimits {
+  std::uint64_t max_mr_size = 1ULL << 46;
+  std::uint64_t max_message_size = 1ULL << 30;
+  std::uint32_t max_qp = 4094;  ///< of one process and device; all contexts share them
+  std::uint32_t max_qp_wr = 16384;
+  std::uint32_t max_sge = 32;
+  std::uint32_t max_inline = 1024;  ///< bytes
+  std::uint32_t max_cq = 65536;
+  std::uint32_t max_cqe = 65536;
+  std::uint32_t max_mr = 65536;
+  std::uint32_t max_pd = 65536;
+  std::uint32_t max_ah = 65536;
+  std::uint32_t max_srq = 65536;
+  std::uint32_t max_srq_wr = 16384;
+  std::uint32_t max_srq_sge = 32;
+  std::uint32_t max_qp_rd_atom = 16;
+  std::uint32_t max_res_rd_atom = 16 * 4094;
+  std::uint32_t max_pkeys = 1;
+  std::uint32_t comp_vectors = 4;
+  std::uint8_t local_ca_ack_delay = 15;
+};
+
+enum class PortState : std::uint8_t { down = 1, active = 4 };
+
+struct PortAttributes {
+  PortState state = PortState::active;
+  Mtu max_mtu = Mtu::bytes_4096;
+  Mtu active_mtu = Mtu::bytes_4096;
+  std::uint32_t gid_count = 2;  ///< slot 0 is the address; the others are empty
+  std::uint32_t pkey_count = 1;
+  std::uint32_t max_message_size = 1U << 30;
+  std::uint16_t lid = 0;  ///< personality ib
+  bool is_infiniband = false;
+};
+
+enum class AsyncEventType : std::uint8_t {
+  cq_err = 0,
+  qp_fatal = 1,
+  qp_req_err = 2,
+  qp_access_err = 3,
+  comm_est = 4,
+  sq_drained = 5,
+  device_fatal = 8,
+  port_active = 9,
+  port_err = 10,
+  srq_err = 14,
+  srq_limit_reached = 15,
+  qp_last_wqe_reached = 16,
+};
+
+struct AsyncEvent {
+  AsyncEventType type = AsyncEventType::device_fatal;
+  std::uint64_t cookie = 0;  ///< of the queue pair, completion queue or shared receive queue; a port's number
+  std::uint64_t ticket = 0;  ///< for ack_async_event()
+};
+
+struct ContextState;
+
+/// Copies name the same context; it ends with the last object made in it. close() tells whether there still are some.
+class Context {
+ public:
+  static Result<Context> open(const Device& device, const ContextOptions& options = {});
+
+  /// EBUSY, and nothing changed, while something made in it exists.
+  Result<> close();
+
+  const Device& device() const noexcept;
+  const DeviceLimits& limits() const noexcept;
+  /// EINVAL unless `port` is 1.
+  Result<PortAttributes> query_port(std::uint8_t port) const;
+  /// Index 0 is the address, the others up to PortAttributes::gid_count are empty (zero); EINVAL beyond.
+  Result<Gid> query_gid(std::uint8_t port, std::uint32_t index) const;
+  /// Index 0: 0xFFFF; EINVAL beyond.
+  Result<std::uint16_t> query_pkey(std::uint8_t port, std::uint32_t index) const;
+
+  /// Readable while asynchronous events wait (a semaphore: each event is an edge of its own). Non-blocking if the
+  /// caller sets O_NONBLOCK on it. The context's own; do not close it.
+  int async_descriptor() const noexcept;
+  /// Waits for the next event as async_descriptor() says: EAGAIN if it does not block and there is none, EINTR.
+  Result<AsyncEvent> get_async_event();
+  /// Each event that was got has to be acknowledged: destroying its object waits for that.
+  void ack_async_event(const AsyncEvent& event) noexcept;
+
+  /// Makes progress once, for those who wait for something other than a completion queue. True if anything happened.
+  bool progress() noexcept;
+
+  /// What was done and refused, a line each, and what is known of each peer: for `--explain`.
+  std::string describe() const;
+
+  const std::shared_ptr<ContextState>& state() const noexcept { return state_; }
+
+ private:
+  explicit Context(std::shared_ptr<ContextState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<ContextState> state_;
+};
+
+/// For pthread_atfork: after fork() the child has no device any more; everything it inherited answers EIO or is
+/// ignored, and contexts opened afterwards get an engine of their own. Installed by itself when a context is opened.
+void forget_after_fork() noexcept;
+
+}  // namespace fairlead::verbs

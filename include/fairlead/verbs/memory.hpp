@@ -1,0 +1,76 @@
+#pragma once
+// Protection domains and memory regions (spec: verbs, section 12).
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/device.hpp>
+#include <fairlead/verbs/types.hpp>
+
+namespace fairlead::verbs {
+
+struct DomainState;
+struct RegionState;
+
+/// Who may be used together: a key is refused by queue pairs of another domain.
+class ProtectionDomain {
+ public:
+  static Result<ProtectionDomain> allocate(const Context& context);
+  /// EBUSY, and nothing changed, while a region, queue pair, shared receive queue or address handle is left in it.
+  Result<> deallocate();
+
+  const std::shared_ptr<DomainState>& state() const noexcept { return state_; }
+
+ private:
+  explicit ProtectionDomain(std::shared_ptr<DomainState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<DomainState> state_;
+};
+
+/// What to register. `iova` is the address that work requests use for the first byte: by default the address itself,
+/// 0 with access::zero_based.
+struct Registration {
+  void* address = nullptr;
+  std::uint64_t length = 0;  ///< bytes; 0 is allowed
+  std::uint32_t access = 0;
+  std::optional<std::uint64_t> iova;
+};
+
+/// Move-only; the destructor deregisters. Keys are used up slowly: a stale one matches none of the next 200,000
+/// regions.
+class MemoryRegion {
+ public:
+  /// EINVAL: rights that need local_write without it; EFAULT: not mapped, or not writable though local_write is asked
+  /// for; EOPNOTSUPP: on_demand; ENOMEM: limits.
+  static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
+
+  MemoryRegion(MemoryRegion&&) noexcept = default;
+  MemoryRegion& operator=(MemoryRegion&&) noexcept;
+  ~MemoryRegion();
+
+  /// Takes effect at once: later use fails here with loc_prot_err and at peers with rem_access_err, also of requests
+  /// under way. Returns when nothing reads the memory any more, which takes as long as what is in flight to a peer.
+  Result<> remove();
+
+  /// Changes place, rights and domain in one step or not at all; absent is unchanged. The keys change.
+  struct Change {
+    std::optional<Registration> place;  ///< address, length and iova; its access is ignored
+    std::optional<std::uint32_t> access;
+    const ProtectionDomain* domain = nullptr;
+  };
+  Result<> change(const Change& change);
+
+  std::uint32_t lkey() const noexcept;
+  std::uint32_t rkey() const noexcept;
+  void* address() const noexcept;
+  std::uint64_t length() const noexcept;
+
+  const std::shared_ptr<RegionState>& state() const noexcept { return state_; }
+
+ private:
+  explicit MemoryRegion(std::shared_ptr<RegionState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<RegionState> state_;
+};
+
+}  // namespace fairlead::verbs

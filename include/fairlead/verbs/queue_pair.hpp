@@ -1,0 +1,183 @@
+#pragma once
+// Queue pairs, shared receive queues and address handles (spec: verbs, sections 12 and 14).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/completion_queue.hpp>
+#include <fairlead/verbs/memory.hpp>
+#include <fairlead/verbs/types.hpp>
+#include <fairlead/verbs/work_request.hpp>
+
+namespace fairlead::verbs {
+
+struct SharedReceiveState;
+struct PairState;
+struct AddressState;
+
+/// An address vector that was checked. UD sends take vector().
+class AddressHandle {
+ public:
+  /// EINVAL: not is_global though the personality is roce, no such port or sgid_index, or a GID that is no address.
+  static Result<AddressHandle> create(const ProtectionDomain& domain, const AddressVector& vector);
+  Result<> destroy();
+
+  const AddressVector& vector() const noexcept;
+
+ private:
+  explicit AddressHandle(std::shared_ptr<AddressState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<AddressState> state_;
+};
+
+/// The sender of a received UD datagram: `grh` are the first 40 bytes of the buffer, for WorkCompletions with
+/// wc_flags::grh. EINVAL if they are no network header.
+Result<AddressVector> address_of_sender(const WorkCompletion& completion, std::span<const std::byte, 40> grh);
+
+struct SharedReceiveOptions {
+  std::uint32_t max_wr = 1;
+  std::uint32_t max_sge = 1;
+  std::uint32_t limit = 0;  ///< below so many entries one srq_limit_reached event; 0: none
+  std::uint64_t cookie = 0;
+};
+
+class SharedReceiveQueue {
+ public:
+  static Result<SharedReceiveQueue> create(const ProtectionDomain& domain, const SharedReceiveOptions& options);
+  /// EBUSY, and nothing changed, while a queue pair uses it.
+  Result<> destroy();
+  /// Absent is unchanged. EINVAL: max_wr below what is posted or beyond the device, limit beyond max_wr.
+  Result<> modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
+  /// As it is now: limit reads 0 after its event.
+  SharedReceiveOptions query() const;
+  /// Its number, for XRC-minded programs.
+  std::uint32_t number() const noexcept;
+
+  /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (too many pieces).
+  int post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
+
+  const std::shared_ptr<SharedReceiveState>& state() const noexcept { return state_; }
+
+ private:
+  explicit SharedReceiveQueue(std::shared_ptr<SharedReceiveState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<SharedReceiveState> state_;
+};
+
+struct QpCapacity {
+  std::uint32_t max_send_wr = 1;
+  std::uint32_t max_recv_wr = 1;
+  std::uint32_t max_send_sge = 1;
+  std::uint32_t max_recv_sge = 1;
+  std::uint32_t max_inline = 0;  ///< bytes
+};
+
+struct QpOptions {
+  QpType type = QpType::rc;
+  const CompletionQueue* send_queue = nullptr;
+  const CompletionQueue* receive_queue = nullptr;
+  const SharedReceiveQueue* shared_receive = nullptr;  ///< RC and UD
+  QpCapacity capacity;
+  bool signals_all = false;
+  std::uint64_t cookie = 0;
+};
+
+/// What modify() changes, as bits with the numbers of IBV_QP_*.
+namespace qp_mask {
+inline constexpr std::uint32_t state = 1U << 0;
+inline constexpr std::uint32_t cur_state = 1U << 1;
+inline constexpr std::uint32_t en_sqd_async_notify = 1U << 2;
+inline constexpr std::uint32_t access_flags = 1U << 3;
+inline constexpr std::uint32_t pkey_index = 1U << 4;
+inline constexpr std::uint32_t port = 1U << 5;
+inline constexpr std::uint32_t qkey = 1U << 6;
+inline constexpr std::uint32_t av = 1U << 7;
+inline constexpr std::uint32_t path_mtu = 1U << 8;
+inline constexpr std::uint32_t timeout = 1U << 9;
+inline constexpr std::uint32_t retry_cnt = 1U << 10;
+inline constexpr std::uint32_t rnr_retry = 1U << 11;
+inline constexpr std::uint32_t rq_psn = 1U << 12;
+inline constexpr std::uint32_t max_rd_atomic = 1U << 13;
+inline constexpr std::uint32_t alt_path = 1U << 14;
+inline constexpr std::uint32_t min_rnr_timer = 1U << 15;
+inline constexpr std::uint32_t sq_psn = 1U << 16;
+inline constexpr std::uint32_t max_dest_rd_atomic = 1U << 17;
+inline constexpr std::uint32_t path_mig_state = 1U << 18;
+inline constexpr std::uint32_t capacity = 1U << 19;  ///< never allowed here
+inline constexpr std::uint32_t dest_qp_num = 1U << 20;
+}  // namespace qp_mask
+
+struct QpAttributes {
+  QpState state = QpState::reset;
+  QpState cur_state = QpState::reset;
+  Mtu path_mtu = Mtu::bytes_256;
+  std::uint8_t path_mig_state = 0;  ///< accepted where allowed, not used
+  std::uint32_t qkey = 0;
+  std::uint32_t rq_psn = 0;  ///< 24 bits
+  std::uint32_t sq_psn = 0;  ///< 24 bits
+  std::uint32_t dest_qp_num = 0;
+  std::uint32_t access_flags = 0;  ///< access::remote_*: what the peer may do through this queue pair
+  AddressVector av;
+  AddressVector alt_av;  ///< accepted where allowed, not used
+  std::uint16_t pkey_index = 0;
+  bool en_sqd_async_notify = false;
+  bool is_sq_draining = false;  ///< query only
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t min_rnr_timer = 0;  ///< code 0..31
+  std::uint8_t port_num = 0;
+  std::uint8_t timeout = 0;  ///< 4.096 us * 2^timeout; 0: never
+  std::uint8_t retry_cnt = 0;
+  std::uint8_t rnr_retry = 0;  ///< 7: for ever
+  std::uint8_t alt_port_num = 0;
+  std::uint8_t alt_timeout = 0;
+};
+
+/// Move-only; the destructor destroys.
+class QueuePair {
+ public:
+  /// EINVAL: no queue, or capacity beyond the device; EOPNOTSUPP: SRQ with UC; ENOMEM: limits.
+  static Result<QueuePair> create(const ProtectionDomain& domain, const QpOptions& options);
+
+  QueuePair(QueuePair&&) noexcept = default;
+  QueuePair& operator=(QueuePair&&) noexcept;
+  ~QueuePair();
+
+  /// What is posted ends without completions, and completions not yet polled are gone. Returns when nothing is in
+  /// flight any more and its asynchronous events are acknowledged.
+  Result<> destroy();
+
+  std::uint32_t number() const noexcept;
+  QpType type() const noexcept;
+  /// As granted: at least what was asked for.
+  const QpCapacity& capacity() const noexcept;
+
+  /// All or nothing; EINVAL names the attribute that is missing, not allowed, or out of range in this transition.
+  Result<> modify(const QpAttributes& attributes, std::uint32_t mask);
+  QpAttributes query() const;
+  QpState state() const noexcept;
+
+  /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (opcode, pieces, inline length, or state).
+  int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;
+  int post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
+
+  /// One request.
+  int post_send(const SendRequest& request) noexcept {
+    std::size_t taken = 0;
+    return post_send({&request, 1}, taken);
+  }
+  int post_receive(const ReceiveRequest& request) noexcept {
+    std::size_t taken = 0;
+    return post_receive({&request, 1}, taken);
+  }
+
+  const std::shared_ptr<PairState>& inner() const noexcept { return state_; }
+
+ private:
+  explicit QueuePair(std::shared_ptr<PairState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<PairState> state_;
+};
+
+}  // namespace fairlead::verbs

@@ -1,0 +1,66 @@
+#pragma once
+// How a work request ended (spec: verbs, sections 13 and 14). Numbers and layout are those of ibv_wc.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <fairlead/verbs/types.hpp>
+
+namespace fairlead::verbs {
+
+enum class WcStatus : std::uint32_t {
+  success = 0,
+  loc_len_err = 1,
+  loc_qp_op_err = 2,
+  loc_prot_err = 4,
+  wr_flush_err = 5,
+  mw_bind_err = 6,
+  bad_resp_err = 7,
+  loc_access_err = 8,
+  rem_inv_req_err = 9,
+  rem_access_err = 10,
+  rem_op_err = 11,
+  retry_exc_err = 12,
+  rnr_retry_exc_err = 13,
+  fatal_err = 19,
+  general_err = 21,
+};
+
+enum class WcOpcode : std::uint32_t {
+  send = 0,
+  write = 1,
+  read = 2,
+  compare_swap = 3,
+  fetch_add = 4,
+  receive = 128,
+  receive_write_imm = 129,
+};
+
+/// Bits of WorkCompletion::wc_flags.
+namespace wc_flags {
+inline constexpr std::uint32_t grh = 1U << 0;  ///< UD: the first 40 bytes of the buffers are the network header
+inline constexpr std::uint32_t with_imm = 1U << 1;
+}  // namespace wc_flags
+
+struct WorkCompletion {
+  std::uint64_t wr_id = 0;
+  WcStatus status = WcStatus::success;
+  WcOpcode opcode = WcOpcode::send;  ///< also filled for failures
+  std::uint32_t vendor_err = 0;      ///< a Cause
+  std::uint32_t byte_len = 0;        ///< receives: of the message (UD: + 40); reads, atomics, sends, writes: length
+  std::uint32_t imm = 0;             ///< with wc_flags::with_imm
+  std::uint32_t qp_num = 0;
+  std::uint32_t src_qp = 0;  ///< UD receives
+  std::uint32_t wc_flags = 0;
+  std::uint16_t pkey_index = 0;
+  std::uint16_t slid = 0;
+  std::uint8_t sl = 0;
+  std::uint8_t dlid_path_bits = 0;
+  std::uint16_t reserved = 0;
+  std::uint64_t timestamp_ns = 0;  ///< monotonic clock, when the engine produced it (behind what ibv_wc has)
+};
+static_assert(offsetof(WorkCompletion, timestamp_ns) == 48);
+
+const char* to_string(WcStatus status) noexcept;
+
+}  // namespace fairlead::verbs

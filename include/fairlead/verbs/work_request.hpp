@@ -1,0 +1,60 @@
+#pragma once
+// What is posted to a queue pair: plain structures that are read during the call only (the memory that they name
+// belongs to the queue pair until their completion). spec: verbs, "Posting".
+
+#include <cstdint>
+#include <span>
+
+#include <fairlead/verbs/types.hpp>
+
+namespace fairlead::verbs {
+
+/// A piece of registered memory. `addr` counts from the region's iova. Laid out like ibv_sge.
+struct Sge {
+  std::uint64_t addr = 0;
+  std::uint32_t length = 0;  ///< bytes
+  std::uint32_t lkey = 0;
+};
+static_assert(sizeof(Sge) == 16);
+
+enum class SendOpcode : std::uint8_t {
+  write = 0,
+  write_imm = 1,
+  send = 2,
+  send_imm = 3,
+  read = 4,
+  compare_swap = 5,
+  fetch_add = 6,
+};
+
+/// Bits of SendRequest::flags.
+namespace send_flags {
+inline constexpr std::uint32_t fence = 1U << 0;      ///< RC: begins after all earlier reads and atomics have ended
+inline constexpr std::uint32_t signaled = 1U << 1;   ///< a success has a completion, too
+inline constexpr std::uint32_t solicited = 1U << 2;  ///< the peer's completion wakes who armed for solicited ones
+inline constexpr std::uint32_t inlined = 1U << 3;    ///< copied during the call, lkeys not looked at
+}  // namespace send_flags
+
+struct SendRequest {
+  std::uint64_t id = 0;  ///< WorkCompletion::wr_id
+  std::span<const Sge> sges;
+  SendOpcode opcode = SendOpcode::send;
+  std::uint32_t flags = 0;
+  std::uint32_t imm = 0;          ///< opaque, arrives as it is (network order by custom)
+  std::uint32_t rkey = 0;         ///< write, read, atomics
+  std::uint64_t remote_addr = 0;  ///< write, read, atomics
+  std::uint64_t compare_add = 0;  ///< atomics
+  std::uint64_t swap = 0;         ///< compare_swap
+
+  // UD only
+  const AddressVector* to = nullptr;  ///< read during the call: AddressHandle::vector()
+  std::uint32_t remote_qpn = 0;
+  std::uint32_t remote_qkey = 0;  ///< with its top bit set: the queue pair's own
+};
+
+struct ReceiveRequest {
+  std::uint64_t id = 0;
+  std::span<const Sge> sges;
+};
+
+}  // namespace fairlead::verbs
