@@ -56,6 +56,11 @@ void Host::start(base::Instant now) {
   plan_next(now);
 }
 
+void Host::take_leave(base::Instant now) {
+  shared_.trace.say(now, "h{}        takes its leave", number_);
+  engine_->farewell(now + clock_offset_);
+}
+
 void Host::kill(base::Instant now) {
   shared_.trace.add(now, {kKilled, number_});
   shared_.trace.say(now, "h{}        is killed", number_);

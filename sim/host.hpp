@@ -18,6 +18,8 @@ class Host {
 
   /// A new process with the same address and a new epoch.
   void start(base::Instant now);
+  /// What an engine does before it ends.
+  void take_leave(base::Instant now);
   /// SIGKILL. The ledger learns of it.
   void kill(base::Instant now);
   void pause(base::Instant until);

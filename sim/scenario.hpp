@@ -49,13 +49,14 @@ struct FaultPlan {
   enum class Kind : std::uint8_t {
     link,     // the direction (or both) behaves like `link` meanwhile; a partition is a loss of 100 %
     pause,    // the host stands still; its kernel goes on receiving into the buffer
-    restart,  // the process is killed; after `lasting` a new one starts with the same address
+    restart,  // the process is killed, or ends in order; after `lasting` a new one starts with the same address
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};
   std::uint32_t host = 0;                            // pause, restart
   std::uint32_t from = kEveryHost, to = kEveryHost;  // link
   bool is_both_ways = false;
+  bool is_orderly = false;  // restart: the engine takes its leave
   path::SimLink link;
 };
 

@@ -87,6 +87,7 @@ void read_fault(ScenarioSection& section, const Scenario& scenario, FaultPlan& f
     section.read("both_ways", fault.is_both_ways);
   } else {
     section.read_host("host", fault.host, hosts, false);
+    if (fault.kind == FaultPlan::Kind::restart) section.read("orderly", fault.is_orderly);
     if (fault.lasting <= 0ns) section.fail("lasting", "want how long the host is away, e.g. 5s");
   }
 }

@@ -186,6 +186,7 @@ void World::begin(const FaultPlan& fault) {
     case FaultPlan::Kind::restart: {
       Host& host = hosts_[fault.host];
       if (!host.is_up()) return;  // another fault has killed it already
+      if (fault.is_orderly) host.take_leave(now_);
       host.kill(now_);
       for (Flow& flow : flows_) {
         if (flow.plan().from == fault.host) flow.all_gone();

@@ -29,7 +29,13 @@ EmbeddedCore::~EmbeddedCore() {
     ::eventfd_write(kick_.get(), 1);
     thread_.join();
   }
-  engine_->farewell(base::MonotonicClock::now());
+  // Answers to peers that are still on their way have a moment to arrive.
+  constexpr auto kLingerMost = std::chrono::milliseconds(100);
+  auto now = base::MonotonicClock::now();
+  for (const auto end = now + kLingerMost; engine_->is_owing() && now < end; now = base::MonotonicClock::now()) {
+    if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  engine_->farewell(now);
 }
 
 bool EmbeddedCore::pass(base::Instant now) {

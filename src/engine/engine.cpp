@@ -52,6 +52,10 @@ void Engine::farewell(base::Instant now) {
   if (!path_) return;
   link_->expire(now + std::chrono::microseconds(options_.get(Option::ack_delay)));
   emit(kTrainsInPass, now);
+  link_->disconnect_all(now);
+  const std::uint64_t refused_before = counters_.trains_not_taken;
+  while (emit(kTrainsInPass, now) && counters_.trains_not_taken == refused_before) {
+  }
 }
 
 bool Engine::is_here(const base::SocketAddress& engine) const {

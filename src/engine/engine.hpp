@@ -80,8 +80,10 @@ class Engine {
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
-  /// Before the end: acknowledges what has come, without the usual delay. Else a sender whose message was taken would
-  /// report a silent peer.
+  /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
+  bool is_owing() const { return link_ && (!deferred_.empty() || link_->counters().messages_pending != 0); }
+  /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what was
+  /// taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;

@@ -164,14 +164,15 @@ void Link::unreachable(const base::SocketAddress& address, base::Instant now) {
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {
-  Peer* peer = state_->peers.find(handle);
-  if (peer == nullptr) return;
-  state_->handed_out.what = State::HandedOut::What::nothing;
-  if (peer->state == Peer::State::open) {
-    state_->strays.push({peer->address, wire::Kind::close, peer->theirs.token});
+  if (Peer* peer = state_->peers.find(handle)) state_->disconnect(*peer, 1, now);
+}
+
+void Link::disconnect_all(base::Instant now) {
+  // Nobody will be here to say it again if it is lost.
+  constexpr std::uint32_t kCopies = 2;
+  for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
+    if (Peer* peer = state_->peers.at(slot)) state_->disconnect(*peer, kCopies, now);
   }
-  if (peer->state != Peer::State::closed) state_->lose(*peer, Status::canceled, now, false);
-  state_->forget(*peer);
 }
 
 const LinkCounters& Link::counters() const {

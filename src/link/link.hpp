@@ -172,8 +172,11 @@ class Link {
   void unreachable(const base::SocketAddress& address, base::Instant now);
 
   /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told (once, its copy
-  /// may get lost: it then learns at its next segment). The peer is forgotten, its handle is stale from now on.
+  /// may get lost: it then learns at its next segment), and told what of its messages has arrived. The peer is
+  /// forgotten, its handle is stale from now on.
   void disconnect(PeerHandle peer, base::Instant now);
+  /// The same with all of them, before the link itself ends.
+  void disconnect_all(base::Instant now);
 
   const LinkCounters& counters() const;
   std::size_t peer_count() const;

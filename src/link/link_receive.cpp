@@ -48,8 +48,8 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
     return refuse(Refusal::wrong_address);
   if (is_of_candidate) [[unlikely]]
     promote(*peer, now);
-  // A close outlives the session it ends, so it acknowledges nothing.
-  if (header.kind != wire::Kind::close && !take_ack(*peer, frame, now)) [[unlikely]]
+  // A close too says what has arrived: messages whose ACK was lost end well, only the others are refused.
+  if (!take_ack(*peer, frame, now)) [[unlikely]]
     return refuse(Refusal::ack_beyond_sent);
   peer->last_heard = now;
   if (header.kind == wire::Kind::data) [[likely]]

@@ -369,6 +369,8 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
     wire::Header header;
     header.kind = stray->kind;
     header.token = stray->token;
+    header.ack = stray->ack;
+    header.ack_bitmap = stray->ack_bitmap;
     header.timestamp = wire::to_ticks(now);
     send_control(stray->to, header, {}, train);
     handed_out.what = HandedOut::What::stray;

@@ -208,6 +208,15 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.ack = {};
 }
 
+void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
+  handed_out.what = HandedOut::What::nothing;
+  for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
+    strays.push({peer.address, wire::Kind::close, peer.theirs.token, peer.received.next(), peer.received.bitmap(0)});
+  }
+  if (peer.state != Peer::State::closed) lose(peer, Status::canceled, now, false);
+  forget(peer);
+}
+
 void Link::State::drop_candidate(Peer& peer) {
   if (!peer.candidate) return;
   peer.candidate.reset();

@@ -56,6 +56,7 @@ struct Link::State {
   /// Ends the session and everything pending, each with `status`.
   void lose(Peer& peer, Status status, base::Instant now, bool is_told);
   void abandon_segments(Peer& peer, Status status);
+  void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
   void drop_candidate(Peer& peer);
   void forget(Peer& peer);
   wire::Hello hello_of(const Half& ours) const;
@@ -148,6 +149,8 @@ struct Link::State {
     base::SocketAddress to;
     wire::Kind kind = wire::Kind::reset;
     std::uint64_t token = 0;
+    wire::Sequence ack;  // of a close: the last word about what has arrived
+    std::uint64_t ack_bitmap = 0;
   };
   static constexpr std::size_t kStraysMax = 64;  // beyond it no reset is taken in
   Fifo<Stray> strays;

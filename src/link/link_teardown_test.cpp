@@ -93,6 +93,30 @@ TEST(LinkTeardown, WhileOpening) {
   disconnect_and_go_on(world);
 }
 
+TEST(LinkTeardown, AnEndTellsWhatWasTakenAndRefusesTheRestAtOnce) {
+  World world(11);
+  open_session(world);
+  // What ends in 1 takes its first two messages; their ACK, the third message and one of its two closes get lost.
+  int data = 0, closes = 0;
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    const auto kind = static_cast<wire::Kind>(bytes[1]);
+    if (from == 0) return kind == wire::Kind::data && ++data > 2;
+    return kind == wire::Kind::ack || (kind == wire::Kind::close && ++closes == 1);
+  };
+  const std::uint64_t first = world.send(0, 1, 1000), second = world.send(0, 1, 1000);
+  world.run_for(25us);
+  const std::uint64_t third = world.send(0, 1, 1000);
+  world.run_for(5us);
+  world.ends[1].link->disconnect_all(world.now);
+  world.run_until_ended(1ms);
+  EXPECT_EQ(world.ends[0].sent[first].status, Status::ok);
+  EXPECT_EQ(world.ends[0].sent[second].status, Status::ok);
+  EXPECT_EQ(world.ends[0].sent[third].status, Status::refused);
+  EXPECT_EQ(world.ends[1].link->peer_count(), 0U);
+  EXPECT_EQ(world.ends[1].link->counters().closes_sent, 2U);
+  world.expect_consistent();
+}
+
 TEST(LinkTeardown, HalfReceivedMessagesOfASilentPeerAreGivenBack) {
   World world(8);
   open_session(world);

@@ -31,6 +31,7 @@ class PeerTable {
   std::size_t size() const { return by_address_.size(); }
   /// To walk over all: slots() places, some of them empty.
   std::uint32_t slots() const { return static_cast<std::uint32_t>(places_.size()); }
+  Peer* at(std::uint32_t slot) { return places_[slot].peer.get(); }
   const Peer* at(std::uint32_t slot) const { return places_[slot].peer.get(); }
   static PeerHandle handle(const Peer& peer) { return {peer.slot, peer.generation}; }
 

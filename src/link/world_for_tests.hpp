@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "link/link.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::link::testing {
 
