@@ -22,6 +22,7 @@ function(fairlead_module name)
   add_library(fairlead_${name} OBJECT ${sources})
   target_link_libraries(fairlead_${name} PRIVATE fairlead_settings fmt::fmt PkgConfig::isal Boost::headers)
   fairlead_precompile(fairlead_${name} modules)
+  fairlead_group(fairlead_${name})
   set_property(GLOBAL APPEND PROPERTY fairlead_modules ${name})
 endfunction()
 

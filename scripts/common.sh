@@ -62,12 +62,12 @@ need() {
 
 # configure PRESET [CMAKE ARGUMENT...]
 configure() {
-  local preset=$1 faster=(-D FAIRLEAD_PRECOMPILED_HEADERS=PROGRAMS)
+  local preset=$1 faster=(-D FAIRLEAD_UNITY=ON)
   shift
   if command -v ccache >/dev/null; then
     faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it keeps no file that uses precompiled headers
-  elif [ "$preset" != release ]; then
-    faster=()
+  elif [ "$preset" = release ]; then
+    faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=PROGRAMS)
   fi
   echo "configuring the $preset build"
   cmake --preset "$preset" "${faster[@]}" "$@" >/dev/null

@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "tools/byte_size.hpp"
+#include "tools/now.hpp"
 
 namespace fairlead::tools {
 namespace {
 
 constexpr std::uint64_t kLinesToldMax = 20;
-
-Instant now() {
-  return Instant::clock::now();
-}
 
 }  // namespace
 

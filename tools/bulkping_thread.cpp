@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/interrupt.hpp"
+#include "tools/now.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 constexpr std::string_view kPong = "pong";
 constexpr Duration kTakeBackAtMost = std::chrono::seconds{2};
 constexpr Duration kEventLate = std::chrono::milliseconds{500};  // how much after its deadline an event may come
-
-Instant now() {
-  return Instant::clock::now();
-}
 
 std::string_view name_of(RequestKind kind) {
   switch (kind) {

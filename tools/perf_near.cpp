@@ -5,6 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "tools/now.hpp"
 #include "tools/perf_far_roles.hpp"
 
 namespace fairlead::tools {
@@ -13,10 +14,6 @@ namespace {
 constexpr Duration kSilenceMax = std::chrono::seconds{2};
 constexpr int kWarmUpExchanges = 200;
 constexpr Duration kWarmUp = std::chrono::milliseconds{20};
-
-Instant now() {
-  return Instant::clock::now();
-}
 
 std::unexpected<Error> failure(std::string_view what, Status status) {
   return std::unexpected(Error{status == Status::invalid ? Status::system : status, 0,

@@ -27,8 +27,8 @@ base::SocketAddress host(const char* ip) {
   return *base::SocketAddress::from_ip(ip, 20480);
 }
 
-struct Side {
-  Side(path::SimNetwork& network, const char* ip, const char* plan, std::uint64_t epoch) {
+struct FaultySide {
+  FaultySide(path::SimNetwork& network, const char* ip, const char* plan, std::uint64_t epoch) {
     auto path = std::make_unique<path::FaultyPath>(*network.attach(host(ip)), *path::FaultPlan::parse(plan));
     engine = std::make_unique<Engine>(std::move(path), host(ip), EngineOptions(), epoch, epoch);
     port = *engine->open_port(kNumber);
@@ -53,8 +53,8 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
   path::SimNetwork network(1);
   network.set_default_link({.delay = 5us});
   const std::string plan = GetParam();
-  Side sender(network, "10.0.0.1", (plan + ",seed=1").c_str(), 11);
-  Side receiver(network, "10.0.0.2", (plan + ",seed=2").c_str(), 12);
+  FaultySide sender(network, "10.0.0.1", (plan + ",seed=1").c_str(), 11);
+  FaultySide receiver(network, "10.0.0.2", (plan + ",seed=2").c_str(), 12);
   base::Instant now{1s};
 
   std::vector<std::byte> source(std::size_t{kMessages} * kSize), target(source.size());
@@ -75,7 +75,7 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
       ++submitted;
     }
     bool any = false;
-    for (const Side* side : {&sender, &receiver}) any |= side->engine->progress(now);
+    for (const FaultySide* side : {&sender, &receiver}) any |= side->engine->progress(now);
     while (const Completion* event = sender.engine->port(sender.port)->events->consume()) {
       ASSERT_EQ(event->status, Status::ok);
       ++sent;

@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kNumber = 34U << 12 | 1U;
+constexpr std::uint32_t kFirstNumber = 34U << 12 | 1U;
 
-base::SocketAddress host(std::uint8_t number) {
+base::SocketAddress host_number(std::uint8_t number) {
   return *base::SocketAddress::from_ip("10.0.0." + std::to_string(number), 20480);
 }
 
@@ -26,17 +26,19 @@ class FlightLogTest : public testing::Test {
  protected:
   FlightLogTest() {
     for (std::uint8_t i = 0; i < 2; ++i) {
-      engines_[i] = std::make_unique<Engine>(*network_.attach(host(i)), host(i), EngineOptions(), 100U + i, i + 1U);
-      ports_[i] = *engines_[i]->open_port(kNumber);
+      engines_[i] =
+          std::make_unique<Engine>(*network_.attach(host_number(i)), host_number(i), EngineOptions(), 100U + i, i + 1U);
+      ports_[i] = *engines_[i]->open_port(kFirstNumber);
       EXPECT_EQ(engines_[i]->port(ports_[i])->events->reserve(1000), Status::ok);
     }
   }
 
   void send(std::uint64_t length) {
     OperationHandle operation;
-    ASSERT_EQ(engines_[0]->send(ports_[0], {.to = {host(1), kNumber}, .memory = {&piece_, 1}, .length = length},
-                                operation, now_),
-              Status::ok);
+    ASSERT_EQ(
+        engines_[0]->send(ports_[0], {.to = {host_number(1), kFirstNumber}, .memory = {&piece_, 1}, .length = length},
+                          operation, now_),
+        Status::ok);
   }
 
   void run(base::Duration span) {
@@ -55,8 +57,8 @@ class FlightLogTest : public testing::Test {
   }
 
   void cut(double loss_there, double loss_back) {
-    network_.set_link(host(0), host(1), {.loss = loss_there});
-    network_.set_link(host(1), host(0), {.loss = loss_back});
+    network_.set_link(host_number(0), host_number(1), {.loss = loss_there});
+    network_.set_link(host_number(1), host_number(0), {.loss = loss_back});
   }
 
   path::SimNetwork network_{1};
@@ -68,15 +70,15 @@ class FlightLogTest : public testing::Test {
 };
 
 TEST_F(FlightLogTest, TellsTheLastEventsOnRequest) {
-  EXPECT_EQ(engines_[0]->describe_flight(host(1), now_), "");
+  EXPECT_EQ(engines_[0]->describe_flight(host_number(1), now_), "");
   send(100);
   run(50ms);
-  const std::string text = engines_[0]->describe_flight(host(1), now_);
+  const std::string text = engines_[0]->describe_flight(host_number(1), now_);
   EXPECT_TRUE(text.starts_with("the last ")) << text;
   for (const char* part : {"with 10.0.0.1:20480", "submitted 1 messages, 100 bytes", "connected", " datagrams, ",
                            "1 segments acknowledged"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
-  EXPECT_NE(engines_[1]->describe_flight(host(0), now_), "");
+  EXPECT_NE(engines_[1]->describe_flight(host_number(0), now_), "");
   EXPECT_FALSE(engines_[0]->has_report());
 }
 
@@ -152,7 +154,7 @@ TEST_F(FlightLogTest, SmoothTrafficIsNotWorthAReport) {
 TEST_F(FlightLogTest, ReportsThatNobodyTakesStayBounded) {
   link::Link link({}, 1, 1);
   FlightLog log(link);
-  const auto peer = link.peer(host(1), 1400);
+  const auto peer = link.peer(host_number(1), 1400);
   ASSERT_TRUE(peer);
   for (int i = 0; i < 10'000; ++i) log.lost(*peer, Status::silent, "it fell silent", now_);
   const std::string report = log.take_report();

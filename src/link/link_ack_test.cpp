@@ -5,15 +5,6 @@
 namespace fairlead::link::testing {
 namespace {
 
-/// A session between 0 and 1, with nothing pending.
-void open_session(World& world) {
-  world.send(0, 1, 8);
-  world.run_until_ended();
-  world.send(1, 0, 8);
-  world.run_until_ended();
-  world.run_for(10ms);
-}
-
 TEST(LinkAck, AcksArePiggyBackedOnAnswers) {
   World world(19);
   open_session(world);

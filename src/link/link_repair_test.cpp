@@ -7,20 +7,8 @@
 namespace fairlead::link::testing {
 namespace {
 
-wire::Header header_of(std::span<const std::byte> bytes) {
-  return wire::decode(bytes)->header;
-}
 bool is_data(std::span<const std::byte> bytes) {
   return header_of(bytes).kind == wire::Kind::data;
-}
-
-/// A session between 0 and 1, with nothing pending.
-void open_session(World& world) {
-  world.send(0, 1, 8);
-  world.run_until_ended();
-  world.send(1, 0, 8);
-  world.run_until_ended();
-  world.run_for(10ms);
 }
 
 /// A seed with which the first session's sequences wrap soon: its second number is the initial sequence.

@@ -7,9 +7,6 @@
 namespace fairlead::link::testing {
 namespace {
 
-wire::Header header_of(std::span<const std::byte> bytes) {
-  return wire::decode(bytes)->header;
-}
 std::uint64_t refusals(const World::End& end, Refusal refusal) {
   return end.link->counters().refused[static_cast<std::size_t>(refusal)];
 }
@@ -41,14 +38,6 @@ std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token) {
                bytes.data() + wire::kSegmentHeaderBytes);
   wire::seal(bytes, {});
   return bytes;
-}
-
-void open_session(World& world) {
-  world.send(0, 1, 8);
-  world.run_until_ended();
-  world.send(1, 0, 8);
-  world.run_until_ended();
-  world.run_for(10ms);
 }
 
 TEST(LinkSession, HellosThatCrossMeetInOneSession) {

@@ -6,12 +6,6 @@
 namespace fairlead::link::testing {
 namespace {
 
-void open_session(World& world) {
-  world.send(0, 1, 8);
-  world.run_until_ended();
-  world.run_for(10ms);
-}
-
 /// The header of the train's first datagram.
 wire::Header header_of(const Train& train) {
   std::vector<std::byte> bytes;

@@ -6,13 +6,6 @@
 namespace fairlead::link::testing {
 namespace {
 
-void open_session(World& world) {
-  world.send(0, 1, 8);
-  world.run_until_ended();
-  world.send(1, 0, 8);
-  world.run_until_ended();
-}
-
 /// Disconnects end 0 from 1 now, then lets everything run and checks that 0 works on.
 void disconnect_and_go_on(World& world) {
   Link& link = *world.ends[0].link;

@@ -323,4 +323,17 @@ class World {
   Train train;
 };
 
+/// A session between 0 and 1, with nothing pending.
+inline void open_session(World& world) {
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.send(1, 0, 8);
+  world.run_until_ended();
+  world.run_for(std::chrono::milliseconds(10));
+}
+
+inline wire::Header header_of(std::span<const std::byte> datagram) {
+  return wire::decode(datagram)->header;
+}
+
 }  // namespace fairlead::link::testing

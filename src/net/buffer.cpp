@@ -10,13 +10,10 @@
 
 #include "net/buffer_state.hpp"
 #include "net/machine.hpp"
+#include "net/refused.hpp"
 
 namespace fairlead::net {
 namespace {
-
-std::unexpected<Error> refused(Status status, std::string message) {
-  return std::unexpected(Error{status, 0, std::move(message)});
-}
 
 Result<> check_size(std::uint64_t size) {
   if (size == 0) return refused(Status::invalid, "a buffer or segment of 0 bytes: give it at least one");

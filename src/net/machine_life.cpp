@@ -8,13 +8,10 @@
 
 #include "net/clock.hpp"
 #include "net/machine.hpp"
+#include "net/refused.hpp"
 
 namespace fairlead::net {
 namespace {
-
-std::unexpected<Error> refused(Status status, std::string message) {
-  return std::unexpected(Error{status, 0, std::move(message)});
-}
 
 std::uint64_t random_seed() {
   std::random_device device;

@@ -13,15 +13,12 @@
 #include "base/affinity.hpp"
 #include "net/clock.hpp"
 #include "net/machine.hpp"
+#include "net/refused.hpp"
 
 namespace fairlead::net {
 namespace {
 
 constexpr std::size_t kEventsInBatch = 64;  // between two looks at deadlines and drops
-
-std::unexpected<Error> refused(Status status, std::string message) {
-  return std::unexpected(Error{status, 0, std::move(message)});
-}
 
 Result<std::shared_ptr<engine::Core>> attach(DomainState& domain, base::SocketAddress local) {
   // Inside the process there is no range of ports to search: `*` is the first one.

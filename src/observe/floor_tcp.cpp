@@ -10,6 +10,7 @@
 #include "base/file_descriptor.hpp"
 #include "observe/floor.hpp"
 #include "observe/floor_peer.hpp"
+#include "observe/floor_sockets.hpp"
 
 namespace fairlead::observe {
 namespace {
@@ -18,31 +19,22 @@ constexpr std::size_t kReadBytes = 256u << 10;
 constexpr std::size_t kWriteBytesMax = 1u << 20;  // a longer message takes several writes
 constexpr std::size_t kWritesPerClock = 16;
 
-std::unexpected<Error> failed(std::string_view what) {
-  const int number = errno;
-  return std::unexpected(
-      Error{Status::system, number, fmt::format("cannot {} for the TCP floor: {}", what, std::strerror(number))});
-}
-
-struct Pair {
-  base::FileDescriptor near, far;
-};
-
-Result<Pair> connected_pair() {
+Result<SocketPair> connected_pair() {
   const base::FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   base::FileDescriptor near(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!listener.is_open() || !near.is_open()) return failed("make a socket");
+  if (!listener.is_open() || !near.is_open()) return floor_failed("TCP", "make a socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   auto* kernel = reinterpret_cast<sockaddr*>(&address);
   socklen_t length = sizeof(address);
-  if (::bind(listener.get(), kernel, length) != 0 || ::listen(listener.get(), 1) != 0) return failed("listen");
+  if (::bind(listener.get(), kernel, length) != 0 || ::listen(listener.get(), 1) != 0)
+    return floor_failed("TCP", "listen");
   ::getsockname(listener.get(), kernel, &length);
-  if (::connect(near.get(), kernel, length) != 0) return failed("connect");
+  if (::connect(near.get(), kernel, length) != 0) return floor_failed("TCP", "connect");
   base::FileDescriptor far(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!far.is_open()) return failed("accept");
-  return Pair{std::move(near), std::move(far)};
+  if (!far.is_open()) return floor_failed("TCP", "accept");
+  return SocketPair{std::move(near), std::move(far)};
 }
 
 }  // namespace

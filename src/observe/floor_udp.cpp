@@ -12,6 +12,7 @@
 #include "base/file_descriptor.hpp"
 #include "observe/floor.hpp"
 #include "observe/floor_peer.hpp"
+#include "observe/floor_sockets.hpp"
 
 namespace fairlead::observe {
 namespace {
@@ -22,31 +23,22 @@ constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kLooksPerClock = 256;  // looks at a socket or sends between two looks at the clock
 constexpr base::Duration kLostAfter = std::chrono::milliseconds(200);
 
-std::unexpected<Error> failed(std::string_view what) {
-  const int number = errno;
-  return std::unexpected(
-      Error{Status::system, number, fmt::format("cannot {} for the UDP floor: {}", what, std::strerror(number))});
-}
-
-struct Pair {
-  base::FileDescriptor near, far;
-};
-
 Result<base::FileDescriptor> bound_socket(sockaddr_in& address) {
   base::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return failed("make a socket");
+  if (!socket.is_open()) return floor_failed("UDP", "make a socket");
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof(kBufferBytes));
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
-  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return failed("bind a socket");
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+    return floor_failed("UDP", "bind a socket");
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
   return socket;
 }
 
 // Datagrams are as long as `bytes` allows; longer messages go as trains, cut by the size set once on the socket.
-Result<Pair> connected_pair(std::uint32_t bytes, std::uint32_t datagram_size) {
+Result<SocketPair> connected_pair(std::uint32_t bytes, std::uint32_t datagram_size) {
   std::array<sockaddr_in, 2> addresses{};
   auto near = bound_socket(addresses[0]);
   auto far = near ? bound_socket(addresses[1]) : std::unexpected(near.error());
@@ -54,15 +46,15 @@ Result<Pair> connected_pair(std::uint32_t bytes, std::uint32_t datagram_size) {
   const std::array<int, 2> sockets{near->get(), far->get()};
   for (std::size_t side = 0; side < 2; ++side) {
     const auto* peer = reinterpret_cast<const sockaddr*>(&addresses[1 - side]);
-    if (::connect(sockets[side], peer, sizeof(addresses[0])) != 0) return failed("connect a socket");
+    if (::connect(sockets[side], peer, sizeof(addresses[0])) != 0) return floor_failed("UDP", "connect a socket");
     if (bytes <= datagram_size) continue;
     const int cut = static_cast<int>(datagram_size);
     const int on = 1;
     if (::setsockopt(sockets[side], IPPROTO_UDP, UDP_SEGMENT, &cut, sizeof(cut)) != 0 ||
         ::setsockopt(sockets[side], IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0)
-      return failed("turn on GSO and GRO");
+      return floor_failed("UDP", "turn on GSO and GRO");
   }
-  return Pair{std::move(*near), std::move(*far)};
+  return SocketPair{std::move(*near), std::move(*far)};
 }
 
 std::size_t train_bytes(std::uint32_t datagram_size) {

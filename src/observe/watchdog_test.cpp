@@ -7,14 +7,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr base::Instant kStart{100s};
+constexpr base::Instant kBegin{100s};
 
 PeerVitals healthy() {
   return {.address = *base::SocketAddress::from_ip("10.0.0.7", 20480),
           .is_connected = true,
           .round_trip = 100us,
           .resend_after = 2ms,
-          .last_heard = kStart};
+          .last_heard = kBegin};
 }
 
 PeerVitals busy() {
@@ -26,7 +26,7 @@ PeerVitals busy() {
 }
 
 TEST(Watchdog, TellsTheCauses) {
-  const base::Instant now = kStart + 2s;
+  const base::Instant now = kBegin + 2s;
   EXPECT_EQ(diagnose(healthy(), now), Stall::none);
   EXPECT_EQ(diagnose(busy(), now), Stall::silent);
 
@@ -53,21 +53,21 @@ TEST(Watchdog, TellsTheCauses) {
 
 TEST(Watchdog, TheParagraphSaysWhoWaitsForWhomWhySinceWhenAndWhatToDo) {
   EXPECT_EQ(
-      describe_stall(busy(), 2100ms, kStart + 2s),
+      describe_stall(busy(), 2100ms, kBegin + 2s),
       "waiting for 10.0.0.7:20480 for 2.1 s: nothing was heard from it for 2.0 s, and it owes the acknowledgement of "
       "12 segments (16800 bytes); 3 messages queue behind them; resends go on every 2.0 ms. Is the peer's process "
       "alive and not stopped, does the network still lead there?");
   PeerVitals heard = busy();
-  heard.last_heard = kStart + 2s;
-  EXPECT_NE(describe_stall(heard, 1s, kStart + 2s).find("FAIRLEAD_DATAGRAM_SIZE=1200"), std::string::npos);
-  EXPECT_EQ(describe_stall(healthy(), 1s, kStart), "");
+  heard.last_heard = kBegin + 2s;
+  EXPECT_NE(describe_stall(heard, 1s, kBegin + 2s).find("FAIRLEAD_DATAGRAM_SIZE=1200"), std::string::npos);
+  EXPECT_EQ(describe_stall(healthy(), 1s, kBegin), "");
 }
 
 TEST(Watchdog, SpeaksOnceAStallAndOnceAtItsEnd) {
   Watchdog watchdog;
   PeerVitals vitals = busy();
   std::vector<std::string> said;
-  base::Instant now = kStart;
+  base::Instant now = kBegin;
   const auto look = [&](int times) {
     for (; times > 0; --times, now += 100ms) {
       if (std::string text = watchdog.look(5, vitals, now); !text.empty()) said.push_back(text);
@@ -89,7 +89,7 @@ TEST(Watchdog, SpeaksOnceAStallAndOnceAtItsEnd) {
 TEST(Watchdog, StaysSilentWhileThingsMoveOrNothingIsToBeDone) {
   Watchdog watchdog;
   PeerVitals vitals = busy();
-  base::Instant now = kStart;
+  base::Instant now = kBegin;
   for (int i = 0; i < 50; ++i, now += 100ms) {
     ++vitals.moved;
     EXPECT_EQ(watchdog.look(0, vitals, now), "");
@@ -100,8 +100,8 @@ TEST(Watchdog, StaysSilentWhileThingsMoveOrNothingIsToBeDone) {
 
 TEST(Watchdog, NeitherIdleTimeNorAPauseOfOursIsAStall) {
   Watchdog watchdog;
-  EXPECT_EQ(watchdog.look(0, healthy(), kStart), "");
-  const base::Instant later = kStart + 3600s;
+  EXPECT_EQ(watchdog.look(0, healthy(), kBegin), "");
+  const base::Instant later = kBegin + 3600s;
   EXPECT_EQ(watchdog.look(0, busy(), later), "") << "an hour without work";
   EXPECT_EQ(watchdog.look(0, busy(), later + 5s), "") << "nobody looked for five seconds";
   EXPECT_NE(watchdog.look(0, busy(), later + 6s), "");
@@ -116,10 +116,10 @@ TEST(Watchdog, LongRoundTripsTakeLonger) {
 
 TEST(Watchdog, AForgottenPeerBeginsAnew) {
   Watchdog watchdog;
-  for (int i = 0; i < 2; ++i) watchdog.look(0, busy(), kStart + i * 1s);
+  for (int i = 0; i < 2; ++i) watchdog.look(0, busy(), kBegin + i * 1s);
   watchdog.forget(0);
   watchdog.forget(1);
-  EXPECT_EQ(watchdog.look(0, busy(), kStart + 2s), "");
+  EXPECT_EQ(watchdog.look(0, busy(), kBegin + 2s), "");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Bytes encoded(const BufferDescriptor& descriptor) {
   return bytes;
 }
 
-void seal(Bytes& bytes) {
+void reseal(Bytes& bytes) {
   Checksum checksum;
   checksum.add(std::span(bytes).first(60));
   store(bytes.data(), 60, checksum.value());
@@ -85,7 +85,7 @@ TEST(BufferDescriptor, WellSealedNonsenseIsRefused) {
                                       {std::size_t{56}, DescriptorFault::version}}) {
     Bytes bytes = encoded(sample());
     bytes[offset] ^= std::byte{2};
-    seal(bytes);
+    reseal(bytes);
     EXPECT_EQ(find_fault(bytes), fault) << "offset " << offset;
   }
 }
