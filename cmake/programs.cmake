@@ -3,6 +3,7 @@ include(GoogleTest)
 
 # Sanitizer builds start each test program once; the others start it once per test, for a name and a time for each.
 option(FAIRLEAD_TEST_WHOLE_PROGRAMS "one ctest test per test program" OFF)
+set(FAIRLEAD_TEST_SKIP "" CACHE STRING "modules whose tests are not built, also `fuzz`: those without threads under tsan")
 set(FAIRLEAD_TEST_PREFIX "" CACHE STRING "put before the name of every test, tells builds apart in one run")
 
 function(fairlead_test_program name label)
@@ -29,8 +30,8 @@ function(fairlead_module_tests)
   file(GLOB folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*)
   foreach(folder IN LISTS folders)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cpp)
-    if(sources)
-      get_filename_component(name ${folder} NAME)
+    get_filename_component(name ${folder} NAME)
+    if(sources AND NOT name IN_LIST FAIRLEAD_TEST_SKIP)
       fairlead_test_program(${name}_test ${name} ${sources})
     endif()
   endforeach()

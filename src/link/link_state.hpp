@@ -149,7 +149,7 @@ struct Link::State {
     base::SocketAddress to;
     wire::Kind kind = wire::Kind::reset;
     std::uint64_t token = 0;
-    wire::Sequence ack;  // of a close: the last word about what has arrived
+    wire::Sequence ack{};  // of a close: the last word about what has arrived
     std::uint64_t ack_bitmap = 0;
   };
   static constexpr std::size_t kStraysMax = 64;  // beyond it no reset is taken in
