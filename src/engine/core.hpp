@@ -20,6 +20,7 @@
 #include <fairlead/error.hpp>
 
 #include "base/time.hpp"
+#include "engine/active.hpp"
 #include "engine/completion.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/facts.hpp"
@@ -127,6 +128,9 @@ class Core {
   virtual int descriptor(PortHandle port) const = 0;
   /// False if an event is there already (do not sleep).
   virtual bool arm_descriptor(PortHandle port) = 0;
+
+  /// What this engine offers for active messages; null if nothing.
+  virtual ActivePorts* active_ports() { return nullptr; }
 
   /// Messages dropped at this port for lack of a posted buffer, since it was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;

@@ -123,6 +123,44 @@ bool EmbeddedCore::cancel(PortHandle port, OperationHandle operation) {
   return is_pending;
 }
 
+// Active messages ----------------------------------------------------------------------------------------------------
+
+Status EmbeddedCore::activate(PortHandle port) {
+  Locked lock(*this);
+  return engine_->activate(port);
+}
+
+Status EmbeddedCore::set_access(PortHandle port, const AccessRule& rule) {
+  Locked lock(*this);
+  active_of(port).rule = rule;
+  return Status::ok;
+}
+
+Status EmbeddedCore::set_segment(PortHandle port, const Segment& segment) {
+  Locked lock(*this);
+  active_of(port).segment = segment;
+  return Status::ok;
+}
+
+Status EmbeddedCore::send_active(PortHandle port, const ActiveMessage& message, std::uint64_t& loss_mark) {
+  return submit([&](base::Instant now) {
+    loss_mark = engine_->peer_losses().count();
+    return engine_->send_active(port, message, now);
+  });
+}
+
+bool EmbeddedCore::next_loss(std::uint64_t& seen, PeerLoss& loss) {
+  Locked lock(*this);
+  return engine_->peer_losses().next(seen, loss);
+}
+
+void EmbeddedCore::ask_peer(const base::SocketAddress& peer) {
+  submit([&](base::Instant now) {
+    engine_->ask_peer(peer, now);
+    return Status::ok;
+  });
+}
+
 // Facts --------------------------------------------------------------------------------------------------------------
 
 std::uint64_t EmbeddedCore::dropped_no_buffer(PortHandle handle) const {

@@ -21,7 +21,7 @@
 
 namespace fairlead::engine {
 
-class EmbeddedCore final : public Core {
+class EmbeddedCore final : public Core, public ActivePorts {
  public:
   EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick);
   ~EmbeddedCore() override;
@@ -47,10 +47,24 @@ class EmbeddedCore final : public Core {
   void interrupt(PortHandle port) override;
   int descriptor(PortHandle port) const override;
   bool arm_descriptor(PortHandle port) override;
+  ActivePorts* active_ports() override { return this; }
   std::uint64_t dropped_no_buffer(PortHandle port) const override;
   EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;
   std::string describe_flight(const base::SocketAddress& address) const override;
+
+  Status activate(PortHandle port) override;
+  Status set_access(PortHandle port, const AccessRule& rule) override;
+  Status set_segment(PortHandle port, const Segment& segment) override;
+  std::uint64_t active_copied_max() const override { return engine_->options().get(Option::embedded_max); }
+  Status send_active(PortHandle port, const ActiveMessage& message, std::uint64_t& loss_mark) override;
+  Arrival* next_arrival(PortHandle port) override { return active_of(port).next(); }
+  void release_arrival(PortHandle port, Arrival& arrival) override { active_of(port).release(arrival); }
+  bool has_arrival(PortHandle port) const override { return active_of(port).has_ready(); }
+  bool wait_any(std::span<const PortHandle> ports, base::Instant deadline) override;
+  std::uint64_t losses() const override { return engine_->peer_losses().count(); }
+  bool next_loss(std::uint64_t& seen, PeerLoss& loss) override;
+  void ask_peer(const base::SocketAddress& engine) override;
 
  private:
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
@@ -79,12 +93,18 @@ class EmbeddedCore final : public Core {
     ENSURE(port != nullptr, "port slot {} used after it was closed", handle.slot);
     return *port;
   }
+  ActivePort& active_of(PortHandle handle) const {
+    Port& port = port_of(handle);
+    ENSURE(port.active != nullptr, "port {} takes no active messages", port.number);
+    return *port.active;
+  }
   template <typename Submit>
   Status submit(Submit&& call);
   bool pass(base::Instant now);
   void write_report(const std::string& report) const;
-  bool spin(Port& port, base::Instant until);
-  void sleep(Port& port, base::Instant deadline);
+  bool wait_for(std::span<Port* const> ports, base::Instant deadline);
+  bool spin(std::span<Port* const> ports, base::Instant until);
+  void sleep(std::span<Port* const> ports, base::Instant deadline);
   void run();
   void kick_if_later_than(base::Instant deadline);
 

@@ -21,6 +21,10 @@ void poll_until(std::span<pollfd> descriptors, base::Instant deadline) {
   ::ppoll(descriptors.data(), descriptors.size(), deadline == base::kNever ? nullptr : &time, nullptr);
 }
 
+bool is_over(const Port* port) {
+  return port->has_news() || port->is_interrupted.load(std::memory_order_acquire);
+}
+
 }  // namespace
 
 EmbeddedCore::~EmbeddedCore() {
@@ -103,47 +107,64 @@ void EmbeddedCore::run() {
 // Waiting of a port's consumer ---------------------------------------------------------------------------------------
 
 bool EmbeddedCore::wait(PortHandle handle, base::Instant deadline) {
-  Port& port = port_of(handle);
+  Port* port = &port_of(handle);
+  return wait_for(std::span(&port, 1), deadline);
+}
+
+bool EmbeddedCore::wait_any(std::span<const PortHandle> handles, base::Instant deadline) {
+  ENSURE(handles.size() <= kWaitPortsMax, "waits for {} ports", handles.size());
+  std::array<Port*, kWaitPortsMax> ports;
+  std::ranges::transform(handles, ports.begin(), [this](PortHandle handle) { return &port_of(handle); });
+  return wait_for(std::span(ports).first(handles.size()), deadline);
+}
+
+bool EmbeddedCore::wait_for(std::span<Port* const> ports, base::Instant deadline) {
   const auto spin_time = std::chrono::microseconds(engine_->options().get(Option::spin));
   auto now = base::MonotonicClock::now();
   for (;;) {
     const base::Instant spin_until = deadline - now < spin_time ? deadline : now + spin_time;
-    if (spin(port, spin_until)) break;
+    if (spin(ports, spin_until)) break;
     now = base::MonotonicClock::now();
     if (now >= deadline) break;
-    sleep(port, deadline);
+    sleep(ports, deadline);
     now = base::MonotonicClock::now();
   }
-  port.is_interrupted.store(false, std::memory_order_relaxed);
-  return !port.events->is_empty();
+  for (Port* port : ports) port->is_interrupted.store(false, std::memory_order_relaxed);
+  return std::ranges::any_of(ports, &Port::has_news);
 }
 
 // Looks and makes progress; true when the wait is over.
-bool EmbeddedCore::spin(Port& port, base::Instant until) {
+bool EmbeddedCore::spin(std::span<Port* const> ports, base::Instant until) {
   const bool has_path = engine_->path() != nullptr;
   for (;;) {
-    if (!port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire)) return true;
+    if (std::ranges::any_of(ports, is_over)) return true;
     const auto now = base::MonotonicClock::now();
     if (has_path) pass(now);
-    if (now >= until) return !port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire);
+    if (now >= until) return std::ranges::any_of(ports, is_over);
     base::relax();
   }
 }
 
 // Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
-void EmbeddedCore::sleep(Port& port, base::Instant deadline) {
-  const auto is_over = [&] { return !port.events->is_empty() || port.is_interrupted.load(std::memory_order_acquire); };
-  if (!port.waiter->arm(is_over)) return;
-  std::array<pollfd, 2> woken{{{port.waiter->descriptor(), POLLIN, 0}, {-1, POLLIN, 0}}};
-  const bool drives = engine_->path() != nullptr && !has_sleeping_driver_.exchange(true, std::memory_order_acq_rel);
-  if (drives) {
-    woken[1].fd = engine_->path()->descriptor();
-    Locked lock(*this);
-    deadline = std::min(deadline, engine_->next_deadline());
+void EmbeddedCore::sleep(std::span<Port* const> ports, base::Instant deadline) {
+  std::array<pollfd, kWaitPortsMax + 1> woken;
+  std::size_t armed = 0;
+  while (armed < ports.size() && ports[armed]->waiter->arm([&] { return is_over(ports[armed]); })) {
+    woken[armed] = {ports[armed]->waiter->descriptor(), POLLIN, 0};
+    ++armed;
   }
-  poll_until(woken, deadline);
-  if (drives) has_sleeping_driver_.store(false, std::memory_order_release);
-  port.waiter->disarm();
+  if (armed == ports.size()) {
+    const bool drives = engine_->path() != nullptr && !has_sleeping_driver_.exchange(true, std::memory_order_acq_rel);
+    std::size_t count = armed;
+    if (drives) {
+      woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
+      Locked lock(*this);
+      deadline = std::min(deadline, engine_->next_deadline());
+    }
+    poll_until(std::span(woken).first(count), deadline);
+    if (drives) has_sleeping_driver_.store(false, std::memory_order_release);
+  }
+  for (Port* port : ports.first(armed)) port->waiter->disarm();
 }
 
 void EmbeddedCore::interrupt(PortHandle handle) {
@@ -158,7 +179,7 @@ int EmbeddedCore::descriptor(PortHandle handle) const {
 
 bool EmbeddedCore::arm_descriptor(PortHandle handle) {
   Port& port = port_of(handle);
-  return port.waiter->arm([&] { return !port.events->is_empty(); });
+  return port.waiter->arm([&] { return port.has_news(); });
 }
 
 }  // namespace fairlead::engine

@@ -116,6 +116,8 @@ void Engine::free_port(PortHandle handle) {
   ENSURE(port->operations == 0, "port {} freed with {} operations", port->number, port->operations);
   std::erase(touched_ports_, handle.slot);
   port_numbers_.set(port->number, PortTable::kNone);
+  if (port->active) orphan_active_placements(handle.slot);
+  port->active.reset();
   port->events.reset();
   port->waiter.reset();
   ports_.release(handle.slot);
@@ -144,10 +146,14 @@ void Engine::produce(std::uint32_t port_slot, const Completion& completion) {
   const bool is_produced = port.events->produce(completion) == Status::ok;
   // The face reserved the room before it submitted; a face that did not is our own fault.
   ENSURE(is_produced, "port {}: no room for an event, though it has to be reserved", port.number);
-  if (!port.is_touched) {
-    port.is_touched = true;
-    touched_ports_.push_back(port_slot);
-  }
+  touch(port_slot);
+}
+
+void Engine::touch(std::uint32_t port_slot) {
+  Port& port = ports_[port_slot];
+  if (port.is_touched) return;
+  port.is_touched = true;
+  touched_ports_.push_back(port_slot);
 }
 
 void Engine::notify_touched() {

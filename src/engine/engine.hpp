@@ -4,7 +4,7 @@
 // process; EmbeddedCore adds lock, clock and waiting.
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
-// engine_loop (a pass: collect, react, emit, timers).
+// engine_active (active messages), engine_loop (a pass: collect, react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
 // both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
@@ -28,6 +28,7 @@
 #include "engine/flight_log.hpp"
 #include "engine/hot_peers.hpp"
 #include "engine/operation.hpp"
+#include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
 #include "engine/slab.hpp"
@@ -78,12 +79,17 @@ class Engine {
                   base::Instant now);
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
 
+  Status activate(PortHandle port);
+  Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now);
+  void ask_peer(const base::SocketAddress& address, base::Instant now);
+  const PeerLosses& peer_losses() const { return peer_losses_; }
+
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const { return link_ && (!deferred_.empty() || link_->counters().messages_pending != 0); }
-  /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what was
-  /// taken here, and fail the rest at once instead of finding a silent peer seconds later.
+  /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
+  /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
@@ -114,6 +120,7 @@ class Engine {
   std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);
   void complete(std::uint32_t slot, Status status, std::uint64_t length);
   void produce(std::uint32_t port_slot, const Completion& completion);
+  void touch(std::uint32_t port_slot);
   void release_operation(std::uint32_t slot);
   bool is_here(const base::SocketAddress& engine) const;
   OperationHandle handle_of(std::uint32_t slot) const { return {slot, operations_.generation(slot)}; }
@@ -152,6 +159,17 @@ class Engine {
   Status submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure,
                        base::Instant now);
   void settle(std::uint32_t slot);
+
+  // engine_active.cpp
+  void send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length);
+  void answer_active(const RemotePort& to, const wire::Envelope& envelope, Status status);
+  std::uint32_t accept_active(const wire::Envelope& envelope, const RemotePort& source, std::uint64_t size,
+                              Arrival*& arrival);
+  void deliver_active(const link::Delivery& delivery);
+  void place_active_chunk(const link::Delivery& delivery, std::uint32_t placement);
+  void end_active_placement(std::uint32_t placement, Status status);
+  void place_active(ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes);
+  void orphan_active_placements(std::uint32_t port_slot);
 
   // engine_loop.cpp
   bool collect(base::Instant now);
@@ -195,6 +213,7 @@ class Engine {
   link::Train train_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
+  PeerLosses peer_losses_;
   EngineCounters counters_;
 };
 

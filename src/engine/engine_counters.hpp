@@ -10,6 +10,9 @@ struct EngineCounters {
   std::uint64_t messages_received = 0;
   std::uint64_t puts_received = 0;
   std::uint64_t gets_received = 0;
+  std::uint64_t active_sent = 0;
+  std::uint64_t active_received = 0;
+  std::uint64_t active_refused = 0;             // active message without access, port, place or memory: answered
   std::uint64_t dropped_no_port = 0;            // message for a port that is not open
   std::uint64_t dropped_no_buffer = 0;          // no posted buffer had room for the message
   std::uint64_t dropped_sender_lost = 0;        // message whose sender fell silent or restarted half-way

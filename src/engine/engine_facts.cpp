@@ -36,6 +36,9 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
+  add("engine.active.sent", own.active_sent);
+  add("engine.active.received", own.active_received);
+  add("engine.active.refused", own.active_refused);
   add("engine.refused.stale", own.refused_stale);
   add("engine.refused.not_permitted", own.refused_not_permitted);
   add("engine.refused.too_big", own.refused_too_big);

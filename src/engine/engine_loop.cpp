@@ -112,6 +112,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = link_->address(notice.peer);
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
+      peer_losses_.add(address, notice.status);
       flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
       if (notice.peer.slot >= waiting_.size()) return;

@@ -1,5 +1,7 @@
 #include "engine/engine_options.hpp"
 
+#include "engine/active.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,6 +45,12 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "operations pending in one engine"},
     {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
     {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN", "time a waiter polls before it sleeps"},
+    {"active_packed_max", "bytes", 864, 0, kActivePackedMost, "FAIRLEAD_ACTIVE_PACKED_MAX",
+     "active messages up to this size are packed with their arguments; longer ones get a buffer and a completion step"},
+    {"active_memory_max", "bytes", 64 * kMi, 1 * kMi, 16384 * kMi, "FAIRLEAD_ACTIVE_MEMORY_MAX",
+     "buffers for longer active messages that wait at one port; replies may take as much again"},
+    {"active_messages_max", "messages", 65536, 16, 1048576, "FAIRLEAD_ACTIVE_MESSAGES_MAX",
+     "active requests that wait at one port; replies may be as many again"},
 }};
 
 const OptionRow& row_of(Option option) {

@@ -37,6 +37,9 @@ enum class Option : std::uint8_t {
   operations_max,
   events_max,
   spin,
+  active_packed_max,
+  active_memory_max,
+  active_messages_max,
   count_,
 };
 

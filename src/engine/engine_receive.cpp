@@ -26,6 +26,11 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
       return deliver_answer(delivery, now);
     case wire::Operation::done:
       return deliver_done(delivery);
+    case wire::Operation::active_request:
+    case wire::Operation::active_reply:
+    case wire::Operation::active_returned:
+    case wire::Operation::active_rejected:
+      return deliver_active(delivery);
   }
   ++counters_.dropped_unknown_operation;
 }
@@ -306,6 +311,7 @@ void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint
 void Engine::place_chunk(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
   if (delivery.target == 0 && !delivery.is_first) return;  // refused or unwanted from its first chunk on
   Placement& placement = placements_[slot];
+  if (placement.active_port != kNone) return place_active_chunk(delivery, slot);
   const Operation* operation = find_operation(placement.operation);
   // A get that was cancelled half-way is gone, and its memory with it.
   if (operation != nullptr) {
@@ -344,6 +350,7 @@ void Engine::end_transfer(std::uint32_t slot, const link::Delivery& delivery, ba
 void Engine::fail_placement(std::uint64_t target, Status status) {
   Placement* placement = placements_.find(slot_of(target), generation_of(target));
   if (placement == nullptr) return;
+  if (placement->active_port != kNone) return end_active_placement(slot_of(target), status);
   const std::uint32_t slot = slot_of(placement->operation);
   const Operation* operation = find_operation(placement->operation);
   if (operation != nullptr && operation->kind == OperationKind::receive) {

@@ -14,6 +14,8 @@
 
 namespace fairlead::engine {
 
+struct Arrival;
+
 enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose_writable, put, get };
 
 struct Operation {
@@ -54,6 +56,10 @@ struct Placement {
   std::uint64_t size = 0;
   RemotePort source;
   std::uint32_t next = Slab<int>::kNone;  // next message of the same receive
+
+  // An active message instead: its port's slot, and what is being filled; null once the port is closed.
+  std::uint32_t active_port = Slab<int>::kNone;
+  Arrival* arrival = nullptr;
 };
 
 /// Slot and generation in one word, as cookies and targets carry them. Never 0.

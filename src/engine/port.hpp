@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/active_port.hpp"
 #include "engine/completion.hpp"
 #include "engine/operation.hpp"
 #include "queue/event_queue.hpp"
@@ -28,6 +29,9 @@ struct Port {
   std::atomic<bool> is_interrupted{false};
   std::unique_ptr<queue::EventQueue<Completion>> events;
   std::unique_ptr<queue::Waiter> waiter;
+  std::unique_ptr<ActivePort> active;  // of a port that takes active messages
+
+  bool has_news() const { return !events->is_empty() || (active && active->has_ready()); }
 };
 
 }  // namespace fairlead::engine

@@ -13,9 +13,16 @@ enum class Operation : std::uint8_t {
   get = 3,      // out of exposed memory: key, offset, a = length; no payload. Answered by `answer` or `done`
   answer = 4,   // the data of a get: cookie names the operation of the asker
   done = 5,     // end of a put or of a refused get: cookie, status, a = bytes
+
+  // Active messages: key = access, or reply_access of the request; cookie names the exchange; flags = the face's word;
+  // offset into the segment; a = length of the head, bit 16: placed, bits 32-63: reply_access.
+  active_request = 13,
+  active_reply = 14,
+  active_returned = 15,  // a request that was not taken: status
+  active_rejected = 16,  // a reply that was not taken: status
 };
 
-inline constexpr Operation kOperationLast = Operation::done;
+inline constexpr Operation kOperationLast = Operation::active_rejected;
 
 struct Envelope {
   Operation operation = Operation::message;

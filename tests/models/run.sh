@@ -14,7 +14,10 @@ cd "$folder" || exit 2
 defines=
 for name in "$@"; do defines="$defines -D$name"; done
 # shellcheck disable=SC2086
-spin $defines -a "$model" >spin.log 2>&1 && gcc -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >gcc.log 2>&1 ||
+optimise=-O2
+[ $# -gt 0 ] && optimise=-O0  # a planted fault is found soon
+# shellcheck disable=SC2086
+spin $defines -a "$model" >spin.log 2>&1 && gcc $optimise -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >gcc.log 2>&1 ||
   { cat spin.log gcc.log >&2; exit 2; }
 ./pan -m200000 -n >pan.log 2>&1
 if grep -q 'errors: 0' pan.log && ! grep -q 'search depth too small\|Search not completed' pan.log; then

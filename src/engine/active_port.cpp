@@ -1,0 +1,118 @@
+#include "engine/active_port.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace fairlead::engine {
+
+ActivePort::~ActivePort() {
+  // Every buffer belongs to an arrival or is idle.
+  for (const auto& block : blocks_) {
+    for (std::uint32_t i = 0; i < kBlock; ++i) ::operator delete(block[i].buffer);
+  }
+  free_idle_buffers();
+}
+
+Status ActivePort::check_place(std::uint64_t offset, std::uint64_t length) const {
+  if (segment.length == 0) return Status::invalid;
+  return offset <= segment.length && length <= segment.length - offset ? Status::ok : Status::too_big;
+}
+
+Arrival* ActivePort::acquire(std::uint64_t buffered, bool for_reply) {
+  take_back(kReturnsInCall);
+  if (!for_reply && made_ - idle_.size() >= bounds_.arrivals_max) {
+    take_back(~0U);
+    if (made_ - idle_.size() >= bounds_.arrivals_max) return nullptr;
+  }
+  Arrival* arrival = take_idle();
+  if (arrival == nullptr) return nullptr;
+  if (buffered != 0 && !give_buffer(*arrival, buffered, for_reply)) {
+    idle_.push_back(arrival);
+    return nullptr;
+  }
+  return arrival;
+}
+
+// The arrivals of requests and of replies each have the bound of the options.
+Arrival* ActivePort::take_idle() {
+  if (idle_.empty()) {
+    if (made_ >= 2 * std::uint64_t{bounds_.arrivals_max}) return nullptr;
+    blocks_.push_back(std::make_unique<Arrival[]>(kBlock));
+    idle_.reserve(made_ + kBlock);
+    for (std::uint32_t i = kBlock; i-- > 0;) idle_.push_back(&blocks_.back()[i]);
+    made_ += kBlock;
+  }
+  Arrival* arrival = idle_.back();
+  idle_.pop_back();
+  return arrival;
+}
+
+void ActivePort::take_back(std::uint32_t most) {
+  for (std::uint32_t i = 0; i < most; ++i) {
+    Arrival* arrival = back_.take_unlinked();
+    if (arrival == nullptr) return;
+    if (arrival->buffer != nullptr) {
+      idle_buffers_[arrival->buffer_class].push_back(arrival->buffer);
+      arrival->buffer = nullptr;
+    }
+    idle_.push_back(arrival);
+  }
+}
+
+bool ActivePort::give_buffer(Arrival& arrival, std::uint64_t bytes, bool for_reply) {
+  const auto log = std::max(static_cast<unsigned>(std::bit_width(bytes - 1)), kSmallestClass);
+  if (log - kSmallestClass >= kClasses) return false;
+  auto& idle = idle_buffers_[log - kSmallestClass];
+  const std::uint64_t size = std::uint64_t{1} << log;
+  const std::uint64_t bound = for_reply ? 2 * bounds_.memory_max : bounds_.memory_max;
+  if (idle.empty() && size + buffer_bytes_ > bound) {
+    take_back(~0U);
+    if (idle.empty()) free_idle_buffers();
+    if (idle.empty() && size + buffer_bytes_ > bound) return false;
+  }
+  if (idle.empty()) {
+    auto* made = static_cast<std::byte*>(::operator new(size, std::nothrow));
+    if (made == nullptr) return false;
+    buffer_bytes_ += size;
+    idle.push_back(made);
+  }
+  arrival.buffer = idle.back();
+  idle.pop_back();
+  arrival.buffer_class = static_cast<std::uint8_t>(log - kSmallestClass);
+  return true;
+}
+
+void ActivePort::free_idle_buffers() {
+  for (unsigned i = 0; i < kClasses; ++i) {
+    for (std::byte* buffer : idle_buffers_[i]) {
+      ::operator delete(buffer);
+      buffer_bytes_ -= std::uint64_t{1} << (i + kSmallestClass);
+    }
+    idle_buffers_[i].clear();
+  }
+}
+
+void ActivePort::queue(Arrival& arrival, bool is_ready) {
+  arrivals_.put(arrival, is_ready);
+  if (is_ready) readied_.store(readied_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void ActivePort::complete(Arrival& arrival) {
+  queue::TaskQueue<Arrival>::complete(arrival);
+  readied_.store(readied_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+Arrival* ActivePort::next() {
+  if (!has_ready()) return nullptr;
+  Arrival* arrival = arrivals_.take();
+  if (arrival != nullptr) taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return arrival;
+}
+
+void ActivePort::release(Arrival& arrival) {
+  arrivals_.finish(arrival);
+  while (Arrival* free = arrivals_.reclaim()) back_.put(*free, true);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,281 @@
+// Two engines on virtual time: active messages are pulled where they lie, in any order of completion; what may not come
+// in is answered, and bounds hold.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "path/sim_network.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+base::SocketAddress host(std::uint8_t number) {
+  return *base::SocketAddress::from_ip("10.0.0." + std::to_string(number), 20480);
+}
+
+struct Side {
+  std::unique_ptr<Engine> engine;
+  PortHandle port;
+  std::uint32_t number = 0;
+  RemotePort remote() const { return {engine->address(), number}; }
+  ActivePort& active() { return *engine->port(port)->active; }
+};
+
+class ActiveMessages : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(options_.set(Option::active_memory_max, 1 << 20));
+    ASSERT_TRUE(options_.set(Option::active_messages_max, 128));
+    for (std::uint8_t i = 0; i < 2; ++i) {
+      Side& side = sides_[i];
+      auto path = network_.attach(host(i));
+      ASSERT_TRUE(path) << path.error().message;
+      side.engine = std::make_unique<Engine>(std::move(*path), host(i), options_, 100 + i, 7919 + i);
+      side.number = 0x410000U + i;
+      auto port = side.engine->open_port(side.number);
+      ASSERT_TRUE(port) << port.error().message;
+      side.port = *port;
+      ASSERT_EQ(side.engine->port(side.port)->events->reserve(1000), Status::ok);
+      ASSERT_EQ(side.engine->activate(side.port), Status::ok);
+      side.active().rule = {AccessRule::Kind::equal, 42};
+    }
+  }
+
+  void run(base::Duration span) {
+    const base::Instant end = now_ + span;
+    for (int steps = 0; steps < 1'000'000; ++steps) {
+      bool any = false;
+      for (Side& side : sides_) any |= side.engine->progress(now_);
+      if (any) continue;
+      base::Instant next = network_.next_event();
+      for (Side& side : sides_) next = std::min(next, side.engine->next_deadline());
+      if (next > end) break;
+      now_ = std::max(next, now_ + 1ns);
+      network_.advance(now_);
+    }
+    now_ = std::max(now_, end);
+    network_.advance(now_);
+  }
+
+  // A request from a to `to` with these bytes, of which `head` are the head. The bytes live until the end of the test.
+  Status request(const RemotePort& to, std::vector<std::byte> bytes, ActiveMessage message = {}) {
+    sent_.push_back(std::make_unique<Sent>());
+    sent_.back()->bytes = std::move(bytes);
+    sent_.back()->piece = {sent_.back()->bytes.data(), sent_.back()->bytes.size()};
+    message.to = to;
+    if (message.access == 0) message.access = 42;
+    message.memory = {&sent_.back()->piece, 1};
+    message.length = sent_.back()->bytes.size();
+    return a().engine->send_active(a().port, message, now_);
+  }
+
+  Side& a() { return sides_[0]; }
+  Side& b() { return sides_[1]; }
+
+  struct Sent {
+    std::vector<std::byte> bytes;
+    iovec piece;
+  };
+  path::SimNetwork network_{1};
+  EngineOptions options_;
+  base::Instant now_{1s};
+  std::array<Side, 2> sides_;
+  std::vector<std::unique_ptr<Sent>> sent_;
+};
+
+std::vector<std::byte> pattern(std::size_t size, unsigned salt = 1) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 131 + salt) >> 3);
+  return bytes;
+}
+
+bool holds(const std::byte* at, std::span<const std::byte> bytes) {
+  return std::equal(bytes.begin(), bytes.end(), at);
+}
+
+TEST_F(ActiveMessages, ComeWithHeadDataAndNames) {
+  for (const std::size_t size : {0, 16, 100, 864, 865, 5000, 65000, 300'000}) {
+    const auto bytes = pattern(size);
+    const auto head = static_cast<std::uint16_t>(std::min<std::size_t>(size, 16));
+    ASSERT_EQ(request(b().remote(), bytes, {.word = 0x1234, .head = head, .name = 99}), Status::ok);
+    run(50ms);
+    ASSERT_TRUE(b().active().has_ready()) << size;
+    Arrival* arrival = b().active().next();
+    ASSERT_NE(arrival, nullptr);
+    EXPECT_EQ(arrival->status, Status::ok);
+    EXPECT_EQ(arrival->source, a().remote());
+    EXPECT_EQ(arrival->word, 0x1234);
+    EXPECT_EQ(arrival->name, 99u);
+    ASSERT_EQ(arrival->head, head);
+    ASSERT_EQ(arrival->data_length, size - head);
+    EXPECT_TRUE(holds(arrival->head_bytes, std::span(bytes).first(head)));
+    EXPECT_TRUE(holds(arrival->data, std::span(bytes).subspan(head)));
+    b().active().release(*arrival);
+    EXPECT_EQ(b().active().next(), nullptr);
+  }
+  EXPECT_EQ(a().engine->use().operations, 0u);
+  EXPECT_EQ(b().engine->use().placements, 0u);
+}
+
+TEST_F(ActiveMessages, PlacedDataGoesIntoTheSegmentOnly) {
+  std::vector<std::byte> memory(100'000);
+  b().active().segment = {memory.data() + 1000, 90'000};
+  const auto bytes = pattern(80'008);
+  ASSERT_EQ(request(b().remote(), bytes, {.is_placed = true, .head = 8, .offset = 10'000}), Status::ok);
+  run(50ms);
+  Arrival* arrival = b().active().next();
+  ASSERT_NE(arrival, nullptr);
+  EXPECT_EQ(arrival->data, memory.data() + 11'000);
+  EXPECT_TRUE(holds(arrival->data, std::span(bytes).subspan(8)));
+  EXPECT_TRUE(holds(arrival->head_bytes, std::span(bytes).first(8)));
+  b().active().release(*arrival);
+
+  const auto before = memory;
+  ASSERT_EQ(request(b().remote(), pattern(80'000), {.is_placed = true, .name = 1, .offset = 10'001}), Status::ok);
+  ASSERT_EQ(request(b().remote(), pattern(1), {.is_placed = true, .name = 2, .offset = ~0ULL}), Status::ok);
+  run(50ms);
+  EXPECT_EQ(b().active().next(), nullptr);
+  EXPECT_EQ(memory, before);
+  for (int i = 0; i < 2; ++i) {
+    Arrival* returned = a().active().next();
+    ASSERT_NE(returned, nullptr);
+    EXPECT_EQ(returned->kind, ActiveKind::returned);
+    EXPECT_EQ(returned->status, Status::too_big);
+    a().active().release(*returned);
+  }
+}
+
+TEST_F(ActiveMessages, WhatMayNotComeInIsReturnedWithItsReason) {
+  const auto expect_returned = [&](Status status, std::uint64_t name) {
+    run(50ms);
+    Arrival* returned = a().active().next();
+    ASSERT_NE(returned, nullptr) << to_string(status);
+    EXPECT_EQ(returned->kind, ActiveKind::returned);
+    EXPECT_EQ(returned->status, status);
+    EXPECT_EQ(returned->name, name);
+    a().active().release(*returned);
+    EXPECT_EQ(b().active().next(), nullptr);
+  };
+  ASSERT_EQ(request(b().remote(), pattern(8), {.access = 41, .name = 1}), Status::ok);
+  expect_returned(Status::not_permitted, 1);
+  ASSERT_EQ(request({b().engine->address(), 77}, pattern(8), {.name = 2}), Status::ok);
+  expect_returned(Status::stale, 2);
+  ASSERT_EQ(request(b().remote(), pattern(8), {.is_placed = true, .name = 3}), Status::ok);
+  expect_returned(Status::invalid, 3);
+  b().active().rule = {};
+  ASSERT_EQ(request(b().remote(), pattern(70'000), {.name = 4}), Status::ok);
+  expect_returned(Status::not_permitted, 4);
+  b().active().rule = {AccessRule::Kind::all, 0};
+  ASSERT_EQ(request(b().remote(), pattern(8), {.access = 12345}), Status::ok);
+  run(50ms);
+  EXPECT_NE(b().active().next(), nullptr);
+}
+
+TEST_F(ActiveMessages, RequestsBeyondTheBoundsAreReturnedAgainAndMemoryGoesRound) {
+  int returned = 0, taken = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_EQ(request(b().remote(), pattern(65'000), {.name = 1}), Status::ok);
+      run(5ms);
+    }
+    while (Arrival* arrival = a().active().next()) {
+      EXPECT_EQ(arrival->status, Status::again);
+      ++returned;
+      a().active().release(*arrival);
+    }
+    while (Arrival* arrival = b().active().next()) {
+      ++taken;
+      b().active().release(*arrival);
+    }
+  }
+  EXPECT_EQ(taken + returned, 160);
+  // 1 MiB in buffers of 64 KiB; the two that stay in the queues as firewalls keep theirs.
+  EXPECT_GE(taken, 4 * 14);
+  EXPECT_LE(taken, 4 * 16);
+}
+
+TEST_F(ActiveMessages, ALongOneHoldsUpNoShortOne) {
+  ASSERT_EQ(request(b().remote(), pattern(5'000'000), {.name = 1}), Status::ok);
+  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 2}), Status::ok);
+  // Sent in this order; the memory of the first is bounded, so it is returned, or it comes later than the second.
+  run(50ms);
+  Arrival* first = b().active().next();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->name, 2u);
+}
+
+TEST_F(ActiveMessages, OnlyThoseWhoGotARequestCanReply) {
+  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 7}), Status::ok);
+  run(50ms);
+  Arrival* arrival = b().active().next();
+  ASSERT_NE(arrival, nullptr);
+  ActiveMessage reply{
+      .to = arrival->source, .kind = ActiveKind::reply, .name = 7, .reply_access = arrival->reply_access + 1};
+  ASSERT_EQ(b().engine->send_active(b().port, reply, now_), Status::ok);
+  run(50ms);
+  EXPECT_EQ(a().active().next(), nullptr);
+  reply.reply_access = arrival->reply_access;
+  ASSERT_EQ(b().engine->send_active(b().port, reply, now_), Status::ok);
+  run(50ms);
+  Arrival* answer = a().active().next();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->kind, ActiveKind::reply);
+  EXPECT_EQ(answer->name, 7u);
+}
+
+TEST_F(ActiveMessages, WithinOneEngineNothingTravels) {
+  std::vector<std::byte> memory(1000);
+  a().active().segment = {memory.data(), memory.size()};
+  const auto bytes = pattern(908);
+  ASSERT_EQ(request(a().remote(), bytes, {.is_placed = true, .head = 8, .offset = 100}), Status::ok);
+  Arrival* arrival = a().active().next();
+  ASSERT_NE(arrival, nullptr);
+  EXPECT_TRUE(holds(memory.data() + 100, std::span(bytes).subspan(8)));
+  ASSERT_EQ(request(a().remote(), bytes, {.access = 1}), Status::ok);
+  Arrival* returned = a().active().next();
+  ASSERT_NE(returned, nullptr);
+  EXPECT_EQ(returned->status, Status::not_permitted);
+}
+
+TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
+  ASSERT_EQ(request(b().remote(), pattern(900'000), {.name = 1}), Status::ok);
+  a().engine->progress(now_);
+  for (int i = 0; i < 20 && b().engine->use().placements == 0; ++i) run(10us);
+  ASSERT_EQ(b().engine->use().placements, 1u);
+  sides_[0].engine.reset();
+  auto path = network_.attach(host(0));
+  ASSERT_TRUE(path);
+  sides_[0].engine = std::make_unique<Engine>(std::move(*path), host(0), options_, 555, 556);
+  run(20s);
+  EXPECT_EQ(b().engine->use().placements, 0u);
+  Arrival* half = b().active().next();
+  ASSERT_NE(half, nullptr);
+  EXPECT_NE(half->status, Status::ok);
+  std::uint64_t seen = 0;
+  PeerLoss loss;
+  EXPECT_FALSE(b().engine->peer_losses().next(seen, loss) && loss.engine != host(0));
+}
+
+TEST_F(ActiveMessages, AClosedPortTakesNothingMore) {
+  ASSERT_EQ(request(b().remote(), pattern(900'000), {.name = 1}), Status::ok);
+  for (int i = 0; i < 20 && b().engine->use().placements == 0; ++i) run(10us);
+  ASSERT_EQ(b().engine->use().placements, 1u);
+  b().engine->free_port(b().port);
+  run(100ms);
+  EXPECT_EQ(b().engine->use().placements, 0u);
+  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 2}), Status::ok);
+  run(50ms);
+  Arrival* returned = a().active().next();
+  ASSERT_NE(returned, nullptr);
+  EXPECT_EQ(returned->status, Status::stale);
+}
+
+}  // namespace
+}  // namespace fairlead::engine

@@ -1,0 +1,38 @@
+#pragma once
+// The last conversations with other engines that ended, for those who wait for somebody's reply. Each reader remembers
+// how far it has read; the count is readable without the engine's lock.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/active.hpp"
+
+namespace fairlead::engine {
+
+class PeerLosses {
+ public:
+  void add(const base::SocketAddress& engine, Status status) {
+    const std::uint64_t mark = count() + 1;
+    if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();
+    kept_[(mark - 1) % ActivePorts::kLossesKept] = {engine, status, mark};
+    count_.store(mark, std::memory_order_release);
+  }
+  std::uint64_t count() const { return count_.load(std::memory_order_acquire); }
+
+  bool next(std::uint64_t& seen, PeerLoss& loss) const {
+    const std::uint64_t last = count();
+    if (seen >= last) return false;
+    seen = std::max(seen, last - kept_.size());
+    loss = kept_[seen % ActivePorts::kLossesKept];
+    ++seen;
+    return true;
+  }
+
+ private:
+  std::vector<PeerLoss> kept_;
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace fairlead::engine
