@@ -7,6 +7,7 @@
 #include "tools/byte_size.hpp"
 #include "tools/command_line.hpp"
 #include "tools/perf_far.hpp"
+#include "tools/perf_loss.hpp"
 #include "tools/perf_run.hpp"
 
 namespace fairlead::tools {
@@ -20,6 +21,8 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
     PerfOptions options;
     std::string path = "udp";
     std::string sizes;
+    std::string losses;
+    std::string loss_unit = "packets";
   };
   const auto words = std::make_shared<Words>();
   words->options.op = op;
@@ -31,11 +34,22 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
       ->check(CLI::IsMember({"udp", "self"}).description(""))
       ->type_name("udp|self")
       ->capture_default_str();
-  app->add_option("--size", words->sizes, "one or several, 1 to 64M")->type_name("SIZE,...")->capture_default_str();
+  CLI::Option* size =
+      app->add_option("--size", words->sizes, "one or several, 1 to 64M")->type_name("SIZE,...")->capture_default_str();
   add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floors take as long again");
   if (op != PerfOp::latency) {
     add_count(*app, "--in-flight", words->options.in_flight, 0U, 4096U, "operations under way at a time, 0: by size");
   }
+  CLI::Option* loss = app->add_option("--loss", words->losses,
+                                      "instead between two network namespaces of our own, over a wire that loses this "
+                                      "part; beside TCP")
+                          ->type_name("PART,...");
+  app->add_option("--loss-unit", words->loss_unit,
+                  "packets: each for itself; trains: what the receiver's device merged, up to 64 KiB")
+      ->check(CLI::IsMember({"packets", "trains"}).description(""))
+      ->type_name("packets|trains")
+      ->capture_default_str()
+      ->needs(loss);
   app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
       ->delimiter(',')
       ->expected(2)
@@ -44,12 +58,23 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
       ->capture_default_str();
   app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
   app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
-  app->callback([words, &exit_code] {
+  app->callback([words, size, loss, &exit_code] {
+    // Under loss the goals are stated at one size each.
+    if (!loss->empty() && size->empty()) words->sizes = words->options.op == PerfOp::bandwidth ? "64K" : "64";
     auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
     if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
     words->options.sizes = std::move(*parsed);
     words->options.is_udp = words->path == "udp";
-    exit_code = run_perf(words->options);
+    if (loss->empty()) {
+      exit_code = run_perf(words->options);
+      return;
+    }
+    if (!words->options.is_udp) throw CLI::ValidationError("--loss", "only --path udp has a wire");
+    auto losses = parse_losses(words->losses);
+    if (!losses) throw CLI::ValidationError("--loss", losses.error().message);
+    const bool is_trains = words->loss_unit == "trains";
+    exit_code = run_perf_loss(words->options,
+                              {std::move(*losses), is_trains ? LossyWire::Unit::trains : LossyWire::Unit::packets});
   });
 }
 

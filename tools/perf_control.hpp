@@ -22,6 +22,7 @@ struct PerfCommand {
   PerfRole role = PerfRole::echo;
   std::uint64_t size = 0;
   std::uint32_t in_flight = 0;
+  bool is_checked = false;              // as of perf_stamp.hpp
   std::array<char, 96> near_address{};  // zero-terminated
 
   void set_near_address(std::string_view address);
@@ -33,6 +34,7 @@ struct PerfOutcome {
   std::uint64_t bytes = 0;
   std::uint64_t dropped = 0;  // messages that found no receive buffer
   std::uint64_t failures = 0;
+  std::uint64_t corrupt = 0;  // of checked ones: damaged, stale or repeated
 };
 
 /// One end of the pair; closing it ends the far side.

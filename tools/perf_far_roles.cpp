@@ -1,7 +1,10 @@
 #include "tools/perf_far_roles.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <deque>
+#include <unordered_map>
+
+#include "tools/perf_stamp.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -17,6 +20,10 @@ void play(PerfNode& node, PerfControl& control, After after) {
     node.poll();
     after();
   }
+}
+
+std::span<std::byte> bytes_of(const net::BufferEvent& event) {
+  return event.buffer.segment(0).subspan(event.offset, event.length);
 }
 
 /// Send buffers that are free.
@@ -49,6 +56,7 @@ Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfCo
       return;
     }
     net::Buffer& buffer = *stock.idle.back();
+    if (command.is_checked) std::ranges::copy(bytes_of(event), buffer.segment(0).begin());
     if (node.machine().add(buffer, net::MessageSend{.to = event.sender, .length = event.length}) == Status::ok) {
       stock.idle.pop_back();
     } else {
@@ -84,6 +92,14 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
     return std::unexpected(std::move(filled.error()));
   }
   std::deque<net::Buffer*> fresh;  // exposed, descriptor not sent yet
+  // A buffer is filled once for each time it was exposed: numbers in it grow.
+  std::unordered_map<const net::Buffer*, std::uint64_t> numbers;
+  const auto check = [&](const net::BufferEvent& event) {
+    const auto number = read_stamps(bytes_of(event));
+    std::uint64_t& last = numbers[&event.buffer];
+    if (!number || *number <= last) ++outcome.corrupt;
+    last = number.value_or(last);
+  };
   const auto expose = [&](net::Buffer& buffer) {
     if (node.machine().add(buffer, net::PassiveReceive{}) == Status::ok) {
       fresh.push_back(&buffer);
@@ -96,6 +112,7 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
     if (event.status == Status::ok) {
       ++outcome.messages;
       outcome.bytes += event.length;
+      if (command.is_checked) check(event);
     } else {
       ++outcome.failures;
     }

@@ -7,6 +7,7 @@
 
 #include "tools/now.hpp"
 #include "tools/perf_far_roles.hpp"
+#include "tools/perf_stamp.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -70,8 +71,8 @@ class Run {
  public:
   Run(PerfNode& node, PerfFar& far) : node_(node), far_(far) {}
 
-  Result<net::EndPoint> begin(PerfRole role, std::uint64_t size, std::uint32_t in_flight) {
-    PerfCommand command{.role = role, .size = size, .in_flight = in_flight};
+  Result<net::EndPoint> begin(PerfRole role, const PerfTask& task) {
+    PerfCommand command{.role = role, .size = task.size, .in_flight = task.in_flight, .is_checked = task.is_checked};
     command.set_near_address(node_.address());
     if (!far_.begin(command)) return failure("the second process is gone", Status::silent);
     return node_.machine().create_end_point(far_.address());
@@ -92,6 +93,7 @@ class Run {
     if (outcome->failures > 0)
       return failure(fmt::format("{} operations of the second process", outcome->failures), Status::system);
     piece.dropped = outcome->dropped;
+    piece.corrupt += outcome->corrupt;
     return piece;
   }
 
@@ -105,16 +107,16 @@ class Run {
 /// Warms up, measures for `time`, and lets what is in flight come to its end.
 template <typename Submit>
 Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& piece, PerfBuffers& buffers,
-                               const net::EndPoint& peer, std::uint64_t size, Duration time, Submit submit) {
+                               const net::EndPoint& peer, const PerfTask& task, Submit submit) {
   for (const auto& buffer : buffers) flow.idle.push_back(buffer.get());
   bool is_fine = flow.keep_busy(node, now() + kWarmUp, submit);
   piece.times = {};
   const std::uint64_t done_before = flow.done;
   run.start();
-  is_fine = is_fine && flow.keep_busy(node, now() + time, submit);
+  is_fine = is_fine && flow.keep_busy(node, now() + task.time, submit);
   run.stop(piece);
   piece.messages = flow.done - done_before;
-  piece.bytes = piece.messages * size;
+  piece.bytes = piece.messages * task.size;
   PerfPiece measured = piece;
   node.poll_until([&] { return flow.idle.size() == buffers.size(); }, kSilenceMax);
   node.drain(buffers);
@@ -125,16 +127,21 @@ Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& 
 
 }  // namespace
 
-Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t size, Duration time) {
+Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& task) {
   Run run(node, far);
-  const auto peer = run.begin(PerfRole::echo, size, 1);
+  const auto peer = run.begin(PerfRole::echo, task);
   if (!peer) return std::unexpected(peer.error());
+  PerfPiece piece;
   std::uint64_t replies = 0;
-  auto receive = node.take_messages(size, [&replies](const net::BufferEvent&) { ++replies; });
+  auto receive = node.take_messages(task.size, [&](const net::BufferEvent& event) {
+    if (task.is_checked && read_stamps(event.buffer.segment(0).subspan(event.offset, event.length)) != replies)
+      ++piece.corrupt;
+    ++replies;
+  });
   if (!receive) return std::unexpected(std::move(receive.error()));
   // A send's own event may come after the reply: two take turns.
   Status worst = Status::ok;
-  auto send = node.make_buffers(2, size, [&worst](const net::BufferEvent& event) {
+  auto send = node.make_buffers(2, task.size, [&worst](const net::BufferEvent& event) {
     if (event.status != Status::ok) worst = event.status;
   });
   if (!send) return std::unexpected(std::move(send.error()));
@@ -142,7 +149,8 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t si
   const auto exchange = [&](std::uint64_t number) {
     net::Buffer& buffer = *(*send)[number % 2];
     while (buffer.is_queued()) node.poll();
-    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = size});
+    if (task.is_checked) write_stamps(buffer.segment(0), number);
+    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
     if (added != Status::ok) {
       worst = added;
       return false;
@@ -152,9 +160,8 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t si
   std::uint64_t number = 0;
   bool is_fine = true;
   while (is_fine && number < kWarmUpExchanges) is_fine = exchange(number++);
-  PerfPiece piece;
   run.start();
-  const Instant until = now() + time;
+  const Instant until = now() + task.time;
   for (Instant start = now(); is_fine && start < until;) {
     is_fine = exchange(number++);
     const Instant end = now();
@@ -167,16 +174,16 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t si
   node.drain(*receive);
   if (worst != Status::ok) return failure("a message", worst);
   if (!is_fine) return silence(node, *peer);
-  piece.bytes = piece.messages * size;
+  piece.bytes = piece.messages * task.size;
   return run.end(std::move(piece));
 }
 
-Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
-                                    Duration time) {
+Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask& task) {
   Flow flow;
   PerfPiece piece;
   std::unordered_map<const net::Buffer*, Instant> starts;
   std::deque<net::BufferDescriptor> targets;
+  std::uint64_t number = 0;
   auto descriptors =
       node.take_messages(kDescriptorsPerMessage * net::kDescriptorSize, [&](const net::BufferEvent& event) {
         for (std::uint64_t at = 0; at < event.length; at += net::kDescriptorSize) {
@@ -185,18 +192,19 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t 
       });
   if (!descriptors) return std::unexpected(std::move(descriptors.error()));
   Run run(node, far);
-  const auto peer =
-      run.begin(PerfRole::take_put, size, in_flight);  // it sends descriptors at once: we take them already
+  const auto peer = run.begin(PerfRole::take_put, task);  // it sends descriptors at once: we take them already
   if (!peer) return std::unexpected(peer.error());
-  auto buffers = node.make_buffers(in_flight, size, [&](const net::BufferEvent& event) {
+  auto buffers = node.make_buffers(task.in_flight, task.size, [&](const net::BufferEvent& event) {
     if (event.status == Status::ok) piece.times.record(now() - starts[&event.buffer]);
     flow.end(event);
   });
   if (!buffers) return std::unexpected(std::move(buffers.error()));
-  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, size, time, [&](net::Buffer& buffer) {
+  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
     if (targets.empty()) return Status::again;
+    if (task.is_checked) write_stamps(buffer.segment(0), ++number);
     starts[&buffer] = now();
-    const Status added = node.machine().add(buffer, net::ActiveSend{.descriptor = targets.front(), .length = size});
+    const Status added =
+        node.machine().add(buffer, net::ActiveSend{.descriptor = targets.front(), .length = task.size});
     if (added == Status::ok) targets.pop_front();
     return added;
   });
@@ -204,18 +212,17 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t 
   return measured;
 }
 
-Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
-                               Duration time) {
+Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task) {
   Run run(node, far);
-  const auto peer = run.begin(PerfRole::take, size, in_flight);
+  const auto peer = run.begin(PerfRole::take, task);
   if (!peer) return std::unexpected(peer.error());
 
   Flow flow;
   PerfPiece piece;
-  auto buffers = node.make_buffers(in_flight, size, [&](const net::BufferEvent& event) { flow.end(event); });
+  auto buffers = node.make_buffers(task.in_flight, task.size, [&](const net::BufferEvent& event) { flow.end(event); });
   if (!buffers) return std::unexpected(std::move(buffers.error()));
-  return measure_flow(node, run, flow, piece, *buffers, *peer, size, time, [&](net::Buffer& buffer) {
-    return node.machine().add(buffer, net::MessageSend{.to = *peer, .length = size});
+  return measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
+    return node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
   });
 }
 

@@ -15,17 +15,24 @@ struct PerfPiece {
   double seconds = 0;
   double cpu_seconds = 0;  // both sides
   std::uint64_t dropped = 0;
+  std::uint64_t corrupt = 0;  // of a checked one
+};
+
+/// What to measure.
+struct PerfTask {
+  std::uint64_t size = 0;
+  std::uint32_t in_flight = 1;
+  Duration time{};
+  bool is_checked = false;  // what arrives is looked at (perf_stamp.hpp); not by measure_rate
 };
 
 /// Messages to and fro, one at a time.
-Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, std::uint64_t size, Duration time);
+Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& task);
 
 /// Puts into exposed buffers, `in_flight` at a time; each ends with an event here and one there.
-Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
-                                    Duration time);
+Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask& task);
 
 /// Messages, `in_flight` at a time; each ends with an event here and one there.
-Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, std::uint64_t size, std::uint32_t in_flight,
-                               Duration time);
+Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task);
 
 }  // namespace fairlead::tools

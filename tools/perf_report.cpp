@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tools/byte_size.hpp"
@@ -28,14 +29,28 @@ std::string rate_text(double rate) {
 }  // namespace
 
 std::string perf_table(const std::vector<PerfRow>& rows) {
-  TextTable table({"op", "path", "size", "p50 us", "p90 us", "p99 us", "p99.9 us", "GB/s", "messages/s", "cpu s/GB",
-                   "canary ns", "ours/floor"});
+  const bool has_loss = std::ranges::any_of(rows, [](const PerfRow& row) { return row.loss.has_value(); });
+  std::vector<std::string> headings{"op",       "path", "size",       "p50 us",   "p90 us",    "p99 us",
+                                    "p99.9 us", "GB/s", "messages/s", "cpu s/GB", "canary ns", "ours/floor"};
+  if (has_loss) headings.insert(headings.end(), {"loss %", "lost %"});
+  TextTable table(std::move(headings));
   table.align_left(1);
   for (const PerfRow& row : rows) {
-    table.add({row.op, row.path, byte_size_text(row.size), time_text(row, 50), time_text(row, 90), time_text(row, 99),
-               time_text(row, 99.9), fmt::format("{:.3f}", row.gb_per_s), rate_text(row.messages_per_s),
-               fmt::format("{:.3f}", row.cpu_s_per_gb), fmt::format("{:.0f}", row.canary_ns),
-               row.ratio ? fmt::format("{:.2f}", *row.ratio) : ""});
+    std::vector<std::string> cells{row.op,
+                                   row.path,
+                                   byte_size_text(row.size),
+                                   time_text(row, 50),
+                                   time_text(row, 90),
+                                   time_text(row, 99),
+                                   time_text(row, 99.9),
+                                   fmt::format("{:.3f}", row.gb_per_s),
+                                   rate_text(row.messages_per_s),
+                                   fmt::format("{:.3f}", row.cpu_s_per_gb),
+                                   fmt::format("{:.0f}", row.canary_ns),
+                                   row.ratio ? fmt::format("{:.2f}", *row.ratio) : ""};
+    if (row.loss)
+      cells.insert(cells.end(), {fmt::format("{:.4g}", *row.loss * 100), fmt::format("{:.3f}", row.lost * 100)});
+    table.add(std::move(cells));
   }
   return table.to_string();
 }
@@ -52,6 +67,10 @@ std::string perf_json(const std::vector<PerfRow>& rows) {
     json["cpu_s_per_gb"] = row.cpu_s_per_gb;
     json["canary_ns"] = row.canary_ns;
     if (row.ratio) json["ours_to_floor"] = *row.ratio;
+    if (row.loss) {
+      json["loss"] = *row.loss;
+      json["lost"] = row.lost;
+    }
     array.push_back(std::move(json));
   }
   return array.dump(2) + "\n";

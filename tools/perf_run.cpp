@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "observe/canary.hpp"
@@ -10,87 +9,13 @@
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/perf_near.hpp"
-#include "tools/perf_report.hpp"
+#include "tools/perf_row_maker.hpp"
 
 namespace fairlead::tools {
 namespace {
 
-constexpr int kRounds = 5;                         // ours and the floors take turns
-constexpr std::uint64_t kBytesInFlight = 1 << 20;  // of bandwidth, where --in-flight does not say
-constexpr std::uint32_t kMessagesInFlight = 512;   // of rate
-
-std::string_view name_of(PerfOp op) {
-  return op == PerfOp::latency ? "latency" : op == PerfOp::bandwidth ? "bandwidth" : "rate";
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-/// What the rounds of one row gave.
-class RowMaker {
- public:
-  RowMaker(PerfOp op, std::string path, std::uint64_t size) : op_(op), path_(std::move(path)), size_(size) {}
-
-  void add(const PerfPiece& piece) {
-    if (op_ != PerfOp::rate) times_.add(piece.times);
-    add(static_cast<double>(piece.bytes) / piece.seconds, piece.cpu_seconds / static_cast<double>(piece.bytes) * 1e9);
-  }
-  void add(const observe::StreamFloor& floor) { add(floor.gb_per_s * 1e9, floor.cpu_s_per_gb); }
-  void add(const observe::ExchangeFloor& floor, Duration time) {
-    times_.add(floor.one_way);
-    const double bytes = static_cast<double>(floor.one_way.count() * size_);
-    const double seconds = std::chrono::duration<double>(time).count();
-    add(bytes / seconds, 2 * seconds / bytes * 1e9);  // both spin all the time
-  }
-
-  PerfRow row(double canary_ns) const {
-    return {.op = std::string(name_of(op_)),
-            .path = path_,
-            .size = size_,
-            .times = times_.count() > 0 ? std::optional(times_) : std::nullopt,
-            .gb_per_s = median(bytes_per_s_) / 1e9,
-            .messages_per_s = median(bytes_per_s_) / static_cast<double>(size_),
-            .cpu_s_per_gb = median(cpu_s_per_gb_),
-            .canary_ns = canary_ns,
-            .ratio = std::nullopt};
-  }
-
- private:
-  void add(double bytes_per_s, double cpu_s_per_gb) {
-    bytes_per_s_.push_back(bytes_per_s);
-    cpu_s_per_gb_.push_back(cpu_s_per_gb);
-  }
-
-  PerfOp op_;
-  std::string path_;
-  std::uint64_t size_;
-  observe::Histogram times_;
-  std::vector<double> bytes_per_s_, cpu_s_per_gb_;
-};
-
-std::uint32_t in_flight_of(const PerfOptions& options, std::uint64_t size) {
-  if (options.in_flight > 0) return options.in_flight;
-  if (options.op == PerfOp::rate) return kMessagesInFlight;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBytesInFlight / size, 3, 64));
-}
-
-Result<PerfPiece> measure(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size, Duration time) {
-  switch (options.op) {
-    case PerfOp::latency:
-      return measure_latency(node, far, size, time);
-    case PerfOp::bandwidth:
-      return measure_bandwidth(node, far, size, in_flight_of(options, size), time);
-    case PerfOp::rate:
-      break;
-  }
-  return measure_rate(node, far, size, in_flight_of(options, size), time);
-}
-
-Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration time, RowMaker& udp, RowMaker& tcp) {
+Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration time, PerfRowMaker& udp,
+                        PerfRowMaker& tcp) {
   const observe::FloorOptions floor{.bytes = static_cast<std::uint32_t>(size),
                                     .duration = time,
                                     .cpu_near = options.cpus[0],
@@ -110,41 +35,34 @@ Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration
   return {};
 }
 
-double ratio(PerfOp op, const PerfRow& ours, const PerfRow& floor) {
-  if (op != PerfOp::latency) return ours.gb_per_s / floor.gb_per_s;
-  const auto median_of = [](const PerfRow& row) {
-    return row.times ? static_cast<double>(row.times->percentile(50).count()) : 0;
-  };
-  return median_of(ours) / median_of(floor);
-}
-
 Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size,
                   std::vector<PerfRow>& rows) {
   const bool has_floors = options.is_udp && options.has_floors;
-  const Duration piece = options.time / kRounds;
-  RowMaker ours(options.op, options.is_udp ? "udp" : "self", size);
-  RowMaker udp(options.op, "floor-udp", size), tcp(options.op, "floor-tcp", size);
+  const Duration piece = options.time / kPerfRounds;
+  const PerfTask task{.size = size, .in_flight = in_flight_of(options, size), .time = piece};
+  PerfRowMaker ours(options.op, options.is_udp ? "udp" : "self", size);
+  PerfRowMaker udp(options.op, "floor-udp", size), tcp(options.op, "floor-tcp", size);
   std::vector<double> canaries;
   std::uint64_t dropped = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPerfRounds; ++round) {
     canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
-    auto measured = measure(node, far, options, size, piece);
+    auto measured = measure_perf(node, far, options.op, task);
     if (!measured) return std::unexpected(std::move(measured.error()));
     ours.add(*measured);
     dropped += measured->dropped;
     if (!has_floors) continue;
     if (auto floors = measure_floors(options, size, piece, udp, tcp); !floors) return floors;
   }
-  const double canary = median(canaries);
+  const double canary = perf_median(canaries);
   rows.push_back(ours.row(canary));
   if (dropped > 0) fmt::print(stderr, "fairlead: {} messages of {} bytes found no receive buffer\n", dropped, size);
   if (!has_floors) return {};
   const PerfRow own = rows.back();
   rows.push_back(udp.row(canary));
-  rows.back().ratio = ratio(options.op, own, rows.back());
+  rows.back().ratio = perf_ratio(options.op, own, rows.back());
   if (options.op == PerfOp::latency) return {};
   rows.push_back(tcp.row(canary));
-  rows.back().ratio = ratio(options.op, own, rows.back());
+  rows.back().ratio = perf_ratio(options.op, own, rows.back());
   return {};
 }
 

@@ -1,16 +1,23 @@
 #pragma once
-// What the kernel's own sockets give on the loopback, between two processes that spin on two cores and do nothing else:
+// What the kernel's own sockets give, between two processes that spin on two cores and do nothing else:
 // the floor that every figure of ours over UDP stands on. Measured with plain calls and none of our path's code, in the
 // same run as the figure beside it. The second process is forked here and gone when the function returns.
 
 #include <fairlead/error.hpp>
 
 #include <cstdint>
+#include <string>
 
 #include "base/time.hpp"
 #include "observe/histogram.hpp"
 
 namespace fairlead::observe {
+
+/// Where one of the two processes has its socket.
+struct FloorEnd {
+  std::uint32_t address = 0x7f00'0001;  // IPv4, host order
+  int network = -1;                     // as of base::NetworkVisit
+};
 
 struct FloorOptions {
   std::uint32_t bytes = 8;                     // of a message, up to 1 GiB
@@ -19,6 +26,8 @@ struct FloorOptions {
   base::Duration duration = std::chrono::milliseconds(500);
   int cpu_near = 0;  // of the calling thread, which gets its own affinity back
   int cpu_far = 1;
+  FloorEnd near = {}, far = {};
+  std::string congestion_control = {};  // of TCP; empty: the kernel's choice. not_supported where the kernel has it not
 };
 
 struct ExchangeFloor {
@@ -37,6 +46,9 @@ Result<ExchangeFloor> floor_udp_exchange(const FloorOptions& options);
 /// Trains one way, cut by GSO and merged by GRO; what is in flight is bounded through a word of shared memory, which
 /// costs nothing. `bytes` below the datagram size makes the datagrams that small.
 Result<StreamFloor> floor_udp_stream(const FloorOptions& options);
+
+/// Messages to and fro over one TCP connection (without Nagle's delay). A wait that the end cuts short counts too.
+Result<ExchangeFloor> floor_tcp_exchange(const FloorOptions& options);
 
 /// Writes of `bytes` one way over one TCP connection.
 Result<StreamFloor> floor_tcp_stream(const FloorOptions& options);

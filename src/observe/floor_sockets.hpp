@@ -1,16 +1,15 @@
 #pragma once
 // What the floors that use sockets share.
 
-#include <cerrno>
-#include <cstring>
+#include <netinet/in.h>
+
 #include <expected>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
+#include "observe/floor.hpp"
 
 namespace fairlead::observe {
 
@@ -19,10 +18,10 @@ struct SocketPair {
 };
 
 /// Of the last system call.
-inline std::unexpected<Error> floor_failed(std::string_view floor, std::string_view what) {
-  const int number = errno;
-  return std::unexpected(
-      Error{Status::system, number, fmt::format("cannot {} for the {} floor: {}", what, floor, std::strerror(number))});
-}
+std::unexpected<Error> floor_failed(std::string_view floor, std::string_view what);
+
+/// A socket of this type (SOCK_DGRAM, SOCK_STREAM, with flags) at this end, on a port of the kernel's choice, which
+/// `address` tells.
+Result<base::FileDescriptor> open_floor_socket(const FloorEnd& end, int type, sockaddr_in& address);
 
 }  // namespace fairlead::observe

@@ -23,32 +23,26 @@ constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kLooksPerClock = 256;  // looks at a socket or sends between two looks at the clock
 constexpr base::Duration kLostAfter = std::chrono::milliseconds(200);
 
-Result<base::FileDescriptor> bound_socket(sockaddr_in& address) {
-  base::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return floor_failed("UDP", "make a socket");
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof(kBufferBytes));
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
-    return floor_failed("UDP", "bind a socket");
-  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
+Result<base::FileDescriptor> bound_socket(const FloorEnd& end, sockaddr_in& address) {
+  auto socket = open_floor_socket(end, SOCK_DGRAM | SOCK_NONBLOCK, address);
+  if (!socket) return socket;
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof(kBufferBytes));
   return socket;
 }
 
 // Datagrams are as long as `bytes` allows; longer messages go as trains, cut by the size set once on the socket.
-Result<SocketPair> connected_pair(std::uint32_t bytes, std::uint32_t datagram_size) {
+Result<SocketPair> connected_pair(const FloorOptions& options, std::uint32_t bytes) {
   std::array<sockaddr_in, 2> addresses{};
-  auto near = bound_socket(addresses[0]);
-  auto far = near ? bound_socket(addresses[1]) : std::unexpected(near.error());
+  auto near = bound_socket(options.near, addresses[0]);
+  auto far = near ? bound_socket(options.far, addresses[1]) : std::unexpected(near.error());
   if (!far) return std::unexpected(far.error());
   const std::array<int, 2> sockets{near->get(), far->get()};
   for (std::size_t side = 0; side < 2; ++side) {
     const auto* peer = reinterpret_cast<const sockaddr*>(&addresses[1 - side]);
     if (::connect(sockets[side], peer, sizeof(addresses[0])) != 0) return floor_failed("UDP", "connect a socket");
-    if (bytes <= datagram_size) continue;
-    const int cut = static_cast<int>(datagram_size);
+    if (bytes <= options.datagram_size) continue;
+    const int cut = static_cast<int>(std::min(options.bytes, options.datagram_size));
     const int on = 1;
     if (::setsockopt(sockets[side], IPPROTO_UDP, UDP_SEGMENT, &cut, sizeof(cut)) != 0 ||
         ::setsockopt(sockets[side], IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0)
@@ -98,7 +92,7 @@ std::unexpected<Error> insane(const FloorOptions& options) {
 
 Result<ExchangeFloor> floor_udp_exchange(const FloorOptions& options) {
   if (!is_sane(options)) return insane(options);
-  auto pair = connected_pair(options.bytes, options.datagram_size);
+  auto pair = connected_pair(options, options.bytes);
   if (!pair) return std::unexpected(pair.error());
   const std::size_t bytes = options.bytes;
   const std::vector<std::byte> train(std::min(bytes, train_bytes(options.datagram_size)));
@@ -130,7 +124,7 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
   if (!is_sane(options)) return insane(options);
   const std::uint32_t datagram_size = std::min(options.bytes, options.datagram_size);
   const std::size_t length = train_bytes(datagram_size);
-  auto pair = connected_pair(static_cast<std::uint32_t>(length), datagram_size);
+  auto pair = connected_pair(options, static_cast<std::uint32_t>(length));
   if (!pair) return std::unexpected(pair.error());
   const std::vector<std::byte> train(length);
   std::vector<std::byte> buffer(65'536);

@@ -1,0 +1,135 @@
+// `fairlead perf --loss` makes networks of its own, loses what it says, checks what arrives, and leaves nothing behind.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/child_process.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+Words perf_words(const Words& more) {
+  Words words{FAIRLEAD_COMMAND, "perf"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class PerfLoss : public testing::Test {
+ protected:
+  void SetUp() override {
+    cpu_set_t ours;
+    CPU_ZERO(&ours);
+    sched_getaffinity(0, sizeof ours, &ours);
+    if (!CPU_ISSET(0, &ours) || !CPU_ISSET(1, &ours)) GTEST_SKIP() << "processors 0 and 1 are not ours";
+    for (const Words& words : {Words{"unshare", "-n", "true"}, Words{"unshare", "-Urn", "true"}})
+      if (run(words, 10s).exit_code == 0) return;
+    GTEST_SKIP() << "no permission to make a network namespace";
+  }
+
+  Json rows_of(const Words& more) {
+    Words words = perf_words(more);
+    words.insert(words.end(), {"--json", "--seconds", "0.25"});
+    const Finished finished = run(words, 100s);
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    return Json::parse(finished.output, nullptr, false);
+  }
+};
+
+/// Ours, UDP and cubic are there; bbr where the kernel has it.
+void expect_rows(const Json& rows, const char* op) {
+  Words paths;
+  for (const Json& row : rows) {
+    EXPECT_EQ(row["op"], op);
+    EXPECT_GT(row["messages_per_s"], 0) << row;
+    EXPECT_EQ(row.contains("ours_to_floor"), row["path"] != "udp");
+    paths.push_back(row["path"]);
+  }
+  EXPECT_THAT(paths, testing::IsSupersetOf({"udp", "floor-udp", "tcp-cubic"}));
+}
+
+TEST_F(PerfLoss, PacketsAreLostOneByOneAndAllArriveOnce) {
+  const Json rows = rows_of({"bandwidth", "--loss", "5%"});
+  expect_rows(rows, "bandwidth");
+  EXPECT_EQ(rows[0]["size"], 65'536);
+  EXPECT_EQ(rows[0]["loss"], 0.05);
+  // Of thousands of packets; of trains there are so few that this would be wide of the mark.
+  EXPECT_GT(rows[0]["lost"], 0.03);
+  EXPECT_LT(rows[0]["lost"], 0.07);
+}
+
+TEST_F(PerfLoss, WholeTrainsAreLostAndAllArriveOnce) {
+  const Json rows = rows_of({"bandwidth", "--loss", "10%", "--loss-unit", "trains", "--no-floor"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows[0]["lost"], 0);
+  EXPECT_GT(rows[0]["messages_per_s"], 0);
+}
+
+TEST_F(PerfLoss, LatencyIsMeasuredWithoutAndWithLoss) {
+  const Json rows = rows_of({"latency", "--loss", "0,2%"});
+  expect_rows(rows, "latency");
+  EXPECT_EQ(rows[0]["size"], 64);
+  EXPECT_EQ(rows[0]["lost"], 0);
+  EXPECT_GT(rows[0]["p50_us"], 0);
+  const auto lossy =
+      std::ranges::find_if(rows, [](const Json& row) { return row["path"] == "udp" && row["loss"] > 0; });
+  ASSERT_NE(lossy, rows.end());
+  EXPECT_GT((*lossy)["lost"], 0);
+}
+
+int child_of(pid_t process) {
+  std::ifstream children("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children");
+  int child = 0;
+  children >> child;
+  return child;
+}
+
+// The networks live as long as processes are in them: no process, no network.
+TEST_F(PerfLoss, WhenKilledNoProcessIsLeft) {
+  ChildProcess perf(perf_words({"bandwidth", "--loss", "1%", "--seconds", "60", "--no-floor"}));
+  const std::string far = "perf-far";
+  int child = 0;
+  for (int look = 0; look < 2000; ++look) {
+    child = child_of(perf.pid());
+    std::ifstream words("/proc/" + std::to_string(child) + "/cmdline");
+    const std::string text((std::istreambuf_iterator<char>(words)), {});
+    if (text.contains(far)) break;
+    child = 0;
+    std::this_thread::sleep_for(5ms);
+  }
+  ASSERT_GT(child, 0) << perf.error_output();
+  perf.send_signal(SIGKILL);
+  EXPECT_EQ(perf.wait(10s), 128 + SIGKILL);
+  bool is_gone = false;
+  for (int look = 0; !is_gone && look < 2000; ++look) {
+    is_gone = kill(child, 0) != 0;
+    if (!is_gone) std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_TRUE(is_gone);
+}
+
+TEST_F(PerfLoss, WithoutPermissionItSaysWhatToDo) {
+  const std::string command = "echo 0 >/proc/sys/user/max_net_namespaces && exec \"$@\"";
+  Words words{"unshare", "-Ur", "sh", "-c", command, "sh"};
+  const Words perf = perf_words({"latency", "--loss", "1%"});
+  words.insert(words.end(), perf.begin(), perf.end());
+  if (run({"unshare", "-Ur", "sh", "-c", "echo 0 >/proc/sys/user/max_net_namespaces"}, 10s).exit_code != 0)
+    GTEST_SKIP() << "cannot take the permission away";
+  const Finished finished = run(words, 30s);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.error_output, testing::HasSubstr("cannot make a network namespace"));
+  EXPECT_THAT(finished.error_output, testing::HasSubstr("run it as root"));
+}
+
+}  // namespace
+}  // namespace fairlead::tests

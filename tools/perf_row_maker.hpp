@@ -1,0 +1,47 @@
+#pragma once
+// Makes one row out of the pieces that its measurement was cut into.
+
+#include <string>
+#include <vector>
+
+#include "observe/floor.hpp"
+#include "tools/perf_near.hpp"
+#include "tools/perf_report.hpp"
+#include "tools/perf_run.hpp"
+
+namespace fairlead::tools {
+
+inline constexpr int kPerfRounds = 5;  // pieces of a row: ours and the others take turns
+
+class PerfRowMaker {
+ public:
+  PerfRowMaker(PerfOp op, std::string path, std::uint64_t size) : op_(op), path_(std::move(path)), size_(size) {}
+
+  void add(const PerfPiece& piece);
+  void add(const observe::StreamFloor& floor);
+  void add(const observe::ExchangeFloor& floor, Duration time);
+
+  /// Times of all pieces together, medians of the rest.
+  PerfRow row(double canary_ns) const;
+
+ private:
+  void add(double bytes_per_s, double cpu_s_per_gb);
+
+  PerfOp op_;
+  std::string path_;
+  std::uint64_t size_;
+  observe::Histogram times_;
+  std::vector<double> bytes_per_s_, cpu_s_per_gb_;
+};
+
+double perf_median(std::vector<double> values);
+
+/// Ours to the other's: of the median times, or of the throughput.
+double perf_ratio(PerfOp op, const PerfRow& ours, const PerfRow& other);
+
+/// --in-flight, or what suits the size.
+std::uint32_t in_flight_of(const PerfOptions& options, std::uint64_t size);
+
+Result<PerfPiece> measure_perf(PerfNode& node, PerfFar& far, PerfOp op, const PerfTask& task);
+
+}  // namespace fairlead::tools
