@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/shown.hpp"
+
 namespace fairlead::base {
 namespace {
 
@@ -17,9 +19,9 @@ constexpr std::size_t kTextMax = INET6_ADDRSTRLEN - 1;
 
 std::unexpected<Error> malformed(std::string_view text) {
   return std::unexpected(Error{Status::invalid, 0,
-                               fmt::format("\"{:.64}\" is not an IP address: write it as 10.0.0.5, ::1 or fe80::1%2 "
+                               fmt::format("\"{}\" is not an IP address: write it as 10.0.0.5, ::1 or fe80::1%2 "
                                            "(numbers only; the zone is an interface index)",
-                                           text)});
+                                           shown(text, kTextMax))});
 }
 
 // The product of two words folded to one: every input bit reaches every output bit.

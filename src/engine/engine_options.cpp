@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/shown.hpp"
+
 namespace fairlead::engine {
 namespace {
 
@@ -76,7 +78,8 @@ Result<EngineOptions> EngineOptions::from_environment() {
     if (text == nullptr) continue;
     auto set = options.set(row.name, text);
     if (!set) {
-      Error error = out_of_range(row, fmt::format("'{}'", text), fmt::format("or unset {}", row.environment));
+      Error error =
+          out_of_range(row, fmt::format("'{}'", base::shown(text)), fmt::format("or unset {}", row.environment));
       return std::unexpected(std::move(error));
     }
   }
@@ -103,13 +106,13 @@ Result<> EngineOptions::set(std::string_view name, std::string_view text) {
   }
   const auto* row = std::ranges::find(kTable, name, &OptionRow::name);
   if (row == kTable.end()) {
-    return std::unexpected(
-        Error{Status::invalid, 0, fmt::format("no option is called '{}': `fairlead options` lists them", name)});
+    return std::unexpected(Error{
+        Status::invalid, 0, fmt::format("no option is called '{}': `fairlead options` lists them", base::shown(name))});
   }
   std::uint64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size()) {
-    return std::unexpected(out_of_range(*row, fmt::format("'{}'", text), "it"));
+    return std::unexpected(out_of_range(*row, fmt::format("'{}'", base::shown(text)), "it"));
   }
   return set(static_cast<Option>(row - kTable.begin()), value);
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/local_addresses.hpp"
+#include "base/shown.hpp"
 
 namespace fairlead::net {
 namespace {
@@ -20,7 +21,8 @@ constexpr std::size_t kTextMax = 128;  // bytes; the longest IPv6 address with a
 
 std::unexpected<Error> malformed(std::string_view text, std::string_view fault) {
   return std::unexpected(
-      Error{Status::invalid, 0, fmt::format("malformed address \"{:.128}\": {}; write it as {}", text, fault, kForm)});
+      Error{Status::invalid, 0,
+            fmt::format("malformed address \"{}\": {}; write it as {}", base::shown(text, kTextMax), fault, kForm)});
 }
 
 struct Parts {
@@ -51,13 +53,13 @@ Result<base::SocketAddress> parse_nid(std::string_view text, std::string_view ni
   if (nid == "0@lo") return engine::lo(0);
   constexpr std::string_view kUdp = "@udp";
   if (!nid.ends_with(kUdp)) {
-    return malformed(text, fmt::format("unknown network in nid \"{}\" (it is @udp, or 0@lo)", nid));
+    return malformed(text, fmt::format("unknown network in nid \"{}\" (it is @udp, or 0@lo)", base::shown(nid)));
   }
   nid.remove_suffix(kUdp.size());
   const bool has_brackets = nid.starts_with('[') && nid.ends_with(']');
   if (has_brackets) nid = nid.substr(1, nid.size() - 2);
   const auto address = base::SocketAddress::from_ip(nid, 0);
-  if (!address) return malformed(text, fmt::format("\"{}\" is no IP address", nid));
+  if (!address) return malformed(text, fmt::format("\"{}\" is no IP address", base::shown(nid)));
   if (address->is_v4() == has_brackets) {
     return malformed(text, has_brackets ? "brackets are for IPv6" : "an IPv6 address needs brackets");
   }
@@ -73,7 +75,7 @@ Result<std::uint32_t> parse_number(std::string_view text, std::string_view name,
   std::uint32_t value = 0;
   const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_number = fault == std::errc{} && end == digits.data() + digits.size();
-  if (!is_number) return malformed(text, fmt::format("{} \"{}\" is not a number", name, digits));
+  if (!is_number) return malformed(text, fmt::format("{} \"{}\" is not a number", name, base::shown(digits)));
   if (value < first || value > most) {
     return malformed(text, fmt::format("{} {} is not in {}..{}", name, value, first, most));
   }

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/shown.hpp"
+
 namespace fairlead::path {
 namespace {
 
@@ -109,15 +111,6 @@ constexpr std::array<Word, 9> kWords{{
      [](std::string_view value, FaultPlan& plan) { return read_number(value, plan.seed); }},
 }};
 
-/// What was typed, short and printable, for an error's one line.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShownMax = 40;
-  std::string result(text.substr(0, kShownMax));
-  std::ranges::replace_if(result, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
-  if (text.size() > kShownMax) result += "...";
-  return result;
-}
-
 std::unexpected<Error> wrong(std::string message) {
   return std::unexpected(Error{Status::invalid, 0, std::move(message)});
 }
@@ -158,11 +151,12 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text) {
       return wrong(
           fmt::format("fault '{}' is unknown: want words such as drop=1%, separated by commas, out of drop, "
                       "burst, reorder, hold, duplicate, corrupt, delay, jitter, seed",
-                      shown(given)));
+                      base::shown(given)));
     if (equals == std::string_view::npos || !word->read(given.substr(equals + 1), plan))
-      return wrong(fmt::format("fault '{}': {} takes {}, e.g. {}", shown(given), word->key, word->form, word->example));
+      return wrong(
+          fmt::format("fault '{}': {} takes {}, e.g. {}", base::shown(given), word->key, word->form, word->example));
     if (std::exchange(is_given[static_cast<std::size_t>(word - kWords.begin())], true))
-      return wrong(fmt::format("fault '{}': {} is given twice: keep one", shown(given), word->key));
+      return wrong(fmt::format("fault '{}': {} is given twice: keep one", base::shown(given), word->key));
   }
   if (has("burst") && !has("drop"))
     return wrong("fault 'burst' says how losses come, but nothing is lost: add drop=1%");

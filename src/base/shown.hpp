@@ -1,0 +1,12 @@
+#pragma once
+// What somebody typed, or sent, as it may stand in an error's one line.
+
+#include <string>
+#include <string_view>
+
+namespace fairlead::base {
+
+/// At most `letters_max` of it and then "...", with ? for whatever is not printable ASCII.
+std::string shown(std::string_view text, std::size_t letters_max = 40);
+
+}  // namespace fairlead::base
