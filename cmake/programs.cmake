@@ -90,7 +90,8 @@ function(fairlead_programs folder)
   add_library(fairlead_tools OBJECT ${sources})
   target_link_libraries(fairlead_tools PUBLIC fairlead fairlead_settings fmt::fmt CLI11::CLI11
                         nlohmann_json::nlohmann_json Threads::Threads)
-  target_compile_definitions(fairlead_tools PRIVATE FAIRLEAD_VERSION="${PROJECT_VERSION}")
+  target_compile_definitions(fairlead_tools PRIVATE FAIRLEAD_VERSION="${PROJECT_VERSION}"
+                             FAIRLEAD_IBVERBS_FOLDER="${FAIRLEAD_IBVERBS_FOLDER}")
   fairlead_precompile(fairlead_tools tools <CLI/CLI.hpp> <nlohmann/json.hpp>)
   fairlead_group(fairlead_tools)
   add_executable(fairlead_command ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text());
   add_bulkping(app, exit_code);
   add_perf(app, exit_code);
+  add_run(app, exit_code);
   add_explain(app, exit_code);
   add_options(app, exit_code);
   app.add_subcommand("version", "the release, and what it was built with")->callback([] {

@@ -1,0 +1,55 @@
+// Verbs that exist and do nothing here, each answering as a device without them does (docs/ibverbs.md).
+#include "doors/ibverbs/objects.hpp"
+
+using namespace fairlead::ibverbs;
+
+extern "C" {
+
+// Nothing is pinned, so nothing has to be kept from children.
+int ibv_fork_init() {
+  return 0;
+}
+ibv_fork_status ibv_is_fork_initialized() {
+  return IBV_FORK_UNNEEDED;
+}
+int ibv_dontfork_range(void* base, size_t size);
+int ibv_dontfork_range(void*, size_t) {
+  return 0;
+}
+int ibv_dofork_range(void* base, size_t size);
+int ibv_dofork_range(void*, size_t) {
+  return 0;
+}
+
+int ibv_attach_mcast(ibv_qp* pair, const ibv_gid*, std::uint16_t) {
+  return fail(find(pair) != nullptr ? EOPNOTSUPP : EINVAL);
+}
+int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
+  return fail(EINVAL);
+}
+
+int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
+  if (ece != nullptr) *ece = {};
+  return fail(EOPNOTSUPP);
+}
+int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
+  if (ece != nullptr && ece->vendor_id == 0) return 0;  // "no options", as everybody understands it
+  return fail(EOPNOTSUPP);
+}
+
+ibv_context* ibv_import_device(int) {
+  return refuse(EOPNOTSUPP);
+}
+ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) {
+  return refuse(EOPNOTSUPP);
+}
+void ibv_unimport_pd(ibv_pd*) {}
+ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) {
+  return refuse(EOPNOTSUPP);
+}
+void ibv_unimport_mr(ibv_mr*) {}
+ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) {
+  return refuse(EOPNOTSUPP);
+}
+void ibv_unimport_dm(ibv_dm*) {}
+}

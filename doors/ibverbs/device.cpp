@@ -1,0 +1,171 @@
+// The list of devices, and opening one.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <unordered_set>
+
+#include "doors/ibverbs/explain.hpp"
+#include "doors/ibverbs/objects.hpp"
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+/// Libraries for hardware tell whether a device is theirs by a pointer behind ibv_device: they find zeros.
+struct ListedDevice {
+  ibv_device abi{};
+  std::array<std::byte, 2048> zeros{};
+  const Identity* identity = nullptr;
+};
+
+template <std::size_t size>
+void copy_text(char (&out)[size], const std::string& text) {
+  std::strncpy(out, text.c_str(), size - 1);
+}
+
+/// The same pointers each time; some programs compare them.
+std::deque<ListedDevice>& listed() {
+  static auto* const devices = [] {
+    auto* made = new std::deque<ListedDevice>;
+    for (const Identity& identity : identities()) {
+      ListedDevice& device = made->emplace_back();
+      device.identity = &identity;
+      device.abi.node_type = IBV_NODE_CA;
+      device.abi.transport_type = IBV_TRANSPORT_IB;
+      copy_text(device.abi.name, identity.name);
+      copy_text(device.abi.dev_name, identity.uverbs);
+      copy_text(device.abi.dev_path, "/sys/class/infiniband_verbs/" + identity.uverbs);
+      copy_text(device.abi.ibdev_path, "/sys/class/infiniband/" + identity.name);
+    }
+    return made;
+  }();
+  return *devices;
+}
+
+ListedDevice* find_device(const ibv_device* device) {
+  for (ListedDevice& each : listed()) {
+    if (&each.abi == device) return &each;
+  }
+  return nullptr;
+}
+
+struct OpenContexts {
+  std::mutex mutex;
+  std::unordered_set<OpenContext*> all;
+};
+OpenContexts& open_contexts() {
+  static auto* const contexts = new OpenContexts;
+  return *contexts;
+}
+
+OpenContext* around(const ibv_context* context) {
+  const auto place = reinterpret_cast<std::uintptr_t>(context) - offsetof(verbs_context, context);
+  return static_cast<OpenContext*>(reinterpret_cast<verbs_context*>(place));
+}
+
+}  // namespace
+
+OpenContext* find_context(const ibv_context* context) {
+  if (context == nullptr) return nullptr;
+  OpenContexts& open = open_contexts();
+  const std::lock_guard guard(open.mutex);
+  const auto found = open.all.find(around(context));
+  return found == open.all.end() ? nullptr : *found;
+}
+
+}  // namespace fairlead::ibverbs
+
+using namespace fairlead::ibverbs;
+namespace verbs = fairlead::verbs;
+
+extern "C" {
+
+ibv_device** ibv_get_device_list(int* count) {
+  auto& devices = listed();
+  auto* list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
+  if (list == nullptr) return refuse(ENOMEM);
+  for (std::size_t i = 0; i < devices.size(); ++i) list[i] = &devices[i].abi;
+  if (count != nullptr) *count = static_cast<int>(devices.size());
+  errno = 0;
+  return list;
+}
+
+void ibv_free_device_list(ibv_device** list) {
+  std::free(list);
+}
+
+const char* ibv_get_device_name(ibv_device* device) {
+  return device != nullptr ? device->name : nullptr;
+}
+
+__be64 ibv_get_device_guid(ibv_device* device) {
+  const ListedDevice* found = find_device(device);
+  return found != nullptr ? std::byteswap(found->identity->guid) : 0;
+}
+
+int ibv_get_device_index(ibv_device* device) {
+  const auto& devices = listed();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (&devices[i].abi == device) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  ListedDevice* listed_device = find_device(device);
+  if (listed_device == nullptr) return refuse(ENODEV);
+  const Identity& identity = *listed_device->identity;
+  auto native = verbs::Context::open(identity.device, {.personality = identity.personality, .engine = {}});
+  if (!native) {
+    std::fprintf(stderr, "fairlead: cannot open %s: %s\n", identity.name.c_str(), native.error().message.c_str());
+    return refuse(native.error());
+  }
+  auto* context = new OpenContext(identity, std::move(*native));
+  ibv_context& abi = context->context;
+  abi.device = device;
+  abi.cmd_fd =
+      ::open("/dev/null", O_RDWR | O_CLOEXEC);  // programs duplicate it or ask for its flags; nothing is behind it
+  abi.async_fd = context->native.async_descriptor();
+  abi.num_comp_vectors = static_cast<int>(context->native.limits().comp_vectors);
+  pthread_mutex_init(&abi.mutex, nullptr);
+  abi.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  set_operations(*context);
+  OpenContexts& open = open_contexts();
+  const std::lock_guard guard(open.mutex);
+  open.all.insert(context);
+  explain_at_exit();
+  return &abi;
+}
+
+int ibv_close_device(ibv_context* abi) {
+  OpenContext* context = find_context(abi);
+  if (context == nullptr) return fail(EINVAL);
+  {
+    OpenContexts& open = open_contexts();
+    const std::lock_guard guard(open.mutex);
+    open.all.erase(context);
+  }
+  destroy_all_of(*context);
+  explain_context(context->identity.name, context->native);
+  [[maybe_unused]] const auto closed = context->native.close();
+  ::close(abi->cmd_fd);
+  delete context;
+  return 0;
+}
+}
+
+namespace fairlead::ibverbs {
+
+std::vector<OpenContext*> all_contexts() {
+  OpenContexts& open = open_contexts();
+  const std::lock_guard guard(open.mutex);
+  return {open.all.begin(), open.all.end()};
+}
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,181 @@
+// Extended queue pairs: requests built by calls between wr_start() and wr_complete(), then posted together. Builders
+// cannot fail; what is wrong is remembered and answered by wr_complete(), which then posts nothing.
+#include <cstring>
+
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+Pair& pair_of(ibv_qp_ex* abi) {
+  return *static_cast<Pair*>(abi);
+}
+
+verbs::SendRequest& add(ibv_qp_ex* abi, verbs::SendOpcode opcode) {
+  Staged& staged = pair_of(abi).staged;
+  Staged::Piece& piece = staged.pieces.emplace_back();
+  piece.request.id = abi->wr_id;
+  piece.request.flags = abi->wr_flags;
+  piece.request.opcode = opcode;
+  piece.sge_first = staged.sges.size();
+  piece.inline_first = staged.inlined.size();
+  return piece.request;
+}
+
+verbs::SendRequest& add_remote(ibv_qp_ex* abi, verbs::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address) {
+  verbs::SendRequest& request = add(abi, opcode);
+  request.rkey = rkey;
+  request.remote_addr = address;
+  return request;
+}
+
+Staged::Piece* last(ibv_qp_ex* abi) {
+  Staged& staged = pair_of(abi).staged;
+  if (!staged.pieces.empty()) return &staged.pieces.back();
+  staged.error = EINVAL;  // a setter before any builder
+  return nullptr;
+}
+
+void refuse_builder(ibv_qp_ex* abi) {
+  add(abi, verbs::SendOpcode::send);
+  pair_of(abi).staged.error = EOPNOTSUPP;
+}
+
+void start(ibv_qp_ex* abi) {
+  Pair& pair = pair_of(abi);
+  pair.bracket.lock();
+  pair.staged.pieces.clear();
+  pair.staged.sges.clear();
+  pair.staged.inlined.clear();
+  pair.staged.requests.clear();
+  pair.staged.error = 0;
+}
+
+int post_staged(Pair& pair) {
+  Staged& staged = pair.staged;
+  if (staged.error != 0) return staged.error;
+  // The pieces lie still only now. Those of inline data need a list entry each.
+  const std::size_t sge_count = staged.sges.size();
+  for (Staged::Piece& piece : staged.pieces) {
+    if (piece.inline_length == 0) continue;
+    staged.sges.push_back({.addr = reinterpret_cast<std::uint64_t>(&staged.inlined[piece.inline_first]),
+                           .length = static_cast<std::uint32_t>(piece.inline_length)});
+  }
+  std::size_t next_inline = sge_count;
+  for (Staged::Piece& piece : staged.pieces) {
+    const bool is_inline = piece.inline_length != 0;
+    const std::size_t first = is_inline ? next_inline++ : piece.sge_first;
+    piece.request.sges = std::span(staged.sges).subspan(first, is_inline ? 1 : piece.sge_count);
+    staged.requests.push_back(piece.request);
+  }
+  if (staged.requests.empty()) return 0;
+  std::size_t taken = 0;
+  return pair.native->post_send(staged.requests, taken);
+}
+
+int complete(ibv_qp_ex* abi) {
+  Pair& pair = pair_of(abi);
+  const int code = post_staged(pair);
+  pair.bracket.unlock();
+  return code == 0 ? 0 : fail(code);
+}
+
+void abort(ibv_qp_ex* abi) {
+  pair_of(abi).bracket.unlock();
+}
+
+void set_sge_list(ibv_qp_ex* abi, std::size_t count, const ibv_sge* list) {
+  Staged::Piece* piece = last(abi);
+  if (piece == nullptr) return;
+  Staged& staged = pair_of(abi).staged;
+  piece->sge_first = staged.sges.size();
+  piece->sge_count = count;
+  for (std::size_t i = 0; i < count; ++i) staged.sges.push_back({list[i].addr, list[i].length, list[i].lkey});
+}
+
+void set_sge(ibv_qp_ex* abi, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+  const ibv_sge sge{address, length, lkey};
+  set_sge_list(abi, 1, &sge);
+}
+
+void set_inline_list(ibv_qp_ex* abi, std::size_t count, const ibv_data_buf* list) {
+  Staged::Piece* piece = last(abi);
+  if (piece == nullptr) return;
+  Pair& pair = pair_of(abi);
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    length += list[i].length;
+    if (length > pair.native->capacity().max_inline) {
+      pair.staged.error = EINVAL;
+      return;
+    }
+  }
+  std::vector<std::byte>& inlined = pair.staged.inlined;
+  piece->inline_first = inlined.size();
+  piece->inline_length = length;
+  piece->request.flags |= verbs::send_flags::inlined;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto* bytes = static_cast<const std::byte*>(list[i].addr);
+    inlined.insert(inlined.end(), bytes, bytes + list[i].length);
+  }
+}
+
+void set_inline(ibv_qp_ex* abi, void* data, std::size_t length) {
+  const ibv_data_buf buffer{data, length};
+  set_inline_list(abi, 1, &buffer);
+}
+
+void set_ud_address(ibv_qp_ex* abi, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
+  Staged::Piece* piece = last(abi);
+  if (piece == nullptr) return;
+  const Address* address = find(ah);
+  if (address == nullptr) {
+    pair_of(abi).staged.error = EINVAL;
+    return;
+  }
+  piece->request.to = &address->native.vector();
+  piece->request.remote_qpn = qpn;
+  piece->request.remote_qkey = qkey;
+}
+
+}  // namespace
+
+void set_operations(Pair& pair) {
+  pair.wr_start = start;
+  pair.wr_complete = complete;
+  pair.wr_abort = abort;
+  pair.wr_set_sge = set_sge;
+  pair.wr_set_sge_list = set_sge_list;
+  pair.wr_set_inline_data = set_inline;
+  pair.wr_set_inline_data_list = set_inline_list;
+  pair.wr_set_ud_addr = set_ud_address;
+  pair.wr_set_xrc_srqn = [](ibv_qp_ex* abi, std::uint32_t) { pair_of(abi).staged.error = EOPNOTSUPP; };
+
+  pair.wr_send = [](ibv_qp_ex* abi) { add(abi, verbs::SendOpcode::send); };
+  pair.wr_send_imm = [](ibv_qp_ex* abi, __be32 imm) { add(abi, verbs::SendOpcode::send_imm).imm = imm; };
+  pair.wr_rdma_read = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address) {
+    add_remote(abi, verbs::SendOpcode::read, rkey, address);
+  };
+  pair.wr_rdma_write = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address) {
+    add_remote(abi, verbs::SendOpcode::write, rkey, address);
+  };
+  pair.wr_rdma_write_imm = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
+    add_remote(abi, verbs::SendOpcode::write_imm, rkey, address).imm = imm;
+  };
+  pair.wr_atomic_cmp_swp = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+                              std::uint64_t swap) {
+    verbs::SendRequest& request = add_remote(abi, verbs::SendOpcode::compare_swap, rkey, address);
+    request.compare_add = compare;
+    request.swap = swap;
+  };
+  pair.wr_atomic_fetch_add = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, std::uint64_t summand) {
+    add_remote(abi, verbs::SendOpcode::fetch_add, rkey, address).compare_add = summand;
+  };
+  pair.wr_bind_mw = [](ibv_qp_ex* abi, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse_builder(abi); };
+  pair.wr_local_inv = [](ibv_qp_ex* abi, std::uint32_t) { refuse_builder(abi); };
+  pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t) { refuse_builder(abi); };
+  pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { refuse_builder(abi); };
+  pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t, std::uint64_t, const void*) { refuse_builder(abi); };
+}
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,114 @@
+// Protection domains and memory regions.
+#include <unistd.h>
+
+#include "doors/ibverbs/objects.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+/// Nothing is pinned here and the kernel serves every page fault, so regions may always be paged: "on demand" asks for
+/// nothing more. Windows are bound by calls that do not exist here.
+constexpr unsigned kNeedless = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND;
+constexpr unsigned kKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                            IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | kNeedless;
+
+bool is_known(unsigned access) {
+  return (access & ~(kKnown | IBV_ACCESS_OPTIONAL_RANGE)) == 0;
+}
+
+void describe(Region& region) {
+  region.addr = region.native.address();
+  region.length = region.native.length();
+  region.lkey = region.native.lkey();
+  region.rkey = region.native.rkey();
+}
+
+ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access) {
+  Domain* domain = find(pd);
+  if (domain == nullptr || !is_known(access)) return refuse(EINVAL);
+  auto native = verbs::MemoryRegion::add(
+      domain->native, {.address = address, .length = length, .access = access & ~kNeedless, .iova = iova});
+  if (!native) return refuse(native.error());
+  Region* region = table<Region>().create(domain->owner, std::move(*native));
+  if (region == nullptr) return refuse(ENOMEM);
+  region->context = pd->context;
+  region->pd = pd;
+  describe(*region);
+  return region;
+}
+
+}  // namespace
+}  // namespace fairlead::ibverbs
+
+using namespace fairlead::ibverbs;
+namespace verbs = fairlead::verbs;
+
+extern "C" {
+
+ibv_pd* ibv_alloc_pd(ibv_context* abi) {
+  OpenContext* context = find_context(abi);
+  if (context == nullptr) return refuse(EINVAL);
+  auto native = verbs::ProtectionDomain::allocate(context->native);
+  if (!native) return refuse(native.error());
+  Domain* domain = table<Domain>().create(*context, std::move(*native));
+  return domain != nullptr ? domain : static_cast<ibv_pd*>(refuse(ENOMEM));
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) {
+  Domain* domain = find(pd);
+  if (domain == nullptr) return fail(EINVAL);
+  if (const auto done = domain->native.deallocate(); !done) return fail(done.error());
+  table<Domain>().destroy(domain);
+  return 0;
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+  return add_region(pd, address, length, {}, static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) {
+  return add_region(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
+  // Programs reach ibv_reg_mr() this way too, with the address itself as iova: zero-based wins then.
+  if ((access & IBV_ACCESS_ZERO_BASED) != 0) return add_region(pd, address, length, {}, access);
+  return add_region(pd, address, length, iova, access);
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
+  return refuse(EOPNOTSUPP);
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+  constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  Region* region = find(mr);
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool changes_domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  Domain* domain = changes_domain ? find(pd) : nullptr;
+  if (region == nullptr || flags == 0 || (flags & ~kAll) != 0 || (moves && (length == 0 || address == nullptr)) ||
+      (changes_domain && domain == nullptr) || !is_known(static_cast<unsigned>(access))) {
+    fail(EINVAL);
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  verbs::MemoryRegion::Change change;
+  if (moves) change.place = {.address = address, .length = length, .access = 0, .iova = {}};
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) change.access = static_cast<unsigned>(access) & ~kNeedless;
+  if (changes_domain) change.domain = &domain->native;
+  if (const auto done = region->native.change(change); !done) {
+    fail(done.error());
+    return IBV_REREG_MR_ERR_CMD;
+  }
+  describe(*region);
+  if (changes_domain) region->pd = pd;
+  return 0;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) {
+  Region* region = find(mr);
+  if (region == nullptr) return fail(EINVAL);
+  if (const auto done = region->native.remove(); !done) return fail(done.error());
+  table<Region>().destroy(region);
+  return 0;
+}
+}

@@ -1,0 +1,172 @@
+#pragma once
+// What stands behind the C structures that programs hold: each begins with the structure and owns the native object.
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doors/ibverbs/abi.hpp"
+#include "doors/ibverbs/identity.hpp"
+#include "doors/ibverbs/object_table.hpp"
+
+namespace fairlead::ibverbs {
+
+/// Errors are both returned and in errno.
+inline int fail(int code) {
+  errno = code;
+  return code;
+}
+inline std::nullptr_t refuse(int code) {
+  errno = code;
+  return nullptr;
+}
+inline int fail(const Error& error) {
+  return fail(error.system_errno != 0 ? error.system_errno : EINVAL);
+}
+inline std::nullptr_t refuse(const Error& error) {
+  fail(error);
+  return nullptr;
+}
+
+/// The public mutex and condition of an object.
+template <typename Object>
+void initialize_waiting(Object& object) {
+  pthread_mutex_init(&object.mutex, nullptr);
+  pthread_cond_init(&object.cond, nullptr);
+}
+
+/// An opened device. Programs hold a pointer to its `context`; what lies before it is reached by inline calls.
+struct OpenContext : verbs_context {
+  OpenContext(const Identity& identity_, verbs::Context native_)
+      : verbs_context{}, identity(identity_), native(std::move(native_)) {}
+
+  const Identity& identity;
+  verbs::Context native;
+};
+
+/// Null if it is not open.
+OpenContext* find_context(const ibv_context* context);
+/// Destroys what a program leaves behind in a context that it closes.
+void destroy_all_of(const OpenContext& context);
+
+struct Domain : ibv_pd {
+  using Abi = ibv_pd;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  Domain(OpenContext& owner_, verbs::ProtectionDomain native_)
+      : Abi{&owner_.context, 0}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::ProtectionDomain native;
+};
+
+struct Region : ibv_mr {
+  using Abi = ibv_mr;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  Region(OpenContext& owner_, verbs::MemoryRegion native_) : Abi{}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::MemoryRegion native;
+};
+
+struct Channel : ibv_comp_channel {
+  Channel(OpenContext& owner_, verbs::CompletionChannel native_)
+      : ibv_comp_channel{&owner_.context, native_.descriptor(), 0}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::CompletionChannel native;
+};
+
+struct Queue : ibv_cq_ex {
+  using Abi = ibv_cq_ex;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  explicit Queue(OpenContext& owner_) : Abi{}, owner(owner_) { initialize_waiting(*this); }
+  ibv_cq* face() { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(this)); }
+
+  OpenContext& owner;
+  std::optional<verbs::CompletionQueue> native;  // always there, but while being created
+  std::mutex bracket;                            // held from start_poll to end_poll
+  verbs::WorkCompletion current;                 // what the read_* calls read
+  bool is_single_threaded = false;
+};
+
+struct SharedReceive : ibv_srq {
+  using Abi = ibv_srq;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  explicit SharedReceive(OpenContext& owner_) : Abi{}, owner(owner_) { initialize_waiting(*this); }
+
+  OpenContext& owner;
+  std::optional<verbs::SharedReceiveQueue> native;
+};
+
+/// What the builders of ibv_wr_* have gathered since wr_start().
+struct Staged {
+  struct Piece {
+    verbs::SendRequest request;
+    std::size_t sge_first = 0, sge_count = 0;
+    std::size_t inline_first = 0, inline_length = 0;
+  };
+  std::vector<Piece> pieces;
+  std::vector<verbs::Sge> sges;
+  std::vector<std::byte> inlined;
+  std::vector<verbs::SendRequest> requests;
+  int error = 0;
+};
+
+struct Pair : ibv_qp_ex {
+  using Abi = ibv_qp_ex;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.qp_base.handle; }
+
+  explicit Pair(OpenContext& owner_) : Abi{}, owner(owner_) { initialize_waiting(qp_base); }
+
+  OpenContext& owner;
+  std::optional<verbs::QueuePair> native;
+  bool signals_all = false;
+  bool is_extended = false;
+  std::mutex bracket;  // held from wr_start to wr_complete or wr_abort
+  Staged staged;
+};
+
+struct Address : ibv_ah {
+  using Abi = ibv_ah;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  Address(OpenContext& owner_, ibv_pd* pd_, verbs::AddressHandle native_)
+      : Abi{&owner_.context, pd_, 0}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::AddressHandle native;
+};
+
+inline Domain* find(const ibv_pd* pd) {
+  return table<Domain>().find(pd);
+}
+inline Region* find(const ibv_mr* mr) {
+  return table<Region>().find(mr);
+}
+inline Queue* find(const ibv_cq* cq) {
+  return table<Queue>().find(reinterpret_cast<const ibv_cq_ex*>(cq));
+}
+inline SharedReceive* find(const ibv_srq* srq) {
+  return table<SharedReceive>().find(srq);
+}
+inline Pair* find(const ibv_qp* qp) {
+  return table<Pair>().find(reinterpret_cast<const ibv_qp_ex*>(qp));
+}
+inline Address* find(const ibv_ah* ah) {
+  return table<Address>().find(ah);
+}
+/// Null if it is none, or destroyed.
+Channel* find(const ibv_comp_channel* channel);
+
+verbs::AddressVector to_native(const ibv_ah_attr& attributes);
+ibv_ah_attr to_abi(const verbs::AddressVector& vector);
+
+}  // namespace fairlead::ibverbs

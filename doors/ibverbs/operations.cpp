@@ -1,0 +1,24 @@
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+
+void set_operations(verbs_context& context) {
+  ibv_context_ops& ops = context.context.ops;
+  ops.poll_cq = poll_queue;
+  ops.req_notify_cq = request_notify;
+  ops.post_send = post_send;
+  ops.post_recv = post_receive;
+  ops.post_srq_recv = post_shared_receive;
+
+  context.sz = sizeof context;
+  context.query_port = query_port;
+  context.query_device_ex = query_device_extended;
+  context.query_rt_values = query_values;
+  context.create_cq_ex = create_queue;
+  context.modify_cq = modify_queue;
+  context.create_srq_ex = create_shared_receive;
+  context.get_srq_num = shared_receive_number;
+  context.create_qp_ex = create_pair;
+}
+
+}  // namespace fairlead::ibverbs

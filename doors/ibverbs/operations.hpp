@@ -1,0 +1,30 @@
+#pragma once
+// The calls that programs reach through pointers inside the structures, not through exported symbols.
+
+#include "doors/ibverbs/objects.hpp"
+
+namespace fairlead::ibverbs {
+
+/// Fills both tables of an opened device.
+void set_operations(verbs_context& context);
+/// Fills the tables of an extended completion queue and of an extended queue pair.
+void set_operations(Queue& queue, std::uint64_t fields);
+void set_operations(Pair& pair);
+
+int poll_queue(ibv_cq* queue, int count, ibv_wc* out);
+int request_notify(ibv_cq* queue, int solicited_only);
+int post_send(ibv_qp* pair, ibv_send_wr* requests, ibv_send_wr** bad);
+int post_receive(ibv_qp* pair, ibv_recv_wr* requests, ibv_recv_wr** bad);
+int post_shared_receive(ibv_srq* queue, ibv_recv_wr* requests, ibv_recv_wr** bad);
+
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t size);
+int query_device_extended(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
+                          std::size_t size);
+int query_values(ibv_context* context, ibv_values_ex* values);
+ibv_cq_ex* create_queue(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+int modify_queue(ibv_cq* queue, ibv_modify_cq_attr* attributes);
+ibv_srq* create_shared_receive(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int shared_receive_number(ibv_srq* queue, std::uint32_t* number);
+ibv_qp* create_pair(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,142 @@
+// Posting, the plain way.
+#include <array>
+#include <cstring>
+
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+static_assert(sizeof(ibv_sge) == sizeof(verbs::Sge) && offsetof(ibv_sge, lkey) == offsetof(verbs::Sge, lkey));
+
+constexpr std::size_t kBatch = 16;  // requests of a chain handed on at once
+
+std::span<const verbs::Sge> sges_of(const ibv_sge* list, int count) {
+  return {reinterpret_cast<const verbs::Sge*>(list), static_cast<std::size_t>(count)};
+}
+
+bool has_list(const ibv_sge* list, int count) {
+  return count == 0 || (count > 0 && list != nullptr);
+}
+
+/// 0, or the errno of what it does not say right.
+int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to) {
+  if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
+  to.id = from.wr_id;
+  to.sges = sges_of(from.sg_list, from.num_sge);
+  to.opcode = static_cast<verbs::SendOpcode>(from.opcode);
+  to.flags = from.send_flags;
+  to.imm = from.imm_data;
+  switch (from.opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      if (type == IBV_QPT_UD) {
+        const Address* address = find(from.wr.ud.ah);
+        if (address == nullptr) return EINVAL;
+        to.to = &address->native.vector();
+        to.remote_qpn = from.wr.ud.remote_qpn;
+        to.remote_qkey = from.wr.ud.remote_qkey;
+      }
+      return 0;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_RDMA_READ:
+      to.remote_addr = from.wr.rdma.remote_addr;
+      to.rkey = from.wr.rdma.rkey;
+      return 0;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      to.remote_addr = from.wr.atomic.remote_addr;
+      to.rkey = from.wr.atomic.rkey;
+      to.compare_add = from.wr.atomic.compare_add;
+      to.swap = from.wr.atomic.swap;
+      return 0;
+    default:
+      return EINVAL;  // windows, TSO, drivers' own
+  }
+}
+
+int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to) {
+  if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
+  to.id = from.wr_id;
+  to.sges = sges_of(from.sg_list, from.num_sge);
+  return 0;
+}
+
+/// Hands a chain on in batches. `translate_one(from, to)` and `post(span, taken)` answer 0 or an errno; `bad` gets the
+/// first request that was not taken.
+template <typename Native, typename Abi, typename Translate, typename Post>
+int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
+  while (chain != nullptr) {
+    std::array<Native, kBatch> batch;
+    std::array<Abi*, kBatch> from;
+    std::size_t count = 0;
+    int code = 0;
+    for (Abi* each = chain; each != nullptr && count < kBatch; each = each->next) {
+      from[count] = each;
+      if ((code = translate_one(*each, batch[count])) != 0) break;
+      ++count;
+    }
+    Abi* const behind = count > 0 ? from[count - 1]->next : chain;
+    std::size_t taken = 0;
+    const int refused = count > 0 ? post(std::span<const Native>(batch.data(), count), taken) : 0;
+    if (refused != 0 || code != 0) {
+      if (bad != nullptr) *bad = refused != 0 ? from[taken] : behind;
+      return fail(refused != 0 ? refused : code);
+    }
+    chain = behind;
+  }
+  return 0;
+}
+
+/// The common case: one request, translated where it is and posted.
+template <typename Native, typename Abi, typename Translate, typename Post>
+int post_all(Abi* chain, Abi** bad, Translate translate_one, Post post) {
+  if (chain == nullptr || chain->next != nullptr) return post_chain<Native>(chain, bad, translate_one, post);
+  Native request;
+  int code = translate_one(*chain, request);
+  std::size_t taken = 0;
+  if (code == 0) code = post(std::span<const Native>(&request, 1), taken);
+  if (code == 0) [[likely]]
+    return 0;
+  if (bad != nullptr) *bad = chain;
+  return fail(code);
+}
+
+}  // namespace
+
+int post_send(ibv_qp* abi, ibv_send_wr* requests, ibv_send_wr** bad) {
+  Pair* pair = find(abi);
+  if (pair == nullptr) [[unlikely]] {
+    if (bad != nullptr) *bad = requests;
+    return fail(EINVAL);
+  }
+  const auto type = static_cast<ibv_qp_type>(pair->native->type());
+  return post_all<verbs::SendRequest>(
+      requests, bad, [type](const ibv_send_wr& from, verbs::SendRequest& to) { return translate(from, type, to); },
+      [pair](auto batch, std::size_t& taken) { return pair->native->post_send(batch, taken); });
+}
+
+int post_receive(ibv_qp* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  Pair* pair = find(abi);
+  if (pair == nullptr) [[unlikely]] {
+    if (bad != nullptr) *bad = requests;
+    return fail(EINVAL);
+  }
+  return post_all<verbs::ReceiveRequest>(
+      requests, bad, [](const ibv_recv_wr& from, verbs::ReceiveRequest& to) { return translate(from, to); },
+      [pair](auto batch, std::size_t& taken) { return pair->native->post_receive(batch, taken); });
+}
+
+int post_shared_receive(ibv_srq* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  SharedReceive* queue = find(abi);
+  if (queue == nullptr) [[unlikely]] {
+    if (bad != nullptr) *bad = requests;
+    return fail(EINVAL);
+  }
+  return post_all<verbs::ReceiveRequest>(
+      requests, bad, [](const ibv_recv_wr& from, verbs::ReceiveRequest& to) { return translate(from, to); },
+      [queue](auto batch, std::size_t& taken) { return queue->native->post(batch, taken); });
+}
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,212 @@
+// Queue pairs: making, changing, asking.
+#include "doors/ibverbs/objects.hpp"
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+constexpr std::uint64_t kRcOperations =
+    kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+
+std::uint64_t operations_of(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return kRcOperations;
+    case IBV_QPT_UC:
+      return kUcOperations;
+    case IBV_QPT_UD:
+      return kUdOperations;
+    default:
+      return 0;
+  }
+}
+
+ibv_qp_cap to_abi(const verbs::QpCapacity& capacity) {
+  return {.max_send_wr = capacity.max_send_wr,
+          .max_recv_wr = capacity.max_recv_wr,
+          .max_send_sge = capacity.max_send_sge,
+          .max_recv_sge = capacity.max_recv_sge,
+          .max_inline_data = capacity.max_inline};
+}
+
+Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
+  Domain* domain = find(pd);
+  Queue* send_queue = find(attributes.send_cq);
+  Queue* receive_queue = find(attributes.recv_cq);
+  SharedReceive* shared = find(attributes.srq);
+  if (domain == nullptr || send_queue == nullptr || receive_queue == nullptr) return refuse(EINVAL);
+  if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
+  if (operations_of(attributes.qp_type) == 0) return refuse(EOPNOTSUPP);
+  Pair* pair = table<Pair>().create(domain->owner);
+  if (pair == nullptr) return refuse(ENOMEM);
+  const ibv_qp_cap& cap = attributes.cap;
+  auto native =
+      verbs::QueuePair::create(domain->native, {.type = static_cast<verbs::QpType>(attributes.qp_type),
+                                                .send_queue = &*send_queue->native,
+                                                .receive_queue = &*receive_queue->native,
+                                                .shared_receive = shared != nullptr ? &*shared->native : nullptr,
+                                                .capacity = {.max_send_wr = cap.max_send_wr,
+                                                             .max_recv_wr = cap.max_recv_wr,
+                                                             .max_send_sge = cap.max_send_sge,
+                                                             .max_recv_sge = cap.max_recv_sge,
+                                                             .max_inline = cap.max_inline_data},
+                                                .signals_all = attributes.sq_sig_all != 0,
+                                                .cookie = pair->qp_base.handle});
+  if (!native) {
+    table<Pair>().destroy(pair);
+    return refuse(native.error());
+  }
+  pair->native.emplace(std::move(*native));
+  pair->signals_all = attributes.sq_sig_all != 0;
+  ibv_qp& face = pair->qp_base;
+  face.context = pd->context;
+  face.qp_context = attributes.qp_context;
+  face.pd = pd;
+  face.send_cq = attributes.send_cq;
+  face.recv_cq = attributes.recv_cq;
+  face.srq = attributes.srq;
+  face.qp_num = pair->native->number();
+  face.state = IBV_QPS_RESET;
+  face.qp_type = attributes.qp_type;
+  attributes.cap = to_abi(pair->native->capacity());
+  return pair;
+}
+
+verbs::QpAttributes to_native(const ibv_qp_attr& from) {
+  verbs::QpAttributes to;
+  to.state = static_cast<verbs::QpState>(from.qp_state);
+  to.cur_state = static_cast<verbs::QpState>(from.cur_qp_state);
+  to.path_mtu = static_cast<verbs::Mtu>(from.path_mtu);
+  to.path_mig_state = static_cast<std::uint8_t>(from.path_mig_state);
+  to.qkey = from.qkey;
+  to.rq_psn = from.rq_psn;
+  to.sq_psn = from.sq_psn;
+  to.dest_qp_num = from.dest_qp_num;
+  to.access_flags = from.qp_access_flags;
+  to.av = ibverbs::to_native(from.ah_attr);
+  to.alt_av = ibverbs::to_native(from.alt_ah_attr);
+  to.pkey_index = from.pkey_index;
+  to.en_sqd_async_notify = from.en_sqd_async_notify != 0;
+  to.max_rd_atomic = from.max_rd_atomic;
+  to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  to.min_rnr_timer = from.min_rnr_timer;
+  to.port_num = from.port_num;
+  to.timeout = from.timeout;
+  to.retry_cnt = from.retry_cnt;
+  to.rnr_retry = from.rnr_retry;
+  to.alt_port_num = from.alt_port_num;
+  to.alt_timeout = from.alt_timeout;
+  return to;
+}
+
+ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
+  ibv_qp_attr to{};
+  to.qp_state = static_cast<ibv_qp_state>(from.state);
+  to.cur_qp_state = static_cast<ibv_qp_state>(from.state);
+  to.path_mtu = static_cast<ibv_mtu>(from.path_mtu);
+  to.path_mig_state = static_cast<ibv_mig_state>(from.path_mig_state);
+  to.qkey = from.qkey;
+  to.rq_psn = from.rq_psn;
+  to.sq_psn = from.sq_psn;
+  to.dest_qp_num = from.dest_qp_num;
+  to.qp_access_flags = from.access_flags;
+  to.ah_attr = ibverbs::to_abi(from.av);
+  to.alt_ah_attr = ibverbs::to_abi(from.alt_av);
+  to.pkey_index = from.pkey_index;
+  to.en_sqd_async_notify = from.en_sqd_async_notify ? 1 : 0;
+  to.sq_draining = from.is_sq_draining ? 1 : 0;
+  to.max_rd_atomic = from.max_rd_atomic;
+  to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  to.min_rnr_timer = from.min_rnr_timer;
+  to.port_num = from.port_num;
+  to.timeout = from.timeout;
+  to.retry_cnt = from.retry_cnt;
+  to.rnr_retry = from.rnr_retry;
+  to.alt_port_num = from.alt_port_num;
+  to.alt_timeout = from.alt_timeout;
+  return to;
+}
+
+}  // namespace
+
+ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
+  constexpr std::uint32_t kKnown =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if (attributes == nullptr || (attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
+  if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
+  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes->create_flags != 0) {
+    return refuse(EOPNOTSUPP);
+  }
+  const bool is_extended = (attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  if (is_extended && (attributes->send_ops_flags & ~operations_of(attributes->qp_type)) != 0) return refuse(EOPNOTSUPP);
+  // The structure begins as the plain one does, up to sq_sig_all.
+  Pair* pair = make(attributes->pd, *reinterpret_cast<ibv_qp_init_attr*>(attributes));
+  if (pair == nullptr) return nullptr;
+  if (is_extended) {
+    pair->is_extended = true;
+    set_operations(*pair);
+  }
+  return &pair->qp_base;
+}
+
+}  // namespace fairlead::ibverbs
+
+using namespace fairlead::ibverbs;
+namespace verbs = fairlead::verbs;
+
+extern "C" {
+
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  if (attributes == nullptr) return refuse(EINVAL);
+  Pair* pair = make(pd, *attributes);
+  return pair != nullptr ? &pair->qp_base : nullptr;
+}
+
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* abi) {
+  Pair* pair = find(abi);
+  return pair != nullptr && pair->is_extended ? pair : nullptr;
+}
+
+int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) {
+  Pair* pair = find(abi);
+  if (pair == nullptr || attributes == nullptr) return fail(EINVAL);
+  if (const auto done = pair->native->modify(to_native(*attributes), static_cast<std::uint32_t>(mask)); !done) {
+    return fail(done.error());
+  }
+  if ((mask & IBV_QP_STATE) != 0) pair->qp_base.state = attributes->qp_state;
+  return 0;
+}
+
+int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
+  Pair* pair = find(abi);
+  if (pair == nullptr || out == nullptr) return fail(EINVAL);
+  *out = to_abi(pair->native->query());
+  out->cap = to_abi(pair->native->capacity());
+  pair->qp_base.state = out->qp_state;
+  if (init != nullptr) {
+    const ibv_qp& face = pair->qp_base;
+    *init = {.qp_context = face.qp_context,
+             .send_cq = face.send_cq,
+             .recv_cq = face.recv_cq,
+             .srq = face.srq,
+             .cap = out->cap,
+             .qp_type = face.qp_type,
+             .sq_sig_all = pair->signals_all ? 1 : 0};
+  }
+  return 0;
+}
+
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
+  return 0;  // chunks of a long message are placed as they come
+}
+
+int ibv_destroy_qp(ibv_qp* abi) {
+  Pair* pair = find(abi);
+  if (pair == nullptr) return fail(EINVAL);
+  if (const auto done = pair->native->destroy(); !done) return fail(done.error());
+  table<Pair>().destroy(pair);
+  return 0;
+}
+}

@@ -1,0 +1,54 @@
+// Link rates: the enumeration, multiples of 2.5 Gbit/s, and Mbit/s. One table, read in all four directions.
+#include <algorithm>
+#include <array>
+
+#include "doors/ibverbs/abi.hpp"
+
+namespace {
+
+struct Rate {
+  ibv_rate name;
+  int multiple;  // of 2.5 Gbit/s; -1 where it is none
+  int mbps;
+};
+
+constexpr std::array kRates{
+    Rate{IBV_RATE_2_5_GBPS, 1, 2500},     Rate{IBV_RATE_5_GBPS, 2, 5000},        Rate{IBV_RATE_10_GBPS, 4, 10000},
+    Rate{IBV_RATE_20_GBPS, 8, 20000},     Rate{IBV_RATE_30_GBPS, 12, 30000},     Rate{IBV_RATE_40_GBPS, 16, 40000},
+    Rate{IBV_RATE_60_GBPS, 24, 60000},    Rate{IBV_RATE_80_GBPS, 32, 80000},     Rate{IBV_RATE_120_GBPS, 48, 120000},
+    Rate{IBV_RATE_14_GBPS, -1, 14062},    Rate{IBV_RATE_56_GBPS, -1, 56250},     Rate{IBV_RATE_112_GBPS, -1, 112500},
+    Rate{IBV_RATE_168_GBPS, -1, 168750},  Rate{IBV_RATE_25_GBPS, -1, 25781},     Rate{IBV_RATE_100_GBPS, -1, 103125},
+    Rate{IBV_RATE_200_GBPS, -1, 206250},  Rate{IBV_RATE_300_GBPS, -1, 309375},   Rate{IBV_RATE_28_GBPS, 11, 28125},
+    Rate{IBV_RATE_50_GBPS, 20, 53125},    Rate{IBV_RATE_400_GBPS, 160, 425000},  Rate{IBV_RATE_600_GBPS, 240, 637500},
+    Rate{IBV_RATE_800_GBPS, 320, 850000}, Rate{IBV_RATE_1200_GBPS, 480, 1275000}};
+
+template <typename Member, typename Value>
+const Rate* find(Member member, Value value) {
+  const auto* rate = std::ranges::find(kRates, value, member);
+  return rate == kRates.end() ? nullptr : rate;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ibv_rate_to_mult(ibv_rate rate) {
+  const Rate* found = find(&Rate::name, rate);
+  return found != nullptr ? found->multiple : -1;
+}
+
+ibv_rate mult_to_ibv_rate(int mult) {
+  const Rate* found = mult > 0 ? find(&Rate::multiple, mult) : nullptr;
+  return found != nullptr ? found->name : IBV_RATE_MAX;
+}
+
+int ibv_rate_to_mbps(ibv_rate rate) {
+  const Rate* found = find(&Rate::name, rate);
+  return found != nullptr ? found->mbps : -1;
+}
+
+ibv_rate mbps_to_ibv_rate(int mbps) {
+  const Rate* found = find(&Rate::mbps, mbps);
+  return found != nullptr ? found->name : IBV_RATE_MAX;
+}
+}

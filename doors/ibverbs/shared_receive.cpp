@@ -1,0 +1,84 @@
+// Shared receive queues.
+#include "doors/ibverbs/objects.hpp"
+#include "doors/ibverbs/operations.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes) {
+  Domain* domain = find(pd);
+  if (domain == nullptr) return refuse(EINVAL);
+  SharedReceive* queue = table<SharedReceive>().create(domain->owner);
+  if (queue == nullptr) return refuse(ENOMEM);
+  auto native = verbs::SharedReceiveQueue::create(domain->native, {.max_wr = attributes.max_wr,
+                                                                   .max_sge = attributes.max_sge,
+                                                                   .limit = attributes.srq_limit,
+                                                                   .cookie = queue->handle});
+  if (!native) {
+    table<SharedReceive>().destroy(queue);
+    return refuse(native.error());
+  }
+  queue->native.emplace(std::move(*native));
+  queue->context = pd->context;
+  queue->srq_context = cookie;
+  queue->pd = pd;
+  const verbs::SharedReceiveOptions granted = queue->native->query();
+  attributes.max_wr = granted.max_wr;
+  attributes.max_sge = granted.max_sge;
+  return queue;
+}
+
+}  // namespace
+
+ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) {
+  if (attributes == nullptr || (attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return refuse(EINVAL);
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attributes->srq_type != IBV_SRQT_BASIC) {
+    return refuse(EOPNOTSUPP);  // XRC, tag matching
+  }
+  return make(attributes->pd, attributes->srq_context, attributes->attr);
+}
+
+int shared_receive_number(ibv_srq* abi, std::uint32_t* number) {
+  SharedReceive* queue = find(abi);
+  if (queue == nullptr || number == nullptr) return fail(EINVAL);
+  *number = queue->native->number();
+  return 0;
+}
+
+}  // namespace fairlead::ibverbs
+
+using namespace fairlead::ibverbs;
+
+extern "C" {
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+  if (attributes == nullptr) return refuse(EINVAL);
+  return make(pd, attributes->srq_context, attributes->attr);
+}
+
+int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) {
+  SharedReceive* queue = find(abi);
+  if (queue == nullptr || attributes == nullptr || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
+  std::optional<std::uint32_t> max_wr, limit;
+  if ((mask & IBV_SRQ_MAX_WR) != 0) max_wr = attributes->max_wr;
+  if ((mask & IBV_SRQ_LIMIT) != 0) limit = attributes->srq_limit;
+  if (const auto done = queue->native->modify(max_wr, limit); !done) return fail(done.error());
+  return 0;
+}
+
+int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) {
+  SharedReceive* queue = find(abi);
+  if (queue == nullptr || out == nullptr) return fail(EINVAL);
+  const fairlead::verbs::SharedReceiveOptions now = queue->native->query();
+  *out = {.max_wr = now.max_wr, .max_sge = now.max_sge, .srq_limit = now.limit};
+  return 0;
+}
+
+int ibv_destroy_srq(ibv_srq* abi) {
+  SharedReceive* queue = find(abi);
+  if (queue == nullptr) return fail(EINVAL);
+  if (const auto done = queue->native->destroy(); !done) return fail(done.error());
+  table<SharedReceive>().destroy(queue);
+  return 0;
+}
+}

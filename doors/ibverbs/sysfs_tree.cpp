@@ -1,0 +1,186 @@
+#include "doors/ibverbs/sysfs_tree.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "doors/ibverbs/identity.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLockSuffix = ".lock";
+constexpr int kNamesTried = 16;
+constexpr int kReapedMax = 256;  // left-overs removed by one process, at most
+
+void write(const fs::path& file, std::string_view text) {
+  const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (out < 0) return;
+  [[maybe_unused]] const auto written = ::write(out, text.data(), text.size());
+  ::close(out);
+}
+
+std::string guid_text(std::uint64_t guid) {
+  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}\n", guid >> 48, guid >> 32 & 0xffff, guid >> 16 & 0xffff,
+                     guid & 0xffff);
+}
+
+std::string gid_text(const verbs::Gid& gid) {
+  std::string text;
+  for (std::size_t i = 0; i < gid.size(); i += 2)
+    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", gid[i], gid[i + 1]);
+  return text + "\n";
+}
+
+void fill_device(const fs::path& root, const Identity& identity) {
+  std::error_code ignored;
+  const bool is_roce = identity.personality == verbs::Personality::roce;
+  const fs::path device = root / "sys/class/infiniband" / identity.name;
+  const fs::path port = device / "ports/1";
+  const fs::path uverbs = root / "sys/class/infiniband_verbs" / identity.uverbs;
+  for (const fs::path& folder : {device / "device/net" / identity.device.interface_name, port / "gids", port / "pkeys",
+                                 port / "gid_attrs/types", port / "gid_attrs/ndevs", uverbs, root / "dev/infiniband"}) {
+    fs::create_directories(folder, ignored);
+  }
+  write(device / "node_type", "1: CA\n");
+  write(device / "node_guid", guid_text(identity.guid));
+  write(device / "sys_image_guid", guid_text(identity.guid));
+  write(device / "fw_ver", "0.0.1\n");
+  write(device / "board_id", "FAIRLEAD\n");
+  write(device / "device/numa_node", "-1\n");
+  write(device / "device/local_cpus", "ffffffff\n");
+  write(device / "device/vendor", "0x1fa1\n");
+  write(device / "device/device", "0x0001\n");
+  write(port / "state", "4: ACTIVE\n");
+  write(port / "phys_state", "5: LinkUp\n");
+  write(port / "link_layer", is_roce ? "Ethernet\n" : "InfiniBand\n");
+  write(port / "lid", fmt::format("{:#x}\n", is_roce ? 0 : identity.lid()));
+  write(port / "rate", "100 Gb/sec (4X EDR)\n");
+  write(port / "gids/0", gid_text(identity.device.gid));
+  write(port / "pkeys/0", "0xffff\n");
+  write(port / "gid_attrs/types/0", is_roce ? "RoCE v2\n" : "IB/RoCE v1\n");
+  write(port / "gid_attrs/ndevs/0", identity.device.interface_name + "\n");
+  write(uverbs / "ibdev", identity.name + "\n");
+  write(uverbs / "abi_version", "1\n");
+  write(uverbs / "dev", fmt::format("231:{}\n", 192));
+  fs::create_symlink("/dev/null", root / "dev/infiniband" / identity.uverbs, ignored);
+}
+
+/// A folder that only this user can write to; empty if there is none.
+fs::path private_folder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  for (const fs::path& parent : {fs::path(runtime != nullptr ? runtime : ""), fs::path("/tmp")}) {
+    if (!parent.is_absolute()) continue;
+    const fs::path folder = parent / fmt::format("fairlead-{}", ::geteuid());
+    ::mkdir(folder.c_str(), 0700);
+    struct stat status{};
+    if (::lstat(folder.c_str(), &status) != 0) continue;
+    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0) return folder;
+  }
+  return {};
+}
+
+/// Takes the lock file of a tree; -1 if somebody has it, or it is not there any more.
+int take_lock(const fs::path& lock, int flags) {
+  const int file = ::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+  if (file < 0) return -1;
+  struct stat opened{}, named{};
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &opened) == 0 && ::stat(lock.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino) {
+    return file;
+  }
+  ::close(file);
+  return -1;
+}
+
+void remove_tree(const fs::path& tree) {
+  std::error_code ignored;
+  fs::remove_all(tree, ignored);
+  fs::remove(fs::path(tree.string() + std::string(kLockSuffix)), ignored);
+}
+
+void reap(const fs::path& folder) {
+  std::error_code failed;
+  int left = kReapedMax;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end && left > 0;
+       entry.increment(failed)) {
+    const fs::path& lock = entry->path();
+    if (lock.extension() != kLockSuffix) continue;
+    const int file = take_lock(lock, 0);
+    if (file < 0) continue;
+    --left;
+    remove_tree(fs::path(lock).replace_extension());
+    ::close(file);
+  }
+}
+
+class Tree {
+ public:
+  std::string folder() {
+    const std::lock_guard guard(mutex_);
+    std::error_code ignored;
+    if (owner_ != ::getpid() || !fs::exists(root_, ignored)) make();
+    return root_.string();
+  }
+
+  void leave() {
+    const std::unique_lock guard(mutex_, std::try_to_lock);
+    if (guard && owner_ == ::getpid() && !root_.empty()) remove_tree(root_);
+  }
+
+ private:
+  void make() {
+    owner_ = ::getpid();  // a child of fork makes its own: its parent may exit first
+    root_.clear();
+    const fs::path folder = private_folder();
+    if (folder.empty()) return;
+    reap(folder);
+    for (int i = 0; i < kNamesTried; ++i) {
+      const fs::path root = folder / fmt::format("{}-{}", owner_, i);
+      if (take_lock(root.string() + std::string(kLockSuffix), O_CREAT) < 0) continue;  // held until this process ends
+      std::error_code ignored;
+      fs::remove_all(root, ignored);
+      for (const Identity& identity : identities()) fill_device(root, identity);
+      write(root / "sys/class/infiniband_verbs/abi_version", "6\n");
+      root_ = root;
+      return;
+    }
+  }
+
+  std::mutex mutex_;
+  pid_t owner_ = -1;
+  fs::path root_;
+};
+
+void leave_tree();
+
+Tree& tree() {
+  static Tree* const tree = [] {
+    auto* made = new Tree;  // never destroyed: threads may still ask while the process exits
+    std::atexit([] { leave_tree(); });
+    return made;
+  }();
+  return *tree;
+}
+
+void leave_tree() {
+  tree().leave();
+}
+
+}  // namespace
+
+std::string sysfs_tree() {
+  return tree().folder();
+}
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,101 @@
+// `fairlead run -- PROGRAM`: the program in an environment in which its libibverbs is ours. It takes the place of this
+// process, so signals, terminal and exit code are its own.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "tools/command_line.hpp"
+#include "tools/executable.hpp"
+#include "tools/exit_code.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as shells say it
+
+struct Run {
+  std::vector<std::string> words;
+  std::string path = "auto", personality = "roce";
+  std::string fault, address;
+  unsigned devices = 1;
+  bool explains = false;
+};
+
+/// Where our libibverbs.so.1 lies: beside this command, in the build as below a prefix.
+std::filesystem::path library() {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const auto prefix = self.parent_path().parent_path();
+  return prefix / FAIRLEAD_IBVERBS_FOLDER / "libibverbs.so.1";
+}
+
+void put(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);
+}
+
+void put_first(const char* name, const std::string& value) {
+  const char* rest = std::getenv(name);
+  put(name, rest != nullptr && *rest != '\0' ? value + ":" + rest : value);
+}
+
+int complain(int code, const std::string& message) {
+  fmt::print(stderr, "fairlead: {}\n", message);
+  return code;
+}
+
+int start(const Run& run) {
+  const std::filesystem::path preload = library();
+  std::error_code failed;
+  if (!std::filesystem::exists(preload, failed)) {
+    return complain(kExitFailed,
+                    fmt::format("{} is not there: it is installed together with this command", preload.string()));
+  }
+  if (auto program = find_executable(run.words.front())) {
+    if (const auto obstacle = preload_obstacle(*program)) {
+      return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
+    }
+  }
+  put_first("LD_PRELOAD", preload.string());
+  put("FAIRLEAD_PATH", run.path);
+  put("FAIRLEAD_PERSONALITY", run.personality);
+  put("FAIRLEAD_DEVICES", std::to_string(run.devices));
+  if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
+  if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
+  if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
+
+  std::vector<char*> arguments;
+  for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  const int code = errno == ENOENT ? kExitNotFound : kExitNotExecutable;
+  return complain(code, fmt::format("cannot start {}: {}", run.words.front(), std::strerror(errno)));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  const auto run = std::make_shared<Run>();
+  CLI::App* run_app =
+      app.add_subcommand("run", "a program with an RDMA device, though there is none: fairlead run -- ib_write_bw");
+  run_app->add_option("PROGRAM", run->words, "the program and its arguments, behind --")->required();
+  run_app->add_option("--path", run->path, "how peers of this host are reached")
+      ->check(CLI::IsMember({"auto", "shm", "udp"}))
+      ->capture_default_str();
+  run_app->add_option("--personality", run->personality, "the link that the program sees: RoCE or InfiniBand")
+      ->check(CLI::IsMember({"roce", "ib"}))
+      ->capture_default_str();
+  run_app->add_option("--fault", run->fault,
+                      "what happens to its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
+  run_app->add_option("--address", run->address,
+                      "the device's address, of an interface of this host; else the first one's");
+  add_count(*run_app, "--devices", run->devices, 1U, 16U, "how many devices the program sees");
+  run_app->add_flag("--explain", run->explains, "tell at its end what was done, and why completions failed");
+  run_app->callback([run, &exit_code] { exit_code = start(*run); });
+}
+
+}  // namespace fairlead::tools
