@@ -22,8 +22,9 @@ struct Registry {
   std::unordered_map<base::SocketAddress, std::weak_ptr<Core>, base::SocketAddressHash> engines;
 };
 
-Registry& registry() {
-  static Registry the_registry;
+// Never destroyed: in the child of a fork its lock may be held by a thread that does not exist there.
+Registry*& registry() {
+  static auto* the_registry = new Registry;
   return the_registry;
 }
 
@@ -70,12 +71,16 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
 
 }  // namespace
 
+void forget_engines() {
+  registry() = new Registry;
+}
+
 base::SocketAddress lo(std::uint16_t port) {
   return {.ip = {}, .scope = 0, .port = port};
 }
 
 Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options) {
-  Registry& all = registry();
+  Registry& all = *registry();
   const std::scoped_lock lock(all.mutex);
   std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
   // Port 0, "the first free one", is the same engine for all who ask for it.

@@ -24,6 +24,7 @@
 #include "engine/completion.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/facts.hpp"
+#include "engine/flow_core.hpp"
 
 namespace fairlead::engine {
 
@@ -129,6 +130,8 @@ class Core {
   /// False if an event is there already (do not sleep).
   virtual bool arm_descriptor(PortHandle port) = 0;
 
+  /// What this engine offers for queue pairs; null if nothing.
+  virtual FlowCore* flows() { return nullptr; }
   /// What this engine offers for active messages; null if nothing.
   virtual ActivePorts* active_ports() { return nullptr; }
 
@@ -146,6 +149,9 @@ class Core {
 /// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last
 /// one. Port 0: the first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
 Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options);
+
+/// In the child of a fork(): the parent's engines are none of ours; who attaches gets a new one.
+void forget_engines();
 
 /// The address that stands for this process itself (0@lo).
 base::SocketAddress lo(std::uint16_t port);

@@ -75,20 +75,6 @@ bool EmbeddedCore::has_event(PortHandle handle) const {
 
 // Submissions --------------------------------------------------------------------------------------------------------
 
-template <typename Submit>
-Status EmbeddedCore::submit(Submit&& call) {
-  Status status = Status::ok;
-  base::Instant deadline = base::kNever;
-  {
-    Locked lock(*this);
-    status = call(base::MonotonicClock::now());
-    engine_->notify_touched();
-    deadline = engine_->next_deadline();
-  }
-  kick_if_later_than(deadline);
-  return status;
-}
-
 Status EmbeddedCore::post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) {
   Locked lock(*this);
   return engine_->post_receive(port, receive, operation);

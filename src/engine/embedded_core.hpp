@@ -17,6 +17,7 @@
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
 #include "engine/core.hpp"
+#include "engine/embedded_flows.hpp"
 #include "engine/engine.hpp"
 
 namespace fairlead::engine {
@@ -48,6 +49,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   int descriptor(PortHandle port) const override;
   bool arm_descriptor(PortHandle port) override;
   ActivePorts* active_ports() override { return this; }
+  FlowCore* flows() override { return &flows_; }
   std::uint64_t dropped_no_buffer(PortHandle port) const override;
   EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;
@@ -67,6 +69,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
   void ask_peer(const base::SocketAddress& engine) override;
 
  private:
+  friend class EmbeddedFlows;
+
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
   static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
   static constexpr base::Duration kTickMax = std::chrono::milliseconds(4);
@@ -101,6 +105,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   template <typename Submit>
   Status submit(Submit&& call);
   bool pass(base::Instant now);
+  void linger();
   void write_report(const std::string& report) const;
   bool wait_for(std::span<Port* const> ports, base::Instant deadline);
   bool spin(std::span<Port* const> ports, base::Instant until);
@@ -116,7 +121,22 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
   std::atomic<bool> is_stopping_{false};
   base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
+  EmbeddedFlows flows_{*this};
   std::thread thread_;
 };
+
+template <typename Submit>
+Status EmbeddedCore::submit(Submit&& call) {
+  Status status = Status::ok;
+  base::Instant deadline = base::kNever;
+  {
+    Locked lock(*this);
+    status = call(base::MonotonicClock::now());
+    engine_->notify_touched();
+    deadline = engine_->next_deadline();
+  }
+  kick_if_later_than(deadline);
+  return status;
+}
 
 }  // namespace fairlead::engine

@@ -33,12 +33,21 @@ EmbeddedCore::~EmbeddedCore() {
     ::eventfd_write(kick_.get(), 1);
     thread_.join();
   }
+  linger();
+}
+
+void EmbeddedCore::linger() {
   // Answers to peers that are still on their way have a moment to arrive.
   constexpr auto kLingerMost = std::chrono::milliseconds(100);
   auto now = base::MonotonicClock::now();
-  for (const auto end = now + kLingerMost; engine_->is_owing() && now < end; now = base::MonotonicClock::now()) {
+  const auto is_owing = [&] {
+    const Locked lock(*this);
+    return engine_->is_owing();
+  };
+  for (const auto end = now + kLingerMost; is_owing() && now < end; now = base::MonotonicClock::now()) {
     if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  const Locked lock(*this);
   engine_->farewell(now);
 }
 

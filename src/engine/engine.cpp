@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/ensure.hpp"
+#include "engine/flows.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -48,8 +49,25 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 
 Engine::~Engine() = default;
 
+Flows& Engine::flows() {
+  if (!flows_) {
+    // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
+    constexpr std::uint32_t kSlots = 4096;
+    const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
+    const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
+    flows_ = std::make_unique<Flows>(*this, slot < kSlots ? slot << 12 : kNone, port_first);
+  }
+  return *flows_;
+}
+
+bool Engine::is_owing() const {
+  if (!link_) return false;
+  return !deferred_.empty() || link_->counters().messages_pending != 0 || (flows_ && flows_->is_owing());
+}
+
 void Engine::farewell(base::Instant now) {
   if (!path_) return;
+  if (flows_) flows_->progress(now);
   link_->expire(now + std::chrono::microseconds(options_.get(Option::ack_delay)));
   emit(kTrainsInPass, now);
   link_->disconnect_all(now);

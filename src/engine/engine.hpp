@@ -45,6 +45,8 @@ struct EngineUse {
   std::uint32_t deferred = 0;    // answers that wait for room in the link
 };
 
+class Flows;
+
 class Engine {
  public:
   /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it.
@@ -84,10 +86,13 @@ class Engine {
   void ask_peer(const base::SocketAddress& address, base::Instant now);
   const PeerLosses& peer_losses() const { return peer_losses_; }
 
+  /// Queue pairs and what they need; made at the first call.
+  Flows& flows();
+
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
-  bool is_owing() const { return link_ && (!deferred_.empty() || link_->counters().messages_pending != 0); }
+  bool is_owing() const;
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
@@ -105,6 +110,8 @@ class Engine {
   std::string take_report() { return flight_->take_report(); }
 
  private:
+  friend class Flows;
+
   static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kTrainsInPass = 32;
@@ -215,6 +222,7 @@ class Engine {
   base::Instant now_{};                  // of the current call, for completions
   PeerLosses peer_losses_;
   EngineCounters counters_;
+  std::unique_ptr<Flows> flows_;
 };
 
 }  // namespace fairlead::engine

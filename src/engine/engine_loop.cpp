@@ -9,13 +9,15 @@
 
 #include "base/rare.hpp"
 #include "engine/engine.hpp"
+#include "engine/flows.hpp"
 
 namespace fairlead::engine {
 
 bool Engine::progress(base::Instant now) {
   now_ = now;
-  if (!link_) return false;
-  bool any = collect(now);
+  bool any = flows_ && flows_->progress(now);
+  if (!link_) return any;
+  any |= collect(now);
   if (now >= link_->next_deadline() && !base::rare("engine: timers wait for the next pass")) {
     link_->expire(now);
     any = true;
@@ -33,10 +35,11 @@ bool Engine::progress(base::Instant now) {
 }
 
 base::Instant Engine::next_deadline() const {
-  if (!link_) return base::kNever;
+  const base::Instant flows = flows_ ? flows_->next_deadline() : base::kNever;
+  if (!link_) return flows;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
-  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_});
+  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows});
 }
 
 bool Engine::collect(base::Instant now) {
@@ -80,6 +83,7 @@ bool Engine::react(base::Instant now) {
 }
 
 void Engine::end_outcome(const link::Outcome& outcome) {
+  if (Flows::is_ours(outcome.cookie)) return flows_->end_outcome(outcome, now_);
   Operation* operation = find_operation(outcome.cookie);
   if (operation == nullptr) return;  // fire and forget
   const std::uint32_t slot = slot_of(outcome.cookie);
@@ -107,6 +111,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       return;
     }
     case link::Notice::Kind::reassembly_lost:
+      if (Flows::is_ours(notice.target)) return flows_->end_arrival(notice.target);
       fail_placement(notice.target, notice.status);
       return;
     case link::Notice::Kind::lost: {

@@ -6,12 +6,14 @@
 #include "base/ensure.hpp"
 #include "base/rare.hpp"
 #include "engine/engine.hpp"
+#include "engine/flows.hpp"
 #include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 
 void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
   if (!delivery.is_first) {
+    if (Flows::is_ours(delivery.target)) return flows_->deliver(delivery, now);
     place_chunk(delivery, slot_of(delivery.target), now);
     return;
   }
@@ -26,6 +28,13 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
       return deliver_answer(delivery, now);
     case wire::Operation::done:
       return deliver_done(delivery);
+    case wire::Operation::flow_send:
+    case wire::Operation::flow_write:
+    case wire::Operation::flow_read:
+    case wire::Operation::flow_atomic:
+    case wire::Operation::flow_answer:
+    case wire::Operation::flow_datagram:
+      return flows().deliver(delivery, now);
     case wire::Operation::active_request:
     case wire::Operation::active_reply:
     case wire::Operation::active_returned:

@@ -1,0 +1,163 @@
+#include "engine/embedded_flows.hpp"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "engine/embedded_core.hpp"
+#include "engine/flows.hpp"
+
+namespace fairlead::engine {
+
+// What is in flight ends by acknowledgement, or by giving the peer up.
+template <typename IsDone>
+void EmbeddedFlows::wait_until(IsDone&& is_done) {
+  for (;;) {
+    {
+      const EmbeddedCore::Locked lock(core_);
+      if (is_done()) return;
+    }
+    if (!core_.pass(base::MonotonicClock::now())) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+FlowAccount* EmbeddedFlows::accounts() {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().accounts();
+}
+
+Status EmbeddedFlows::add_region(const RegionPlan& plan, std::uint32_t& key) {
+  const EmbeddedCore::Locked lock(core_);
+  key = core_.engine_->flows().regions().add(plan);
+  return key != 0 ? Status::ok : Status::no_memory;
+}
+
+Status EmbeddedFlows::remove_region(std::uint32_t key) {
+  {
+    const EmbeddedCore::Locked lock(core_);
+    RegionTable& regions = core_.engine_->flows().regions();
+    if (!regions.is_known(key)) return Status::stale;
+    regions.remove(key);
+  }
+  wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  return Status::ok;
+}
+
+Result<NoticeStream*> EmbeddedFlows::open_notices() {
+  base::FileDescriptor semaphore(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  if (!semaphore.is_open()) {
+    return std::unexpected(Error{Status::system, errno, "no event descriptor: raise the limit of open files"});
+  }
+  const EmbeddedCore::Locked lock(core_);
+  notices_.push_back(std::make_unique<NoticeStream>(std::move(semaphore)));
+  return notices_.back().get();
+}
+
+void EmbeddedFlows::close_notices(NoticeStream* stream) {
+  const EmbeddedCore::Locked lock(core_);
+  std::erase_if(notices_, [&](const auto& owned) { return owned.get() == stream; });
+}
+
+Result<CompletionStream*> EmbeddedFlows::open_completions(const CompletionStream::Plan& plan) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().open_completions(plan);
+}
+
+Status EmbeddedFlows::close_completions(CompletionStream* stream) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().close_completions(stream);
+}
+
+void EmbeddedFlows::arm(CompletionStream* stream, CompletionStream::Armed armed) {
+  const EmbeddedCore::Locked lock(core_);
+  stream->arm(armed);
+}
+
+Status EmbeddedFlows::open_pool(const PoolPlan& plan, PoolHandle& pool) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().open_pool(plan, pool);
+}
+
+Status EmbeddedFlows::close_pool(PoolHandle pool) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().close_pool(pool);
+}
+
+Status EmbeddedFlows::change_pool(PoolHandle pool, std::uint32_t depth, std::uint32_t limit) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().change_pool(pool, depth, limit);
+}
+
+PoolFacts EmbeddedFlows::pool_facts(PoolHandle pool) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().pool_facts(pool);
+}
+
+int EmbeddedFlows::post_to_pool(PoolHandle pool, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().post_to_pool(pool, requests, taken);
+}
+
+Status EmbeddedFlows::open_flow(const FlowPlan& plan, FlowHandle& flow, std::uint32_t& number) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().open_flow(plan, flow, number);
+}
+
+void EmbeddedFlows::close_flow(FlowHandle flow) {
+  {
+    const EmbeddedCore::Locked lock(core_);
+    core_.engine_->flows().begin_close(flow);
+  }
+  wait_until([&] {
+    Flows& flows = core_.engine_->flows();
+    if (!flows.is_quiet(flow)) return false;
+    flows.free_flow(flow);
+    return true;
+  });
+}
+
+Status EmbeddedFlows::change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) {
+  const Status status =
+      core_.submit([&](base::Instant now) { return core_.engine_->flows().change_flow(flow, from, attributes, now); });
+  if (status == Status::ok && attributes.state == verbs::QpState::reset) {
+    wait_until([&] { return core_.engine_->flows().is_quiet(flow); });
+  }
+  return status;
+}
+
+FlowFacts EmbeddedFlows::flow_facts(FlowHandle flow) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().flow_facts(flow);
+}
+
+int EmbeddedFlows::post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
+  int error = 0;
+  core_.submit([&](base::Instant now) {
+    error = core_.engine_->flows().post_send(flow, requests, taken, now);
+    return Status::ok;
+  });
+  return error;
+}
+
+int EmbeddedFlows::post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().post_receive(flow, requests, taken);
+}
+
+bool EmbeddedFlows::progress() {
+  return core_.pass(base::MonotonicClock::now());
+}
+
+void EmbeddedFlows::linger() {
+  core_.linger();
+}
+
+std::string EmbeddedFlows::describe() {
+  const EmbeddedCore::Locked lock(core_);
+  return core_.engine_->flows().describe();
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,477 @@
+// The responder's half of a flow: requests are executed one after the other, in the order of their sequence.
+//
+// What is wrong with a request is told to the requester (RC) and ends both ends of the flow; UC drops it. Nothing in an
+// envelope is trusted: who may ask is compared with whom this end is connected to, then rights, keys and ranges.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "engine/engine.hpp"
+#include "engine/flows.hpp"
+
+namespace fairlead::engine {
+
+using verbs::Cause;
+using verbs::QpState;
+using verbs::QpType;
+using verbs::WcOpcode;
+using verbs::WcStatus;
+using Wire = wire::Operation;
+
+namespace {
+
+constexpr std::uint64_t kMessageMax = 1ULL << 30;
+constexpr std::int32_t kDistanceMost = 1 << 24;  // requests between two that may be under way
+
+std::uint32_t sequence_of(const wire::Envelope& envelope) {
+  return static_cast<std::uint32_t>(envelope.key >> 32);
+}
+std::uint32_t rkey_of(const wire::Envelope& envelope) {
+  return static_cast<std::uint32_t>(envelope.key);
+}
+bool has_data(const wire::Envelope& envelope) {
+  return envelope.operation == Wire::flow_send || envelope.operation == Wire::flow_write;
+}
+
+void store_last(std::byte* at, std::byte value) {
+  // A program may spin on it: all before is visible then.
+  std::atomic_ref(*at).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+void Flows::deliver(const link::Delivery& delivery, base::Instant now) {
+  if (!delivery.is_first) return on_chunk(delivery, now);
+  switch (delivery.envelope.operation) {
+    case Wire::flow_answer:
+      return on_answer(delivery, now);
+    case Wire::flow_datagram: {
+      const iovec piece{const_cast<std::byte*>(delivery.bytes.data()), delivery.bytes.size()};
+      if (delivery.reassembly != link::Delivery::kWhole) return start_datagram_chunked(delivery);
+      return on_datagram(delivery.envelope, engine_.link_->address(delivery.peer), {&piece, 1}, delivery.size);
+    }
+    default:
+      return on_request(delivery, now);
+  }
+}
+
+void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
+  const wire::Envelope& envelope = delivery.envelope;
+  Flow* found = find_number(envelope.target_port & 0xFF'FFFF);
+  if (found == nullptr || found->plan.type == QpType::ud) {
+    return refuse(delivery, Cause::no_such_queue_pair, now);
+  }
+  Flow& flow = *found;
+  if (!flow.can_receive()) return refuse(delivery, Cause::queue_pair_not_ready, now);
+  const std::uint32_t sequence = sequence_of(envelope);
+  const bool is_connected = flow.attributes.dest_qp_num == (envelope.source_port & 0xFF'FFFF) &&
+                            flow.peer_address == engine_.link_->address(delivery.peer);
+  const auto distance = static_cast<std::int32_t>(sequence - flow.expected);
+  const bool is_possible = distance < kDistanceMost && distance > -kDistanceMost &&
+                           static_cast<std::int32_t>(sequence - flow.attributes.rq_psn) >= 0;
+  if (!is_connected || !is_possible) return refuse(delivery, Cause::sequence_mismatch, now);
+  if (!has_data(envelope) && delivery.size != 0) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  flow.peer = delivery.peer;
+  flow.has_peer = true;
+  flow.requester_life = static_cast<std::uint8_t>(envelope.source_port >> 24);
+  if (distance < 0) return on_duplicate(flow, delivery, now);
+  if (distance > 0) return hold(flow, delivery, now);
+  if (flow.current.is_active) {
+    ++counters_.duplicates;  // sent again while the first copy is still coming
+    return;
+  }
+  if (delivery.reassembly != link::Delivery::kWhole) return start_chunked(flow, delivery, now);
+  const iovec piece{const_cast<std::byte*>(delivery.bytes.data()), delivery.bytes.size()};
+  Answer answer;
+  execute(flow, envelope, {&piece, 1}, delivery.size, answer);
+  conclude(flow, envelope, answer, now);
+  if (flow.first_arrival != Waiting::kNone) [[unlikely]]
+    drain(flow, now);
+}
+
+void Flows::refuse(const link::Delivery& delivery, Cause cause, base::Instant now) {
+  ++counters_.refused_not_ready;
+  submit_answer(delivery.peer,
+                {.operation = Wire::flow_answer,
+                 .status = std::to_underlying(Verdict::not_ready),
+                 .flags = static_cast<std::uint16_t>(cause),
+                 .source_port = delivery.envelope.target_port & 0xFF'FFFF,
+                 .target_port = delivery.envelope.source_port,
+                 .key = delivery.envelope.key & ~0xFFFF'FFFFULL},
+                now);
+}
+
+/// Executed before; its answer may be lost. Reads are read again, atomics answer what they answered.
+void Flows::on_duplicate(Flow& flow, const link::Delivery& delivery, base::Instant now) {
+  ++counters_.duplicates;
+  if (flow.plan.type != QpType::rc) return;
+  const wire::Envelope& envelope = delivery.envelope;
+  if (envelope.operation == Wire::flow_read) {
+    answer_read(flow, envelope, now);
+  } else if (envelope.operation == Wire::flow_atomic) {
+    const auto stored = std::ranges::find_if(flow.atomics, [&](const Flow::AtomicResult& result) {
+      return result.is_used && result.sequence == sequence_of(envelope);
+    });
+    if (stored != flow.atomics.end()) {
+      send_answer(flow, stored->sequence, {.value = stored->value}, kCarriesResult, now);
+    }
+  }
+  owe_answer(flow);
+}
+
+// Executing ----------------------------------------------------------------------------------------------------------
+
+bool Flows::execute(Flow& flow, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
+                    Answer& answer) {
+  if (!begin(flow, envelope, size, answer)) return false;
+  std::uint64_t offset = 0;
+  for (const iovec& piece : source) {
+    const std::uint64_t step = std::min<std::uint64_t>(piece.iov_len, size - offset);
+    if (step == 0) continue;
+    if (!put(flow, offset, {static_cast<const std::byte*>(piece.iov_base), step}, answer)) return false;
+    offset += step;
+  }
+  return finish(flow, answer);
+}
+
+bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer) {
+  if (!std::exchange(flow.has_heard, true) && flow.state() == QpState::rtr) {
+    tell(flow, verbs::AsyncEventType::comm_est);
+  }
+  flow.current.envelope = envelope;
+  flow.current.size = flow.current.left = size;
+  const bool is_write = envelope.operation == Wire::flow_write;
+  const bool wants_receive =
+      envelope.operation == Wire::flow_send || (is_write && (envelope.flags & Flags::kImm) != 0);
+  const std::uint32_t rights = flow.attributes.access_flags;
+  if (size > kMessageMax) return fail_current(flow, Verdict::invalid, Cause::too_long, answer);
+  if (is_write && (rights & verbs::access::remote_write) == 0) {
+    return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
+  }
+  if (wants_receive && !take_receive(flow)) {
+    return fail_current(flow, Verdict::rnr, Cause::no_receive_posted, answer);
+  }
+  if (is_write && size != 0) {
+    const Located found =
+        regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, verbs::access::remote_write);
+    if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
+  }
+  if (envelope.operation == Wire::flow_send) {
+    std::uint64_t room = 0;
+    const auto sges = std::span(flow.receive_sges).first(flow.current.receive_sges);
+    for (const verbs::Sge& sge : sges) room += sge.length;
+    if (size > room) return fail_current(flow, Verdict::invalid, Cause::too_long, answer);
+    std::uint64_t left = size;
+    for (const verbs::Sge& sge : sges) {
+      const std::uint64_t step = std::min<std::uint64_t>(left, sge.length);
+      if (step == 0) continue;
+      const Located found =
+          regions_.locate(sge.lkey, pools_[flow.pool].plan.domain, sge.addr, step, verbs::access::local_write);
+      if (found.at == nullptr) return fail_current(flow, Verdict::operation, found.cause, answer);
+      left -= step;
+    }
+  }
+  if (envelope.operation == Wire::flow_read) {
+    if ((rights & verbs::access::remote_read) == 0 || flow.attributes.max_dest_rd_atomic == 0 ||
+        envelope.a > kMessageMax) {
+      return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
+    }
+    if (envelope.a != 0) {
+      const Located found =
+          regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, envelope.a, verbs::access::remote_read);
+      if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
+    }
+  }
+  if (envelope.operation == Wire::flow_atomic && !run_atomic(flow, envelope, answer)) return false;
+  flow.current.is_active = true;
+  return true;
+}
+
+bool Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, Answer& answer) {
+  if ((flow.attributes.access_flags & verbs::access::remote_atomic) == 0 || flow.attributes.max_dest_rd_atomic == 0) {
+    return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
+  }
+  if (envelope.offset % sizeof(std::uint64_t) != 0) {
+    return fail_current(flow, Verdict::invalid, Cause::misaligned, answer);
+  }
+  const Located found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, sizeof(std::uint64_t),
+                                        verbs::access::remote_atomic);
+  if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
+  // An iova may be aligned where the memory is not.
+  if (reinterpret_cast<std::uintptr_t>(found.at) % sizeof(std::uint64_t) != 0) {
+    return fail_current(flow, Verdict::invalid, Cause::misaligned, answer);
+  }
+  std::atomic_ref target(*reinterpret_cast<std::uint64_t*>(found.at));
+  std::uint64_t before = envelope.cookie;
+  if ((envelope.flags & Flags::kFetchAdd) != 0) {
+    before = target.fetch_add(envelope.a);
+  } else {
+    target.compare_exchange_strong(before, envelope.a);
+  }
+  answer.value = before;
+  flow.atomics[flow.atomics_next++ % flow.atomics.size()] = {sequence_of(envelope), before, true};
+  return true;
+}
+
+bool Flows::take_receive(Flow& flow) {
+  if (flow.current.has_receive) return true;  // of a message whose sender was lost half-way
+  Pool& pool = pools_[flow.pool];
+  if (pool.head == pool.tail) return false;
+  const auto sges = pool.sges_of(pool.head);
+  std::ranges::copy(sges, flow.receive_sges.begin());
+  flow.current.has_receive = true;
+  flow.current.receive_id = pool.entries[pool.head % pool.plan.depth].id;
+  flow.current.receive_sges = static_cast<std::uint32_t>(sges.size());
+  ++pool.head;
+  if (pool.is_limit_armed && pool.count() < pool.plan.limit) {
+    pool.is_limit_armed = false;
+    if (pool.plan.events != nullptr) {
+      pool.plan.events->produce({std::to_underlying(verbs::AsyncEventType::srq_limit_reached), pool.plan.cookie});
+    }
+  }
+  return true;
+}
+
+/// Bytes of the current request.
+bool Flows::put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer) {
+  Flow::Current& current = flow.current;
+  current.left -= bytes.size();
+  if (current.envelope.operation == Wire::flow_send) {
+    const Cause cause =
+        scatter(std::span(flow.receive_sges).first(current.receive_sges), pools_[flow.pool].plan.domain, offset, bytes);
+    return cause == Cause::none || fail_current(flow, Verdict::operation, cause, answer);
+  }
+  if (offset + bytes.size() == current.size) {
+    current.last = bytes.back();
+    bytes = bytes.first(bytes.size() - 1);
+  }
+  if (bytes.empty()) return true;
+  // Looked up again for each chunk: the region may have gone meanwhile.
+  const Located found = regions_.locate(rkey_of(current.envelope), flow.plan.domain, current.envelope.offset + offset,
+                                        bytes.size(), verbs::access::remote_write);
+  if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
+  std::memmove(found.at, bytes.data(), bytes.size());
+  return true;
+}
+
+bool Flows::finish(Flow& flow, Answer& answer) {
+  const Flow::Current done = flow.current;
+  const wire::Envelope& envelope = done.envelope;
+  if (envelope.operation == Wire::flow_write && done.size != 0) {
+    const Located found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset + done.size - 1, 1,
+                                          verbs::access::remote_write);
+    if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
+    store_last(found.at, done.last);
+  }
+  flow.current = {};
+  ++flow.expected;
+  ++counters_.requests_executed;
+  if (!done.has_receive) return true;
+  const bool has_imm = (envelope.flags & Flags::kImm) != 0;
+  complete_receive(
+      flow, done.receive_id,
+      {.opcode = envelope.operation == Wire::flow_send ? WcOpcode::receive : WcOpcode::receive_write_imm,
+       .byte_len = static_cast<std::uint32_t>(done.size),
+       .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
+       .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
+      (envelope.flags & Flags::kSolicited) != 0);
+  return true;
+}
+
+/// The current request cannot be executed. RNR leaves everything as it was; all else ends a reliable flow.
+bool Flows::fail_current(Flow& flow, Verdict verdict, Cause cause, Answer& answer) {
+  answer = {.verdict = verdict, .cause = cause, .rnr_code = flow.attributes.min_rnr_timer};
+  const Flow::Current failed = flow.current;
+  flow.current.is_active = false;
+  flow.current.arrival = Waiting::kNone;
+  if (flow.plan.type == QpType::uc && (verdict == Verdict::rnr || verdict == Verdict::access || !failed.has_receive)) {
+    ++counters_.dropped_no_receive;
+    ++flow.expected;
+    return false;
+  }
+  if (verdict == Verdict::rnr) {
+    ++counters_.receiver_not_ready;
+    return false;
+  }
+  flow.current = {};
+  if (failed.has_receive) {
+    const bool is_send = failed.envelope.operation == Wire::flow_send;
+    const WcStatus status = verdict == Verdict::access    ? WcStatus::loc_access_err
+                            : verdict == Verdict::invalid ? WcStatus::loc_len_err
+                                                          : WcStatus::loc_prot_err;
+    complete_receive(flow, failed.receive_id,
+                     {.status = status,
+                      .opcode = is_send ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                      .vendor_err = std::to_underlying(cause)},
+                     false);
+  }
+  if (verdict == Verdict::access) {
+    tell(flow, verbs::AsyncEventType::qp_access_err);
+  } else if (!failed.has_receive) {
+    tell(flow, verbs::AsyncEventType::qp_req_err);
+  }
+  enter_error(flow);
+  return false;
+}
+
+/// Both ends are here: executed at once. `read` is where the data of a read lies.
+Flows::Answer Flows::execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
+                                   std::uint64_t size, Located& read) {
+  Answer answer;
+  if (execute(responder, envelope, source, size, answer) && envelope.operation == Wire::flow_read) {
+    read = regions_.locate(rkey_of(envelope), responder.plan.domain, envelope.offset, envelope.a,
+                           verbs::access::remote_read);
+  }
+  return answer;
+}
+
+/// Copies into pieces of registered memory, `offset` bytes from their start.
+Cause Flows::scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
+                     std::span<const std::byte> bytes) {
+  for (const verbs::Sge& sge : sges) {
+    if (bytes.empty()) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const std::uint64_t step = std::min<std::uint64_t>(sge.length - offset, bytes.size());
+    const Located found = regions_.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
+    if (found.at == nullptr) return found.cause;
+    std::memmove(found.at, bytes.data(), step);
+    bytes = bytes.subspan(step);
+    offset = 0;
+  }
+  return Cause::none;
+}
+
+// Answering ----------------------------------------------------------------------------------------------------------
+
+void Flows::conclude(Flow& flow, const wire::Envelope& envelope, const Answer& answer, base::Instant now) {
+  if (flow.plan.type != QpType::rc) return;
+  if (answer.verdict != Verdict::ack) return send_answer(flow, sequence_of(envelope), answer, 0, now);
+  if (envelope.operation == Wire::flow_read) return answer_read(flow, envelope, now);
+  if (envelope.operation == Wire::flow_atomic) {
+    return send_answer(flow, sequence_of(envelope), answer, kCarriesResult, now);
+  }
+  owe_answer(flow);
+}
+
+// An acknowledgement waits for the next pass: until then it may travel with what the application answers.
+void Flows::owe_answer(Flow& flow) {
+  if (std::exchange(flow.is_answer_owed, true)) return;
+  owing_.push_back(flow.index);
+}
+
+void Flows::send_owed(Flow& flow, base::Instant now) {
+  send_answer(flow, flow.expected - 1, {}, 0, now);
+}
+
+void Flows::send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer, std::uint16_t flags,
+                        base::Instant now) {
+  // Every answer acknowledges what was before it; only this one tells of the last.
+  if (sequence == flow.expected - 1 || answer.verdict != Verdict::ack) flow.is_answer_owed = false;
+  submit_answer(flow.peer,
+                {.operation = Wire::flow_answer,
+                 .status = std::to_underlying(answer.verdict),
+                 .flags = static_cast<std::uint16_t>(std::to_underlying(answer.cause) | flags),
+                 .source_port = flow.number,
+                 .target_port = flow.attributes.dest_qp_num | static_cast<std::uint32_t>(flow.requester_life) << 24,
+                 .key = static_cast<std::uint64_t>(sequence) << 32,
+                 .cookie = answer.value,
+                 .a = answer.rnr_code},
+                now);
+}
+
+void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now) {
+  const link::Outgoing message{.envelope = envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
+  if (!deferred_.empty() || engine_.link_->submit(peer, message, now) == Status::again) {
+    return defer({.peer = peer, .envelope = envelope});
+  }
+  ++counters_.answers_sent;
+}
+
+void Flows::answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now) {
+  if (try_answer_read(flow, envelope, now) == Status::again) {
+    defer({.peer = flow.peer, .envelope = envelope, .flow = flow.index, .life = flow.life});
+  }
+}
+
+Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now) {
+  const std::uint64_t length = envelope.a;
+  Located found;
+  if (length != 0) {
+    found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, length, verbs::access::remote_read);
+    // It was there when the request was executed: the requester asks again, and is told.
+    if (found.at == nullptr) return Status::stale;
+  }
+  link::Outgoing message{
+      .envelope = {.operation = Wire::flow_answer,
+                   .flags = kCarriesResult,
+                   .source_port = flow.number,
+                   .target_port = flow.attributes.dest_qp_num | static_cast<std::uint32_t>(flow.requester_life) << 24,
+                   .key = envelope.key & ~0xFFFF'FFFFULL},
+      .pieces = {},
+      .size = length,
+      .cookie = 0,
+      .wants_outcome = false};
+  Status status = Status::ok;
+  if (length <= engine_.options().get(Option::embedded_max)) {
+    const iovec piece{found.at, length};
+    message.pieces = {&piece, 1};
+    status = engine_.link_->submit(flow.peer, message, now);
+  } else {
+    const std::uint32_t slot = flights_.acquire();
+    if (slot == kNone) return Status::again;
+    Flight& flight = flights_[slot];
+    flight.flow = flow.index;
+    flight.is_request = false;
+    flight.count = 1;
+    flight.pieces[0] = {found.at, length};
+    flight.regions[0] = found.slot;
+    message.pieces = {flight.pieces.data(), 1};
+    message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
+    message.wants_outcome = true;
+    status = engine_.link_->submit(flow.peer, message, now);
+    if (status != Status::ok) {
+      flights_.release(slot);
+    } else {
+      regions_.hold(found.slot);
+      ++flow.flights;
+    }
+  }
+  if (status == Status::ok) ++counters_.answers_sent;
+  return status;
+}
+
+/// The link has no room: tried again in later passes, in order.
+void Flows::defer(const Deferred& answer) {
+  if (deferred_.size() >= kDeferredMax) {
+    ++counters_.dropped_answers;  // the requester asks again
+    return;
+  }
+  deferred_.push_back(answer);
+}
+
+void Flows::retry_deferred(base::Instant now) {
+  constexpr std::size_t kTriesInPass = 256;
+  for (std::size_t tries = std::min(deferred_.size(), kTriesInPass); tries > 0; --tries) {
+    const Deferred first = deferred_.front();
+    deferred_.pop_front();
+    Status status = Status::ok;
+    if (first.flow == kNone) {
+      status = engine_.link_->submit(
+          first.peer, {.envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false}, now);
+      if (status == Status::ok) ++counters_.answers_sent;
+    } else if (Flow* flow = flows_[first.flow].get(); flow != nullptr && flow->life == first.life) {
+      status = try_answer_read(*flow, first.envelope, now);
+    }
+    if (status == Status::again) deferred_.push_back(first);
+  }
+}
+
+}  // namespace fairlead::engine

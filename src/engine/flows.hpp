@@ -1,0 +1,250 @@
+#pragma once
+// All flows of one engine, with what they need: regions, streams, pools. Passive like the engine: time is an argument,
+// the caller holds the engine's lock.
+//
+// The files: flows (objects and states), flow_post (what is posted), flow_requester (sending and answers),
+// flow_responder (executing), flow_arrival (chunks and what comes early), flow_datagram (UD), flow_timer.
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/flow.hpp"
+#include "engine/flow_core.hpp"
+#include "engine/region_table.hpp"
+#include "engine/slab.hpp"
+#include "link/link.hpp"
+
+namespace fairlead::engine {
+
+class Engine;
+
+/// What was refused or thrown away, one counter a reason.
+struct FlowCounters {
+  std::uint64_t requests_sent = 0;
+  std::uint64_t requests_executed = 0;
+  std::uint64_t answers_sent = 0;
+  std::uint64_t requests_repeated = 0;  // sent again: RNR, not ready, no answer
+  std::uint64_t duplicates = 0;         // answered, not executed
+  std::uint64_t held = 0;               // came early and waited
+  std::uint64_t held_bytes_most = 0;
+  std::uint64_t refused_no_room = 0;     // came early and found no room: asked for again
+  std::uint64_t refused_not_ready = 0;   // no such number, wrong state, wrong peer
+  std::uint64_t receiver_not_ready = 0;  // RC: no receive posted, told so
+  std::uint64_t dropped_no_receive = 0;  // UC, UD: no receive posted, or too small
+  std::uint64_t dropped_queue_key = 0;   // UD
+  std::uint64_t dropped_gap = 0;         // UC: messages given up because one before them was lost
+  std::uint64_t dropped_malformed = 0;
+  std::uint64_t dropped_late_answer = 0;
+  std::uint64_t dropped_answers = 0;      // too many waited for room in the link: asked for again by the peer
+  std::uint64_t dropped_unreachable = 0;  // UD, UC: no such peer
+  std::uint64_t completions_lost = 0;     // overrun
+};
+
+class Flows {
+ public:
+  /// `number_first`: queue pair numbers are this plus an index; none (~0) if the engine's port is outside its range.
+  Flows(Engine& engine, std::uint32_t number_first, std::uint16_t port_first);
+  ~Flows();
+
+  FlowAccount* accounts() { return accounts_.get(); }
+  RegionTable& regions() { return regions_; }
+
+  Status open_pool(const PoolPlan& plan, PoolHandle& pool);
+  Status close_pool(PoolHandle pool);
+  Status change_pool(PoolHandle pool, std::uint32_t depth, std::uint32_t limit);
+  PoolFacts pool_facts(PoolHandle pool);
+  int post_to_pool(PoolHandle pool, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
+
+  CompletionStream* open_completions(const CompletionStream::Plan& plan);
+  Status close_completions(CompletionStream* stream);
+
+  Status open_flow(const FlowPlan& plan, FlowHandle& flow, std::uint32_t& number);
+  /// Ends it in any state; it can be freed when is_quiet().
+  void begin_close(FlowHandle flow);
+  /// Nothing of it is in the link any more.
+  bool is_quiet(FlowHandle flow);
+  void free_flow(FlowHandle flow);
+  Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
+  FlowFacts flow_facts(FlowHandle flow);
+  int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
+  int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
+
+  // The engine's side.
+  void deliver(const link::Delivery& delivery, base::Instant now);
+  void end_outcome(const link::Outcome& outcome, base::Instant now);
+  /// The sender of a half-received message is lost.
+  void end_arrival(std::uint64_t target);
+  bool progress(base::Instant now);
+  base::Instant next_deadline() const;
+
+  /// Whether answers wait to leave.
+  bool is_owing() const { return !owing_.empty() || !deferred_.empty(); }
+  const FlowCounters& counters() const { return counters_; }
+  std::string describe() const;
+
+  /// Cookies and targets that are ours have this bit; all others belong to the engine's operations.
+  static constexpr std::uint64_t kOurs = 1ULL << 31;
+  static bool is_ours(std::uint64_t name) { return (name & kOurs) != 0; }
+
+ private:
+  friend struct FlowsForTests;
+
+  static constexpr std::uint32_t kNone = Slab<Flow>::kNone;
+  static constexpr std::uint32_t kFlowsMax = 4096;
+  static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
+  static constexpr std::uint64_t kHoldMax = 64ULL << 20;  // bytes that came early, of all flows
+  static constexpr std::uint64_t kHoldMaxOfFlow = 16ULL << 20;
+  static constexpr std::uint32_t kArrivalsMaxOfFlow = 8192;
+  static constexpr std::size_t kDeferredMax = 65536;
+  static constexpr std::uint64_t kDatagramMax = 4096;  // bytes, UD
+
+  // How a request was answered. The order is the wire's.
+  enum class Verdict : std::uint8_t { ack, rnr, invalid, access, operation, not_ready, go_back };
+  static constexpr auto kVerdictLast = Verdict::go_back;
+
+  // Envelope::flags of requests.
+  struct Flags {
+    static constexpr std::uint16_t kImm = 1;
+    static constexpr std::uint16_t kSolicited = 2;
+    static constexpr std::uint16_t kFetchAdd = 4;
+    static constexpr unsigned kTrafficClassShift = 8;
+  };
+
+  // Envelope::flags of answers: a Cause, and this: it ends a read or an atomic.
+  static constexpr std::uint16_t kCarriesResult = 1U << 8;
+
+  /// What the responder says to one request.
+  struct Answer {
+    Verdict verdict = Verdict::ack;
+    verbs::Cause cause = verbs::Cause::none;
+    std::uint64_t value = 0;  // atomics
+    std::uint8_t rnr_code = 0;
+  };
+
+  // flows.cpp
+  Flow* find(FlowHandle handle);
+  Flow* find_number(std::uint32_t number);
+  Pool* find_pool(PoolHandle handle) { return pools_.find(handle.slot, handle.generation); }
+  void tell(const Flow& flow, verbs::AsyncEventType type);
+  void enter_error(Flow& flow);
+  void discard(Flow& flow);
+  void flush_sends(Flow& flow);
+  void flush_receives(Flow& flow);
+  void complete_send(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
+  void complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited);
+  void on_overrun(Flow& flow);
+  base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;
+  void check_drained(Flow& flow);
+
+  // flow_post.cpp
+  int take_send(Flow& flow, const verbs::SendRequest& request);
+
+  // flow_requester.cpp
+  void pump(Flow& flow, base::Instant now);
+  bool start(Flow& flow, std::uint32_t number, base::Instant now);
+  bool start_local(Flow& flow, std::uint32_t number, base::Instant now);
+  bool start_remote(Flow& flow, std::uint32_t number, base::Instant now);
+  bool refuse_start(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
+  wire::Envelope envelope_of(Flow& flow, std::uint32_t number);
+  verbs::Cause gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t* regions, std::uint32_t& count);
+  Status submit(Flow& flow, const link::Outgoing& message, base::Instant now);
+  void on_answer(const link::Delivery& delivery, base::Instant now);
+  void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
+  void take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now);
+  void acknowledge(Flow& flow, std::uint32_t end, base::Instant now);
+  void finish_read(Flow& flow, std::uint32_t number, base::Instant now);
+  void place_read(Flow& flow, std::uint32_t number, std::uint64_t offset, std::span<const std::byte> bytes);
+  void fail_request(Flow& flow, std::uint32_t number, verbs::WcStatus status, verbs::Cause cause);
+  void go_back(Flow& flow, std::uint32_t number, base::Duration pause, base::Instant now);
+  void not_ready(Flow& flow, std::uint32_t number, verbs::Cause cause, base::Instant now);
+  void complete_in_order(Flow& flow, base::Instant now);
+  void fail_head(Flow& flow, verbs::WcStatus status, verbs::Cause cause);
+  static base::Duration answer_patience(const Flow& flow);
+
+  // flow_responder.cpp
+  void on_request(const link::Delivery& delivery, base::Instant now);
+  void refuse(const link::Delivery& delivery, verbs::Cause cause, base::Instant now);
+  void on_duplicate(Flow& flow, const link::Delivery& delivery, base::Instant now);
+  // Each of these is false if the request cannot go on; `answer` says why then.
+  bool execute(Flow& flow, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
+               Answer& answer);
+  bool begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer);
+  bool run_atomic(Flow& flow, const wire::Envelope& envelope, Answer& answer);
+  bool put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
+  bool finish(Flow& flow, Answer& answer);
+  bool fail_current(Flow& flow, Verdict verdict, verbs::Cause cause, Answer& answer);
+  bool take_receive(Flow& flow);
+  Answer execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
+                       std::uint64_t size, Located& read);
+  verbs::Cause scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
+                       std::span<const std::byte> bytes);
+  void conclude(Flow& flow, const wire::Envelope& envelope, const Answer& answer, base::Instant now);
+  void owe_answer(Flow& flow);
+  void send_owed(Flow& flow, base::Instant now);
+  void send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer, std::uint16_t flags, base::Instant now);
+  void submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now);
+  void answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);
+  Status try_answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);
+  void retry_deferred(base::Instant now);
+
+  // flow_arrival.cpp
+  std::uint32_t add_arrival(Flow& flow, const link::Delivery& delivery);
+  void drop_arrival(std::uint32_t slot);
+  void drop_arrivals(Flow& flow);
+  void unlink(Flow& flow, std::uint32_t slot);
+  void hold(Flow& flow, const link::Delivery& delivery, base::Instant now);
+  void keep(Flow& flow, Waiting& arrival, std::uint64_t offset, std::span<const std::byte> bytes);
+  void note_dropped(Flow& flow, std::uint32_t sequence);
+  void drain(Flow& flow, base::Instant now);
+  void start_chunked(Flow& flow, const link::Delivery& delivery, base::Instant now);
+  void put_chunk(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, base::Instant now);
+  void on_chunk(const link::Delivery& delivery, base::Instant now);
+  std::uint64_t target_of(std::uint32_t slot) const {
+    return static_cast<std::uint64_t>(arrivals_.generation(slot)) << 32 | kOurs | slot;
+  }
+
+  // flow_datagram.cpp
+  bool start_datagram(Flow& flow, std::uint32_t number, base::Instant now);
+  void start_datagram_chunked(const link::Delivery& delivery);
+  void on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery);
+  void on_datagram(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,
+                   std::uint64_t size);
+
+  // flow_timer.cpp
+  void set_timer(Flow& flow, base::Instant at);
+  void on_timer(Flow& flow, base::Instant now);
+  static base::Instant due(const Flow& flow);
+  void stall(Flow& flow);
+
+  struct Deferred {
+    link::PeerHandle peer;
+    wire::Envelope envelope;              // the answer, or the read to be answered
+    std::uint32_t flow = Waiting::kNone;  // of a read
+    std::uint32_t life = 0;
+  };
+  void defer(const Deferred& answer);
+
+  Engine& engine_;
+  std::uint32_t number_first_;
+  std::uint16_t port_first_;
+  RegionTable regions_;
+  std::unique_ptr<FlowAccount[]> accounts_;
+  std::vector<std::unique_ptr<Flow>> flows_;        // by index
+  std::vector<std::uint32_t> generations_, lives_;  // by index; they go on from one flow to the next
+  std::deque<std::uint32_t> free_;                  // first in, first out: a number rests as long as it can
+  Slab<Pool> pools_;
+  Slab<Flight> flights_;
+  Slab<Waiting> arrivals_;
+  std::vector<std::unique_ptr<CompletionStream>> streams_;
+  FlowTimers timers_;
+  std::vector<std::uint32_t> owing_;
+  std::vector<std::uint32_t> stalled_;
+  std::deque<Deferred> deferred_;  // answers that wait for room in the link
+  std::uint64_t held_bytes_ = 0;
+  FlowCounters counters_;
+};
+
+}  // namespace fairlead::engine

@@ -1,0 +1,140 @@
+#include <fairlead/verbs/completion_queue.hpp>
+
+#include <cerrno>
+
+#include "verbs/queue_state.hpp"
+
+namespace fairlead::verbs {
+
+// Channels -----------------------------------------------------------------------------------------------------------
+
+Result<CompletionChannel> CompletionChannel::open(const Context& context) {
+  const auto& owner = context.state();
+  if (!owner) return failure(EINVAL, "this context is closed");
+  if (auto alive = check_alive(*owner); !alive) return std::unexpected(std::move(alive.error()));
+  if (!owner->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
+  auto stream = owner->flows->open_notices();
+  if (!stream) {
+    owner->channels.give();
+    return std::unexpected(std::move(stream.error()));
+  }
+  return CompletionChannel(std::make_shared<ChannelState>(owner, *stream));
+}
+
+Result<> CompletionChannel::close() {
+  if (!state_) return failure(EINVAL, "this channel is closed already");
+  if (state_->queues != 0 && !state_->context->is_dead()) {
+    return failure(EBUSY, std::to_string(state_->queues) + " completion queues use the channel");
+  }
+  state_.reset();
+  return {};
+}
+
+int CompletionChannel::descriptor() const noexcept {
+  return state_->stream->descriptor();
+}
+
+Result<std::uint64_t> CompletionChannel::get_event() {
+  if (auto alive = check_alive(*state_->context); !alive) return std::unexpected(std::move(alive.error()));
+  std::uint64_t cookie = 0;
+  if (auto notice = state_->owners.get(*state_->stream, cookie); !notice) {
+    return std::unexpected(std::move(notice.error()));
+  }
+  return cookie;
+}
+
+// Queues -------------------------------------------------------------------------------------------------------------
+
+Result<CompletionQueue> CompletionQueue::create(const Context& context, const CompletionQueueOptions& options) {
+  const auto& owner = context.state();
+  if (!owner) return failure(EINVAL, "this context is closed");
+  if (auto alive = check_alive(*owner); !alive) return std::unexpected(std::move(alive.error()));
+  if (options.capacity == 0 || options.capacity > owner->limits.max_cqe) {
+    return failure(EINVAL, "completion queue: capacity " + std::to_string(options.capacity) + ", want 1 to " +
+                               std::to_string(owner->limits.max_cqe));
+  }
+  if (options.comp_vector >= owner->limits.comp_vectors) {
+    return failure(EINVAL, "completion queue: no such completion vector");
+  }
+  if (!owner->queues.take()) return failure(ENOMEM, "all completion queues of the context are in use");
+  auto state = std::make_shared<QueueState>();
+  state->context = owner;
+  engine::CompletionStream::Plan plan{.capacity = options.capacity,
+                                      .channel = nullptr,
+                                      .events = owner->events,
+                                      .channel_cookie = 0,
+                                      .events_cookie = owner->event_owners.add(options.cookie),
+                                      .ignores_overrun = options.ignores_overrun};
+  state->number_in_context = plan.events_cookie;
+  if (options.channel != nullptr) {
+    state->channel = options.channel->state();
+    ++state->channel->queues;
+    plan.channel = state->channel->stream;
+    plan.channel_cookie = state->number_in_channel = state->channel->owners.add(options.cookie);
+  }
+  auto stream = owner->flows->open_completions(plan);
+  if (!stream) return std::unexpected(std::move(stream.error()));
+  state->stream = *stream;
+  state->capacity = state->stream->capacity();
+  return CompletionQueue(std::move(state));
+}
+
+Result<> CompletionQueue::destroy() {
+  if (!state_) return failure(EINVAL, "this completion queue is destroyed already");
+  if (!state_->context->is_dead()) {
+    if (state_->users != 0) return failure(EBUSY, "queue pairs use the completion queue: destroy them first");
+    if (state_->channel) state_->channel->owners.remove(state_->number_in_channel);
+    state_->context->event_owners.remove(state_->number_in_context);
+  }
+  state_.reset();
+  return {};
+}
+
+Result<> CompletionQueue::resize(std::uint32_t capacity) {
+  if (!state_) return failure(EINVAL, "this completion queue is destroyed");
+  if (auto alive = check_alive(*state_->context); !alive) return alive;
+  if (capacity == 0 || capacity > state_->context->limits.max_cqe) {
+    return failure(EINVAL,
+                   "completion queue: want a capacity of 1 to " + std::to_string(state_->context->limits.max_cqe));
+  }
+  const std::scoped_lock lock(state_->consumer);
+  if (capacity < state_->stream->count()) {
+    return failure(EINVAL, "completion queue: more entries are in it than it shall hold");
+  }
+  if (!state_->stream->grow(capacity)) return failure(ENOMEM, "completion queue: no memory to grow");
+  state_->capacity = state_->stream->capacity();
+  return {};
+}
+
+std::uint32_t CompletionQueue::capacity() const noexcept {
+  return state_->capacity;
+}
+
+int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
+  QueueState& state = *state_;
+  if (state.is_dead()) [[unlikely]]
+    return -1;
+  const auto take = [&] {
+    const std::scoped_lock lock(state.consumer);
+    return state.stream->take(out.data(), static_cast<std::uint32_t>(out.size()), state.context->accounts);
+  };
+  if (const std::uint32_t count = take(); count != 0 || out.empty()) return static_cast<int>(count);
+  if (state.context->flows->progress()) {
+    if (const std::uint32_t count = take(); count != 0) return static_cast<int>(count);
+  }
+  return state.stream->is_broken() && state.stream->is_empty() ? -1 : 0;
+}
+
+int CompletionQueue::request_notify(bool solicited_only) noexcept {
+  if (state_->is_dead()) return EIO;
+  if (!state_->channel) return EINVAL;
+  using Armed = engine::CompletionStream::Armed;
+  state_->context->flows->arm(state_->stream, solicited_only ? Armed::solicited : Armed::any);
+  return 0;
+}
+
+void CompletionQueue::ack_events(std::uint32_t count) noexcept {
+  if (state_->channel) state_->channel->owners.acknowledge(state_->number_in_channel, count);
+}
+
+}  // namespace fairlead::verbs

@@ -1,0 +1,253 @@
+// Contexts, and what of them outlives the main program: a process that forks or exits.
+
+#include <fairlead/verbs/device.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "verbs/context_state.hpp"
+
+namespace fairlead::verbs {
+namespace {
+
+// Never destroyed: threads may still poll while the process ends.
+struct Everybody {
+  std::mutex mutex;
+  std::vector<ContextState*> contexts;
+  std::vector<std::shared_ptr<engine::Core>> leaked;  // a child's copies of its parent's engines
+  bool is_prepared = false;
+};
+
+Everybody& everybody() {
+  static auto* all = new Everybody;
+  return *all;
+}
+
+// What peers are owed leaves before the process does.
+void linger_at_exit() {
+  const std::scoped_lock lock(everybody().mutex);
+  for (ContextState* context : everybody().contexts) {
+    if (!context->is_dead()) context->flows->linger();
+  }
+}
+
+void prepare_process() {
+  if (std::exchange(everybody().is_prepared, true)) return;
+  std::atexit(linger_at_exit);
+  ::pthread_atfork([] { everybody().mutex.lock(); }, [] { everybody().mutex.unlock(); },
+                   [] {
+                     everybody().mutex.unlock();
+                     forget_after_fork();
+                   });
+}
+
+}  // namespace
+
+void forget_after_fork() noexcept {
+  Everybody& all = everybody();
+  for (ContextState* context : all.contexts) {
+    context->is_forgotten.store(true, std::memory_order_relaxed);
+    // Its thread does not exist here, its lock may be held by a thread that does not either: it must not end.
+    all.leaked.push_back(context->core);
+  }
+  all.contexts.clear();
+  engine::forget_engines();
+}
+
+std::unexpected<Error> failure(int error_number, std::string message) {
+  Status status = Status::invalid;
+  switch (error_number) {
+    case ENOMEM:
+      status = Status::no_memory;
+      break;
+    case EBUSY:
+      status = Status::in_use;
+      break;
+    case EOPNOTSUPP:
+      status = Status::not_supported;
+      break;
+    case EAGAIN:
+      status = Status::again;
+      break;
+    case EIO:
+      status = Status::bad_state;
+      break;
+    case EFAULT:
+      status = Status::not_permitted;
+      break;
+    default:
+      break;
+  }
+  return std::unexpected(Error{status, error_number, std::move(message)});
+}
+
+std::unexpected<Error> failure(Status status, std::string message) {
+  const int error_number = status == Status::again ? EBUSY : status == Status::stale ? EINVAL : to_errno(status);
+  return std::unexpected(Error{status, error_number, std::move(message)});
+}
+
+Result<> check_alive(const ContextState& context) {
+  if (!context.is_dead()) return {};
+  return failure(EIO, "this device was opened before fork(): open it again in the child");
+}
+
+// Owners of events ---------------------------------------------------------------------------------------------------
+
+std::uint64_t EventOwners::add(std::uint64_t cookie) {
+  const std::scoped_lock lock(mutex_);
+  owners_[next_number_] = {.cookie = cookie};
+  return next_number_++;
+}
+
+void EventOwners::remove(std::uint64_t number) {
+  std::unique_lock lock(mutex_);
+  acknowledged_.wait(lock, [&] {
+    const auto found = owners_.find(number);
+    return found == owners_.end() || found->second.got == found->second.acknowledged;
+  });
+  owners_.erase(number);
+}
+
+Result<engine::Notice> EventOwners::get(engine::NoticeStream& stream, std::uint64_t& cookie) {
+  for (;;) {
+    std::uint64_t taken = 0;
+    if (::read(stream.descriptor(), &taken, sizeof taken) != sizeof taken) {
+      return failure(errno, "no event is there");
+    }
+    const std::scoped_lock lock(mutex_);
+    const engine::Notice* next = stream.consume();
+    if (next == nullptr) continue;
+    const engine::Notice notice = *next;
+    const auto found = owners_.find(notice.cookie);
+    if (found == owners_.end()) continue;
+    ++found->second.got;
+    cookie = found->second.cookie;
+    return notice;
+  }
+}
+
+void EventOwners::acknowledge(std::uint64_t number, std::uint32_t count) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = owners_.find(number);
+    if (found == owners_.end()) return;
+    EventTally& tally = found->second;
+    tally.acknowledged += std::min(count, tally.got - tally.acknowledged);
+  }
+  acknowledged_.notify_all();
+}
+
+// Contexts -----------------------------------------------------------------------------------------------------------
+
+ContextState::ContextState(const Device& its_device, const ContextOptions& options)
+    : device(its_device), personality(options.personality) {}
+
+ContextState::~ContextState() {
+  {
+    const std::scoped_lock lock(everybody().mutex);
+    std::erase(everybody().contexts, this);
+  }
+  if (events != nullptr && !is_dead()) flows->close_notices(events);
+}
+
+Result<Context> Context::open(const Device& device, const ContextOptions& options) {
+  auto settings = engine::EngineOptions::from_environment();
+  if (!settings) {
+    settings.error().system_errno = EINVAL;
+    return std::unexpected(std::move(settings.error()));
+  }
+  for (const auto& [name, value] : options.engine) {
+    if (auto set = settings->set(name, value); !set) {
+      set.error().system_errno = EINVAL;
+      return std::unexpected(std::move(set.error()));
+    }
+  }
+  const base::SocketAddress address{.ip = device.gid, .scope = 0, .port = 0};
+  auto core = engine::attach_embedded(address, *settings);
+  if (!core) {
+    if (core.error().system_errno == 0) core.error().system_errno = to_errno(core.error().status);
+    return std::unexpected(std::move(core.error()));
+  }
+  auto state = std::make_shared<ContextState>(device, options);
+  state->core = std::move(*core);
+  state->flows = state->core->flows();
+  if (state->flows == nullptr) return failure(EOPNOTSUPP, "this engine knows no queue pairs");
+  state->accounts = state->flows->accounts();
+  auto events = state->flows->open_notices();
+  if (!events) return std::unexpected(std::move(events.error()));
+  state->events = *events;
+  const std::scoped_lock lock(everybody().mutex);
+  prepare_process();
+  everybody().contexts.push_back(state.get());
+  return Context(std::move(state));
+}
+
+Result<> Context::close() {
+  if (!state_) return failure(EINVAL, "this context is closed already");
+  const std::uint32_t used = state_->domains.used() + state_->channels.used() + state_->queues.used();
+  if (used != 0 && !state_->is_dead()) {
+    return failure(EBUSY, std::to_string(used) + " domains, channels and completion queues are left in the context");
+  }
+  state_.reset();
+  return {};
+}
+
+const Device& Context::device() const noexcept {
+  return state_->device;
+}
+
+const DeviceLimits& Context::limits() const noexcept {
+  return state_->limits;
+}
+
+Result<PortAttributes> Context::query_port(std::uint8_t port) const {
+  if (port != 1) return failure(EINVAL, "a device has port 1 only");
+  PortAttributes attributes;
+  attributes.is_infiniband = state_->personality == Personality::ib;
+  if (attributes.is_infiniband) {
+    attributes.lid = static_cast<std::uint16_t>(state_->device.gid[14] << 8 | state_->device.gid[15]);
+  }
+  return attributes;
+}
+
+Result<Gid> Context::query_gid(std::uint8_t port, std::uint32_t index) const {
+  if (port != 1 || index >= PortAttributes{}.gid_count) return failure(EINVAL, "no such port or GID index");
+  return index == 0 ? state_->device.gid : Gid{};
+}
+
+Result<std::uint16_t> Context::query_pkey(std::uint8_t port, std::uint32_t index) const {
+  if (port != 1 || index >= state_->limits.max_pkeys) return failure(EINVAL, "no such port or pkey index");
+  return std::uint16_t{0xFFFF};
+}
+
+int Context::async_descriptor() const noexcept {
+  return state_->events->descriptor();
+}
+
+Result<AsyncEvent> Context::get_async_event() {
+  if (auto alive = check_alive(*state_); !alive) return std::unexpected(std::move(alive.error()));
+  AsyncEvent event;
+  const auto notice = state_->event_owners.get(*state_->events, event.cookie);
+  if (!notice) return std::unexpected(notice.error());
+  event.type = static_cast<AsyncEventType>(notice->kind);
+  event.ticket = notice->cookie;
+  return event;
+}
+
+void Context::ack_async_event(const AsyncEvent& event) noexcept {
+  state_->event_owners.acknowledge(event.ticket, 1);
+}
+
+bool Context::progress() noexcept {
+  return !state_->is_dead() && state_->flows->progress();
+}
+
+std::string Context::describe() const {
+  return state_->is_dead() ? std::string() : state_->flows->describe();
+}
+
+}  // namespace fairlead::verbs

@@ -1,0 +1,147 @@
+#include <fairlead/verbs/memory.hpp>
+
+#include <cerrno>
+#include <mutex>
+
+#include "base/mapped_memory.hpp"
+#include "verbs/domain_state.hpp"
+
+namespace fairlead::verbs {
+
+Result<ProtectionDomain> ProtectionDomain::allocate(const Context& context) {
+  const auto& owner = context.state();
+  if (!owner) return failure(EINVAL, "this context is closed");
+  if (auto alive = check_alive(*owner); !alive) return std::unexpected(std::move(alive.error()));
+  if (!owner->domains.take()) return failure(ENOMEM, "all protection domains of the context are in use");
+  return ProtectionDomain(std::make_shared<DomainState>(owner));
+}
+
+Result<> ProtectionDomain::deallocate() {
+  if (!state_) return failure(EINVAL, "this protection domain is deallocated already");
+  if (const auto left = state_->members.load(); left != 0 && !state_->context->is_dead()) {
+    return failure(EBUSY, std::to_string(left) + " objects are left in the protection domain");
+  }
+  state_.reset();
+  return {};
+}
+
+struct RegionState {
+  explicit RegionState(std::shared_ptr<DomainState> its_domain) : domain(std::move(its_domain)) { ++domain->members; }
+  ~RegionState() {
+    remove();
+    --domain->members;
+  }
+  RegionState(const RegionState&) = delete;
+  RegionState& operator=(const RegionState&) = delete;
+
+  void remove() {
+    if (key != 0 && !domain->context->is_dead()) domain->context->flows->remove_region(key);
+    key = 0;
+  }
+
+  std::mutex mutex;
+  std::shared_ptr<DomainState> domain;
+  engine::RegionPlan plan;
+  std::uint32_t key = 0;
+};
+
+namespace {
+
+Result<> check(const ContextState& context, const engine::RegionPlan& plan, std::uint32_t access) {
+  constexpr std::uint32_t kNeedsWrite = access::remote_write | access::remote_atomic;
+  constexpr std::uint32_t kKnown = access::local_write | access::remote_write | access::remote_read |
+                                   access::remote_atomic | access::zero_based | access::huge_pages |
+                                   access::optional_range;
+  if ((access & access::on_demand) != 0) return failure(EOPNOTSUPP, "memory region: paging on demand is not supported");
+  if ((access & ~kKnown) != 0) return failure(EOPNOTSUPP, "memory region: an access flag that is not supported");
+  if ((access & kNeedsWrite) != 0 && (access & access::local_write) == 0) {
+    return failure(EINVAL, "memory region: remote_write and remote_atomic need local_write");
+  }
+  if (plan.length > context.limits.max_mr_size || plan.iova + plan.length < plan.iova) {
+    return failure(EINVAL, "memory region: longer than any can be");
+  }
+  const int error = base::probe_memory(plan.base, plan.length, (access & access::local_write) != 0);
+  if (error != 0) return failure(error, "memory region: not all of it is mapped with the rights asked for");
+  return {};
+}
+
+engine::RegionPlan plan_of(const DomainState& domain, const Registration& registration) {
+  const bool is_zero_based = (registration.access & access::zero_based) != 0;
+  return {
+      .base = static_cast<std::byte*>(registration.address),
+      .length = registration.length,
+      .iova = registration.iova.value_or(is_zero_based ? 0 : reinterpret_cast<std::uintptr_t>(registration.address)),
+      .access = registration.access,
+      .domain = domain.number};
+}
+
+}  // namespace
+
+Result<MemoryRegion> MemoryRegion::add(const ProtectionDomain& domain, const Registration& registration) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this protection domain is deallocated");
+  if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
+  auto state = std::make_shared<RegionState>(owner);
+  state->plan = plan_of(*owner, registration);
+  if (auto usable = check(*owner->context, state->plan, registration.access); !usable) {
+    return std::unexpected(std::move(usable.error()));
+  }
+  if (owner->context->flows->add_region(state->plan, state->key) != Status::ok) {
+    return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
+  }
+  return MemoryRegion(std::move(state));
+}
+
+MemoryRegion& MemoryRegion::operator=(MemoryRegion&&) noexcept = default;
+MemoryRegion::~MemoryRegion() = default;
+
+Result<> MemoryRegion::remove() {
+  if (!state_) return failure(EINVAL, "this memory region is deregistered already");
+  state_.reset();
+  return {};
+}
+
+Result<> MemoryRegion::change(const Change& change) {
+  if (!state_) return failure(EINVAL, "this memory region is deregistered");
+  if (auto alive = check_alive(*state_->domain->context); !alive) return alive;
+  const std::scoped_lock lock(state_->mutex);
+  const auto& domain = change.domain != nullptr ? change.domain->state() : state_->domain;
+  if (!domain || domain->context != state_->domain->context) {
+    return failure(EINVAL, "memory region: the new protection domain belongs to another context");
+  }
+  engine::RegionPlan plan = state_->plan;
+  plan.access = change.access.value_or(plan.access);
+  if (change.place) {
+    Registration place = *change.place;
+    place.access = plan.access;
+    plan = plan_of(*domain, place);
+  }
+  plan.domain = domain->number;
+  if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
+  std::uint32_t key = 0;
+  if (domain->context->flows->add_region(plan, key) != Status::ok) {
+    return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
+  }
+  state_->remove();
+  state_->key = key;
+  state_->plan = plan;
+  ++domain->members;
+  --state_->domain->members;
+  state_->domain = domain;
+  return {};
+}
+
+std::uint32_t MemoryRegion::lkey() const noexcept {
+  return state_->key;
+}
+std::uint32_t MemoryRegion::rkey() const noexcept {
+  return state_->key;
+}
+void* MemoryRegion::address() const noexcept {
+  return state_->plan.base;
+}
+std::uint64_t MemoryRegion::length() const noexcept {
+  return state_->plan.length;
+}
+
+}  // namespace fairlead::verbs

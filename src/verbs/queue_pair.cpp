@@ -1,0 +1,198 @@
+#include <fairlead/verbs/queue_pair.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+
+#include "verbs/domain_state.hpp"
+#include "verbs/queue_state.hpp"
+#include "verbs/shared_receive_state.hpp"
+#include "verbs/transitions.hpp"
+
+namespace fairlead::verbs {
+
+struct PairState {
+  ~PairState() { close(); }
+
+  bool is_dead() const { return domain->context->is_dead(); }
+
+  void close() {
+    if (!is_open) return;
+    is_open = false;
+    ContextState& context = *domain->context;
+    if (!context.is_dead()) {
+      context.flows->close_flow(flow);
+      context.event_owners.remove(number_in_context);
+    }
+    --send_queue->users;
+    --receive_queue->users;
+    if (shared_receive) --shared_receive->users;
+    --domain->members;
+    context.pairs.give();
+  }
+
+  std::shared_ptr<DomainState> domain;
+  std::shared_ptr<QueueState> send_queue, receive_queue;
+  std::shared_ptr<SharedReceiveState> shared_receive;
+  engine::FlowCore* flows = nullptr;
+  engine::FlowHandle flow;
+  std::uint32_t number = 0;
+  std::uint64_t number_in_context = 0;
+  QpType type = QpType::rc;
+  QpCapacity capacity;
+  bool is_open = false;
+  std::mutex changing;
+};
+
+namespace {
+
+Result<> check(const DeviceLimits& limits, const QpOptions& options) {
+  const QpCapacity& wanted = options.capacity;
+  if (options.type != QpType::rc && options.type != QpType::uc && options.type != QpType::ud) {
+    return failure(EOPNOTSUPP, "queue pair: only RC, UC and UD are supported");
+  }
+  if (options.send_queue == nullptr || options.receive_queue == nullptr || !options.send_queue->state() ||
+      !options.receive_queue->state()) {
+    return failure(EINVAL, "queue pair: it needs a completion queue for each direction");
+  }
+  if (options.shared_receive != nullptr && options.type == QpType::uc) {
+    return failure(EOPNOTSUPP, "queue pair: UC has no shared receive queue");
+  }
+  const bool owns_receives = options.shared_receive == nullptr;
+  if (wanted.max_send_wr > limits.max_qp_wr || wanted.max_send_sge > limits.max_sge ||
+      wanted.max_inline > limits.max_inline ||
+      (owns_receives && (wanted.max_recv_wr > limits.max_qp_wr || wanted.max_recv_sge > limits.max_sge))) {
+    return failure(EINVAL, "queue pair: capacity beyond the device's limits");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOptions& options) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this protection domain is deallocated");
+  ContextState& context = *owner->context;
+  if (auto alive = check_alive(context); !alive) return std::unexpected(std::move(alive.error()));
+  if (auto usable = check(context.limits, options); !usable) return std::unexpected(std::move(usable.error()));
+  if (!context.pairs.take()) return failure(ENOMEM, "all queue pairs of the device are in use");
+
+  auto state = std::make_shared<PairState>();
+  state->domain = owner;
+  state->send_queue = options.send_queue->state();
+  state->receive_queue = options.receive_queue->state();
+  state->flows = context.flows;
+  state->type = options.type;
+  state->capacity = options.capacity;
+  state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
+  state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
+  if (options.shared_receive != nullptr) {
+    state->shared_receive = options.shared_receive->state();
+    state->capacity.max_recv_wr = state->capacity.max_recv_sge = 0;
+  } else {
+    state->capacity.max_recv_wr = std::max(options.capacity.max_recv_wr, 1U);
+    state->capacity.max_recv_sge = std::max(options.capacity.max_recv_sge, 1U);
+  }
+  state->number_in_context = context.event_owners.add(options.cookie);
+  engine::FlowPlan plan{.type = options.type,
+                        .capacity = state->capacity,
+                        .signals_all = options.signals_all,
+                        .domain = owner->number,
+                        .send_stream = state->send_queue->stream,
+                        .receive_stream = state->receive_queue->stream,
+                        .shared_pool = {},
+                        .has_shared_pool = state->shared_receive != nullptr,
+                        .events = context.events,
+                        .cookie = state->number_in_context};
+  if (state->shared_receive) plan.shared_pool = state->shared_receive->pool;
+  const Status status = context.flows->open_flow(plan, state->flow, state->number);
+  if (status != Status::ok) {
+    context.event_owners.remove(state->number_in_context);
+    context.pairs.give();
+    if (status == Status::not_available) {
+      return failure(EADDRNOTAVAIL,
+                     "queue pair: the engine's UDP port lies outside port_first .. port_first + 4095, so "
+                     "peers could not find it: choose a port inside, or another port_first");
+    }
+    return failure(ENOMEM, "all queue pairs of this process and device are in use: destroy some");
+  }
+  ++state->send_queue->users;
+  ++state->receive_queue->users;
+  if (state->shared_receive) ++state->shared_receive->users;
+  ++owner->members;
+  state->is_open = true;
+  return QueuePair(std::move(state));
+}
+
+QueuePair& QueuePair::operator=(QueuePair&&) noexcept = default;
+QueuePair::~QueuePair() = default;
+
+Result<> QueuePair::destroy() {
+  if (!state_) return failure(EINVAL, "this queue pair is destroyed already");
+  state_->close();
+  state_.reset();
+  return {};
+}
+
+std::uint32_t QueuePair::number() const noexcept {
+  return state_->number;
+}
+QpType QueuePair::type() const noexcept {
+  return state_->type;
+}
+const QpCapacity& QueuePair::capacity() const noexcept {
+  return state_->capacity;
+}
+
+Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
+  if (!state_) return failure(EINVAL, "this queue pair is destroyed");
+  const ContextState& context = *state_->domain->context;
+  if (auto alive = check_alive(context); !alive) return alive;
+  const std::scoped_lock lock(state_->changing);
+  constexpr int kTriesMost = 16;  // it may fail while we look: each time it comes nearer to ERR
+  for (int i = 0; i < kTriesMost; ++i) {
+    QpAttributes wanted = state_->flows->flow_facts(state_->flow).attributes;
+    const QpState from = wanted.state;
+    const QpState to = (mask & qp_mask::state) != 0 ? attributes.state : from;
+    if (to > QpState::err) return failure(EINVAL, "queue pair: no such state");
+    if ((mask & qp_mask::cur_state) != 0 && attributes.cur_state != from) {
+      return failure(EINVAL, std::string("queue pair: cur_state does not hold, it is in ") + name_of(from));
+    }
+    if (auto legal = check_transition(state_->type, from, to, mask); !legal) return legal;
+    if (auto usable = check_values(context, attributes, mask); !usable) return usable;
+    merge(wanted, attributes, mask);
+    wanted.state = to;
+    if ((mask & qp_mask::en_sqd_async_notify) == 0) wanted.en_sqd_async_notify = false;
+    const Status status = state_->flows->change_flow(state_->flow, from, wanted);
+    if (status == Status::ok) return {};
+    if (status != Status::bad_state) return failure(status, "queue pair: it is being destroyed");
+  }
+  return failure(EINVAL, "queue pair: its state changes all the time");
+}
+
+QpAttributes QueuePair::query() const {
+  if (state_->is_dead()) return {};
+  QpAttributes attributes = state_->flows->flow_facts(state_->flow).attributes;
+  attributes.cur_state = attributes.state;
+  return attributes;
+}
+
+QpState QueuePair::state() const noexcept {
+  return state_->is_dead() ? QpState::err : state_->flows->flow_facts(state_->flow).attributes.state;
+}
+
+int QueuePair::post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept {
+  taken = 0;
+  if (state_->is_dead()) [[unlikely]]
+    return EIO;
+  return state_->flows->post_send(state_->flow, requests, taken);
+}
+
+int QueuePair::post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {
+  taken = 0;
+  if (state_->is_dead()) [[unlikely]]
+    return EIO;
+  return state_->flows->post_receive(state_->flow, requests, taken);
+}
+
+}  // namespace fairlead::verbs

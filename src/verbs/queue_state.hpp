@@ -1,0 +1,46 @@
+#pragma once
+// Completion channels and queues from inside.
+
+#include <fairlead/verbs/completion_queue.hpp>
+
+#include <mutex>
+
+#include "verbs/context_state.hpp"
+
+namespace fairlead::verbs {
+
+struct ChannelState {
+  ChannelState(std::shared_ptr<ContextState> owner, engine::NoticeStream* its_stream)
+      : context(std::move(owner)), stream(its_stream) {}
+  ~ChannelState() {
+    if (!context->is_dead()) context->flows->close_notices(stream);
+    context->channels.give();
+  }
+  ChannelState(const ChannelState&) = delete;
+  ChannelState& operator=(const ChannelState&) = delete;
+
+  std::shared_ptr<ContextState> context;
+  engine::NoticeStream* stream;
+  EventOwners owners;
+  std::atomic<std::uint32_t> queues{0};
+};
+
+struct QueueState {
+  ~QueueState() {
+    if (stream != nullptr && !context->is_dead()) context->flows->close_completions(stream);
+    if (channel) --channel->queues;
+    context->queues.give();
+  }
+
+  bool is_dead() const { return context->is_dead(); }
+
+  std::shared_ptr<ContextState> context;
+  std::shared_ptr<ChannelState> channel;
+  engine::CompletionStream* stream = nullptr;
+  std::uint64_t number_in_channel = 0, number_in_context = 0;
+  std::mutex consumer;  // one at a time
+  std::atomic<std::uint32_t> capacity{0};
+  std::atomic<std::uint32_t> users{0};  // queue pairs, once for each direction
+};
+
+}  // namespace fairlead::verbs

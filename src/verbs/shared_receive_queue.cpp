@@ -1,0 +1,81 @@
+#include "verbs/shared_receive_state.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace fairlead::verbs {
+
+Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& domain,
+                                                      const SharedReceiveOptions& options) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this protection domain is deallocated");
+  ContextState& context = *owner->context;
+  if (auto alive = check_alive(context); !alive) return std::unexpected(std::move(alive.error()));
+  if (options.max_wr > context.limits.max_srq_wr || options.max_sge > context.limits.max_srq_sge ||
+      options.max_wr == 0) {
+    return failure(EINVAL, "shared receive queue: capacity beyond the device's limits");
+  }
+  if (!context.shared_receives.take()) return failure(ENOMEM, "all shared receive queues are in use");
+  ++owner->members;
+  auto state = std::make_shared<SharedReceiveState>();
+  state->domain = owner;
+  state->options = options;
+  state->options.max_sge = std::max(options.max_sge, 1U);
+  state->number_in_context = context.event_owners.add(options.cookie);
+  const Status status = context.flows->open_pool({.depth = options.max_wr,
+                                                  .sges = state->options.max_sge,
+                                                  .domain = owner->number,
+                                                  .limit = options.limit,
+                                                  .events = context.events,
+                                                  .cookie = state->number_in_context},
+                                                 state->pool);
+  if (status != Status::ok) return failure(ENOMEM, "all shared receive queues of the device are in use");
+  state->is_open = true;
+  return SharedReceiveQueue(std::move(state));
+}
+
+Result<> SharedReceiveQueue::destroy() {
+  if (!state_) return failure(EINVAL, "this shared receive queue is destroyed already");
+  ContextState& context = *state_->domain->context;
+  if (!context.is_dead()) {
+    if (state_->users != 0) return failure(EBUSY, "queue pairs use the shared receive queue: destroy them first");
+    context.event_owners.remove(state_->number_in_context);
+  }
+  state_.reset();
+  return {};
+}
+
+Result<> SharedReceiveQueue::modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit) {
+  if (!state_) return failure(EINVAL, "this shared receive queue is destroyed");
+  ContextState& context = *state_->domain->context;
+  if (auto alive = check_alive(context); !alive) return alive;
+  const engine::PoolFacts facts = context.flows->pool_facts(state_->pool);
+  const std::uint32_t depth = max_wr.value_or(facts.depth);
+  if (depth > context.limits.max_srq_wr || limit.value_or(0) > depth ||
+      context.flows->change_pool(state_->pool, depth, limit.value_or(facts.limit)) != Status::ok) {
+    return failure(EINVAL,
+                   "shared receive queue: max_wr below what is posted or beyond the device, or limit beyond it");
+  }
+  return {};
+}
+
+SharedReceiveOptions SharedReceiveQueue::query() const {
+  SharedReceiveOptions now = state_->options;
+  if (state_->domain->context->is_dead()) return now;
+  const engine::PoolFacts facts = state_->domain->context->flows->pool_facts(state_->pool);
+  now.max_wr = facts.depth;
+  now.limit = facts.limit;
+  return now;
+}
+
+std::uint32_t SharedReceiveQueue::number() const noexcept {
+  return state_->pool.slot;
+}
+
+int SharedReceiveQueue::post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {
+  taken = 0;
+  if (state_->domain->context->is_dead()) return EIO;
+  return state_->domain->context->flows->post_to_pool(state_->pool, requests, taken);
+}
+
+}  // namespace fairlead::verbs
