@@ -1,0 +1,158 @@
+#include <fairlead/am/bundle.hpp>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "am/bundle_state.hpp"
+
+namespace fairlead::am {
+namespace {
+
+constexpr std::uint32_t kFirstEndpoint = 0x41'0000, kEndpoints = 0x1'0000;  // numbers of ports
+
+std::string_view word_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::bad_arguments:
+      return "bad arguments";
+    case Refusal::bad_entry:
+      return "bad entry";
+    case Refusal::bad_tag:
+      return "the endpoint there does not take messages of this tag";
+    case Refusal::bad_handler:
+      return "no such handler is registered there";
+    case Refusal::bad_segment:
+      return "the endpoint there has no segment";
+    case Refusal::bad_length:
+      return "it would not lie inside the segment there";
+    case Refusal::bad_endpoint:
+      return "no such endpoint there";
+    case Refusal::congestion:
+      return "no answer, or no memory there, in time";
+    case Refusal::unreachable:
+      return "the process there was not found, fell silent or ended";
+    case Refusal::reply_rejected:
+      return "our reply was not taken";
+  }
+  return "unknown reason";
+}
+
+// Handler 0 of AM-2 as it is before anybody sets one.
+void print_and_abort(void*, Endpoint& endpoint, const Returned& returned) {
+  Name to;
+  std::uint64_t key = 0;
+  const bool is_known = endpoint.translation(returned.translation, to, key) == Status::ok;
+  fmt::print(stderr,
+             "fairlead: message for handler {} of {} came back to {}: {} (code {}); set an error handler to go on\n",
+             returned.handler, is_known ? to.to_string() : "an endpoint", endpoint.name().to_string(),
+             word_of(returned.refusal), static_cast<int>(returned.refusal));
+  std::abort();
+}
+
+}  // namespace
+
+Bundle::Bundle(const Domain& domain, BundleMode mode)
+    : state_(std::make_unique<BundleState>(*this, domain.state_, mode)) {}
+
+Bundle::~Bundle() {
+  stop_interrupts();
+  while (!state_->endpoints.empty()) state_->take_out(state_->endpoints.back()->face);
+}
+
+Result<Endpoint*> Bundle::add_endpoint() {
+  engine::Core& core = *state_->domain->core;
+  if (state_->endpoints.size() >= kEndpointsMax) {
+    return std::unexpected(
+        Error{Status::no_memory, 0, fmt::format("a bundle has at most {} endpoints: use another", kEndpointsMax)});
+  }
+  std::uint32_t number = 0;
+  const auto port = core.open_port_dynamic(kFirstEndpoint, kEndpoints, number);
+  if (!port) return std::unexpected(port.error());
+  if (const Status status = state_->domain->ports->activate(*port); status != Status::ok) {
+    core.close_port(*port);
+    return std::unexpected(Error{status, 0, "the engine did not make an active port"});
+  }
+  auto endpoint = std::make_unique<EndpointState>(*state_, *port, number);
+  endpoint->error_handler = &print_and_abort;
+  Endpoint* face = &endpoint->face;
+  state_->put_in(std::move(endpoint));
+  return face;
+}
+
+Status Bundle::free_endpoint(Endpoint& endpoint) {
+  if (is_in_handler()) return Status::bad_state;
+  return state_->take_out(endpoint) ? Status::ok : Status::invalid;
+}
+
+Status Bundle::move_endpoint(Endpoint& endpoint, Bundle& to) {
+  if (is_in_handler()) return Status::bad_state;
+  if (to.state_->endpoints.size() >= kEndpointsMax) return Status::no_memory;
+  auto taken = state_->take_out(endpoint);
+  if (!taken) return Status::invalid;
+  to.state_->put_in(std::move(taken));
+  return Status::ok;
+}
+
+Status Bundle::poll() {
+  if (is_in_handler()) return Status::bad_state;
+  BundleState::Lock lock(state_->lock);
+  state_->poll(lock);
+  return Status::ok;
+}
+
+Status Bundle::wait(Instant deadline) {
+  if (is_in_handler()) return Status::bad_state;
+  const base::Instant until(deadline == kNever ? base::kNever : base::Instant(deadline.time_since_epoch()));
+  BundleState::Lock lock(state_->lock);
+  while (state_->poll(lock) == 0) {
+    if (base::MonotonicClock::now() >= until) return Status::timed_out;
+    state_->pause(lock, until);
+  }
+  return Status::ok;
+}
+
+bool Bundle::has_message() const {
+  BundleState::Lock lock(state_->lock);
+  return state_->has_message();
+}
+
+int Bundle::descriptor() {
+  BundleState::Lock lock(state_->lock);
+  if (!state_->watch_descriptor.is_open()) {
+    state_->watch_descriptor = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+    if (!state_->watch_descriptor.is_open()) return -1;
+    for (const auto& endpoint : state_->endpoints) state_->watch(*endpoint, true);
+  }
+  return state_->watch_descriptor.get();
+}
+
+bool Bundle::arm() {
+  BundleState::Lock lock(state_->lock);
+  for (const auto& endpoint : state_->endpoints) {
+    if (!state_->domain->core->arm_descriptor(endpoint->port)) return false;
+  }
+  return true;
+}
+
+Status Bundle::start_interrupts() {
+  if (state_->thread.joinable()) return Status::bad_state;
+  state_->lock.make_real();
+  state_->is_stopping.store(false, std::memory_order_release);
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  return Status::ok;
+}
+
+void Bundle::stop_interrupts() {
+  if (!state_->thread.joinable()) return;
+  state_->is_stopping.store(true, std::memory_order_release);
+  {
+    BundleState::Lock lock(state_->lock);
+    for (const auto& endpoint : state_->endpoints) state_->domain->core->interrupt(endpoint->port);
+  }
+  state_->thread.join();
+}
+
+}  // namespace fairlead::am

@@ -1,0 +1,124 @@
+#include "am/bundle_state.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace fairlead::am {
+namespace {
+
+constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);     // then requests are checked for their time
+constexpr base::Duration kOtherSleeper = std::chrono::microseconds(50);  // look whether the one that sleeps has news
+
+}  // namespace
+
+BundleState::BundleState(Bundle& its_face, std::shared_ptr<DomainState> its_domain, BundleMode mode)
+    : face(its_face), domain(std::move(its_domain)), lock(mode == BundleMode::parallel) {}
+
+BundleState::~BundleState() = default;
+
+EndpointState* BundleState::find(const Endpoint& endpoint) const {
+  const auto found = std::ranges::find(endpoints, &endpoint, [](const auto& each) { return &each->face; });
+  return found == endpoints.end() ? nullptr : found->get();
+}
+
+std::unique_ptr<EndpointState> BundleState::take_out(Endpoint& endpoint) {
+  std::unique_lock sleeper(waiting, std::try_to_lock);
+  while (!sleeper) {
+    {
+      Lock held(lock);
+      for (const auto& each : endpoints) domain->core->interrupt(each->port);
+    }
+    std::this_thread::sleep_for(kOtherSleeper);
+    sleeper = std::unique_lock(waiting, std::try_to_lock);
+  }
+  Lock held(lock);
+  const auto found = std::ranges::find(endpoints, &endpoint, [](const auto& each) { return &each->face; });
+  if (found == endpoints.end()) return nullptr;
+  EndpointState& leaving = **found;
+  watch(leaving, false);
+  std::unique_ptr<EndpointState> taken = std::move(*found);
+  endpoints.erase(found);
+  while (leaving.running != 0) {
+    held.unlock();
+    std::this_thread::sleep_for(kOtherSleeper);
+    held.lock();
+  }
+  return taken;
+}
+
+void BundleState::put_in(std::unique_ptr<EndpointState> endpoint) {
+  Lock held(lock);
+  endpoint->bundle = this;
+  watch(*endpoint, true);
+  endpoints.push_back(std::move(endpoint));
+}
+
+bool BundleState::watch(const EndpointState& endpoint, bool is_watched) {
+  if (!watch_descriptor.is_open()) return true;
+  const int descriptor = domain->core->descriptor(endpoint.port);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  return ::epoll_ctl(watch_descriptor.get(), is_watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &event) == 0;
+}
+
+unsigned BundleState::poll(Lock& held) {
+  domain->core->progress();
+  for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->look_after(held);
+  // In turn, one of each: no endpoint waits for another's burst.
+  unsigned left = domain->poll_max;
+  std::size_t idle = 0;
+  while (left > 0 && idle < endpoints.size()) {
+    first = first + 1 < endpoints.size() ? first + 1 : 0;
+    if (endpoints[first]->serve_one(held)) {
+      idle = 0;
+      --left;
+    } else {
+      ++idle;
+    }
+  }
+  if (left != domain->poll_max) return domain->poll_max - left;
+  const auto now = base::MonotonicClock::now();
+  for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->check_time(held, now);
+  return 0;
+}
+
+void BundleState::pause(Lock& held, base::Instant deadline) {
+  std::array<engine::PortHandle, Bundle::kEndpointsMax> ports;
+  const std::size_t count = endpoints.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    ports[i] = endpoints[i]->port;
+    if (!endpoints[i]->held.empty()) deadline = std::min(deadline, base::MonotonicClock::now() + kOtherSleeper);
+  }
+  deadline = std::min(deadline, base::MonotonicClock::now() + kSleepMax);
+  std::unique_lock sleeper(waiting, std::try_to_lock);
+  held.unlock();
+  if (sleeper && count != 0) {
+    domain->ports->wait_any(std::span(ports).first(count), deadline);
+    sleeper.unlock();
+  } else {
+    std::this_thread::sleep_for(kOtherSleeper);
+  }
+  held.lock();
+}
+
+bool BundleState::has_message() const {
+  return std::ranges::any_of(endpoints, [&](const auto& each) { return domain->ports->has_arrival(each->port); });
+}
+
+std::size_t BundleState::outstanding() const {
+  std::size_t sum = 0;
+  for (const auto& each : endpoints) sum += each->outstanding;
+  return sum;
+}
+
+// The thread of interrupt mode.
+void BundleState::run() {
+  Lock held(lock);
+  while (!is_stopping.load(std::memory_order_acquire)) {
+    if (poll(held) == 0) pause(held, base::kNever);
+  }
+}
+
+}  // namespace fairlead::am

@@ -1,0 +1,52 @@
+#pragma once
+// A bundle behind its face: its endpoints, the one lock of a parallel bundle, and who sleeps.
+//
+// Handlers run without the lock, so that a parallel bundle runs several at once; an arrival belongs to the thread that
+// took it. In a sequential bundle the lock does nothing. `waiting` lets one thread at a time sleep in the engine; who
+// takes an endpoint away interrupts and takes it first, so that nobody sleeps on a port that is gone.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fairlead/am/bundle.hpp>
+
+#include "am/domain_state.hpp"
+#include "am/endpoint_state.hpp"
+#include "base/file_descriptor.hpp"
+
+namespace fairlead::am {
+
+struct BundleState {
+  BundleState(Bundle& face, std::shared_ptr<DomainState> domain, BundleMode mode);
+  ~BundleState();
+
+  using Lock = std::unique_lock<BundleLock>;
+
+  EndpointState* find(const Endpoint& endpoint) const;
+  /// Takes it out, while nobody sleeps on it.
+  std::unique_ptr<EndpointState> take_out(Endpoint& endpoint);
+  void put_in(std::unique_ptr<EndpointState> endpoint);
+  /// Makes progress, and runs handlers: of how many messages.
+  unsigned poll(Lock& lock);
+  /// Sleeps until something has come, at most until then; without the lock meanwhile.
+  void pause(Lock& lock, base::Instant deadline);
+  bool has_message() const;
+  std::size_t outstanding() const;
+  void run();
+  bool watch(const EndpointState& endpoint, bool is_watched);
+
+  Bundle& face;
+  std::shared_ptr<DomainState> domain;
+  mutable BundleLock lock;
+  std::mutex waiting;
+  std::vector<std::unique_ptr<EndpointState>> endpoints;
+  std::size_t first = 0;                  // whose turn it is to be served first
+  base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
+  std::thread thread;                     // interrupt mode
+  std::atomic<bool> is_stopping{false};
+};
+
+}  // namespace fairlead::am

@@ -1,0 +1,151 @@
+// Bundles: several endpoints, moves, sleeping, interrupts, threads, loss.
+
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "am/pair_for_tests.hpp"
+
+namespace fairlead::am {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Bundles : public Pair {};
+
+TEST_F(Bundles, ServeAllTheirEndpoints) {
+  std::vector<Endpoint*> more;
+  for (int i = 0; i < 5; ++i) {
+    auto added = b.bundle->add_endpoint();
+    ASSERT_TRUE(added);
+    equip(b, **added);
+    more.push_back(*added);
+    ASSERT_EQ(a.endpoint->map(static_cast<std::uint32_t>(10 + i), (*added)->name(), kKey), Status::ok);
+    ASSERT_EQ(a.endpoint->request(static_cast<std::uint32_t>(10 + i), kEcho, {}), Status::ok);
+  }
+  ASSERT_TRUE(until([&] { return a.seen.size() == 5; }));
+  EXPECT_EQ(b.bundle->free_endpoint(*more[2]), Status::ok);
+  EXPECT_EQ(b.bundle->free_endpoint(*a.endpoint), Status::invalid);
+  ASSERT_EQ(a.endpoint->request(12, kEcho, {}), Status::ok);
+  ASSERT_TRUE(until([&] { return a.returned.size() == 1; }));
+  EXPECT_EQ(a.returned[0].refusal, Refusal::bad_endpoint);
+}
+
+TEST_F(Bundles, AnEndpointThatMovesKeepsItsNameAndItsMessages) {
+  ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  while (!b.bundle->has_message()) a.bundle->poll(), std::this_thread::yield();
+  Bundle other(*b.domain, BundleMode::sequential);
+  EXPECT_EQ(other.move_endpoint(*b.endpoint, *b.bundle), Status::invalid);
+  ASSERT_EQ(b.bundle->move_endpoint(*b.endpoint, other), Status::ok);
+  EXPECT_EQ(&b.endpoint->bundle(), &other);
+  b.bundle->poll();
+  EXPECT_TRUE(b.seen.empty());
+  other.poll();
+  EXPECT_EQ(b.seen.size(), 1u);
+  ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  while (b.seen.size() < 2) other.poll();
+  ASSERT_TRUE(until([&] { return a.seen.size() == 2; }));
+  ASSERT_EQ(other.move_endpoint(*b.endpoint, *b.bundle), Status::ok);
+  run_good_requests(10);
+}
+
+TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
+  EXPECT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 10ms), Status::timed_out);
+  std::thread other([&] {
+    for (int i = 0; i < 3; ++i) b.bundle->wait();
+  });
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+    ASSERT_EQ(a.bundle->wait(), Status::ok);
+  }
+  other.join();
+  EXPECT_EQ(a.seen.size(), 3u);
+}
+
+TEST_F(Bundles, TheirDescriptorWakesAForeignLoop) {
+  auto second = b.bundle->add_endpoint();
+  ASSERT_TRUE(second);
+  equip(b, **second);
+  ASSERT_EQ(a.endpoint->map(1, (*second)->name(), kKey), Status::ok);
+  pollfd look{b.bundle->descriptor(), POLLIN, 0};
+  ASSERT_GE(look.fd, 0);
+  for (std::uint32_t to = 0; to < 2; ++to) {
+    ASSERT_TRUE(b.bundle->arm());
+    ASSERT_EQ(a.endpoint->request(to, kEcho, {}), Status::ok);
+    ASSERT_EQ(::poll(&look, 1, 10'000), 1);
+    EXPECT_FALSE(b.bundle->arm());
+    b.bundle->poll();
+    EXPECT_EQ(b.seen.size(), to + 1);
+  }
+}
+
+TEST_F(Bundles, InterruptModeServesWhileTheApplicationComputes) {
+  std::atomic<int> runs{0};
+  const auto count = [](void* context, Token&, const Message&) { ++*static_cast<std::atomic<int>*>(context); };
+  ASSERT_EQ(b.endpoint->set_handler(60, count, &runs), Status::ok);
+  ASSERT_EQ(b.bundle->start_interrupts(), Status::ok);
+  EXPECT_EQ(b.bundle->start_interrupts(), Status::bad_state);
+  for (int i = 0; i < 300; ++i) ASSERT_EQ(a.endpoint->request(0, 60, {}), Status::ok);
+  while (a.endpoint->outstanding() != 0) a.bundle->poll();
+  EXPECT_EQ(runs, 300);
+  b.bundle->stop_interrupts();
+  ASSERT_EQ(a.endpoint->request(0, 60, {}), Status::ok);
+  while (!b.bundle->has_message()) a.bundle->poll();
+  EXPECT_EQ(runs, 300);
+  b.bundle->poll();
+  EXPECT_EQ(runs, 301);
+}
+
+class ParallelBundles : public Pair {
+  BundleMode mode() override { return BundleMode::parallel; }
+};
+
+TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
+  static std::atomic<int> requests, replies;
+  requests = 0;
+  replies = 0;
+  constexpr std::uint8_t kAsk = 70, kTell = 71;
+  const auto ask = [](void*, Token& token, const Message& message) {
+    ++requests;
+    EXPECT_EQ(message.data.size(), 2000u);
+    EXPECT_EQ(token.reply(kTell, {}), Status::ok);
+  };
+  const auto tell = [](void*, Token&, const Message&) { ++replies; };
+  for (Side* side : {&a, &b}) {
+    ASSERT_EQ(side->endpoint->set_handler(kAsk, ask), Status::ok);
+    ASSERT_EQ(side->endpoint->set_handler(kTell, tell), Status::ok);
+  }
+  constexpr int kThreads = 2, kEach = 400;
+  std::atomic<int> left = 2 * kThreads;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2 * kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      Side& side = i % 2 == 0 ? a : b;
+      const auto data = pattern(2000);
+      for (int n = 0; n < kEach; ++n) EXPECT_EQ(side.endpoint->request_medium(0, kAsk, data, {}), Status::ok);
+      --left;
+      while (left != 0 || a.endpoint->outstanding() != 0 || b.endpoint->outstanding() != 0)
+        side.bundle->wait(std::chrono::steady_clock::now() + 1ms);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(requests, 2 * kThreads * kEach);
+  EXPECT_EQ(replies, 2 * kThreads * kEach);
+}
+
+class Loss : public Pair {
+  DomainSettings settings() override { return {.engine = {{"fault", "drop=5%,seed=7"}}}; }
+};
+
+TEST_F(Loss, IsNotSeen) {
+  run_good_requests(2000);
+  const auto data = pattern(100'000);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(a.endpoint->request_long(0, 0, kEcho, data, {}), Status::ok);
+  ASSERT_TRUE(until([&] { return a.seen.size() == 2020; }));
+  EXPECT_TRUE(a.returned.empty());
+}
+
+}  // namespace
+}  // namespace fairlead::am

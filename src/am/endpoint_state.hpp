@@ -1,0 +1,148 @@
+#pragma once
+// An endpoint behind its face. The files: endpoint_tables (handlers, translations, tag, segment), endpoint_send
+// (requests and replies), endpoint_receive (what has arrived). All under the lock of its bundle.
+
+#include <array>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <fairlead/am/bundle.hpp>
+#include <fairlead/am/endpoint.hpp>
+
+#include "am/domain_state.hpp"
+#include "am/exchange.hpp"
+#include "am/word.hpp"
+
+namespace fairlead::am {
+
+/// Does nothing while the bundle is sequential.
+class BundleLock {
+ public:
+  explicit BundleLock(bool is_real) : is_real_(is_real) {}
+  void lock() {
+    if (is_real_) mutex_.lock();
+  }
+  void unlock() {
+    if (is_real_) mutex_.unlock();
+  }
+  /// While no other thread uses the bundle.
+  void make_real() { is_real_ = true; }
+
+ private:
+  std::mutex mutex_;
+  bool is_real_;
+};
+
+struct BundleState;
+struct EndpointState;
+
+/// An arrival while its handler runs.
+struct Delivered {
+  EndpointState& endpoint;
+  engine::Arrival& arrival;
+  bool may_reply = false;
+  Token token{*this};
+};
+
+struct Request {
+  std::uint32_t to;
+  Word word;
+  std::span<const std::byte> data;
+  std::span<const Argument> arguments;
+  std::uint64_t offset = 0;
+  bool is_async = false;
+  std::uint64_t source_offset = 0, length = 0;  // of a get
+};
+
+struct EndpointState {
+  using Lock = std::unique_lock<BundleLock>;
+
+  EndpointState(BundleState& bundle, engine::PortHandle port, std::uint32_t number);
+  ~EndpointState();
+
+  // endpoint_tables.cpp
+  Name name() const;
+  bool find_source(const engine::RemotePort& source, std::uint32_t& index) const;
+  Status map(std::uint32_t index, const Name& peer, std::uint64_t key);
+  Status unmap(std::uint32_t index);
+  Status resize(std::uint32_t count);
+
+  // endpoint_send.cpp
+  Status send(Lock& lock, const Request& request);
+  Status reply(Delivered& delivered, Word word, std::uint64_t offset, std::span<const std::byte> data,
+               std::span<const Argument> arguments);
+  /// Anything that needs no reply; kept and sent later if the engine has no room now. `is_copied`: the data has to be.
+  void send_back(engine::ActiveMessage message, std::span<const std::byte> head, std::span<const std::byte> data,
+                 bool is_copied);
+  Status submit(std::uint32_t slot);
+  bool reserve_event();
+  void close(std::uint32_t slot);
+  void release_if_over(std::uint32_t slot);
+  void give_back(Lock& lock, std::uint32_t slot, Refusal refusal);
+  void send_held(Lock& lock);
+
+  // endpoint_receive.cpp
+  /// Ends of sends, losses, what is to be sent again. Cheap when there is nothing.
+  void look_after(Lock& lock);
+  /// What time brings: requests without a reply, peers that have not been heard.
+  void check_time(Lock& lock, base::Instant now);
+  /// Runs the handler of the first complete arrival; false if there is none.
+  bool serve_one(Lock& lock);
+  void serve_request(Lock& lock, engine::Arrival& arrival);
+  void serve_get(const engine::Arrival& arrival);
+  void serve_reply(Lock& lock, engine::Arrival& arrival);
+  void serve_returned(Lock& lock, const engine::Arrival& arrival);
+  void refuse(const engine::Arrival& arrival, Status status);
+  void tell_losses(Lock& lock);
+  void call_error_handler(Lock& lock, const Returned& returned);
+
+  static constexpr std::size_t kHeldMax = 4096;  // beyond, no further request is served
+
+  struct Translation {
+    bool is_used = false;
+    engine::RemotePort peer;
+    std::uint64_t key = 0;
+    std::uint32_t outstanding = 0;
+  };
+  struct Registered {
+    Handler handler = nullptr;
+    void* context = nullptr;
+  };
+  struct RemotePortHash {
+    std::size_t operator()(const engine::RemotePort& port) const {
+      return base::SocketAddressHash{}(port.engine) * 31 + port.port;
+    }
+  };
+
+  BundleState* bundle;
+  engine::Core& core;
+  engine::ActivePorts& ports;
+  engine::PortHandle port;
+  std::uint32_t number;
+  Endpoint face{this};
+
+  Tag tag;
+  engine::Segment segment;
+  std::array<Registered, kHandlers> handlers;
+  ErrorHandler error_handler;
+  void* error_context = nullptr;
+  std::vector<Translation> translations;
+  std::unordered_map<engine::RemotePort, std::uint32_t, RemotePortHash> sources;
+  unsigned depth = kDepthDefault;
+
+  ExchangeTable exchanges;
+  SendBuffers buffers;
+  std::vector<std::uint64_t> held;  // names: to be sent (again) later
+  std::uint32_t events_reserved = 0;
+  std::uint32_t events_pending = 0;
+  std::uint64_t losses_seen = 0;
+  std::size_t outstanding = 0;
+  unsigned running = 0;  // handlers, in any thread
+  base::Instant check_at{};
+};
+
+/// Whether this thread runs a handler: no request, no poll then.
+bool is_in_handler();
+
+}  // namespace fairlead::am

@@ -1,0 +1,115 @@
+// What is not taken comes back to handler 0 with its reason, and the pair goes on as before.
+
+#include <array>
+
+#include "am/pair_for_tests.hpp"
+
+namespace fairlead::am {
+namespace {
+
+class ReturnedMessages : public Pair {
+ protected:
+  void expect_returned(Refusal refusal, Operation operation) {
+    ASSERT_TRUE(until([&] { return !a.returned.empty(); }));
+    EXPECT_EQ(a.returned.size(), 1u);
+    EXPECT_EQ(a.returned[0].refusal, refusal);
+    EXPECT_EQ(a.returned[0].operation, operation);
+    a.returned.clear();
+    EXPECT_EQ(a.endpoint->outstanding(), 0u);
+  }
+};
+
+TEST_F(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
+  const auto data = pattern(2000);
+  // More rejections than credits: none of them is lost.
+  for (int round = 0; round < 130; ++round) {
+    ASSERT_EQ(a.endpoint->request(0, 200, {}), Status::ok);
+    expect_returned(Refusal::bad_handler, Operation::request);
+    if (HasFatalFailure()) return;
+  }
+  run_good_requests(1000);
+
+  a.endpoint->set_translation_key(0, kKey + 1);
+  ASSERT_EQ(a.endpoint->request_medium(0, kEcho, data, {}), Status::ok);
+  expect_returned(Refusal::bad_tag, Operation::request_medium);
+  a.endpoint->set_translation_key(0, kKey);
+  b.endpoint->set_tag(Tag::none());
+  ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  expect_returned(Refusal::bad_tag, Operation::request);
+  b.endpoint->set_tag(Tag::of(kKey));
+  run_good_requests(1000);
+
+  b.endpoint->set_segment(nullptr, 0);
+  ASSERT_EQ(a.endpoint->request_long(0, 0, kEcho, data, {}), Status::ok);
+  expect_returned(Refusal::bad_segment, Operation::request_long);
+  b.endpoint->set_segment(b.memory.data(), b.memory.size());
+  ASSERT_EQ(a.endpoint->request_long(0, b.memory.size() - 1999, kEcho, data, {}), Status::ok);
+  expect_returned(Refusal::bad_length, Operation::request_long);
+  run_good_requests(1000);
+
+  Name nobody = b.endpoint->name();
+  nobody.endpoint ^= 0x8000;
+  ASSERT_EQ(a.endpoint->map(9, nobody, kKey), Status::ok);
+  ASSERT_EQ(a.endpoint->request(9, kEcho, {}), Status::ok);
+  expect_returned(Refusal::bad_endpoint, Operation::request);
+  run_good_requests(1000);
+}
+
+TEST_F(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
+  const auto reply_badly = [](void*, Token& token, const Message&) { EXPECT_EQ(token.reply(201, {}), Status::ok); };
+  ASSERT_EQ(b.endpoint->set_handler(50, reply_badly), Status::ok);
+  ASSERT_EQ(a.endpoint->request(0, 50, {}), Status::ok);
+  ASSERT_TRUE(until([&] { return b.returned.size() == 1 && a.endpoint->outstanding() == 0; }));
+  EXPECT_EQ(b.returned[0].refusal, Refusal::reply_rejected);
+  EXPECT_EQ(b.returned[0].operation, Operation::reply);
+  EXPECT_TRUE(a.returned.empty());
+  run_good_requests(1000);
+}
+
+TEST_F(ReturnedMessages, ADeadPeerGivesAllBackAndItsSuccessorIsReached) {
+  run_good_requests(10);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kEcho, pattern(30'000), {}), Status::ok);
+  b.bundle.reset();
+  b.domain.reset();
+  while (a.returned.size() < 23) a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  for (const Returned& returned : a.returned) {
+    EXPECT_TRUE(returned.refusal == Refusal::unreachable || returned.refusal == Refusal::bad_endpoint);
+  }
+  EXPECT_EQ(a.endpoint->outstanding(), 0u);
+  a.returned.clear();
+  open(b, "127.0.0.2");
+  ASSERT_EQ(a.endpoint->unmap(0), Status::ok);
+  ASSERT_EQ(a.endpoint->map(0, b.endpoint->name(), kKey), Status::ok);
+  ASSERT_EQ(b.endpoint->map(0, a.endpoint->name(), kKey), Status::ok);
+  run_good_requests(1000);
+}
+
+class Timeouts : public ReturnedMessages {
+  DomainSettings settings() override { return {.request_timeout = std::chrono::milliseconds(100)}; }
+};
+
+TEST_F(Timeouts, APeerThatDoesNotPollInTimeIsCongestedAndItsLateReplyIsNobodys) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  while (a.returned.size() < 3) a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+  for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::congestion);
+  ASSERT_TRUE(until([&] { return b.seen.size() == 3; }));
+  EXPECT_TRUE(a.seen.empty());
+  run_good_requests(1000);
+}
+
+class LittleMemory : public ReturnedMessages {
+  DomainSettings settings() override { return {.engine = {{"active_memory_max", "1048576"}}}; }
+};
+
+TEST_F(LittleMemory, WhatFindsNoRoomIsSentAgain) {
+  const auto data = pattern(kMaxMedium);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kNote, data, {}), Status::ok);
+  for (int i = 0; i < 1000; ++i) a.bundle->poll();
+  ASSERT_TRUE(until([&] { return b.seen.size() == 100; }));
+  for (const Seen& seen : b.seen) ASSERT_EQ(seen.data, data);
+  EXPECT_TRUE(a.returned.empty());
+}
+
+}  // namespace
+}  // namespace fairlead::am
