@@ -134,8 +134,7 @@ class Swarm {
       }
       if (has_changes) {
         path::SimLink changed = draw_link();
-        // What happens when the path carries less than before is a scenario of its own.
-        changed.datagram_size_max = scenario_.link.datagram_size_max;
+        if (random_.chance(0.3)) changed.black_hole_above = static_cast<std::uint32_t>(one_of<3>({1232, 1372, 1472}));
         add_link_fault().link = changed;
       }
       if (has_pauses) add_host_fault(FaultPlan::Kind::pause);

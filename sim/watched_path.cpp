@@ -29,6 +29,12 @@ std::string_view kind_name(wire::Kind kind) {
       return "reset";
     case wire::Kind::close:
       return "close";
+    case wire::Kind::probe:
+      return "probe";
+    case wire::Kind::probe_answer:
+      return "probe_answer";
+    case wire::Kind::part:
+      return "part";
   }
   return "?";
 }

@@ -8,6 +8,7 @@
 #include "engine/engine.hpp"
 #include "engine/link_facts.hpp"
 #include "path/fault_counters.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -77,6 +78,19 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
   if (loss != losses_.end()) {
     const link::Notice& notice = loss->second.notice;
     const double ago = seconds(now - loss->second.when);
+    if (notice.diagnosis == link::Diagnosis::too_long) {
+      return fmt::format(
+          "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "
+          "it",
+          address.to_string(), seconds(notice.silent_for), wire::kDatagramSizeLeast);
+    }
+    if (notice.diagnosis == link::Diagnosis::one_direction) {
+      return fmt::format(
+          "{} is heard, but does not hear us ({:.1f} s, {} resends): look for a firewall or a route that lets "
+          "datagrams "
+          "pass in one direction only",
+          address.to_string(), ago, notice.resends);
+    }
     switch (notice.status) {
       case Status::unreachable:
         return fmt::format("never heard from {} in {:.1f} s ({} attempts): is the peer running, and its address right?",
@@ -99,9 +113,11 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
   if (!peer) return {};
   const link::PeerFacts facts = link_->facts(*peer);
   if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
-  return fmt::format("{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight)",
-                     address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
-                     milliseconds(facts.resend_after), facts.segments_in_flight);
+  return fmt::format(
+      "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
+      "bytes)",
+      address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
+      milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size);
 }
 
 std::string Engine::describe_flight(const base::SocketAddress& address, base::Instant now) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 
 #include "base/rare.hpp"
@@ -64,7 +65,14 @@ bool Engine::collect(base::Instant now) {
   }
   std::array<path::Unreachable, kArrivalsInPass> unreachable;
   const std::size_t refused = path_->unreachable(unreachable);
-  for (const path::Unreachable& hint : std::span(unreachable).first(refused)) link_->unreachable(hint.to, now);
+  for (const path::Unreachable& hint : std::span(unreachable).first(refused)) {
+    const auto peer = hint.system_errno == EMSGSIZE ? link_->find(hint.to) : std::nullopt;
+    if (peer) {
+      link_->set_datagram_size_max(*peer, path_->datagram_size_max(hint.to), now);
+    } else if (hint.system_errno != EMSGSIZE) {
+      link_->unreachable(hint.to, now);
+    }
+  }
   return count > 0 || refused > 0;
 }
 
@@ -105,7 +113,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   switch (notice.kind) {
     case link::Notice::Kind::connected: {
       const base::SocketAddress address = link_->address(notice.peer);
-      link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address));
+      link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
       losses_.erase(address);
       flight_->connected(notice.peer, now);
       return;

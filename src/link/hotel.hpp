@@ -23,6 +23,7 @@ class Hotel {
     segment->is_waiting = false;
     segment->payload_bytes = 0;
     segment->piece_count = 0;
+    segment->parts_sent = 0;
     return segment;
   }
 

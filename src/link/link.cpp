@@ -66,11 +66,12 @@ std::optional<PeerHandle> Link::find(const base::SocketAddress& address) const {
   return peer == nullptr ? std::nullopt : std::optional(PeerTable::handle(*peer));
 }
 
-void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes) {
+void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes, base::Instant now) {
   Peer* peer = state_->peers.find(handle);
   if (peer == nullptr) return;
+  state_->handed_out.what = State::HandedOut::What::nothing;
   peer->path_datagram_max = bytes;
-  state_->set_datagram_size(*peer);
+  state_->set_datagram_size(*peer, now);
 }
 
 PeerFacts Link::facts(PeerHandle handle) const {
@@ -93,6 +94,7 @@ PeerFacts Link::State::facts(const Peer& peer) const {
   facts.bytes_in_flight_max = std::min(peer.bytes_limit[0], peer.congestion.bytes());
   facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
   facts.messages_arriving = peer.reassembly.open_count();
+  facts.datagram_size = peer.datagram_size;
   return facts;
 }
 

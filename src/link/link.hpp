@@ -75,16 +75,25 @@ struct Outcome {
   Status status = Status::ok;
 };
 
+/// Which of the ways in which a path fails a peer's silence looks like.
+enum class Diagnosis : std::uint8_t {
+  none,           // it spoke, or it is no failure of the path
+  nothing_heard,  // neither short nor long ones: not running, wrong address, no route
+  one_direction,  // it is heard, but does not hear us
+  too_long,       // short ones arrive, those of the least length that a path must carry do not: the MTU
+};
+
 /// What happened to a peer. After `lost` every pending message has had its outcome, and half-received ones are
 /// reported by `reassembly_lost` (their memory is the engine's again).
 struct Notice {
   enum class Kind : std::uint8_t { connected, lost, reassembly_lost } kind = Kind::connected;
   PeerHandle peer;
-  Status status = Status::ok;     // lost: unreachable, silent, restarted, refused
-  std::uint64_t target = 0;       // reassembly_lost: what set_target() gave
-  base::Duration silent_for{};    // lost: since last heard (or since the first attempt)
-  base::Duration resend_after{};  // lost: the timeout in force
-  std::uint32_t resends = 0;      // lost: of the oldest segment
+  Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
+  std::uint64_t target = 0;               // reassembly_lost: what set_target() gave
+  base::Duration silent_for{};            // lost: since last heard (or since the first attempt)
+  base::Duration resend_after{};          // lost: the timeout in force
+  std::uint32_t resends = 0;              // lost: of the oldest segment
+  Diagnosis diagnosis = Diagnosis::none;  // lost: unreachable, silent
 };
 
 /// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the
@@ -114,6 +123,7 @@ struct PeerFacts {
   std::uint64_t bytes_in_flight_max = 0;  // by both sides' windows and the congestion window
   std::uint64_t messages_queued = 0;
   std::uint32_t messages_arriving = 0;  // received in part
+  std::uint32_t datagram_size = 0;      // that is sent to it
 };
 
 class Link {
@@ -129,7 +139,8 @@ class Link {
   /// creation, see set_datagram_size_max).
   Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
-  void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes);
+  /// What the path can carry to it now: also what was sent before follows.
+  void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
   /// Valid until the peer is forgotten; no address if the handle is stale.
   const base::SocketAddress& address(PeerHandle peer) const;

@@ -37,6 +37,8 @@ struct LinkCounters {
   std::uint64_t data_received = 0;  // data segments accepted
   std::uint64_t acks_received = 0;  // segments that are only an ACK
   std::uint64_t hellos_received = 0, hello_acks_received = 0, resets_received = 0, closes_received = 0;
+  std::uint64_t probes_received = 0, probe_answers_received = 0;  // of the path's MTU
+  std::uint64_t parts_received = 0;  // of segments too long for the path; the last one of each counts as its segment
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
   std::array<std::uint64_t, kRefusals> refused{};
 
@@ -58,13 +60,17 @@ struct LinkCounters {
   std::uint64_t whole_sent = 0, chunks_sent = 0;  // messages in one segment; chunks
   std::uint64_t acks_sent = 0;                    // segments that are only an ACK
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
-  std::uint64_t resets_withheld = 0;  // beyond resets_per_second, or too many at once
+  std::uint64_t probes_sent = 0, probe_answers_sent = 0;
+  std::uint64_t parts_sent = 0;
+  std::uint64_t sizes_lowered = 0, sizes_raised = 0;  // the length of datagrams to a peer changed
+  std::uint64_t resets_withheld = 0;                  // beyond resets_per_second, or too many at once
 
   // Resends, by what found the loss.
-  std::uint64_t resends = 0;        // = fast + probe + timeout
+  std::uint64_t resends = 0;        // = fast + probe + timeout + recut
   std::uint64_t resends_fast = 0;   // threshold of later arrivals, or of time
   std::uint64_t resends_probe = 0;  // tail probe
   std::uint64_t resends_timeout = 0;
+  std::uint64_t resends_recut = 0;  // too long for the path since that was measured: again, in parts
   std::uint64_t timeouts = 0;
 
   // Messages submitted = ended by an outcome or silently (wants_outcome false) + pending.

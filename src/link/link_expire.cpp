@@ -17,11 +17,15 @@ constexpr std::uint32_t kAttemptsBeforeGivingUp = 3;  // a host that slept throu
 
 }  // namespace
 
-base::Duration Link::State::resend_after(const Peer& peer) const {
+base::Duration Link::State::answer_after(const Peer& peer) const {
   const base::Duration measured =
       peer.round_trip.smoothed() + 4 * peer.round_trip.variation() + wire::to_duration(peer.theirs.ack_after);
+  return std::max(options.resend_after_min, measured);
+}
+
+base::Duration Link::State::resend_after(const Peer& peer) const {
   const std::uint32_t doublings = std::min(peer.backoff > 1 ? peer.backoff - 1 : 0, 20U);
-  return std::min(std::max(options.resend_after_min, measured) * (1 << doublings), options.resend_after_max);
+  return std::min(answer_after(peer) * (1 << doublings), options.resend_after_max);
 }
 
 base::Duration Link::State::probe_after(const Peer& peer) const {
@@ -50,7 +54,7 @@ base::Instant Link::State::due(const Peer& peer) const {
   if (peer.state == Peer::State::opening) at = std::min(at, peer.hello_at);
   if (peer.state != Peer::State::open) return at;
   if (peer.window.in_flight() != 0) at = std::min(at, peer.last_sent + probe_after(peer));
-  at = std::min(at, peer.loss_at);
+  at = std::min({at, peer.loss_at, peer.mtu.due()});
   if (peer.ack.is_owed && !peer.ack.is_at_once) at = std::min(at, peer.ack.due);
   if (peer.reassembly.open_count() != 0) at = std::min(at, peer.last_heard + options.give_up_after);
   if (peer.has_storage() && peer.is_quiet()) {
@@ -65,6 +69,10 @@ void Link::State::expire(base::Instant now) {
     Peer& peer = *timers.begin();
     peer.timer_hook.unlink();
     peer.timer_at = base::kNever;
+    if (peer.mtu.is_search_due(now) && peer.window.in_flight() != 0) [[unlikely]] {
+      peer.mtu.on_timer(std::min(answer_after(peer), options.resend_after_max), now);
+      follow_mtu(peer, now);
+    }
     if (due(peer) <= now && !on_timer(peer, now)) continue;
     if (const base::Instant next = due(peer); next != base::kNever)
       wake_by(peer, std::max(next, now + base::Duration(1)));
@@ -95,6 +103,10 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       lose(peer, Status::silent, now, true);
       return true;
     }
+    if (peer.mtu.due() <= now) {
+      peer.mtu.on_timer(std::min(answer_after(peer), options.resend_after_max), now);
+      follow_mtu(peer, now);
+    }
     if (peer.loss_at <= now) find_losses(peer, now);
     if (peer.window.in_flight() != 0 && peer.last_sent + probe_after(peer) <= now) {
       on_silence(peer, now);
@@ -108,6 +120,7 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       peer.window.release_ring();
       peer.received.release_bitmap();
       peer.reassembly.release_slots();
+      peer.parts.reset();
     }
   }
   return true;

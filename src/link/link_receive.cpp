@@ -23,6 +23,9 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
     case wire::Kind::data:
     case wire::Kind::ack:
     case wire::Kind::close:
+    case wire::Kind::probe:
+    case wire::Kind::probe_answer:
+    case wire::Kind::part:
       return on_session_segment(from, *frame, now);
     case wire::Kind::hello:
       return on_hello(from, *frame, now, datagram_size_max);
@@ -41,7 +44,7 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
       !is_of_session && peer != nullptr && peer->candidate && peer->candidate->ours.token == header.token;
   if (!is_of_session && !is_of_candidate) [[unlikely]] {
     refuse(Refusal::unknown_token);
-    if (header.kind == wire::Kind::data) answer_with_reset(from, header.token, now);
+    if (header.kind == wire::Kind::data || header.kind == wire::Kind::part) answer_with_reset(from, header.token, now);
     return;
   }
   if (peer->address != from) [[unlikely]]
@@ -58,6 +61,9 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
     ++counters.acks_received;
     return;
   }
+  if (header.kind == wire::Kind::part) return on_part(*peer, frame, now);
+  if (header.kind == wire::Kind::probe) return on_probe(*peer, frame);
+  if (header.kind == wire::Kind::probe_answer) return on_probe_answer(*peer, frame, now);
   ++counters.closes_received;
   lose(*peer, Status::refused, now, true);
 }

@@ -4,7 +4,7 @@
 // Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
 // lone message waits for one round at most. A peer that is ready alone is served without any account.
 //
-// Places kept: for pacing is_open_for(), where a rate may say "not yet"; for the path probe serve_control().
+// A place kept: for pacing is_open_for(), where a rate may say "not yet".
 
 #include <algorithm>
 #include <bit>
@@ -153,6 +153,11 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
       peer.bytes_in_flight += charge(*segment);
       ++counters.segments_sent;
       ++counters.segments_in_flight;
+      if (segment->size > peer.datagram_size) [[unlikely]] {  // the path has become narrower while it waited
+        resend(*segment, ResendCause::returned);
+        make_ready(peer);
+        break;
+      }
       transmit(*segment, base, now, train);
       if (segment->size < train.datagram_size) break;
     }
@@ -245,8 +250,15 @@ void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std:
   Peer& peer = *resends.front().peer;
   const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
-  while (!resends.empty()) {
+  hand_out(HandedOut::What::data, peer);
+  handed_out.last_sent = last_sent;
+  if (resends.front().size > peer.datagram_size) [[unlikely]] {
+    handed_out.what = HandedOut::What::parts;
+    serve_parts(resends.front(), base, now, bytes_max, datagrams_max, train);
+  }
+  while (!resends.empty() && handed_out.what == HandedOut::What::data) {
     Segment& segment = resends.front();
+    if (segment.size > peer.datagram_size) break;
     if (segment.peer != &peer || !has_place(train, segment.size, segment.piece_count, bytes_max, datagrams_max)) break;
     if (train.datagrams != 0 && resends_in_a_row >= options.resends_in_a_row &&
         segment.cause != ResendCause::returned) {
@@ -260,8 +272,6 @@ void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std:
     if (segment.size < train.datagram_size) break;
   }
   train.to = peer.address;
-  hand_out(HandedOut::What::data, peer);
-  handed_out.last_sent = last_sent;
   settle_ack(peer);
   ++counters.trains_sent;
   wake_by(peer, now + probe_after(peer));
@@ -271,6 +281,8 @@ void Link::State::count_resend(const Segment& segment, wire::Header& header) {
   if (segment.cause == ResendCause::fast) {
     ++counters.resends_fast;
     segment.peer->fast_resend_at = header.timestamp;
+  } else if (segment.cause == ResendCause::recut) {
+    ++counters.resends_recut;
   } else {
     ++(segment.cause == ResendCause::probe ? counters.resends_probe : counters.resends_timeout);
     header.flags |= wire::Flags::kAnswerAtOnce;
@@ -281,7 +293,6 @@ void Link::State::count_resend(const Segment& segment, wire::Header& header) {
 
 /// Completes the header for this transmission and hangs the segment to the train.
 void Link::State::transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
-  Peer& peer = *segment.peer;
   wire::Header header = base;
   header.kind = wire::Kind::data;
   if (segment.channel == Channel::command) header.flags |= wire::Flags::kCommand;
@@ -310,6 +321,11 @@ void Link::State::transmit(Segment& segment, const wire::Header& base, base::Ins
   ++counters.datagrams_sent;
   counters.bytes_sent += segment.size;
 
+  note_transmission(segment, now);
+}
+
+void Link::State::note_transmission(Segment& segment, base::Instant now) {
+  Peer& peer = *segment.peer;
   if (++segment.transmissions != 1) [[unlikely]] {
     segment.order_before = segment.order;
     segment.sent_before = segment.sent_at;
@@ -350,6 +366,8 @@ void Link::State::settle_ack(Peer& peer) {
 }
 
 void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
+  if (peer.mtu.wanted() != 0) [[unlikely]]
+    return serve_probe(peer, now, train);
   wire::Header header = header_with_ack(peer, now);
   header.kind = wire::Kind::ack;
   std::array<std::uint64_t, wire::kAckWordsMax> words{};
@@ -394,6 +412,16 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       send_control(peer.address, header, payload, train);
       hand_out(HandedOut::What::hello_ack, peer);
       ++counters.hello_acks_sent;
+      return true;
+    }
+    if (peer.probe_answers_owed != 0) {
+      header = header_with_ack(peer, now);
+      header.kind = wire::Kind::probe_answer;
+      header.sequence = peer.probes_to_answer[--peer.probe_answers_owed];
+      send_control(peer.address, header, {}, train);
+      hand_out(HandedOut::What::probe_answer, peer);
+      handed_out.probe = header.sequence;
+      ++counters.probe_answers_sent;
       return true;
     }
     if (peer.owes_hello) {

@@ -10,14 +10,8 @@ Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t da
   Peer* peer = peers.add(address, options.reassembly_slots);
   if (peer == nullptr) return nullptr;
   peer->path_datagram_max = datagram_size_max;
-  set_datagram_size(*peer);
+  set_datagram_size(*peer, {});
   return peer;
-}
-
-void Link::State::set_datagram_size(Peer& peer) {
-  std::uint32_t size = std::min(peer.path_datagram_max, options.datagram_size_max);
-  if (peer.state == Peer::State::open) size = std::min(size, peer.theirs.datagram_size_max);
-  peer.datagram_size = std::max(size, static_cast<std::uint32_t>(wire::kDatagramSizeLeast));
 }
 
 Half Link::State::new_half(const Peer& peer) {
@@ -117,7 +111,9 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.window.open(ours.first, options.window_segments);
   peer.received.open(theirs.initial_sequence, options.window_segments);
   peer.slots_granted = std::min(theirs.reassembly_slots, 64U);
-  set_datagram_size(peer);
+  peer.mtu.open(std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}), now);
+  peer.datagram_size = peer.mtu.size();
+  follow_mtu(peer, now);
 
   // Bulk leaves a part of the window to tiny messages, at most a quarter.
   const std::uint32_t segments = std::min(options.window_segments, theirs.window_segments);
@@ -164,6 +160,14 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
   }
 }
 
+Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant now) const {
+  const bool is_greeted = status == Status::unreachable && peer.candidate;
+  if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
+  if (peer.mtu.is_below_least()) return Diagnosis::too_long;
+  const bool is_heard = status == Status::silent && now - peer.last_heard < options.give_up_after / 2;
+  return is_greeted || is_heard ? Diagnosis::one_direction : Diagnosis::nothing_heard;
+}
+
 void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_told) {
   Notice notice{.kind = Notice::Kind::lost, .peer = PeerTable::handle(peer), .status = status};
   const bool was_open = peer.state == Peer::State::open;
@@ -174,6 +178,8 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   } else if (peer.window.in_flight() != 0) {
     notice.resends = std::max(peer.window.find(peer.window.oldest())->transmissions, 1U) - 1;
   }
+
+  notice.diagnosis = diagnose(peer, status, now);
 
   abandon_segments(peer, status);
   if (peer.reassembly.open_count() != 0) {
@@ -190,6 +196,9 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.state = Peer::State::closed;
   peer.ready_hook.unlink();
   peer.ack_hook.unlink();
+  peer.mtu.close();
+  peer.parts.reset();
+  peer.probe_answers_owed = 0;
   if (!peer.candidate) peer.control_hook.unlink();
   peer.owes_hello = false;
   peer.owes_hello_ack = peer.owes_hello_ack && peer.candidate.has_value();
@@ -240,7 +249,7 @@ void Link::State::answer_with_reset(const base::SocketAddress& to, std::uint64_t
     return;
   }
   ++resets_in_second;
-  strays.push({to, wire::Kind::reset, token});
+  strays.push({.to = to, .kind = wire::Kind::reset, .token = token, .ack = {}});
 }
 
 }  // namespace fairlead::link

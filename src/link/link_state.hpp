@@ -1,7 +1,7 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
 // and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send (what goes out now),
-// link_take_back (it did not go out), link_expire (timers).
+// link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -52,9 +52,9 @@ struct Link::State {
   void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void promote(Peer& peer, base::Instant now);
   void establish(Peer& peer, const Half& ours, const wire::Hello& theirs, base::Instant now);
-  void set_datagram_size(Peer& peer);
   /// Ends the session and everything pending, each with `status`.
   void lose(Peer& peer, Status status, base::Instant now, bool is_told);
+  Diagnosis diagnose(const Peer& peer, Status status, base::Instant now) const;
   void abandon_segments(Peer& peer, Status status);
   void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
   void drop_candidate(Peer& peer);
@@ -99,6 +99,7 @@ struct Link::State {
   Segment* cut(Peer& peer, std::uint32_t size_max);
   bool is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const;
   void transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
+  void note_transmission(Segment& segment, base::Instant now);
   void send_control(const base::SocketAddress& to, wire::Header header, std::span<const std::byte> payload,
                     Train& train);
   wire::Header header_with_ack(const Peer& peer, base::Instant now) const;
@@ -111,9 +112,21 @@ struct Link::State {
     return train.bytes + std::uint64_t{train.datagrams} * options.segment_overhead;
   }
 
+  // --- link_mtu.cpp
+  void set_datagram_size(Peer& peer, base::Instant now);
+  void follow_mtu(Peer& peer, base::Instant now);
+  void serve_probe(Peer& peer, base::Instant now, Train& train);
+  void serve_parts(Segment& segment, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
+                   std::uint32_t datagrams_max, Train& train);
+  void on_probe(Peer& peer, const wire::Frame& frame);
+  void on_probe_answer(Peer& peer, const wire::Frame& frame, base::Instant now);
+  void on_part(Peer& peer, const wire::Frame& frame, base::Instant now);
+
   // --- link_take_back.cpp
   void take_back(const Train& train, base::Instant now);
   void take_back_data(Peer& peer, const Train& train);
+  void take_back_parts(Peer& peer, const Train& train);
+  void undo_transmission(Segment& segment);
 
   // --- link_expire.cpp
   void expire(base::Instant now);
@@ -122,6 +135,7 @@ struct Link::State {
   void on_silence(Peer& peer, base::Instant now);
   base::Duration probe_after(const Peer& peer) const;
   base::Duration resend_after(const Peer& peer) const;
+  base::Duration answer_after(const Peer& peer) const;
   base::Duration hello_after(const Peer& peer) const;
   /// Makes sure that the peer is looked at by then.
   void wake_by(Peer& peer, base::Instant at);
@@ -168,11 +182,24 @@ struct Link::State {
 
   // What the last train was, for take_back(); nothing after any other call that may change it.
   struct HandedOut {
-    enum class What : std::uint8_t { nothing, data, ack, hello, hello_ack, stray } what = What::nothing;
+    enum class What : std::uint8_t {
+      nothing,
+      data,
+      parts,
+      ack,
+      probe,
+      probe_answer,
+      hello,
+      hello_ack,
+      stray
+    } what = What::nothing;
     Peer* peer = nullptr;
     AckDebt debt;             // before the train settled it
     base::Instant last_sent;  // before the train
     Stray stray;
+    Segment* segment = nullptr;      // parts: of this one
+    std::uint32_t parts_before = 0;  // sent before the train
+    wire::Sequence probe;            // the number answered
   };
   HandedOut handed_out;
   void hand_out(HandedOut::What what, Peer& peer) {
@@ -180,6 +207,10 @@ struct Link::State {
     handed_out.peer = &peer;
     handed_out.debt = peer.ack;
   }
+
+  // The heads of parts, until the next call.
+  static constexpr std::size_t kPartHeadBytes = wire::kSegmentHeaderBytes + wire::kPartBytes;
+  alignas(8) std::array<std::array<std::byte, kPartHeadBytes>, wire::kPartsMost> part_heads;
 
   // The bytes of a segment that is not data, until the next call.
   alignas(

@@ -35,24 +35,47 @@ void Link::State::take_back(const Train& train, base::Instant now) {
     if (!peer.control_hook.is_linked()) control.push_front(peer);
     return;
   }
+  if (what == What::probe_answer) {
+    peer.probes_to_answer[peer.probe_answers_owed++] = handed_out.probe;
+    --counters.probe_answers_sent;
+    if (!peer.control_hook.is_linked()) control.push_front(peer);
+    return;
+  }
   peer.ack = handed_out.debt;
   if (peer.ack.is_at_once && !peer.ack_hook.is_linked()) acks.push_front(peer);
   if (what == What::data) return take_back_data(peer, train);
+  if (what == What::parts) return take_back_parts(peer, train);
+  if (what == What::probe) {
+    --counters.probes_sent;
+    peer.mtu.want_again(train.bytes);
+    if (!peer.ack_hook.is_linked()) acks.push_front(peer);
+    return;
+  }
   --counters.acks_sent;
 }
 
+void Link::State::undo_transmission(Segment& segment) {
+  segment.hook.unlink();
+  segment.cause = ResendCause::returned;
+  segment.is_waiting = true;
+  --segment.transmissions;
+  segment.order = segment.order_before;
+  segment.sent_at = segment.sent_before;
+  resends.push_front(segment);
+  --segment.peer->order;
+}
+
+void Link::State::take_back_parts(Peer& peer, const Train& train) {
+  counters.parts_sent -= train.datagrams;
+  Segment& segment = *handed_out.segment;
+  if (!segment.is_waiting) undo_transmission(segment);
+  segment.cause = ResendCause::returned;
+  segment.parts_sent = handed_out.parts_before;
+  peer.last_sent = std::max(handed_out.last_sent, peer.last_progress);
+}
+
 void Link::State::take_back_data(Peer& peer, const Train& train) {
-  for (std::uint32_t i = 0; i < train.datagrams; ++i) {
-    Segment& segment = peer.in_flight.back();
-    segment.hook.unlink();
-    segment.cause = ResendCause::returned;
-    segment.is_waiting = true;
-    --segment.transmissions;
-    segment.order = segment.order_before;
-    segment.sent_at = segment.sent_before;
-    resends.push_front(segment);
-  }
-  peer.order -= train.datagrams;
+  for (std::uint32_t i = 0; i < train.datagrams; ++i) undo_transmission(peer.in_flight.back());
   // Else a path that never takes anything would look like a peer that has just been written to.
   peer.last_sent = std::max(handed_out.last_sent, peer.last_progress);
 }

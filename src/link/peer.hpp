@@ -20,11 +20,13 @@
 #include "base/time.hpp"
 #include "link/congestion_window.hpp"
 #include "link/message.hpp"
+#include "link/path_mtu.hpp"
 #include "link/reassembly.hpp"
 #include "link/receive_window.hpp"
 #include "link/reorder_window.hpp"
 #include "link/round_trip.hpp"
 #include "link/segment.hpp"
+#include "link/segment_parts.hpp"
 #include "link/send_window.hpp"
 #include "wire/hello.hpp"
 
@@ -74,7 +76,8 @@ struct Peer {
   std::optional<Candidate> candidate;
   wire::Ticks hello_timestamp;  // of the hello that the session answered
   std::uint32_t path_datagram_max = 0;
-  std::uint32_t datagram_size = 0;  // of this session
+  std::uint32_t datagram_size = 0;  // of what is cut now
+  PathMtu mtu;
 
   // Opening.
   bool owes_hello = false;
@@ -118,6 +121,9 @@ struct Peer {
   ReceiveWindow received;
   AckDebt ack;
   Reassembly reassembly;
+  std::unique_ptr<SegmentParts> parts;             // of segments too long for the path
+  std::array<wire::Sequence, 2> probes_to_answer;  // their numbers
+  std::uint32_t probe_answers_owed = 0;
 
   // Links into the lists of the link; each unlinks itself when the peer goes.
   ListHook ready_hook, ack_hook, control_hook;
@@ -125,7 +131,7 @@ struct Peer {
   base::Instant timer_at = base::kNever;
 
   bool has_queued() const { return !queued[0].empty() || !queued[1].empty() || !messages.empty(); }
-  bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots(); }
+  bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots() || parts; }
   bool is_quiet() const {
     return window.in_flight() == 0 && !has_queued() && received.ahead() == 0 && reassembly.open_count() == 0;
   }

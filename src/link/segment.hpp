@@ -23,8 +23,9 @@ struct Peer;
 enum class Channel : std::uint8_t { command, data };
 inline constexpr std::size_t kChannels = 2;
 
-/// What found the loss; `returned` is none: the path did not take it.
-enum class ResendCause : std::uint8_t { fast, probe, timeout, returned };
+/// What found the loss; `recut`: it is too long for the path since that was measured; `returned` is no loss: the path
+/// did not take it.
+enum class ResendCause : std::uint8_t { fast, probe, timeout, recut, returned };
 
 /// 33 cache lines: an odd number, so that the first lines of many blocks do not meet in the same cache sets.
 struct alignas(64) Block {
@@ -62,6 +63,8 @@ struct Segment {
   base::Instant sent_at;           // its last transmission
   std::uint64_t order_before = 0;  // of the one before that
   base::Instant sent_before;
+  std::uint32_t parts_sent = 0;  // of this transmission, if it goes in parts...
+  std::uint32_t part_bytes = 0;  // ...of this length
 
   alignas(8) std::array<std::byte, kHeadBytes> head;
 };

@@ -36,8 +36,9 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it. A hint only:
-/// it is not authenticated.
+/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it, or it does not
+/// carry datagrams as long as one that was sent (EMSGSIZE): datagram_size_max() tells how long they may be now. A hint
+/// only: it is not authenticated.
 struct Unreachable {
   base::SocketAddress to;
   int system_errno = 0;

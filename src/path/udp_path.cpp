@@ -137,6 +137,7 @@ std::size_t UdpPath::send(std::span<const Train> trains, base::Instant) {
       case UdpSocket::Sent::too_big:
         counters_.send_too_big += 1;
         route_mtu_.forget(train.to);
+        unreachable_.add({train.to, EMSGSIZE});
         break;
       case UdpSocket::Sent::failed:
         counters_.send_failed += 1;
@@ -230,9 +231,8 @@ void UdpPath::read_errors(UdpSocket& socket) {
     if (!error) return;
     if (error->number == EMSGSIZE) {
       route_mtu_.forget(error->to);
-    } else {
-      unreachable_.add({error->to, error->number});
     }
+    unreachable_.add({error->to, error->number});
   }
 }
 

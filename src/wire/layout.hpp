@@ -54,6 +54,13 @@ inline constexpr std::array kChunkFields{
     Field{"chunk_offset", 16, 8},
 };
 
+/// Payload of a part begins with this.
+inline constexpr std::array kPartFields{
+    Field{"index", 0, 2},
+    Field{"count", 2, 2},
+    Field{"whole_bytes", 4, 4},
+};
+
 constexpr std::size_t size_of(std::span<const Field> fields) {
   return fields.back().offset + fields.back().size;
 }
@@ -72,12 +79,14 @@ inline constexpr std::size_t kSegmentHeaderBytes = 48;
 inline constexpr std::size_t kHelloBytes = 48;
 inline constexpr std::size_t kRecordBytes = 48;
 inline constexpr std::size_t kChunkBytes = 24;
+inline constexpr std::size_t kPartBytes = 8;
 inline constexpr std::size_t kRecordAlign = 8;
 
 static_assert(is_dense(kSegmentFields) && size_of(kSegmentFields) == kSegmentHeaderBytes);
 static_assert(is_dense(kHelloFields) && size_of(kHelloFields) == kHelloBytes);
 static_assert(is_dense(kRecordFields) && size_of(kRecordFields) == kRecordBytes);
 static_assert(is_dense(kChunkFields) && size_of(kChunkFields) == kChunkBytes);
+static_assert(is_dense(kPartFields) && size_of(kPartFields) == kPartBytes);
 
 /// The offset of a field that holds a T; a wrong name or width does not compile.
 template <typename T>

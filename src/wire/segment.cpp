@@ -4,6 +4,7 @@
 
 #include "wire/checksum.hpp"
 #include "wire/hello.hpp"
+#include "wire/part.hpp"
 #include "wire/record.hpp"
 
 namespace fairlead::wire {
@@ -23,7 +24,7 @@ std::uint32_t checksum_of(std::span<const std::byte> datagram) {
 }
 
 bool is_known(Kind kind) {
-  return kind >= Kind::hello && kind <= Kind::close;
+  return kind >= Kind::hello && kind <= Kind::part;
 }
 
 bool is_right_length(Kind kind, std::size_t payload) {
@@ -37,7 +38,12 @@ bool is_right_length(Kind kind, std::size_t payload) {
       return payload % sizeof(std::uint64_t) == 0 && payload <= kAckWordsMax * sizeof(std::uint64_t);
     case Kind::reset:
     case Kind::close:
+    case Kind::probe_answer:
       return payload == 0;
+    case Kind::probe:
+      return payload <= kDatagramSizeMost - kSegmentHeaderBytes;
+    case Kind::part:
+      return payload > kPartBytes;
   }
   return false;
 }
@@ -80,6 +86,8 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
   if ((header.token == 0) != (header.kind == Kind::hello)) return std::unexpected(DropReason::bad_token);
   if (header.kind == Kind::data) {
     if (!is_run_of_records(frame.payload)) return std::unexpected(DropReason::bad_record);
+  } else if (header.kind == Kind::part) {
+    if (!is_possible(read_part(frame.payload))) return std::unexpected(DropReason::bad_record);
   } else if (header.kind == Kind::hello || header.kind == Kind::hello_ack) {
     if (!is_possible(read_hello(frame.payload))) return std::unexpected(DropReason::bad_hello);
   }

@@ -24,11 +24,13 @@ inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a
 enum class Kind : std::uint8_t {
   hello = 1,      // offers a session
   hello_ack = 2,  // answers a hello, offers the other half
-  data = 3,       // messages or a chunk; the only kind that has a sequence and is acknowledged
+  data = 3,       // messages or a chunk; it (and its parts) has a sequence and is acknowledged
   ack = 4,        // only an ACK; payload: further words of the bitmap
   reset = 5,      // the session named by this token is unknown here; echoes the token of the segment it answers
   close = 6,      // the sender has ended the session
-                  // 7 and 8 are kept for the path probe and its answer
+  probe = 7,      // asks whether datagrams of this length arrive; its sequence is a number, its payload means nothing
+  probe_answer = 8,  // it did: the number comes back
+  part = 9,          // of a data segment that its path does not carry whole any more (part.hpp)
 };
 
 /// Bits of the header's flags.

@@ -99,6 +99,9 @@ TEST(Segment, EveryKindIsAccepted) {
   EXPECT_TRUE(decode(datagram(Kind::ack, std::vector<std::byte>(63 * 8))));
   EXPECT_TRUE(decode(datagram(Kind::reset, {})));
   EXPECT_TRUE(decode(datagram(Kind::close, {})));
+  EXPECT_TRUE(decode(datagram(Kind::probe, {})));
+  EXPECT_TRUE(decode(datagram(Kind::probe, std::vector<std::byte>(65'000 - 48))));
+  EXPECT_TRUE(decode(datagram(Kind::probe_answer, {})));
 }
 
 TEST(Segment, EachFaultHasItsReason) {
@@ -108,7 +111,7 @@ TEST(Segment, EachFaultHasItsReason) {
   }
   EXPECT_EQ(reason(with_byte(good, 0, 2)), DropReason::wrong_version);
   EXPECT_EQ(reason(with_byte(good, 1, 0)), DropReason::wrong_kind);
-  EXPECT_EQ(reason(with_byte(good, 1, 7)), DropReason::wrong_kind);
+  EXPECT_EQ(reason(with_byte(good, 1, 10)), DropReason::wrong_kind);
   EXPECT_EQ(reason({good.begin(), good.end() - 1}), DropReason::wrong_length);
   EXPECT_EQ(reason(with_byte(good, 2, 0x10)), DropReason::reserved_not_zero);
   EXPECT_EQ(reason(with_byte(good, 3, 1)), DropReason::reserved_not_zero);
