@@ -1,0 +1,244 @@
+#pragma once
+// One engine in a crowd: it has met any number of peers, on virtual time, all idle by now, and exchanges messages
+// with one more. Every peer but that one was an engine that said one word and was gone, without a word of farewell, so
+// all memory that stays is the one engine's.
+
+#include <malloc.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/ensure.hpp"
+#include "engine/engine.hpp"
+#include "path/path.hpp"
+
+namespace fairlead::bench {
+
+/// Joins two engines by memory; whatever goes to anybody else is gone.
+class Pipe final : public path::Path {
+ public:
+  explicit Pipe(const base::SocketAddress& address) : address_(address) {}
+  void join(Pipe* other) { other_ = other; }
+  bool has_arrivals() const { return !inbox_.empty(); }
+
+  base::SocketAddress address() const override { return address_; }
+  std::size_t send(std::span<const path::Train> trains, base::Instant) override {
+    for (const path::Train& train : trains) {
+      if (other_ == nullptr || train.to != other_->address_) continue;
+      Waiting& waiting = other_->inbox_.emplace_back();
+      waiting.datagram_size = train.datagram_size;
+      for (const iovec& piece : train.pieces) {
+        const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
+        waiting.bytes.insert(waiting.bytes.end(), bytes, bytes + piece.iov_len);
+      }
+    }
+    return trains.size();
+  }
+  std::size_t collect(std::span<path::Arrival> out, base::Instant) override {
+    const std::size_t count = std::min(out.size(), inbox_.size());
+    handed_up_.assign(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(count));
+    inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = {other_->address_, handed_up_[i].bytes, handed_up_[i].datagram_size};
+    return count;
+  }
+  std::size_t unreachable(std::span<path::Unreachable>) override { return 0; }
+  std::uint32_t datagram_size_max(const base::SocketAddress&) override { return 1472; }
+  std::uint32_t train_bytes_max() const override { return 65'000; }
+  std::uint32_t train_datagrams_max() const override { return 64; }
+  std::uint64_t receive_buffer_bytes() const override { return 4u << 20; }
+  void set_hot(const base::SocketAddress&, bool) override {}
+  int descriptor() const override { return -1; }
+  const path::PathCounters& counters() const override { return counters_; }
+  std::string_view name() const override { return "pipe"; }
+
+ private:
+  struct Waiting {
+    std::vector<std::byte> bytes;
+    std::uint32_t datagram_size = 0;
+  };
+  base::SocketAddress address_;
+  Pipe* other_ = nullptr;
+  std::vector<Waiting> inbox_, handed_up_;
+  path::PathCounters counters_;
+};
+
+/// An engine with one port, as its process would drive it.
+class Node {
+ public:
+  Node(std::uint32_t number, const engine::EngineOptions& options) {
+    base::SocketAddress address;
+    address.ip = {0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0xff,
+                  0xff,
+                  10,
+                  static_cast<std::uint8_t>(number >> 16),
+                  static_cast<std::uint8_t>(number >> 8),
+                  static_cast<std::uint8_t>(number)};
+    address.port = 20480;
+    auto pipe = std::make_unique<Pipe>(address);
+    pipe_ = pipe.get();
+    engine_.emplace(std::move(pipe), address, options, number + 1, number + 7);
+    const auto port = engine_->open_port(kPort);
+    ENSURE(port.has_value(), "{}", port.error().message);
+    port_ = *port;
+    ENSURE(engine_->port(port_)->events->reserve(kEvents) == Status::ok, "no room for events");
+    post_receive();
+  }
+
+  Pipe& pipe() { return *pipe_; }
+  engine::RemotePort address() const { return {engine_->address(), kPort}; }
+  std::uint64_t received() const { return received_; }
+  std::uint64_t sent() const { return sent_; }
+  std::size_t peers() const { return engine_->facts().peers.size(); }
+
+  void send(const engine::RemotePort& to, base::Instant now) {
+    const engine::Send message{.to = to, .memory = {&piece_, 1}, .length = sizeof word_, .cookie = kSend};
+    engine::OperationHandle operation;
+    ENSURE(engine_->send(port_, message, operation, now) == Status::ok, "a message was not taken");
+  }
+  void pass(base::Instant now) {
+    if (pipe_->has_arrivals() || engine_->next_deadline() <= now) {
+      engine_->progress(now);
+      engine_->notify_touched();
+    }
+  }
+  void take_events() {
+    while (const engine::Completion* event = engine_->port(port_)->events->consume()) {
+      ENSURE(event->status == Status::ok, "an operation ended as {}", to_string(event->status));
+      if (event->cookie == kSend) ++sent_;
+      if (event->cookie != kReceive) continue;
+      ++received_;
+      if (event->is_final) post_receive();
+    }
+  }
+
+  base::Instant next_deadline() const { return engine_->next_deadline(); }
+
+ private:
+  static constexpr std::uint32_t kPort = 7, kEvents = 256, kMessagesInBuffer = 64;
+  static constexpr std::uint64_t kSend = 1, kReceive = 2;
+
+  void post_receive() {
+    const engine::Receive receive{
+        .memory = {&buffer_piece_, 1}, .size_min = 64, .messages_max = kMessagesInBuffer, .cookie = kReceive};
+    engine::OperationHandle operation;
+    ENSURE(engine_->post_receive(port_, receive, operation) == Status::ok, "no receive buffer");
+  }
+
+  Pipe* pipe_ = nullptr;  // the engine's
+  std::optional<engine::Engine> engine_;
+  engine::PortHandle port_;
+  std::uint64_t word_ = 0, received_ = 0, sent_ = 0;
+  std::array<std::byte, 8192> buffer_{};
+  iovec piece_{&word_, sizeof word_}, buffer_piece_{buffer_.data(), buffer_.size()};
+};
+
+class Crowd {
+ public:
+  /// The engine meets `idle` peers, all of them fall quiet, and one more that stays.
+  explicit Crowd(std::uint32_t idle) {
+    engine::EngineOptions options;
+    hub_ = std::make_unique<Node>(0, options);
+    for (std::uint32_t i = 0; i < idle; ++i) {
+      meet(i + 1, options);
+      exchange(*peer_, *hub_);
+      exchange(*hub_, *peer_);
+    }
+    meet(idle + 1, options);
+    for (int i = 0; i < 64; ++i) exchange(*hub_, *peer_);
+    pass_time(std::chrono::seconds(5));
+    exchange(*hub_, *peer_);
+  }
+
+  /// Messages from the engine to its one busy peer and back, one at a time.
+  void exchange_messages(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      pass_on(*hub_, *peer_);
+      pass_on(*peer_, *hub_);
+    }
+  }
+
+  /// Bytes of heap that the engine holds; it is gone afterwards.
+  std::uint64_t measure_memory() {
+    pass_time(std::chrono::seconds(5));
+    const std::uint64_t before = heap_bytes();
+    hub_.reset();
+    return before - heap_bytes();
+  }
+
+ private:
+  void meet(std::uint32_t number, const engine::EngineOptions& options) {
+    hub_->pipe().join(nullptr);
+    peer_ = std::make_unique<Node>(number, options);
+    hub_->pipe().join(&peer_->pipe());
+    peer_->pipe().join(&hub_->pipe());
+  }
+
+  static std::uint64_t heap_bytes() {
+    const auto heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+  }
+
+  void turn() {
+    now_ += std::chrono::microseconds(1);
+    hub_turn();
+    peer_->pass(now_);
+    peer_->take_events();
+  }
+
+  // Not inlined: what these two do is counted, by their names.
+  [[gnu::noinline]] void hub_turn() {
+    hub_->pass(now_);
+    hub_->take_events();
+  }
+  [[gnu::noinline]] void hub_send() { hub_->send(peer_->address(), now_); }
+
+  /// A message, until it is acknowledged.
+  void exchange(Node& from, Node& to) {
+    const std::uint64_t sent = from.sent();
+    pass_on(from, to);
+    for (int i = 0; from.sent() == sent; ++i) {
+      ENSURE(i < kTurnsMax, "a message was not acknowledged");
+      turn();
+    }
+  }
+
+  /// A message, until it has arrived.
+  void pass_on(Node& from, Node& to) {
+    const std::uint64_t received = to.received();
+    if (&from == hub_.get()) {
+      hub_send();
+    } else {
+      from.send(to.address(), now_);
+    }
+    for (int i = 0; to.received() == received; ++i) {
+      ENSURE(i < kTurnsMax, "a message did not arrive");
+      turn();
+    }
+  }
+
+  void pass_time(base::Duration time) {
+    const base::Instant until = now_ + time;
+    while (now_ < until) {
+      const base::Instant next = std::min({hub_->next_deadline(), peer_->next_deadline(), until});
+      now_ = std::max(now_, next - std::chrono::microseconds(1));
+      turn();
+    }
+  }
+
+  static constexpr int kTurnsMax = 1'000'000;
+  base::Instant now_{std::chrono::seconds(1)};
+  std::unique_ptr<Node> hub_, peer_;
+};
+
+}  // namespace fairlead::bench

@@ -1,0 +1,21 @@
+// What an engine keeps of a peer that has fallen quiet stays within its bound; ./dev bench peers tells more.
+
+#include <gtest/gtest.h>
+
+#include "bench/peers_crowd.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+TEST(IdlePeers, TakeTwoKibibytesEachAtMost) {
+  // Both beyond the 256 flight recorders there are, which cost the busiest peers 2 KiB more.
+  constexpr std::uint32_t kFew = 300, kMany = 1300;
+  const std::uint64_t few = bench::Crowd(kFew).measure_memory();
+  if (few == 0) GTEST_SKIP() << "this allocator does not tell what is in use";
+  const std::uint64_t many = bench::Crowd(kMany).measure_memory();
+  EXPECT_GT(many, few);
+  EXPECT_LE((many - few) / (kMany - kFew), 2048u);
+}
+
+}  // namespace
+}  // namespace fairlead::tests
