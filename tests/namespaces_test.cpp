@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "tests/child_process.hpp"
+#include "tests/two_namespaces.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -19,86 +20,6 @@ using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
 constexpr auto kRunAtMost = 100s;
-
-/// Two namespaces, fl0 (10.77.0.1) in the first connected to fl1 (10.77.0.2) in the second.
-class TwoNamespaces {
- public:
-  /// Why it is not possible here, or nothing.
-  std::optional<std::string> set_up() {
-    // As root of a user namespace of our own if that is allowed, else as root of the host.
-    for (const Words& unshare : {Words{"unshare", "-Urn"}, Words{"unshare", "-n"}}) {
-      first_ = hold(unshare);
-      has_own_user_ = unshare.back() == "-Urn";
-      if (first_) break;
-    }
-    if (!first_) return "no permission to make a network namespace";
-    Words inside = enter(*first_, {"unshare", "-n"});
-    second_ = hold(inside);
-    if (!second_) return "no permission to make a second network namespace";
-    const std::string second = std::to_string(second_->pid());
-    for (const Words& words :
-         {Words{"ip", "link", "add", "fl0", "type", "veth", "peer", "name", "fl1", "netns", second},
-          Words{"ip", "address", "add", "10.77.0.1/24", "dev", "fl0"}, Words{"ip", "link", "set", "fl0", "up"},
-          Words{"ip", "link", "set", "lo", "up"}}) {
-      if (auto fault = in_first(words)) return fault;
-    }
-    for (const Words& words : {Words{"ip", "address", "add", "10.77.0.2/24", "dev", "fl1"},
-                               Words{"ip", "link", "set", "fl1", "up"}, Words{"ip", "link", "set", "lo", "up"}}) {
-      if (auto fault = in_second(words)) return fault;
-    }
-    return {};
-  }
-
-  /// One percent of all UDP datagrams, in both namespaces.
-  std::optional<std::string> lose() {
-    for (const Words& words :
-         {Words{"nft", "add table inet loss"},
-          Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
-          Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < 100 counter drop"}}) {
-      if (auto fault = in_first(words)) return fault;
-      if (auto fault = in_second(words)) return fault;
-    }
-    return {};
-  }
-
-  /// Segments travel alone, as on a wire, and not many in one piece that is lost as one.
-  std::optional<std::string> cut_segments() {
-    for (const char* device : {"fl0", "fl1"}) {
-      const Words words{"ethtool", "-K", device, "tx-udp-segmentation", "off", "tso", "off", "gro", "on"};
-      if (auto fault = device == std::string("fl0") ? in_first(words) : in_second(words)) return fault;
-    }
-    return {};
-  }
-
-  Words enter_first(const Words& words) const { return enter(*first_, words); }
-  Words enter_second(const Words& words) const { return enter(*second_, words); }
-
- private:
-  /// A process that keeps a namespace of its own open.
-  std::unique_ptr<ChildProcess> hold(Words words) const {
-    words.insert(words.end(), {"sh", "-c", "echo here; exec sleep 600"});
-    auto holder = std::make_unique<ChildProcess>(words);
-    return holder->wait_for_text("here", 10s) ? std::move(holder) : nullptr;
-  }
-
-  Words enter(const ChildProcess& holder, const Words& words) const {
-    Words all{"nsenter", "-t", std::to_string(holder.pid()), "-n"};
-    if (has_own_user_) all.insert(all.end(), {"-U", "--preserve-credentials"});
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
-  }
-
-  static std::optional<std::string> fault_of(const Words& words) {
-    const Finished finished = run(words, 20s);
-    if (finished.exit_code == 0) return {};
-    return fmt::format("{}: {}", fmt::join(words, " "), finished.error_output);
-  }
-  std::optional<std::string> in_first(const Words& words) const { return fault_of(enter_first(words)); }
-  std::optional<std::string> in_second(const Words& words) const { return fault_of(enter_second(words)); }
-
-  bool has_own_user_ = false;
-  std::unique_ptr<ChildProcess> first_, second_;
-};
 
 class Namespaces : public testing::Test {
  protected:

@@ -36,20 +36,4 @@ int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   if (ece != nullptr && ece->vendor_id == 0) return 0;  // "no options", as everybody understands it
   return fail(EOPNOTSUPP);
 }
-
-ibv_context* ibv_import_device(int) {
-  return refuse(EOPNOTSUPP);
-}
-ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_pd(ibv_pd*) {}
-ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_mr(ibv_mr*) {}
-ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_dm(ibv_dm*) {}
 }

@@ -1,39 +1,11 @@
 // Completion channels.
-#include <mutex>
-#include <unordered_set>
-
 #include "doors/ibverbs/objects.hpp"
 
 namespace fairlead::ibverbs {
-namespace {
 
-struct Channels {
-  std::mutex mutex;
-  std::unordered_set<const ibv_comp_channel*> all;
-};
-Channels& channels() {
-  static auto* const channels = new Channels;
-  return *channels;
-}
-
-}  // namespace
-
-Channel* find(const ibv_comp_channel* channel) {
-  if (channel == nullptr) return nullptr;
-  Channels& known = channels();
-  const std::lock_guard guard(known.mutex);
-  if (!known.all.contains(channel)) return nullptr;
-  return static_cast<Channel*>(const_cast<ibv_comp_channel*>(channel));
-}
-
-std::vector<Channel*> all_channels() {
-  Channels& known = channels();
-  const std::lock_guard guard(known.mutex);
-  std::vector<Channel*> all;
-  for (const ibv_comp_channel* each : known.all) {
-    all.push_back(static_cast<Channel*>(const_cast<ibv_comp_channel*>(each)));
-  }
-  return all;
+Channel* find(const ibv_comp_channel* abi) {
+  auto* channel = static_cast<Channel*>(const_cast<ibv_comp_channel*>(abi));
+  return abi != nullptr && registry<Channel>().contains(channel) ? channel : nullptr;
 }
 
 }  // namespace fairlead::ibverbs
@@ -49,9 +21,7 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) {
   auto native = verbs::CompletionChannel::open(context->native);
   if (!native) return refuse(native.error());
   auto* channel = new Channel(*context, std::move(*native));
-  Channels& known = channels();
-  const std::lock_guard guard(known.mutex);
-  known.all.insert(channel);
+  registry<Channel>().insert(channel);
   return channel;
 }
 
@@ -59,9 +29,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* abi) {
   Channel* channel = find(abi);
   if (channel == nullptr) return fail(EINVAL);
   if (const auto done = channel->native.close(); !done) return fail(done.error());
-  Channels& known = channels();
-  const std::lock_guard guard(known.mutex);
-  known.all.erase(channel);
+  registry<Channel>().erase(channel);
   delete channel;
   return 0;
 }

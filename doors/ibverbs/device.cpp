@@ -1,14 +1,12 @@
 // The list of devices, and opening one.
-#include <fcntl.h>
-#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
 #include <deque>
-#include <mutex>
-#include <unordered_set>
 
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
@@ -55,28 +53,33 @@ ListedDevice* find_device(const ibv_device* device) {
   return nullptr;
 }
 
-struct OpenContexts {
-  std::mutex mutex;
-  std::unordered_set<OpenContext*> all;
-};
-OpenContexts& open_contexts() {
-  static auto* const contexts = new OpenContexts;
-  return *contexts;
-}
-
 OpenContext* around(const ibv_context* context) {
   const auto place = reinterpret_cast<std::uintptr_t>(context) - offsetof(verbs_context, context);
   return static_cast<OpenContext*>(reinterpret_cast<verbs_context*>(place));
 }
 
+/// Completes what programs see of a context. They duplicate the descriptor, and import it; its file tells contexts
+/// apart.
+ibv_context* show(OpenContext& context, ibv_device* device, int descriptor) {
+  ibv_context& abi = context.context;
+  abi.device = device;
+  abi.cmd_fd = descriptor;
+  abi.async_fd = context.native.async_descriptor();
+  abi.num_comp_vectors = static_cast<int>(context.native.limits().comp_vectors);
+  pthread_mutex_init(&abi.mutex, nullptr);
+  abi.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  set_operations(context);
+  registry<OpenContext>().insert(&context);
+  explain_at_exit();
+  return &abi;
+}
+
 }  // namespace
 
-OpenContext* find_context(const ibv_context* context) {
-  if (context == nullptr) return nullptr;
-  OpenContexts& open = open_contexts();
-  const std::lock_guard guard(open.mutex);
-  const auto found = open.all.find(around(context));
-  return found == open.all.end() ? nullptr : *found;
+OpenContext* find_context(const ibv_context* abi) {
+  if (abi == nullptr) return nullptr;
+  OpenContext* context = around(abi);
+  return registry<OpenContext>().contains(context) ? context : nullptr;
 }
 
 }  // namespace fairlead::ibverbs
@@ -127,45 +130,33 @@ ibv_context* ibv_open_device(ibv_device* device) {
     return refuse(native.error());
   }
   auto* context = new OpenContext(identity, std::move(*native));
-  ibv_context& abi = context->context;
-  abi.device = device;
-  abi.cmd_fd =
-      ::open("/dev/null", O_RDWR | O_CLOEXEC);  // programs duplicate it or ask for its flags; nothing is behind it
-  abi.async_fd = context->native.async_descriptor();
-  abi.num_comp_vectors = static_cast<int>(context->native.limits().comp_vectors);
-  pthread_mutex_init(&abi.mutex, nullptr);
-  abi.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  set_operations(*context);
-  OpenContexts& open = open_contexts();
-  const std::lock_guard guard(open.mutex);
-  open.all.insert(context);
-  explain_at_exit();
-  return &abi;
+  return show(*context, device, ::memfd_create("fairlead", MFD_CLOEXEC));
+}
+
+ibv_context* ibv_import_device(int descriptor) {
+  struct stat wanted{}, status{};
+  if (::fstat(descriptor, &wanted) != 0) return refuse(EBADF);
+  for (OpenContext* each : registry<OpenContext>().all()) {
+    if (::fstat(each->context.cmd_fd, &status) != 0) continue;
+    if (status.st_ino != wanted.st_ino || status.st_dev != wanted.st_dev) continue;
+    auto* context = new OpenContext(each->identity, each->native);
+    context->is_imported = true;
+    return show(*context, each->context.device, descriptor);
+  }
+  return refuse(EOPNOTSUPP);  // another process' device
 }
 
 int ibv_close_device(ibv_context* abi) {
   OpenContext* context = find_context(abi);
   if (context == nullptr) return fail(EINVAL);
-  {
-    OpenContexts& open = open_contexts();
-    const std::lock_guard guard(open.mutex);
-    open.all.erase(context);
-  }
+  if (!registry<OpenContext>().erase(context)) return fail(EINVAL);
   destroy_all_of(*context);
-  explain_context(context->identity.name, context->native);
-  [[maybe_unused]] const auto closed = context->native.close();
+  if (!context->is_imported) {
+    explain_context(context->identity.name, context->native);
+    [[maybe_unused]] const auto closed = context->native.close();
+  }
   ::close(abi->cmd_fd);
   delete context;
   return 0;
 }
 }
-
-namespace fairlead::ibverbs {
-
-std::vector<OpenContext*> all_contexts() {
-  OpenContexts& open = open_contexts();
-  const std::lock_guard guard(open.mutex);
-  return {open.all.begin(), open.all.end()};
-}
-
-}  // namespace fairlead::ibverbs

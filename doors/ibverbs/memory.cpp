@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "doors/ibverbs/objects.hpp"
+#include "doors/ibverbs/operations.hpp"
 
 namespace fairlead::ibverbs {
 namespace {
@@ -17,11 +18,13 @@ bool is_known(unsigned access) {
 }
 
 void describe(Region& region) {
-  region.addr = region.native.address();
-  region.length = region.native.length();
-  region.lkey = region.native.lkey();
-  region.rkey = region.native.rkey();
+  region.addr = region.native->address();
+  region.length = region.native->length();
+  region.lkey = region.native->lkey();
+  region.rkey = region.native->rkey();
 }
+
+}  // namespace
 
 ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access) {
   Domain* domain = find(pd);
@@ -29,15 +32,15 @@ ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<
   auto native = verbs::MemoryRegion::add(
       domain->native, {.address = address, .length = length, .access = access & ~kNeedless, .iova = iova});
   if (!native) return refuse(native.error());
-  Region* region = table<Region>().create(domain->owner, std::move(*native));
+  Region* region = table<Region>().create(domain->owner);
   if (region == nullptr) return refuse(ENOMEM);
+  region->native.emplace(std::move(*native));
   region->context = pd->context;
   region->pd = pd;
   describe(*region);
   return region;
 }
 
-}  // namespace
 }  // namespace fairlead::ibverbs
 
 using namespace fairlead::ibverbs;
@@ -56,7 +59,13 @@ ibv_pd* ibv_alloc_pd(ibv_context* abi) {
 
 int ibv_dealloc_pd(ibv_pd* pd) {
   Domain* domain = find(pd);
-  if (domain == nullptr) return fail(EINVAL);
+  if (domain == nullptr || domain->is_imported) return fail(EINVAL);
+  if (domain->parents != 0) return fail(EBUSY);
+  if (domain->base != nullptr) {
+    --domain->base->parents;
+    table<Domain>().destroy(domain);
+    return 0;
+  }
   if (const auto done = domain->native.deallocate(); !done) return fail(done.error());
   table<Domain>().destroy(domain);
   return 0;
@@ -83,6 +92,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, in
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
   constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
   Region* region = find(mr);
+  if (region != nullptr && !region->native) region = nullptr;  // imported ones are changed where they come from
   const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   const bool changes_domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
   Domain* domain = changes_domain ? find(pd) : nullptr;
@@ -95,7 +105,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   if (moves) change.place = {.address = address, .length = length, .access = 0, .iova = {}};
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) change.access = static_cast<unsigned>(access) & ~kNeedless;
   if (changes_domain) change.domain = &domain->native;
-  if (const auto done = region->native.change(change); !done) {
+  if (const auto done = region->native->change(change); !done) {
     fail(done.error());
     return IBV_REREG_MR_ERR_CMD;
   }
@@ -106,8 +116,8 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
 
 int ibv_dereg_mr(ibv_mr* mr) {
   Region* region = find(mr);
-  if (region == nullptr) return fail(EINVAL);
-  if (const auto done = region->native.remove(); !done) return fail(done.error());
+  if (region == nullptr || !region->native) return fail(EINVAL);
+  if (const auto done = region->native->remove(); !done) return fail(done.error());
   table<Region>().destroy(region);
   return 0;
 }

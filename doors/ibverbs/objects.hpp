@@ -12,6 +12,7 @@
 #include "doors/ibverbs/abi.hpp"
 #include "doors/ibverbs/identity.hpp"
 #include "doors/ibverbs/object_table.hpp"
+#include "doors/ibverbs/pointer_registry.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -46,6 +47,7 @@ struct OpenContext : verbs_context {
 
   const Identity& identity;
   verbs::Context native;
+  bool is_imported = false;  // a second view of one that somebody else closes
 };
 
 /// Null if it is not open.
@@ -62,16 +64,19 @@ struct Domain : ibv_pd {
 
   OpenContext& owner;
   verbs::ProtectionDomain native;
+  Domain* base = nullptr;        // of a parent domain, which is the same domain under another pointer
+  std::atomic<int> parents = 0;  // parent domains over this one
+  bool is_imported = false;
 };
 
 struct Region : ibv_mr {
   using Abi = ibv_mr;
   static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
 
-  Region(OpenContext& owner_, verbs::MemoryRegion native_) : Abi{}, owner(owner_), native(std::move(native_)) {}
+  explicit Region(OpenContext& owner_) : Abi{}, owner(owner_) {}
 
   OpenContext& owner;
-  verbs::MemoryRegion native;
+  std::optional<verbs::MemoryRegion> native;  // none if it is imported
 };
 
 struct Channel : ibv_comp_channel {

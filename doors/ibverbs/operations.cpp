@@ -19,6 +19,13 @@ void set_operations(verbs_context& context) {
   context.create_srq_ex = create_shared_receive;
   context.get_srq_num = shared_receive_number;
   context.create_qp_ex = create_pair;
+  context.advise_mr = advise_region;
+  context.alloc_td = add_thread_domain;
+  context.dealloc_td = remove_thread_domain;
+  context.alloc_parent_domain = add_parent_domain;
+  context.alloc_dm = add_device_memory;
+  context.free_dm = remove_device_memory;
+  context.reg_dm_mr = add_device_region;
 }
 
 }  // namespace fairlead::ibverbs

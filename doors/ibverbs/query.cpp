@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "doors/ibverbs/device_memory.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -15,6 +16,11 @@ constexpr std::uint32_t kVendor = 0x1fa1;  // of nobody: programs that know vend
 constexpr std::uint32_t kPart = 1;
 constexpr std::uint64_t kClockKhz = 1'000'000;  // completion timestamps are nanoseconds
 constexpr std::size_t kPortAttrOldSize = 48;    // what the exported symbol fills
+
+// Regions may be paged, always: nothing is pinned.
+constexpr std::uint32_t kPagedUd = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+constexpr std::uint32_t kPagedUc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE;
+constexpr std::uint32_t kPagedRc = kPagedUd | kPagedUc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 
 constexpr std::uint8_t kWidth4X = 2;
 constexpr std::uint8_t kSpeedEdr = 32;  // 4 x 25 Gbit/s
@@ -119,6 +125,10 @@ int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* inp
   attributes.completion_timestamp_mask = ~0ULL;
   attributes.hca_core_clock = kClockKhz;
   attributes.phys_port_cnt_ex = 1;
+  attributes.max_dm_size = kDeviceMemoryMax;
+  attributes.odp_caps = {
+      .general_caps = IBV_ODP_SUPPORT,
+      .per_transport_caps = {.rc_odp_caps = kPagedRc, .uc_odp_caps = kPagedUc, .ud_odp_caps = kPagedUd}};
   hand_out(attributes, out, size);
   return 0;
 }

@@ -1,9 +1,8 @@
 // Closing a device ends what was made in it, as it does with a real one.
+#include "doors/ibverbs/device_memory.hpp"
 #include "doors/ibverbs/objects.hpp"
 
 namespace fairlead::ibverbs {
-
-std::vector<Channel*> all_channels();
 
 namespace {
 
@@ -20,11 +19,21 @@ void destroy_all_of(const OpenContext& context) {
   destroy_of<Pair>(context, [](Pair* pair) { ibv_destroy_qp(&pair->qp_base); });
   destroy_of<SharedReceive>(context, [](SharedReceive* queue) { ibv_destroy_srq(queue); });
   destroy_of<Address>(context, [](Address* address) { ibv_destroy_ah(address); });
-  destroy_of<Region>(context, [](Region* region) { ibv_dereg_mr(region); });
+  destroy_of<Region>(context,
+                     [](Region* region) { region->native ? void(ibv_dereg_mr(region)) : ibv_unimport_mr(region); });
   destroy_of<Queue>(context, [](Queue* queue) { ibv_destroy_cq(queue->face()); });
-  for (Channel* channel : all_channels()) {
+  for (Channel* channel : registry<Channel>().all()) {
     if (&channel->owner == &context) ibv_destroy_comp_channel(channel);
   }
+  destroy_of<DeviceMemory>(
+      context, [](DeviceMemory* memory) { memory->is_imported ? ibv_unimport_dm(memory) : void(ibv_free_dm(memory)); });
+  destroy_of<Domain>(context, [](Domain* domain) {
+    if (domain->is_imported) {
+      ibv_unimport_pd(domain);
+    } else if (domain->base != nullptr) {
+      ibv_dealloc_pd(domain);
+    }
+  });
   destroy_of<Domain>(context, [](Domain* domain) { ibv_dealloc_pd(domain); });
 }
 

@@ -1,0 +1,26 @@
+#pragma once
+// Memory of the device. This device has none but the host's, so it is a mapping of its own kind.
+
+#include <sys/mman.h>
+
+#include <memory>
+
+#include "doors/ibverbs/objects.hpp"
+
+namespace fairlead::ibverbs {
+
+constexpr std::size_t kDeviceMemoryMax = std::size_t{1} << 20;  // bytes, of one piece
+
+struct DeviceMemory : ibv_dm {
+  using Abi = ibv_dm;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  explicit DeviceMemory(OpenContext& owner_) : Abi{}, owner(owner_) {}
+
+  OpenContext& owner;
+  std::shared_ptr<std::byte> bytes;  // shared with imported views
+  std::size_t length = 0;
+  bool is_imported = false;
+};
+
+}  // namespace fairlead::ibverbs

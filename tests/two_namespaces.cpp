@@ -1,0 +1,83 @@
+#include "tests/two_namespaces.hpp"
+
+#include <fmt/format.h>
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using Words = TwoNamespaces::Words;
+
+std::optional<std::string> fault_of(const Words& words) {
+  const Finished finished = run(words, 20s);
+  if (finished.exit_code == 0) return {};
+  return fmt::format("{}: {}", fmt::join(words, " "), finished.error_output);
+}
+
+}  // namespace
+
+std::optional<std::string> TwoNamespaces::set_up() {
+  // As root of a user namespace of our own if that is allowed, else as root of the host.
+  for (const Words& unshare : {Words{"unshare", "-Urn"}, Words{"unshare", "-n"}}) {
+    first_ = hold(unshare);
+    has_own_user_ = unshare.back() == "-Urn";
+    if (first_) break;
+  }
+  if (!first_) return "no permission to make a network namespace";
+  second_ = hold(enter(*first_, {"unshare", "-n"}));
+  if (!second_) return "no permission to make a second network namespace";
+  const std::string second = std::to_string(second_->pid());
+  for (const Words& words : {Words{"ip", "link", "add", "fl0", "type", "veth", "peer", "name", "fl1", "netns", second},
+                             Words{"ip", "address", "add", "10.77.0.1/24", "dev", "fl0"},
+                             Words{"ip", "link", "set", "fl0", "up"}, Words{"ip", "link", "set", "lo", "up"}}) {
+    if (auto fault = in_first(words)) return fault;
+  }
+  for (const Words& words : {Words{"ip", "address", "add", "10.77.0.2/24", "dev", "fl1"},
+                             Words{"ip", "link", "set", "fl1", "up"}, Words{"ip", "link", "set", "lo", "up"}}) {
+    if (auto fault = in_second(words)) return fault;
+  }
+  return {};
+}
+
+std::optional<std::string> TwoNamespaces::lose() {
+  for (const Words& words :
+       {Words{"nft", "add table inet loss"},
+        Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
+        Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < 100 counter drop"}}) {
+    if (auto fault = in_first(words)) return fault;
+    if (auto fault = in_second(words)) return fault;
+  }
+  return {};
+}
+
+std::optional<std::string> TwoNamespaces::cut_segments() {
+  for (const char* device : {"fl0", "fl1"}) {
+    const Words words{"ethtool", "-K", device, "tx-udp-segmentation", "off", "tso", "off", "gro", "on"};
+    if (auto fault = device == std::string("fl0") ? in_first(words) : in_second(words)) return fault;
+  }
+  return {};
+}
+
+/// A process that keeps a namespace of its own open.
+std::unique_ptr<ChildProcess> TwoNamespaces::hold(Words words) const {
+  words.insert(words.end(), {"sh", "-c", "echo here; exec sleep 600"});
+  auto holder = std::make_unique<ChildProcess>(words);
+  return holder->wait_for_text("here", 10s) ? std::move(holder) : nullptr;
+}
+
+Words TwoNamespaces::enter(const ChildProcess& holder, const Words& words) const {
+  Words all{"nsenter", "-t", std::to_string(holder.pid()), "-n"};
+  if (has_own_user_) all.insert(all.end(), {"-U", "--preserve-credentials"});
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+std::optional<std::string> TwoNamespaces::in_first(const Words& words) const {
+  return fault_of(enter_first(words));
+}
+
+std::optional<std::string> TwoNamespaces::in_second(const Words& words) const {
+  return fault_of(enter_second(words));
+}
+
+}  // namespace fairlead::tests
