@@ -107,10 +107,10 @@ Status EmbeddedFlows::open_flow(const FlowPlan& plan, FlowHandle& flow, std::uin
 }
 
 void EmbeddedFlows::close_flow(FlowHandle flow) {
-  {
-    const EmbeddedCore::Locked lock(core_);
-    core_.engine_->flows().begin_close(flow);
-  }
+  core_.submit([&](base::Instant now) {
+    core_.engine_->flows().begin_close(flow, now);
+    return Status::ok;
+  });
   wait_until([&] {
     Flows& flows = core_.engine_->flows();
     if (!flows.is_quiet(flow)) return false;

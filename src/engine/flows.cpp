@@ -170,13 +170,16 @@ Status Flows::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t&
   ++pools_[pool.slot].users;
   ++plan.send_stream->users;
   ++plan.receive_stream->users;
-  discard(flow);
+  discard(flow, engine_.now_);
   handle = {index, flow.generation};
   return Status::ok;
 }
 
 // Back to the beginning: what was posted is forgotten, completions not yet seen belong to a life that is over.
-void Flows::discard(Flow& flow) {
+void Flows::discard(Flow& flow, base::Instant now) {
+  // The peer's last request was executed: it shall hear that, whatever becomes of us.
+  if (flow.is_answer_owed && flow.has_peer) send_owed(flow, now);
+  flow.is_answer_owed = false;
   // Lives go on from one flow of this number to the next.
   flow.life = ++lives_[flow.index];
   accounts_[flow.index].sends.begin_life(flow.life);
@@ -195,11 +198,11 @@ void Flows::discard(Flow& flow) {
   flow.receives_begin = pool.tail;
 }
 
-void Flows::begin_close(FlowHandle handle) {
+void Flows::begin_close(FlowHandle handle, base::Instant now) {
   Flow* flow = find(handle);
   if (flow == nullptr) return;
   flow->is_closing = true;
-  discard(*flow);
+  discard(*flow, now);
 }
 
 bool Flows::is_quiet(FlowHandle handle) {
@@ -232,7 +235,7 @@ Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttrib
   if (flow->state() != from) return Status::bad_state;
   const QpState to = attributes.state;
   if (to == QpState::reset) {
-    discard(*flow);
+    discard(*flow, now);
     return Status::ok;
   }
   if (to == QpState::err) {

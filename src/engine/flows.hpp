@@ -63,7 +63,7 @@ class Flows {
 
   Status open_flow(const FlowPlan& plan, FlowHandle& flow, std::uint32_t& number);
   /// Ends it in any state; it can be freed when is_quiet().
-  void begin_close(FlowHandle flow);
+  void begin_close(FlowHandle flow, base::Instant now);
   /// Nothing of it is in the link any more.
   bool is_quiet(FlowHandle flow);
   void free_flow(FlowHandle flow);
@@ -130,7 +130,7 @@ class Flows {
   Pool* find_pool(PoolHandle handle) { return pools_.find(handle.slot, handle.generation); }
   void tell(const Flow& flow, verbs::AsyncEventType type);
   void enter_error(Flow& flow);
-  void discard(Flow& flow);
+  void discard(Flow& flow, base::Instant now);
   void flush_sends(Flow& flow);
   void flush_receives(Flow& flow);
   void complete_send(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
