@@ -8,7 +8,14 @@
 namespace fairlead::base {
 namespace {
 
-// Kernels before 5.14 do not populate on demand: then only whether it is mapped is found out.
+// Kernels before 5.14 cannot populate, and say EINVAL, as newer ones do of a missing right. Our own stack tells.
+bool can_populate(std::uintptr_t page) {
+  char here = 0;
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&here) & ~(page - 1);
+  return ::madvise(reinterpret_cast<void*>(at), page, MADV_POPULATE_READ) == 0;
+}
+
+// Without that, only whether it is mapped is found out.
 int probe_mapping(std::uintptr_t begin, std::uintptr_t end, std::uintptr_t page) {
   constexpr std::uintptr_t kPages = 4096;
   unsigned char resident[kPages];
@@ -32,7 +39,7 @@ int probe_memory(const void* address, std::uint64_t length, bool is_written) noe
     const int advice = is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     if (::madvise(reinterpret_cast<void*>(begin), end - begin, advice) == 0) return 0;
     if (errno == EINTR || errno == EAGAIN) continue;
-    if (errno == EINVAL) return probe_mapping(begin, end, page);
+    if (errno == EINVAL && !can_populate(page)) return probe_mapping(begin, end, page);
     return EFAULT;
   }
 }

@@ -27,20 +27,25 @@ struct Side {
   static constexpr std::uint32_t kAllRights =
       access::local_write | access::remote_write | access::remote_read | access::remote_atomic;
 
-  Side(std::uint8_t host, Road road)
+  Side(std::uint8_t host, Road road, const char* give_up_after_ms = nullptr)
       : device{.name = "test",
                .address = "127.0.0." + std::to_string(host),
                .interface_name = {},
                .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}},
-        context(*Context::open(device, options(road))),
+        context(*Context::open(device, options(road, give_up_after_ms))),
         domain(*ProtectionDomain::allocate(context)),
         channel(*CompletionChannel::open(context)),
         queue(*CompletionQueue::create(context, {.capacity = 512, .channel = &channel, .cookie = 77})),
         memory(kMemory),
-        region(*MemoryRegion::add(domain, {.address = memory.data(), .length = kMemory, .access = kAllRights})) {}
+        region(*MemoryRegion::add(domain, all_of(memory, kAllRights))) {}
 
-  static ContextOptions options(Road road) {
+  static Registration all_of(std::vector<std::byte>& bytes, std::uint32_t rights) {
+    return {.address = bytes.data(), .length = bytes.size(), .access = rights, .iova = {}};
+  }
+
+  static ContextOptions options(Road road, const char* give_up_after_ms) {
     ContextOptions chosen;
+    if (give_up_after_ms != nullptr) chosen.engine.emplace_back("give_up_after", give_up_after_ms);
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
     }
@@ -63,6 +68,15 @@ struct Side {
   std::vector<std::byte> memory;
   MemoryRegion region;
 };
+
+/// A queue pair of one side alone.
+inline Result<QueuePair> make_pair_at(Side& side, QpType type = QpType::rc, const QpCapacity& capacity = {}) {
+  return QueuePair::create(side.domain, {.type = type,
+                                         .send_queue = &side.queue,
+                                         .receive_queue = &side.queue,
+                                         .shared_receive = nullptr,
+                                         .capacity = capacity});
+}
 
 struct PairOptions {
   QpType type = QpType::rc;

@@ -15,9 +15,9 @@
 namespace fairlead::verbs {
 
 struct Device {
-  std::string name;            ///< "fairlead0", ...
-  std::string address;         ///< "10.0.0.5": of GID 0
-  std::string interface_name;  ///< "eth0"; empty if unknown
+  std::string name{};            ///< "fairlead0", ...
+  std::string address{};         ///< "10.0.0.5": of GID 0
+  std::string interface_name{};  ///< "eth0"; empty if unknown
   std::uint32_t interface_index = 0;
   Gid gid{};
   std::uint64_t guid = 0;  ///< host order, not 0, the same in every process of the host
@@ -35,7 +35,7 @@ enum class Personality : std::uint8_t {
 struct ContextOptions {
   Personality personality = Personality::roce;
   /// The engine's settings by name, on top of the environment's; they count for the first context of a device.
-  std::vector<std::pair<std::string, std::string>> engine;
+  std::vector<std::pair<std::string, std::string>> engine{};
 };
 
 /// What is advertised is what is enforced.

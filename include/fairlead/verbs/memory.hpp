@@ -34,7 +34,7 @@ struct Registration {
   void* address = nullptr;
   std::uint64_t length = 0;  ///< bytes; 0 is allowed
   std::uint32_t access = 0;
-  std::optional<std::uint64_t> iova;
+  std::optional<std::uint64_t> iova{};
 };
 
 /// Move-only; the destructor deregisters. Keys are used up slowly: a stale one matches none of the next 200,000
@@ -55,8 +55,8 @@ class MemoryRegion {
 
   /// Changes place, rights and domain in one step or not at all; absent is unchanged. The keys change.
   struct Change {
-    std::optional<Registration> place;  ///< address, length and iova; its access is ignored
-    std::optional<std::uint32_t> access;
+    std::optional<Registration> place{};  ///< address, length and iova; its access is ignored
+    std::optional<std::uint32_t> access{};
     const ProtectionDomain* domain = nullptr;
   };
   Result<> change(const Change& change);

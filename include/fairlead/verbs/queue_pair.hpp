@@ -79,7 +79,7 @@ struct QpOptions {
   const CompletionQueue* send_queue = nullptr;
   const CompletionQueue* receive_queue = nullptr;
   const SharedReceiveQueue* shared_receive = nullptr;  ///< RC and UD
-  QpCapacity capacity;
+  QpCapacity capacity{};
   bool signals_all = false;
   std::uint64_t cookie = 0;
 };
@@ -119,8 +119,8 @@ struct QpAttributes {
   std::uint32_t sq_psn = 0;  ///< 24 bits
   std::uint32_t dest_qp_num = 0;
   std::uint32_t access_flags = 0;  ///< access::remote_*: what the peer may do through this queue pair
-  AddressVector av;
-  AddressVector alt_av;  ///< accepted where allowed, not used
+  AddressVector av{};
+  AddressVector alt_av{};  ///< accepted where allowed, not used
   std::uint16_t pkey_index = 0;
   bool en_sqd_async_notify = false;
   bool is_sq_draining = false;  ///< query only

@@ -37,7 +37,7 @@ inline constexpr std::uint32_t inlined = 1U << 3;    ///< copied during the call
 
 struct SendRequest {
   std::uint64_t id = 0;  ///< WorkCompletion::wr_id
-  std::span<const Sge> sges;
+  std::span<const Sge> sges{};
   SendOpcode opcode = SendOpcode::send;
   std::uint32_t flags = 0;
   std::uint32_t imm = 0;          ///< opaque, arrives as it is (network order by custom)
@@ -54,7 +54,7 @@ struct SendRequest {
 
 struct ReceiveRequest {
   std::uint64_t id = 0;
-  std::span<const Sge> sges;
+  std::span<const Sge> sges{};
 };
 
 }  // namespace fairlead::verbs

@@ -1,0 +1,193 @@
+// Completion queues: room, order, overruns, notification (spec: verbs, section 13; seed 001).
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "verbs/pair_for_tests.hpp"
+
+namespace fairlead::verbs {
+namespace {
+
+bool is_readable(int descriptor) {
+  pollfd one{descriptor, POLLIN, 0};
+  return ::poll(&one, 1, 0) == 1;
+}
+
+TEST(CompletionQueue, IsMadeWithinItsLimitsAndNamesWhatIsWrong) {
+  Side side(1, Road::self);
+  const std::uint32_t most = side.context.limits().max_cqe;
+  const auto create = [&](std::uint32_t capacity, std::uint32_t vector) {
+    return CompletionQueue::create(side.context, {.capacity = capacity, .comp_vector = vector});
+  };
+  EXPECT_EQ(create(0, 0).error().system_errno, EINVAL);
+  EXPECT_EQ(create(most + 1, 0).error().system_errno, EINVAL);
+  EXPECT_EQ(create(1, side.context.limits().comp_vectors).error().system_errno, EINVAL);
+  auto queue = create(5, 0);
+  ASSERT_TRUE(queue);
+  EXPECT_GE(queue->capacity(), 5u);
+  EXPECT_TRUE(queue->resize(100));
+  EXPECT_GE(queue->capacity(), 100u);
+  EXPECT_FALSE(queue->resize(0));
+  EXPECT_FALSE(queue->resize(most + 1));
+  EXPECT_EQ(queue->request_notify(false), EINVAL);  // no channel
+  EXPECT_TRUE(queue->destroy());
+  EXPECT_FALSE(queue->destroy());
+}
+
+TEST(CompletionQueue, IsBusyWhileAQueuePairFeedsIt) {
+  Side side(1, Road::self);
+  auto queue = *CompletionQueue::create(side.context, {.capacity = 4});
+  auto pair = *QueuePair::create(side.domain, {.send_queue = &side.queue, .receive_queue = &queue, .capacity = {}});
+  EXPECT_EQ(queue.destroy().error().system_errno, EBUSY);
+  EXPECT_EQ(side.channel.close().error().system_errno, EBUSY);
+  EXPECT_EQ(side.domain.deallocate().error().system_errno, EBUSY);
+  EXPECT_TRUE(pair.destroy());
+  EXPECT_TRUE(queue.destroy());
+}
+
+TEST(CompletionQueue, SlotsComeBackWithTheCompletionThatRetiresThem) {
+  PairOptions options;
+  options.capacity.max_send_wr = 8;
+  Connected c(Road::self, options);
+  const auto post = [&](std::uint32_t flags) {
+    return c.pa.post_send({.id = 1, .sges = {}, .opcode = SendOpcode::write, .flags = flags});
+  };
+  for (int i = 0; i < 7; ++i) ASSERT_EQ(post(0), 0);
+  ASSERT_EQ(post(send_flags::signaled), 0);
+  EXPECT_EQ(post(0), ENOMEM);  // done, but not seen by the owner
+  EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(post(0), 0);
+  WorkCompletion none;
+  EXPECT_EQ(c.a.queue.poll({&none, 1}), 0);
+  EXPECT_EQ(post(send_flags::signaled), ENOMEM);  // full of unsignaled ones it never drains
+}
+
+TEST(CompletionQueue, AChainIsTakenUpToTheFirstThatDoesNotFit) {
+  PairOptions options;
+  options.capacity.max_send_wr = 4;
+  Connected c(Road::self, options);
+  const std::array<SendRequest, 6> chain{
+      {{.id = 0, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled},
+       {.id = 1, .sges = {}, .opcode = SendOpcode::write},
+       {.id = 2, .sges = {}, .opcode = SendOpcode::write},
+       {.id = 3, .sges = {}, .opcode = SendOpcode::write},
+       {.id = 4, .sges = {}, .opcode = SendOpcode::write},
+       {.id = 5, .sges = {}, .opcode = SendOpcode::write}}};
+  std::size_t taken = 0;
+  EXPECT_EQ(c.pa.post_send(chain, taken), ENOMEM);
+  EXPECT_EQ(taken, 4u);
+  EXPECT_EQ(c.one_at_a().wr_id, 0u);
+}
+
+TEST(CompletionQueue, AnOverrunIsToldOnceAndOldEntriesStay) {
+  Side a(1, Road::self);
+  auto small = *CompletionQueue::create(a.context, {.capacity = 2, .cookie = 5});
+  auto pair = *QueuePair::create(
+      a.domain, {.send_queue = &small, .receive_queue = &a.queue, .capacity = {.max_send_wr = 64}, .cookie = 6});
+  move_up(pair, attributes_for({}, a.device, pair.number(), 1, 1), QpState::rts);
+  const std::uint32_t room = small.capacity();
+  for (std::uint32_t i = 0; i < room + 3; ++i) {
+    ASSERT_EQ(pair.post_send({.id = i, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled}), 0);
+  }
+  EXPECT_EQ(pair.state(), QpState::err);
+  const auto events = Connected::events(a);
+  EXPECT_EQ(std::ranges::count(events, AsyncEventType::cq_err), 1);
+  EXPECT_EQ(std::ranges::count(events, AsyncEventType::qp_fatal), 1);
+  std::vector<WorkCompletion> old(room + 3);
+  const int count = small.poll(old);
+  ASSERT_GE(count, static_cast<int>(room));
+  for (int i = 0; i < count; ++i) EXPECT_EQ(old[static_cast<std::size_t>(i)].wr_id, static_cast<std::uint64_t>(i));
+  EXPECT_EQ(small.poll(old), -1);
+}
+
+TEST(CompletionQueue, AnOverrunMayBeIgnored) {
+  Side a(1, Road::self);
+  auto small = *CompletionQueue::create(a.context, {.capacity = 2, .ignores_overrun = true});
+  auto pair =
+      *QueuePair::create(a.domain, {.send_queue = &small, .receive_queue = &small, .capacity = {.max_send_wr = 64}});
+  move_up(pair, attributes_for({}, a.device, pair.number(), 1, 1), QpState::rts);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    ASSERT_EQ(pair.post_send({.id = i, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled}), 0);
+  }
+  EXPECT_EQ(pair.state(), QpState::rts);
+  EXPECT_TRUE(Connected::events(a).empty());
+}
+
+TEST(CompletionQueue, ManyWorkQueuesFeedOneAndEachKeepsItsOrder) {
+  Side side(1, Road::self);
+  std::vector<QueuePair> pairs;
+  constexpr std::uint64_t kPairs = 8, kEach = 20;
+  for (std::uint64_t i = 0; i < kPairs; ++i) {
+    pairs.push_back(std::move(*make_pair_at(side, QpType::rc, {.max_send_wr = 32})));
+    move_up(pairs.back(), attributes_for({}, side.device, pairs.back().number(), 1, 1), QpState::rts);
+  }
+  for (std::uint64_t n = 0; n < kEach; ++n) {
+    for (QueuePair& pair : pairs) {
+      ASSERT_EQ(pair.post_send({.id = n, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled}), 0);
+    }
+  }
+  std::array<std::uint64_t, 4096> next{};
+  for (const WorkCompletion& one : collect(side, side, kPairs * kEach)) {
+    EXPECT_EQ(one.wr_id, next[one.qp_num & 0xFFF]++);
+  }
+}
+
+TEST(CompletionQueue, ArmedOnceItTellsOnceOfWhatComesAfter) {
+  Connected c(Road::self);
+  const int descriptor = c.b.channel.descriptor();
+  const Sge to = c.b.sge(0, 100);
+  const auto message = [&](bool is_solicited) {
+    ASSERT_EQ(c.pb.post_receive({.id = 1, .sges = {&to, 1}}), 0);
+    ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = is_solicited ? send_flags::solicited : 0}), 0);
+  };
+  message(false);
+  EXPECT_EQ(c.b.queue.request_notify(false), 0);  // of what is there already nothing is told
+  EXPECT_FALSE(is_readable(descriptor));
+  message(false);
+  message(false);
+  ASSERT_TRUE(is_readable(descriptor));
+  EXPECT_EQ(*c.b.channel.get_event(), 77u);
+  EXPECT_FALSE(is_readable(descriptor));
+  c.b.queue.ack_events(1);
+
+  EXPECT_EQ(c.b.queue.request_notify(true), 0);
+  message(false);
+  EXPECT_FALSE(is_readable(descriptor));
+  message(true);
+  ASSERT_TRUE(is_readable(descriptor));
+  EXPECT_TRUE(c.b.channel.get_event());
+
+  EXPECT_EQ(c.b.queue.request_notify(false), 0);
+  EXPECT_EQ(c.b.queue.request_notify(true), 0);  // does not take "any" back
+  message(false);
+  ASSERT_TRUE(is_readable(descriptor));
+  EXPECT_TRUE(c.b.channel.get_event());
+
+  EXPECT_EQ(c.b.queue.request_notify(true), 0);  // a failure counts as solicited
+  ASSERT_EQ(c.pb.post_receive({.id = 9, .sges = {&to, 1}}), 0);
+  move(c.pb, {}, QpState::err);
+  ASSERT_TRUE(is_readable(descriptor));
+  EXPECT_TRUE(c.b.channel.get_event());
+  c.b.queue.ack_events(3);
+}
+
+TEST(CompletionQueue, AnEmptyChannelThatDoesNotBlockSaysAgain) {
+  Side side(1, Road::self);
+  ::fcntl(side.channel.descriptor(), F_SETFL, O_NONBLOCK);
+  EXPECT_EQ(side.channel.get_event().error().system_errno, EAGAIN);
+}
+
+TEST(CompletionQueue, ASleeperIsWokenThoughNobodyPolls) {
+  Connected c(Road::udp);
+  const Sge to = c.b.sge(0, 100);
+  ASSERT_EQ(c.pb.post_receive({.id = 1, .sges = {&to, 1}}), 0);
+  ASSERT_EQ(c.b.queue.request_notify(false), 0);
+  ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}}), 0);
+  EXPECT_EQ(*c.b.channel.get_event(), 77u);  // the engines' threads do it all
+  c.b.queue.ack_events(1);
+  EXPECT_EQ(c.one_at_b().status, WcStatus::success);
+}
+
+}  // namespace
+}  // namespace fairlead::verbs
