@@ -1,0 +1,80 @@
+#pragma once
+// What stands behind the handles of AM-2.
+
+#include <amudp.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fairlead/am.hpp>
+
+namespace fairlead::amudp {
+
+struct Registered {
+  ep_t endpoint = nullptr;
+  handler_t index = 0;
+  amudp_handler_fn_t function = nullptr;
+};
+
+}  // namespace fairlead::amudp
+
+struct amudp_eb {
+  std::unique_ptr<fairlead::am::Bundle> bundle;
+  std::vector<std::unique_ptr<amudp_ep>> endpoints;
+  int event_mask = AM_NOTEMPTY;
+};
+
+struct amudp_ep {
+  fairlead::am::Endpoint* endpoint = nullptr;
+  eb_t bundle = nullptr;
+  tag_t tag = AM_NONE;
+  bool has_resources = false;  // AM_SetExpectedResources was called: the table of peers is fixed
+  amudp_handler_fn_t error_handler = nullptr;
+  std::array<fairlead::amudp::Registered, AMUDP_MAX_NUMHANDLERS> handlers;
+  AMUDP_preHandlerCallback_t before = nullptr;
+  AMUDP_postHandlerCallback_t after = nullptr;
+  amudp_stats_t stats = AMUDP_initial_stats;
+};
+
+namespace fairlead::amudp {
+
+/// What a handler's void* token is.
+struct HandlerToken {
+  am::Token& token;
+  ep_t endpoint;
+};
+
+/// Everything allocated between AM_Init and the last AM_Terminate.
+struct Library {
+  int init_count = 0;
+  std::string ip = "127.0.0.1";
+  std::optional<am::Domain> domain;  // of `ip`, opened with the first bundle
+  std::vector<std::unique_ptr<amudp_eb>> bundles;
+  Duration request_timeout{};
+
+  bool is_bundle(eb_t bundle) const;
+  bool is_endpoint(ep_t endpoint) const;
+};
+Library& library();
+
+/// The code itself; explained on stderr if AMX_VerboseErrors.
+int fail(int code, const char* call, const char* why);
+/// A status of the library in AM-2's codes.
+int code_of(Status status);
+
+en_t to_en(const am::Name& name);
+am::Name from_en(const en_t& name);
+
+/// Makes fairlead run a C function of AM-2.
+void call_handler(void* registered, am::Token& token, const am::Message& message);
+void call_error_handler(void* endpoint, am::Endpoint&, const am::Returned& returned);
+
+/// The environment under the names of AMUDP, then those of GASNet; null if neither is set. "SPAWNFN" asks for
+/// AMUDP_SPAWNFN and GASNET_SPAWNFN.
+const char* setting(const char* name);
+
+}  // namespace fairlead::amudp

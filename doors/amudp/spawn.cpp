@@ -1,0 +1,198 @@
+#include "doors/amudp/spawn.hpp"
+
+#include <amudp_spmd.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "doors/amudp/library.hpp"
+
+namespace fairlead::amudp {
+namespace {
+
+std::vector<Child> spawned;
+
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char letter : text) {
+    if (letter == '\'') out += "'\\'";
+    out += letter;
+  }
+  out += '\'';
+  return out;
+}
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char* at = text != nullptr ? text : "";; ++at) {
+    const bool is_space = *at == '\0' || *at == ' ' || *at == ',' || *at == '\t' || *at == '\n';
+    if (!is_space) word += *at;
+    if (is_space && !word.empty()) words.push_back(std::exchange(word, {}));
+    if (*at == '\0') return words;
+  }
+}
+
+std::string own_program() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+std::string here() {
+  char path[PATH_MAX];
+  return getcwd(path, sizeof path) != nullptr ? path : "/";
+}
+
+// A child whose output comes to the console; `input`, if any, is the first line it reads.
+bool start(const std::vector<std::string>& words, const std::string& input) {
+  int out[2], err[2], in[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 || pipe2(in, O_CLOEXEC) != 0) return false;
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t console = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return false;
+  if (pid == 0) {
+    // The console's death is the job's end, also if it comes before the first word.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != console) _exit(1);
+    dup2(out[1], STDOUT_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    if (!input.empty()) dup2(in[0], STDIN_FILENO);
+    execvp(argv[0], argv.data());
+    std::fprintf(stderr, "cannot run %s: %s\n", argv[0], std::strerror(errno));
+    _exit(127);
+  }
+  close(out[1]);
+  close(err[1]);
+  close(in[0]);
+  const std::string line = input + "\n";
+  if (!input.empty() && write(in[1], line.data(), line.size()) < 0) return false;
+  close(in[1]);
+  spawned.push_back({.pid = pid, .output = out[0], .is_error_output = false, .line = {}});
+  spawned.push_back({.pid = pid, .output = err[0], .is_error_output = true, .line = {}});
+  return true;
+}
+
+std::vector<std::string> command(int argc, char** argv) {
+  std::vector<std::string> words{own_program()};
+  for (int i = 1; i < argc; ++i) words.emplace_back(argv[i]);
+  return words;
+}
+
+std::string shell_command(int argc, char** argv, const std::string& job) {
+  std::string line = fmt::format("env {}={}", kJobVariable, quoted(job));
+  for (const std::string& word : command(argc, argv)) {
+    line += ' ';
+    line += quoted(word);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<Child> take_spawned() {
+  return std::exchange(spawned, {});
+}
+
+sockaddr_in address_towards_servers() {
+  sockaddr_in to{}, own{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(22);
+  const auto servers = words_of(setting("SSH_SERVERS"));
+  const std::string first = servers.empty() ? "" : servers.front().substr(servers.front().find('@') + 1);
+  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  socklen_t length = sizeof own;
+  const bool is_known = inet_pton(AF_INET, first.c_str(), &to.sin_addr) == 1 &&
+                        connect(probe, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
+                        getsockname(probe, reinterpret_cast<sockaddr*>(&own), &length) == 0;
+  close(probe);
+  if (!is_known) {
+    fmt::print(stderr, "{}: the address that '{}' reaches this host by is not known: set AMUDP_MASTERIP\n",
+               AMX_ProcessLabel, first);
+    std::exit(2);
+  }
+  own.sin_port = 0;
+  return own;
+}
+
+}  // namespace fairlead::amudp
+
+using namespace fairlead::amudp;
+
+int AMUDP_SPMDLocalSpawn(int processes, int argc, char** argv) {
+  for (int i = 0; i < processes; ++i) {
+    if (!start(command(argc, argv), {})) return 0;
+  }
+  return 1;
+}
+
+// The job's address goes through the input, where nobody else can read it.
+int AMUDP_SPMDSshSpawn(int processes, int argc, char** argv) {
+  const auto servers = words_of(setting("SSH_SERVERS"));
+  if (servers.empty()) {
+    fmt::print(stderr, "{}: AMUDP_SSH_SERVERS names no host\n", AMX_ProcessLabel);
+    return 0;
+  }
+  const char* program = setting("SSH_CMD");
+  const char* folder = setting("SSH_REMOTE_PATH");
+  const std::string line = fmt::format("cd {} && exec {}", quoted(folder != nullptr ? std::string(folder) : here()),
+                                       shell_command(argc, argv, "-"));
+  for (int i = 0; i < processes; ++i) {
+    std::vector<std::string> words{program != nullptr ? program : "ssh", "-o", "BatchMode=yes"};
+    for (const std::string& option : words_of(setting("SSH_OPTIONS"))) words.push_back(option);
+    words.push_back(servers[static_cast<std::size_t>(i) % servers.size()]);
+    words.push_back(line);
+    if (!start(words, std::getenv(kJobVariable))) return 0;
+  }
+  return 1;
+}
+
+// AMUDP_CSPAWN_CMD once for all: %N number of processes, %C what each runs, %D the folder, %% a per cent sign.
+int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
+  const char* pattern = setting("CSPAWN_CMD");
+  if (pattern == nullptr) {
+    fmt::print(stderr, "{}: AMUDP_CSPAWN_CMD is not set: how should the processes be started?\n", AMX_ProcessLabel);
+    return 0;
+  }
+  std::string line;
+  for (const char* at = pattern; *at != '\0'; ++at) {
+    if (*at != '%' || at[1] == '\0') {
+      line += *at;
+      continue;
+    }
+    switch (*++at) {
+      case 'N':
+        line += std::to_string(processes);
+        break;
+      case 'C':
+        line += shell_command(argc, argv, std::getenv(kJobVariable));
+        break;
+      case 'D':
+        line += quoted(here());
+        break;
+      default:
+        line += *at;
+    }
+  }
+  return start({"/bin/sh", "-c", line}, {});
+}
+
+amudp_spawnfn_desc_t const AMUDP_Spawnfn_Desc[] = {
+    {'L', "processes of this host", &AMUDP_SPMDLocalSpawn},
+    {'S', "ssh to AMUDP_SSH_SERVERS in turn", &AMUDP_SPMDSshSpawn},
+    {'C', "AMUDP_CSPAWN_CMD, with %N processes, %C command, %D folder", &AMUDP_SPMDCustomSpawn},
+    {0, nullptr, nullptr},
+};

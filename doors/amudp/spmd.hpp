@@ -1,0 +1,85 @@
+#pragma once
+// A process of a job: its connection to the console, served by a thread of its own, and what the ranks do together.
+
+#include <amudp_spmd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "doors/amudp/control.hpp"
+
+namespace fairlead::amudp {
+
+class Worker {
+ public:
+  /// Greets the console and waits for the start of the job. Null: `error` tells why.
+  static std::unique_ptr<Worker> join(const JobAddress& job, std::int32_t wanted_rank, std::string& error);
+
+  int rank() const { return rank_; }
+  int processes() const { return static_cast<int>(info_.processes); }
+  std::uint64_t job() const { return info_.job; }
+  int depth() const { return info_.depth; }
+  std::string own_ip() const { return ip_text(connection_.own_address()); }
+  const char* environment(std::string_view name) const;
+
+  /// All parts in the order of ranks; calls `meanwhile` until they are there.
+  template <typename Meanwhile>
+  std::vector<std::byte> gather(std::span<const std::byte> part, Meanwhile&& meanwhile) {
+    begin_gather(part);
+    while (!is_gathered_.load(std::memory_order_acquire)) meanwhile();
+    const std::scoped_lock lock(mutex_);
+    return std::move(gathered_);
+  }
+  /// Ends the job; does not return.
+  [[noreturn]] void exit(int code);
+
+  amudp_exitcallback_t exit_callback = nullptr;
+  /// The console inside this process; it has to tell the others before the process ends.
+  std::shared_ptr<std::atomic<bool>> inner_console_is_done;
+
+ private:
+  Worker(Connection connection) : connection_(std::move(connection)) {}
+  bool start(const JobAddress& job, std::int32_t wanted_rank, std::string& error);
+  void begin_gather(std::span<const std::byte> part);
+  void serve();
+  [[noreturn]] void end(int code);
+
+  Connection connection_;
+  std::int32_t rank_ = 0;
+  StartInfo info_;
+  std::vector<char> environment_;  // strings one after the other
+  std::thread thread_;
+  std::mutex mutex_;    // of gathered_
+  std::mutex sending_;  // of the connection
+  std::vector<std::byte> gathered_;
+  std::atomic<bool> is_gathered_{false};
+  std::atomic<bool> is_leaving_{false};  // the application's own thread is ending the process
+  std::atomic<int> gathers_{0};
+  std::condition_variable told_;
+  std::optional<int> told_code_;  // the console's word that the job ends
+};
+
+/// The job of this process; null outside.
+Worker* worker();
+
+/// What a PMIx launcher (mpirun, srun) says of this process, if one started it. `exchange` tells all ranks the text of
+/// rank 0.
+struct Launched {
+  int rank = 0;
+  int processes = 1;
+};
+std::optional<Launched> launched_by_pmix(std::string& error);
+bool is_started_by_pmix();
+std::optional<std::string> exchange_by_pmix(const std::string& text_of_first, std::string& error);
+/// Tells the launcher that this process ends as it should; without it the launcher ends the job as failed.
+void leave_pmix();
+
+}  // namespace fairlead::amudp

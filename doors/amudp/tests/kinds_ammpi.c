@@ -1,0 +1,2 @@
+#define AMMPI 1
+#include "kinds.c"

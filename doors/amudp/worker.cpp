@@ -1,0 +1,150 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "doors/amudp/library.hpp"
+#include "doors/amudp/spmd.hpp"
+
+void (*AMUDP_SPMDkillmyprocess)(int) = &_exit;
+
+namespace fairlead::amudp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kBeatEvery = 250;       // ms
+constexpr auto kLeaveWithin = 300ms;  // the application's thread may end the process itself
+
+}  // namespace
+
+std::unique_ptr<Worker> Worker::join(const JobAddress& job, std::int32_t wanted_rank, std::string& error) {
+  auto connection = Connection::open(job.where);
+  if (!connection) {
+    error = fmt::format("no console of the job at {}:{}: {}", ip_text(job.where), ntohs(job.where.sin_port),
+                        std::strerror(errno));
+    return nullptr;
+  }
+  std::unique_ptr<Worker> worker(new Worker(std::move(*connection)));
+  return worker->start(job, wanted_rank, error) ? std::move(worker) : nullptr;
+}
+
+bool Worker::start(const JobAddress& job, std::int32_t wanted_rank, std::string& error) {
+  std::vector<std::byte> hello(kSecretText);
+  std::memcpy(hello.data(), job.secret.data(), job.secret.size());
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  const auto* bytes = reinterpret_cast<const std::byte*>(&pid);
+  hello.insert(hello.end(), bytes, bytes + sizeof pid);
+  connection_.send(Frame::hello, wanted_rank, hello);
+  for (;;) {
+    pollfd look{connection_.descriptor(), POLLIN, 0};
+    poll(&look, 1, -1);
+    const bool is_open = connection_.read_some();
+    if (const auto frame = connection_.next()) {
+      if (frame->head.kind != Frame::start || frame->payload.size() < sizeof info_) break;
+      std::memcpy(&info_, frame->payload.data(), sizeof info_);
+      rank_ = frame->head.number;
+      const auto* text = reinterpret_cast<const char*>(frame->payload.data());
+      environment_.assign(text + sizeof info_, text + frame->payload.size());
+      environment_.push_back('\0');
+      thread_ = std::thread([this] { serve(); });
+      thread_.detach();  // ends with the process
+      return true;
+    }
+    if (!is_open) break;
+  }
+  error =
+      "the console of the job did not take us: is the secret that of this job, and is its number of processes right?";
+  return false;
+}
+
+const char* Worker::environment(std::string_view name) const {
+  for (std::size_t at = 0; at < environment_.size();) {
+    const std::string_view entry(environment_.data() + at);
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return environment_.data() + at + name.size() + 1;
+    at += entry.size() + 1;
+  }
+  return nullptr;
+}
+
+void Worker::begin_gather(std::span<const std::byte> part) {
+  is_gathered_.store(false, std::memory_order_relaxed);
+  gathers_.fetch_add(1, std::memory_order_relaxed);
+  const std::scoped_lock lock(sending_);
+  connection_.send(Frame::gather, 0, part);
+}
+
+// The thread: it takes what the console says, and tells it that we live.
+void Worker::serve() {
+  for (;;) {
+    pollfd look{connection_.descriptor(), POLLIN, 0};
+    if (poll(&look, 1, kBeatEvery) == 0) {
+      const std::scoped_lock lock(sending_);
+      connection_.send(Frame::beat, gathers_.load(std::memory_order_relaxed));
+      continue;
+    }
+    const bool is_open = connection_.read_some();
+    std::optional<int> code;
+    while (auto frame = connection_.next()) {
+      if (frame->head.kind == Frame::gather) {
+        {
+          const std::scoped_lock lock(mutex_);
+          gathered_ = std::move(frame->payload);
+        }
+        is_gathered_.store(true, std::memory_order_release);
+      } else if (frame->head.kind == Frame::exit) {
+        code = frame->head.number;
+      }
+    }
+    if (!code && !is_open && !is_leaving_.load(std::memory_order_acquire)) {
+      fmt::print(stderr, "{}: rank {} lost the console of its job, and ends\n", AMX_ProcessLabel, rank_);
+      code = 1;
+    }
+    if (!code && is_open) continue;
+    {
+      const std::scoped_lock lock(mutex_);
+      told_code_ = code.value_or(1);
+      told_.notify_all();
+    }
+    // Whoever is about to leave by itself does so with all its output written.
+    for (auto waited = 0ms; waited < kLeaveWithin; waited += 5ms) {
+      if (is_leaving_.load(std::memory_order_acquire)) return;
+      std::this_thread::sleep_for(5ms);
+    }
+    if (!is_leaving_.exchange(true)) end(*told_code_);
+    return;
+  }
+}
+
+void Worker::exit(int code) {
+  is_leaving_.store(true, std::memory_order_release);
+  {
+    const std::scoped_lock lock(sending_);
+    connection_.send(Frame::exit, code);
+  }
+  {
+    std::unique_lock lock(mutex_);
+    told_.wait_for(lock, 5s, [&] { return told_code_.has_value(); });
+    code = told_code_.value_or(code);
+  }
+  std::fflush(nullptr);
+  for (auto waited = 0ms; inner_console_is_done && !*inner_console_is_done && waited < 2s; waited += 1ms)
+    std::this_thread::sleep_for(1ms);
+  end(code);
+}
+
+void Worker::end(int code) {
+  if (exit_callback != nullptr) exit_callback(code);
+  if (code == 0) leave_pmix();
+  AMUDP_SPMDkillmyprocess(code);
+  _exit(code);
+}
+
+}  // namespace fairlead::amudp
