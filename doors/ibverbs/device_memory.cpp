@@ -7,6 +7,8 @@
 namespace fairlead::ibverbs {
 namespace {
 
+constexpr std::size_t kDeviceMemoryAlignment = 4;  // of copies, as devices that have such memory want it
+
 DeviceMemory* find(const ibv_dm* abi) {
   return table<DeviceMemory>().find(abi);
 }
@@ -15,6 +17,7 @@ DeviceMemory* find(const ibv_dm* abi) {
 std::byte* place(ibv_dm* abi, std::uint64_t offset, std::size_t length) {
   const DeviceMemory* memory = find(abi);
   if (memory == nullptr || offset > memory->length || length > memory->length - offset) return nullptr;
+  if (offset % kDeviceMemoryAlignment != 0 || length % kDeviceMemoryAlignment != 0) return nullptr;
   return memory->bytes.get() + offset;
 }
 

@@ -74,6 +74,10 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   return pair;
 }
 
+/// Programs give a queue pair the flags of its regions; these mean nothing to it.
+constexpr unsigned kOfRegionsOnly =
+    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+
 verbs::QpAttributes to_native(const ibv_qp_attr& from) {
   verbs::QpAttributes to;
   to.state = static_cast<verbs::QpState>(from.qp_state);
@@ -84,7 +88,7 @@ verbs::QpAttributes to_native(const ibv_qp_attr& from) {
   to.rq_psn = from.rq_psn;
   to.sq_psn = from.sq_psn;
   to.dest_qp_num = from.dest_qp_num;
-  to.access_flags = from.qp_access_flags;
+  to.access_flags = from.qp_access_flags & ~kOfRegionsOnly;
   to.av = ibverbs::to_native(from.ah_attr);
   to.alt_av = ibverbs::to_native(from.alt_ah_attr);
   to.pkey_index = from.pkey_index;

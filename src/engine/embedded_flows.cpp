@@ -46,6 +46,15 @@ Status EmbeddedFlows::remove_region(std::uint32_t key) {
   return Status::ok;
 }
 
+Status EmbeddedFlows::change_region(std::uint32_t key, const RegionPlan& plan) {
+  {
+    const EmbeddedCore::Locked lock(core_);
+    if (!core_.engine_->flows().regions().change(key, plan)) return Status::stale;
+  }
+  wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  return Status::ok;
+}
+
 Result<NoticeStream*> EmbeddedFlows::open_notices() {
   base::FileDescriptor semaphore(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   if (!semaphore.is_open()) {

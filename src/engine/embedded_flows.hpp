@@ -18,6 +18,7 @@ class EmbeddedFlows final : public FlowCore {
   FlowAccount* accounts() override;
   Status add_region(const RegionPlan& plan, std::uint32_t& key) override;
   Status remove_region(std::uint32_t key) override;
+  Status change_region(std::uint32_t key, const RegionPlan& plan) override;
   Result<NoticeStream*> open_notices() override;
   void close_notices(NoticeStream* stream) override;
   Result<CompletionStream*> open_completions(const CompletionStream::Plan& plan) override;

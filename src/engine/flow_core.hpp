@@ -78,6 +78,9 @@ class FlowCore {
   /// the give-up time bounds.
   virtual Status remove_region(std::uint32_t key) = 0;
 
+  /// The key stays and names something else at once; returns as remove_region() does. `stale` likewise.
+  virtual Status change_region(std::uint32_t key, const RegionPlan& plan) = 0;
+
   virtual Result<NoticeStream*> open_notices() = 0;
   virtual void close_notices(NoticeStream* stream) = 0;
 

@@ -34,6 +34,12 @@ bool RegionTable::remove(std::uint32_t key) {
   return true;
 }
 
+bool RegionTable::change(std::uint32_t key, const RegionPlan& plan) {
+  if (find(key) == nullptr) return false;
+  entries_[key >> 8].plan = plan;
+  return true;
+}
+
 void RegionTable::let_go(std::uint32_t slot) {
   Entry& entry = entries_[slot];
   ENSURE(entry.holds > 0, "region slot {} let go once too often", slot);

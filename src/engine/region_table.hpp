@@ -43,6 +43,8 @@ class RegionTable {
   std::uint32_t add(const RegionPlan& plan);
   /// From now on the key names nothing. False if it does not now.
   bool remove(std::uint32_t key);
+  /// The key names this from now on. False if it names nothing now.
+  bool change(std::uint32_t key, const RegionPlan& plan);
   /// Whether somebody still reads the memory of a region of this slot.
   bool is_held(std::uint32_t key) const { return entries_[key >> 8].holds != 0; }
   bool is_known(std::uint32_t key) const { return find(key) != nullptr; }

@@ -118,12 +118,9 @@ Result<> MemoryRegion::change(const Change& change) {
   }
   plan.domain = domain->number;
   if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
-  std::uint32_t key = 0;
-  if (domain->context->flows->add_region(plan, key) != Status::ok) {
-    return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
+  if (domain->context->flows->change_region(state_->key, plan) != Status::ok) {
+    return failure(EINVAL, "this memory region is deregistered");
   }
-  state_->remove();
-  state_->key = key;
   state_->plan = plan;
   ++domain->members;
   --state_->domain->members;

@@ -53,7 +53,7 @@ class MemoryRegion {
   /// under way. Returns when nothing reads the memory any more, which takes as long as what is in flight to a peer.
   Result<> remove();
 
-  /// Changes place, rights and domain in one step or not at all; absent is unchanged. The keys change.
+  /// Changes place, rights and domain in one step or not at all; absent is unchanged. The keys stay.
   struct Change {
     std::optional<Registration> place{};  ///< address, length and iova; its access is ignored
     std::optional<std::uint32_t> access{};
