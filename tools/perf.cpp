@@ -6,6 +6,7 @@
 
 #include "tools/byte_size.hpp"
 #include "tools/command_line.hpp"
+#include "tools/perf_am.hpp"
 #include "tools/perf_far.hpp"
 #include "tools/perf_loss.hpp"
 #include "tools/perf_run.hpp"
@@ -78,6 +79,49 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   });
 }
 
+void add_am(CLI::App& perf, int& exit_code) {
+  struct Words {
+    PerfAmOptions options;
+    std::string kind = "medium", sizes = "8";
+    bool is_unpacked = false;
+  };
+  const auto words = std::make_shared<Words>();
+  words->options.cpus = {0, 1};
+  CLI::App* app = perf.add_subcommand("am", "active messages: a request and its reply, or many requests one way");
+  app->add_option("--kind", words->kind, "of the request; of a short one up to 64 bytes are its arguments")
+      ->check(CLI::IsMember({"short", "medium", "long"}).description(""))
+      ->type_name("short|medium|long")
+      ->capture_default_str();
+  app->add_option("--size", words->sizes, "one or several, 1 to 64M; a medium has at most 65000")
+      ->type_name("SIZE,...")
+      ->capture_default_str();
+  app->add_flag("--one-way", words->options.is_one_way, "as many requests at a time as there are credits");
+  add_count(*app, "--depth", words->options.depth, 1U, 1024U, "credits: requests under way at a time");
+  add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floor takes as long again");
+  app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(0, 1023).description(""))
+      ->type_name("NEAR,FAR")
+      ->capture_default_str();
+  app->add_flag("--unpacked", words->is_unpacked, "no message is packed: each has a buffer and a completion step");
+  app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
+  app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
+  add_engine_settings(*app, words->options.engine);
+  app->callback([words, &exit_code] {
+    auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
+    if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
+    PerfAmOptions& options = words->options;
+    options.sizes = std::move(*parsed);
+    options.kind = words->kind == "short" ? AmKind::brief : words->kind == "medium" ? AmKind::medium : AmKind::large;
+    if (words->is_unpacked) {
+      options.engine.emplace_back("active_packed_max", "0");
+      options.engine.emplace_back("embedded_max", "0");
+    }
+    exit_code = run_perf_am(options);
+  });
+}
+
 /// The second process, for our own use: its words are written by PerfFar alone.
 void add_far(CLI::App& app, int& exit_code) {
   struct Words {
@@ -110,6 +154,7 @@ void add_perf(CLI::App& app, int& exit_code) {
                   exit_code);
   add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends",
                   exit_code);
+  add_am(*perf, exit_code);
   add_far(app, exit_code);
 }
 
