@@ -30,6 +30,8 @@ std::vector<NetPath> net_paths() {
     paths.push_back({"one_engine", "127.0.0.1@udp", true, ""});
     paths.push_back({"ipv4", "127.0.0.1@udp", false, ""});
     paths.push_back({"ipv4_lossy", "127.0.0.1@udp", false, "drop=2%,duplicate=1%,reorder=2%:1:8,corrupt=0.5%"});
+    paths.push_back({"shm", "127.0.0.1@udp", false, "", "shm"});
+    paths.push_back({"auto", "127.0.0.1@udp", false, "", "auto"});
   }
   if (is_here("[::1]@udp")) paths.push_back({"ipv6", "[::1]@udp", false, ""});
   return paths;
@@ -68,6 +70,7 @@ void fill(net::Buffer& buffer, std::uint64_t length, std::uint64_t seed) {
 
 void NetPair::SetUp() {
   net::DomainSettings settings;
+  settings.engine.emplace_back("path", GetParam().path);
   if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
   domain_ = net::Domain::open(settings).value();
   near_pid_ = free_pid(GetParam().nid);

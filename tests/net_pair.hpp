@@ -21,6 +21,7 @@ struct NetPath {
   std::string nid;
   bool is_one_engine = true;  // both machines on one engine, or one each
   std::string fault;          // what the engines do to their datagrams; empty: nothing
+  std::string path = "udp";
 };
 
 /// Printed by GoogleTest.

@@ -20,7 +20,6 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
                      const std::string& description, int& exit_code) {
   struct Words {
     PerfOptions options;
-    std::string path = "udp";
     std::string sizes;
     std::string losses;
     std::string loss_unit = "packets";
@@ -30,10 +29,11 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   words->options.cpus = {0, 1};
   words->sizes = sizes;
   CLI::App* app = perf.add_subcommand(name, description);
-  app->add_option("--path", words->path,
-                  "udp: a second process, over the loopback; self: a second thread, without a network")
-      ->check(CLI::IsMember({"udp", "self"}).description(""))
-      ->type_name("udp|self")
+  app->add_option("--path", words->options.path,
+                  "udp: a second process, over the loopback; shm: the same through shared memory; self: a second "
+                  "thread, without a network")
+      ->check(CLI::IsMember({"udp", "shm", "self"}).description(""))
+      ->type_name("udp|shm|self")
       ->capture_default_str();
   CLI::Option* size =
       app->add_option("--size", words->sizes, "one or several, 1 to 64M")->type_name("SIZE,...")->capture_default_str();
@@ -65,12 +65,11 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
     auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
     if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
     words->options.sizes = std::move(*parsed);
-    words->options.is_udp = words->path == "udp";
     if (loss->empty()) {
       exit_code = run_perf(words->options);
       return;
     }
-    if (!words->options.is_udp) throw CLI::ValidationError("--loss", "only --path udp has a wire");
+    if (words->options.path != "udp") throw CLI::ValidationError("--loss", "only --path udp has a wire");
     auto losses = parse_losses(words->losses);
     if (!losses) throw CLI::ValidationError("--loss", losses.error().message);
     const bool is_trains = words->loss_unit == "trains";

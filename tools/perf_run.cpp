@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
@@ -37,10 +38,10 @@ Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration
 
 Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size,
                   std::vector<PerfRow>& rows) {
-  const bool has_floors = options.is_udp && options.has_floors;
+  const bool has_floors = options.path == "udp" && options.has_floors;
   const Duration piece = options.time / kPerfRounds;
   const PerfTask task{.size = size, .in_flight = in_flight_of(options, size), .time = piece};
-  PerfRowMaker ours(options.op, options.is_udp ? "udp" : "self", size);
+  PerfRowMaker ours(options.op, options.path, size);
   PerfRowMaker udp(options.op, "floor-udp", size), tcp(options.op, "floor-tcp", size);
   std::vector<double> canaries;
   std::uint64_t dropped = 0;
@@ -69,12 +70,14 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
 }  // namespace
 
 int run_perf(const PerfOptions& options) {
-  const std::string address = options.is_udp ? "127.0.0.1@udp:*:39:*" : "0@lo:20480:39:*";
+  const bool is_self = options.path == "self";
+  const std::string address = is_self ? "0@lo:20480:39:*" : "127.0.0.1@udp:*:39:*";
+  if (!is_self) setenv("FAIRLEAD_PATH", options.path.c_str(), 1);  // for the second process too
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
     if (!pin_thread(cpu))
       return report_error({Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", cpu)});
   }
-  auto far = PerfFar::start(address, options.cpus[1], options.is_udp);
+  auto far = PerfFar::start(address, options.cpus[1], !is_self);
   if (!far) return report_error(far.error());
   auto domain = net::Domain::open();
   if (!domain) return report_error(domain.error());

@@ -13,7 +13,7 @@ enum class PerfOp : std::uint8_t { latency, bandwidth, rate };
 
 struct PerfOptions {
   PerfOp op = PerfOp::latency;
-  bool is_udp = true;  // else inside one process
+  std::string path = "udp";  // udp and shm: between two processes; self: inside one
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{2};  // of each row
   std::uint32_t in_flight = 0;              // 0: chosen by size

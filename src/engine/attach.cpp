@@ -5,7 +5,10 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
+#include <bit>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -47,6 +50,34 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   return std::move(*path);
 }
 
+// Shared memory with the engines of this host. Faults are made to datagrams: with a plan for them all goes over UDP,
+// unless told otherwise.
+Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uint64_t epoch,
+                                        const EngineOptions& options) {
+  const bool is_forced = options.path() == PathChoice::shm;
+  if (options.path() == PathChoice::udp || (options.fault().has_faults() && !is_forced)) return nullptr;
+  const std::uint64_t ring_bytes = options.get(Option::shm_ring);
+  if (!std::has_single_bit(ring_bytes)) {
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
+  }
+  auto hub = path::ShmHub::open(own, epoch,
+                                {.directory = options.shm_directory(),
+                                 .admits_all = options.admits_all_users(),
+                                 .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                                 .peers_max = static_cast<std::uint32_t>(options.get(Option::shm_peers_max))});
+  if (!hub) {
+    if (is_forced) return std::unexpected(std::move(hub.error()));
+    fmt::print(stderr, "fairlead at {}: no shared memory with peers of this host, UDP instead: {}\n", own.to_string(),
+               hub.error().message);
+    return nullptr;
+  }
+  return std::make_unique<Lane>(
+      std::move(*hub), LaneOptions{.is_forced = is_forced,
+                                   .give_up_after = std::chrono::milliseconds(options.get(Option::give_up_after)),
+                                   .connect_within = std::chrono::milliseconds(options.get(Option::unreachable_after)),
+                                   .copied_max = options.get(Option::embedded_max)});
+}
+
 Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, const EngineOptions& options) {
   std::uint64_t random[2] = {};
   if (::getrandom(random, sizeof random, 0) != sizeof random) {
@@ -65,7 +96,13 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
     path = std::move(*opened);
     address = path->address();
   }
-  auto engine = std::make_unique<Engine>(std::move(path), address, options, random[0], random[1]);
+  std::unique_ptr<Lane> lane;
+  if (path) {
+    auto opened = open_lane(address, random[0], options);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    lane = std::move(*opened);
+  }
+  auto engine = std::make_unique<Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
   return std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick));
 }
 

@@ -112,6 +112,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   void sleep(std::span<Port* const> ports, base::Instant deadline);
   void run();
   void kick_if_later_than(base::Instant deadline);
+  void rise();
 
   std::unique_ptr<Engine> engine_;
   mutable std::mutex mutex_;
@@ -119,6 +120,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
+  std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
   std::atomic<bool> is_stopping_{false};
   base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
   EmbeddedFlows flows_{*this};

@@ -102,11 +102,18 @@ void EmbeddedCore::run() {
       base::Instant deadline;
       {
         std::unique_lock lock(mutex_);
+        if (!engine_->arm()) continue;
         deadline = engine_->next_deadline();
         thread_sleeps_until_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+        is_thread_asleep_.store(true, std::memory_order_relaxed);
       }
-      std::array<pollfd, 2> woken{{{kick_.get(), POLLIN, 0}, {engine_->path()->descriptor(), POLLIN, 0}}};
+      std::array<pollfd, 3> woken{{{kick_.get(), POLLIN, 0},
+                                   {engine_->path()->descriptor(), POLLIN, 0},
+                                   {engine_->lane_descriptor(), POLLIN, 0}}};
       poll_until(woken, deadline);
+      std::unique_lock lock(mutex_);
+      is_thread_asleep_.store(false, std::memory_order_relaxed);
+      engine_->disarm();
     }
     eventfd_t ignored = 0;
     ::eventfd_read(kick_.get(), &ignored);
@@ -156,7 +163,7 @@ bool EmbeddedCore::spin(std::span<Port* const> ports, base::Instant until) {
 
 // Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
 void EmbeddedCore::sleep(std::span<Port* const> ports, base::Instant deadline) {
-  std::array<pollfd, kWaitPortsMax + 1> woken;
+  std::array<pollfd, kWaitPortsMax + 2> woken;
   std::size_t armed = 0;
   while (armed < ports.size() && ports[armed]->waiter->arm([&] { return is_over(ports[armed]); })) {
     woken[armed] = {ports[armed]->waiter->descriptor(), POLLIN, 0};
@@ -167,13 +174,26 @@ void EmbeddedCore::sleep(std::span<Port* const> ports, base::Instant deadline) {
     std::size_t count = armed;
     if (drives) {
       woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
+      woken[count++] = {engine_->lane_descriptor(), POLLIN, 0};
       Locked lock(*this);
-      deadline = std::min(deadline, engine_->next_deadline());
+      deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
     }
     poll_until(std::span(woken).first(count), deadline);
-    if (drives) has_sleeping_driver_.store(false, std::memory_order_release);
+    if (drives) {
+      rise();
+      has_sleeping_driver_.store(false, std::memory_order_release);
+    }
   }
   for (Port* port : ports.first(armed)) port->waiter->disarm();
+}
+
+// Peers need not wake us any more. The engine's thread may sleep as well, and the wake-up may have been meant for both:
+// it has to know that somebody else drives now, for it takes over again when they stop.
+void EmbeddedCore::rise() {
+  if (engine_->lane_descriptor() < 0) return;
+  Locked lock(*this);
+  engine_->disarm();
+  if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);
 }
 
 void EmbeddedCore::interrupt(PortHandle handle) {

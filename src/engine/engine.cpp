@@ -32,7 +32,7 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
 }  // namespace
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-               std::uint64_t epoch, std::uint64_t seed)
+               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<Lane> lane)
     : path_(std::move(path)),
       address_(address),
       options_(options),
@@ -43,8 +43,8 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
       placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))) {
   if (!path_) return;
-  link_ = std::make_unique<link::Link>(link_options(options, *path_), epoch, secrets_.next());
-  flight_.emplace(*link_);
+  link_ = std::make_unique<Courier>(link_options(options, *path_), epoch, secrets_.next(), std::move(lane));
+  flight_.emplace(link_->link());
 }
 
 Engine::~Engine() = default;
@@ -62,12 +62,14 @@ Flows& Engine::flows() {
 
 bool Engine::is_owing() const {
   if (!link_) return false;
-  return !deferred_.empty() || link_->counters().messages_pending != 0 || (flows_ && flows_->is_owing());
+  return !deferred_.empty() || link_->counters().messages_pending != 0 || (flows_ && flows_->is_owing()) ||
+         (lane() != nullptr && !lane()->is_quiet());
 }
 
 void Engine::farewell(base::Instant now) {
   if (!path_) return;
   if (flows_) flows_->progress(now);
+  if (lane()) lane()->tell_all();
   link_->expire(now + std::chrono::microseconds(options_.get(Option::ack_delay)));
   emit(kTrainsInPass, now);
   link_->disconnect_all(now);

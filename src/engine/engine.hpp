@@ -21,8 +21,10 @@
 #include <fairlead/error.hpp>
 
 #include "base/time.hpp"
+#include "engine/by_peer.hpp"
 #include "engine/completion.hpp"
 #include "engine/core.hpp"
+#include "engine/courier.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/flight_log.hpp"
@@ -49,9 +51,10 @@ class Flows;
 
 class Engine {
  public:
-  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it.
+  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With a `lane` it
+  /// reaches engines of this host through shared memory.
   Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-         std::uint64_t epoch, std::uint64_t seed);
+         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<Lane> lane = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -61,7 +64,7 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   path::Path* path() { return path_.get(); }
   /// Null without a path.
-  const link::Link* link() const { return link_.get(); }
+  const link::Link* link() const { return link_ ? &link_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
   EngineUse use() const {
     return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size())};
@@ -93,6 +96,14 @@ class Engine {
   bool progress(base::Instant now);
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
+  /// Before a thread sleeps on the descriptors of path and lane: false if there is something to do already. The lane is
+  /// armed by one call and disarmed by one, however many threads sleep (docs/shm.md).
+  bool arm() { return !lane() || lane()->arm(); }
+  void disarm() {
+    if (lane()) lane()->hub().disarm();
+  }
+  /// Of the lane; -1 if there is none.
+  int lane_descriptor() const { return lane() ? lane()->hub().descriptor() : -1; }
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
@@ -121,6 +132,11 @@ class Engine {
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
+  static constexpr std::uint32_t kNetworkLooks = 256;
+  static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
+
+  Lane* lane() { return link_ ? link_->lane() : nullptr; }
+  const Lane* lane() const { return link_ ? link_->lane() : nullptr; }
 
   // engine.cpp
   Result<PortHandle> make_port(std::uint32_t number);
@@ -179,10 +195,14 @@ class Engine {
   void orphan_active_placements(std::uint32_t port_slot);
 
   // engine_loop.cpp
+  bool is_network_due(base::Instant now);
   bool collect(base::Instant now);
+  bool collect_lane(base::Instant now);
   bool react(base::Instant now);
   void end_outcome(const link::Outcome& outcome);
   void end_peer(const link::Notice& notice, base::Instant now);
+  void end_lane_peer(const link::Notice& notice, base::Instant now);
+  void end_waiting(link::PeerHandle peer, Status status);
   void retry_deferred(base::Instant now);
   base::Duration ask_after() const;
   void ask_for_answers(base::Instant now);
@@ -202,8 +222,8 @@ class Engine {
   base::SocketAddress address_;
   EngineOptions options_;
   std::uint64_t epoch_;
-  link::TokenSource secrets_;  // of the random part of keys, and of the link's seed
-  std::unique_ptr<link::Link> link_;
+  link::TokenSource secrets_;        // of the random part of keys, and of the link's seed
+  std::unique_ptr<Courier> link_;    // and the lane
   std::optional<FlightLog> flight_;  // of the link
   HotPeers hot_peers_;
 
@@ -211,7 +231,10 @@ class Engine {
   PortTable port_numbers_;
   Slab<Operation> operations_;
   Slab<Placement> placements_;
-  std::vector<OperationChain> waiting_;  // by peer slot: operations that wait for its answer
+  ByPeer<OperationChain> waiting_;   // operations that wait for the peer's answer
+  base::Instant attend_at_{};        // when the lane's comings and goings are looked at
+  std::uint32_t network_looks_ = 0;  // in vain since something came, up to kNetworkLooks
+  base::Instant network_look_at_{};  // then, while the lane is in use
   std::deque<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "engine/engine.hpp"
+#include "engine/lane_facts.hpp"
 #include "engine/link_facts.hpp"
 #include "path/fault_counters.hpp"
 #include "wire/segment.hpp"
@@ -62,9 +63,11 @@ EngineFacts Engine::facts() const {
       add(fmt::format("path.fault.{}", row.name), faults->*row.value);
   }
   add_link_counters(link_->counters(), facts);
+  if (lane()) add_lane(*lane(), facts);
   link_->for_each_peer(EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
     facts.peers.push_back({.address = peer.address,
+                           .path_reason = lane() ? lane()->reason(peer.address) : std::string(),
                            .is_connected = peer.is_connected,
                            .round_trip = peer.round_trip,
                            .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
@@ -109,6 +112,8 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
     }
   }
   if (!link_) return {};
+  if (lane() && lane()->find(address))
+    return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
   const auto peer = link_->find(address);
   if (!peer) return {};
   const link::PeerFacts facts = link_->facts(*peer);

@@ -18,7 +18,8 @@ bool Engine::progress(base::Instant now) {
   now_ = now;
   bool any = flows_ && flows_->progress(now);
   if (!link_) return any;
-  any |= collect(now);
+  any |= lane() != nullptr && collect_lane(now);
+  if (is_network_due(now)) any |= collect(now);
   if (now >= link_->next_deadline() && !base::rare("engine: timers wait for the next pass")) {
     link_->expire(now);
     any = true;
@@ -30,7 +31,10 @@ bool Engine::progress(base::Instant now) {
     ask_for_answers(now);
   any |= emit(kTrainsInPass, now);
   if (flight_->is_watch_due(now)) [[unlikely]] {
-    flight_->watch(now, [&](std::uint32_t peer) { return peer < waiting_.size() && !waiting_[peer].is_empty(); });
+    flight_->watch(now, [&](std::uint32_t peer) {
+      const OperationChain* chain = waiting_.find(peer);
+      return chain != nullptr && !chain->is_empty();
+    });
   }
   return any;
 }
@@ -40,7 +44,32 @@ base::Instant Engine::next_deadline() const {
   if (!link_) return flows;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
-  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows});
+  const base::Instant of_lane = lane() ? lane()->next_deadline() : base::kNever;
+  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows,
+                   of_lane});
+}
+
+// A look at the network is a system call, a look at the lane is not. While only the lane has traffic, the network and
+// the comings and goings of the lane's peers are looked at now and then.
+bool Engine::is_network_due(base::Instant now) {
+  if (lane() == nullptr || !lane()->has_peers()) return true;
+  if (network_looks_ < kNetworkLooks) {
+    ++network_looks_;
+    return true;
+  }
+  if (now < network_look_at_ && link_->counters().messages_pending == 0) return false;
+  network_look_at_ = now + kNetworkLookEvery;
+  return true;
+}
+
+bool Engine::collect_lane(base::Instant now) {
+  const auto take = [&](const link::Delivery& delivery) { deliver(delivery, now); };
+  bool any = lane()->collect(now, take);
+  if (now >= attend_at_) {
+    attend_at_ = now + kNetworkLookEvery;
+    any |= lane()->attend(now, take);
+  }
+  return any;
 }
 
 bool Engine::collect(base::Instant now) {
@@ -73,6 +102,7 @@ bool Engine::collect(base::Instant now) {
       link_->unreachable(hint.to, now);
     }
   }
+  if (count > 0) network_looks_ = 0;
   return count > 0 || refused > 0;
 }
 
@@ -109,13 +139,45 @@ void Engine::end_outcome(const link::Outcome& outcome) {
   settle(slot);
 }
 
+// Operations that wait for the answer of a peer that is lost.
+void Engine::end_waiting(link::PeerHandle peer, Status status) {
+  OperationChain* chain = waiting_.find(peer.slot);
+  while (chain != nullptr && !chain->is_empty()) {
+    const std::uint32_t slot = chain->first();
+    Operation& operation = operations_[slot];
+    chain->remove(operations_, slot);
+    operation.is_answer_pending = false;
+    operation.is_link_pending = false;
+    if (operation.status == Status::ok) operation.status = status;
+    settle(slot);
+  }
+}
+
+// A peer of the lane. From now on it is reached another way.
+void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
+  last_peer_address_ = {};
+  const base::SocketAddress& address = link_->address(notice.peer);
+  if (notice.kind == link::Notice::Kind::connected) {
+    losses_.erase(address);
+    flight_->report(fmt::format("{} is reached through shared memory\n", address.to_string()));
+  } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
+    fail_placement(notice.target, notice.status);
+  } else {
+    if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
+    end_waiting(notice.peer, notice.status);
+  }
+}
+
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
+  if (Lane::has(notice.peer)) return end_lane_peer(notice, now);
   switch (notice.kind) {
     case link::Notice::Kind::connected: {
       const base::SocketAddress address = link_->address(notice.peer);
       link_->set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
       losses_.erase(address);
       flight_->connected(notice.peer, now);
+      if (lane() && !lane()->seek(address, now) && !lane()->reason(address).empty())
+        flight_->report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), lane()->reason(address)));
       return;
     }
     case link::Notice::Kind::reassembly_lost:
@@ -128,16 +190,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       peer_losses_.add(address, notice.status);
       flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
-      if (notice.peer.slot >= waiting_.size()) return;
-      while (!waiting_[notice.peer.slot].is_empty()) {
-        const std::uint32_t slot = waiting_[notice.peer.slot].first();
-        Operation& operation = operations_[slot];
-        waiting_[notice.peer.slot].remove(operations_, slot);
-        operation.is_answer_pending = false;
-        operation.is_link_pending = false;
-        if (operation.status == Status::ok) operation.status = notice.status;
-        settle(slot);
-      }
+      end_waiting(notice.peer, notice.status);
       return;
     }
   }
@@ -161,7 +214,7 @@ base::Duration Engine::ask_after() const {
 // has no reason to notice. A message that asks nothing makes it look: the peer acknowledges it, or it is found out.
 void Engine::ask_for_answers(base::Instant now) {
   ask_at_ = base::kNever;
-  for (const OperationChain& chain : waiting_) {
+  for (const OperationChain& chain : waiting_.of_link()) {
     if (chain.is_empty()) continue;
     ask_at_ = now + ask_after();
     const link::PeerHandle peer = operations_[chain.first()].peer;

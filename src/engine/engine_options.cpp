@@ -15,8 +15,16 @@ namespace {
 
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
-constexpr std::string_view kFault = "fault";
-constexpr std::string_view kFlight = "flight";
+
+// Options that are no numbers.
+struct Word {
+  std::string_view name, environment;
+};
+constexpr Word kWords[] = {
+    {"fault", "FAIRLEAD_FAULT"},         {"flight", "FAIRLEAD_FLIGHT"},
+    {"path", "FAIRLEAD_PATH"},           {"shm_directory", "FAIRLEAD_SHM_DIRECTORY"},
+    {"shm_users", "FAIRLEAD_SHM_USERS"},
+};
 
 // In the order of Option.
 constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable{{
@@ -53,6 +61,10 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "buffers for longer active messages that wait at one port; replies may take as much again"},
     {"active_messages_max", "messages", 65536, 16, 1048576, "FAIRLEAD_ACTIVE_MESSAGES_MAX",
      "active requests that wait at one port; replies may be as many again"},
+    {"shm_ring", "bytes", 256 * kKi, 64 * kKi, 64 * kMi, "FAIRLEAD_SHM_RING",
+     "shared memory for each direction to a peer of this host; a power of two"},
+    {"shm_peers_max", "peers", 1024, 1, 4096, "FAIRLEAD_SHM_PEERS_MAX",
+     "peers of this host that are reached through shared memory; more go over UDP"},
 }};
 
 const OptionRow& row_of(Option option) {
@@ -83,27 +95,47 @@ Result<EngineOptions> EngineOptions::from_environment() {
       return std::unexpected(std::move(error));
     }
   }
-  if (const char* text = std::getenv("FAIRLEAD_FAULT"); text != nullptr) {
-    if (auto set = options.set(kFault, text); !set) {
-      set.error().message += "; correct or unset FAIRLEAD_FAULT";
+  for (const Word& word : kWords) {
+    const char* text = std::getenv(std::string(word.environment).c_str());
+    if (text == nullptr) continue;
+    if (auto set = options.set(word.name, text); !set) {
+      set.error().message += fmt::format("; correct or unset {}", word.environment);
       return std::unexpected(std::move(set.error()));
     }
   }
-  if (const char* text = std::getenv("FAIRLEAD_FLIGHT"); text != nullptr) options.flight_ = text;
   return options;
 }
 
-Result<> EngineOptions::set(std::string_view name, std::string_view text) {
-  if (name == kFault) {
+// False if it is none of the words.
+bool EngineOptions::set_word(std::string_view name, std::string_view text, Result<>& result) {
+  const auto refuse = [&](std::string_view wanted) {
+    result = std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, text, wanted)});
+  };
+  if (name == "fault") {
     auto plan = path::FaultPlan::parse(text);
-    if (!plan) return std::unexpected(std::move(plan.error()));
-    fault_ = *plan;
-    return {};
-  }
-  if (name == kFlight) {
+    if (plan) fault_ = *plan;
+    if (!plan) result = std::unexpected(std::move(plan.error()));
+  } else if (name == "flight") {
     flight_ = text;
-    return {};
+  } else if (name == "path") {
+    constexpr std::array<std::string_view, 3> kNames{"auto", "udp", "shm"};
+    const auto* found = std::ranges::find(kNames, text);
+    if (found == kNames.end()) refuse("auto, udp or shm");
+    if (found != kNames.end()) path_ = static_cast<PathChoice>(found - kNames.begin());
+  } else if (name == "shm_directory") {
+    if (!text.empty() && !text.starts_with('/')) refuse("an absolute path, or nothing");
+    shm_directory_ = text;
+  } else if (name == "shm_users") {
+    if (text != "own" && text != "all") refuse("own or all");
+    admits_all_users_ = text == "all";
+  } else {
+    return false;
   }
+  return true;
+}
+
+Result<> EngineOptions::set(std::string_view name, std::string_view text) {
+  if (Result<> word; set_word(name, text, word)) return word;
   const auto* row = std::ranges::find(kTable, name, &OptionRow::name);
   if (row == kTable.end()) {
     return std::unexpected(Error{

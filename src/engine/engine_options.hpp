@@ -40,8 +40,13 @@ enum class Option : std::uint8_t {
   active_packed_max,
   active_memory_max,
   active_messages_max,
+  shm_ring,
+  shm_peers_max,
   count_,
 };
+
+/// Which way engines of the same host are reached.
+enum class PathChoice : std::uint8_t { automatic, udp, shm };
 
 class EngineOptions {
  public:
@@ -57,14 +62,26 @@ class EngineOptions {
   /// Where stalls and losses are reported as they are noticed (docs/flight-recorder.md): "stderr", a file to append
   /// to, or empty for nowhere; "flight", FAIRLEAD_FLIGHT.
   const std::string& flight() const noexcept { return flight_; }
+  /// "path", FAIRLEAD_PATH: auto (shared memory to peers of this host, where both may), udp, or shm (nothing else).
+  PathChoice path() const noexcept { return path_; }
+  /// Of the Unix sockets by which engines of a host meet; empty: abstract names. "shm_directory",
+  /// FAIRLEAD_SHM_DIRECTORY.
+  const std::string& shm_directory() const noexcept { return shm_directory_; }
+  /// Whether processes of other users may share memory with us; "shm_users", FAIRLEAD_SHM_USERS: own or all.
+  bool admits_all_users() const noexcept { return admits_all_users_; }
   /// By name ("ack_delay"), for command lines; the error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
 
  private:
+  bool set_word(std::string_view name, std::string_view text, Result<>& result);
+
   std::array<std::uint64_t, static_cast<std::size_t>(Option::count_)> values_;
   path::FaultPlan fault_;
   std::string flight_;
+  std::string shm_directory_;
+  PathChoice path_ = PathChoice::automatic;
+  bool admits_all_users_ = false;
 };
 
 }  // namespace fairlead::engine

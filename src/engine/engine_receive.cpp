@@ -245,7 +245,7 @@ void Engine::deliver_done(const link::Delivery& delivery) {
 void Engine::settle(std::uint32_t slot) {
   const Operation& operation = operations_[slot];
   if (operation.is_link_pending || operation.is_answer_pending) return;
-  if (operation.peer.slot < waiting_.size()) waiting_[operation.peer.slot].remove(operations_, slot);
+  waiting_[operation.peer.slot].remove(operations_, slot);
   complete(slot, operation.status, operation.length_done);
 }
 

@@ -132,9 +132,8 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     release_operation(slot);
     return status;
   }
-  if (peer->slot >= waiting_.size()) waiting_.resize(peer->slot + 1);
   waiting_[peer->slot].append(operations_, slot);
-  if (ask_at_ == base::kNever) ask_at_ = now + ask_after();
+  if (ask_at_ == base::kNever && !Lane::has(*peer)) ask_at_ = now + ask_after();
   flight_->submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
   send_eagerly(*peer, now);
   return Status::ok;
@@ -180,6 +179,15 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
         Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
   }
   if (address == last_peer_address_) return last_peer_;
+  if (lane()) {
+    auto peer = lane()->find(address);
+    if (!peer && (lane()->is_forced() || !link_->find(address))) peer = lane()->seek(address, now_);
+    if (peer) {
+      last_peer_address_ = address;
+      last_peer_ = *peer;
+      return *peer;
+    }
+  }
   // Asked also of a peer that is known: one that only said hello to us is kept just as long as somebody wants it.
   const bool is_known = link_->find(address).has_value();
   const auto peer = link_->peer(address, is_known ? 0 : path_->datagram_size_max(address));
@@ -192,6 +200,7 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
 // A lone message leaves at once. Behind a few segments in flight, what comes next waits for the next pass and travels
 // together. That pass comes: the acknowledgement of what is in flight wakes somebody.
 void Engine::send_eagerly(link::PeerHandle peer, base::Instant now) {
+  if (Lane::has(peer)) return;
   if (link_->facts(peer).segments_in_flight < kEagerInFlight) emit(1, now);
 }
 

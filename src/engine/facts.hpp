@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/socket_address.hpp"
@@ -18,6 +19,8 @@ struct CounterFact {
 
 struct PeerFact {
   base::SocketAddress address;
+  std::string_view path = "udp";  // or "shm"
+  std::string path_reason;        // why not "shm"; empty if that was not tried
   bool is_connected = false;
   base::Duration round_trip{};
   base::Duration silent_for{};  // since last heard; since the first attempt if never

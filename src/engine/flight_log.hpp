@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "engine/lane.hpp"
 #include "link/link.hpp"
 #include "observe/flight_recorder.hpp"
 #include "observe/watchdog.hpp"
@@ -23,13 +24,16 @@ class FlightLog {
 
   /// The link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
+    if (Lane::has(peer)) return;
     note(peer, observe::FlightKind::submitted, 1, bytes, now);
     if (is_watching_) return;
     is_watching_ = true;
     watch_at_ = now + kWatchEvery;
   }
   /// A message ended without success.
-  void failed(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::failed, 1, 0, now); }
+  void failed(link::PeerHandle peer, base::Instant now) {
+    if (!Lane::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
+  }
   /// After Link::receive() and its deliveries.
   void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);
   /// After Link::next_train().
@@ -50,6 +54,8 @@ class FlightLog {
     recorder_.for_each_peer([&](std::uint32_t slot) { look(slot, is_answer_awaited(slot), now); });
   }
 
+  /// Something for people, a line or more.
+  void report(const std::string& text);
   bool has_report() const { return !report_.empty(); }
   /// What was noticed since the last call, at most kReportMax bytes.
   std::string take_report();
@@ -79,8 +85,6 @@ class FlightLog {
   void note_resends(base::Instant now);
   void meet(link::PeerHandle peer);
   void look(std::uint32_t slot, bool is_answer_awaited, base::Instant now);
-  void report(const std::string& text);
-
   const link::Link& link_;
   observe::FlightRecorder recorder_;
   observe::Watchdog watchdog_;

@@ -1,0 +1,52 @@
+#pragma once
+// A queue of values in one block of memory, which doubles when it is full and is kept: no allocation once it is as long
+// as it has to be.
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace fairlead::base {
+
+template <typename T>
+class Fifo {
+ public:
+  bool empty() const noexcept { return first_ == end_; }
+  std::size_t size() const noexcept { return end_ - first_; }
+  T& front() noexcept { return values_[first_ & mask()]; }
+  /// Number `index` from the front.
+  T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
+
+  void push(T value) {
+    if (size() == capacity_) [[unlikely]]
+      grow();
+    values_[end_++ & mask()] = std::move(value);
+  }
+  void pop() noexcept { ++first_; }
+  /// Takes number `index` out of the middle; those behind it move up.
+  void erase(std::size_t index) noexcept {
+    for (std::size_t at = index; at + 1 < size(); ++at) (*this)[at] = std::move((*this)[at + 1]);
+    --end_;
+  }
+  void clear() noexcept { first_ = end_ = 0; }
+
+ private:
+  static constexpr std::size_t kCapacityMin = 16;
+
+  std::size_t mask() const noexcept { return capacity_ - 1; }
+  void grow() {
+    const std::size_t more = capacity_ == 0 ? kCapacityMin : 2 * capacity_;
+    auto values = std::make_unique<T[]>(more);
+    for (std::size_t i = 0; i < size(); ++i) values[i] = std::move((*this)[i]);
+    end_ = size();
+    first_ = 0;
+    values_ = std::move(values);
+    capacity_ = more;
+  }
+
+  std::unique_ptr<T[]> values_;
+  std::size_t capacity_ = 0;  // a power of two, or 0
+  std::size_t first_ = 0, end_ = 0;
+};
+
+}  // namespace fairlead::base

@@ -1,0 +1,249 @@
+#pragma once
+// The lane: messages to engines of the same host, through shared memory (path/shm_hub.hpp, docs/shm.md). It takes and
+// gives the same things as the link beside it, so that whoever sends or receives need not know which it was: Outgoing,
+// Delivery, Outcome, Notice, and handles of peers (its own have slots from kFirstSlot on).
+//
+// The rings lose nothing and keep their order, so there are no ACKs and no timers: a message has had its way when the
+// peer's reader has passed it. Short messages overtake long ones, which go in chunks; what finds no room waits here and
+// goes when the peer has read on. A peer that ends, or stops reading for `give_up_after`, ends everything pending to
+// it.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/fifo.hpp"
+#include "base/time.hpp"
+#include "link/link.hpp"
+#include "path/shm_hub.hpp"
+#include "wire/lane_record.hpp"
+
+namespace fairlead::engine {
+
+struct LaneOptions {
+  bool is_forced = false;           // there is no other way: messages wait until the peer is found
+  base::Duration give_up_after{};   // without progress of a peer that something is pending to
+  base::Duration connect_within{};  // of a peer that is not there, if is_forced
+  std::size_t copied_max = 768;     // longest message that is copied at submission, at most kBlockBytes
+  std::size_t waiting_max = 65536;  // messages that wait for room, of one peer
+};
+
+struct LaneCounters {
+  std::uint64_t messages_sent = 0, bytes_sent = 0, chunks_sent = 0;
+  std::uint64_t messages_delivered = 0, bytes_delivered = 0;
+  std::uint64_t messages_waited = 0;  // found no room at once
+  std::uint64_t messages_failed = 0;
+};
+
+class Lane {
+ public:
+  static constexpr std::uint32_t kFirstSlot = 1U << 20;
+  static bool has(link::PeerHandle peer) noexcept { return peer.slot >= kFirstSlot; }
+
+  Lane(std::unique_ptr<path::ShmHub> hub, const LaneOptions& options);
+
+  /// The way to a peer, if there is one.
+  std::optional<link::PeerHandle> find(const base::SocketAddress& address) const;
+  /// Looks whether a peer is on this host; a `connected` notice tells if so. If it is forced, its handle.
+  std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
+  const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].address; }
+  bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].hub_slot != kNone; }
+  /// Why a peer is not reached this way; empty if nothing is known.
+  std::string reason(const base::SocketAddress& address) const;
+  template <typename Visit>
+  void for_each_peer(Visit&& visit) const {
+    for (const Peer& peer : peers_)
+      if (peer.hub_slot != kNone) visit(peer.address);
+  }
+
+  /// As Link::submit() and Link::cancel().
+  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now);
+  bool cancel(link::PeerHandle peer, std::uint64_t cookie);
+  void set_target(link::PeerHandle peer, std::uint64_t target) {
+    peers_[peer.slot - kFirstSlot].arriving.target = target;
+  }
+
+  /// Takes what has come and calls deliver(delivery) for each piece; the bytes lie in memory that the peer shares and
+  /// may still change. True if anything happened.
+  template <typename Deliver>
+  bool collect(base::Instant now, Deliver&& deliver);
+  /// System calls: who has come or gone. Deaths deliver what had been written before.
+  template <typename Deliver>
+  bool attend(base::Instant now, Deliver&& deliver);
+  /// Peers that stopped reading, or were not found in time.
+  void expire(base::Instant now);
+  base::Instant next_deadline() const { return expire_at_; }
+  std::optional<link::Outcome> next_outcome();
+  std::optional<link::Notice> next_notice();
+
+  /// Before sleeping: the peers know how far we have read, and ring from now on. False if there is something to do.
+  bool arm();
+  void tell_all();
+
+  path::ShmHub& hub() { return *hub_; }
+  const path::ShmHub& hub() const { return *hub_; }
+  const LaneCounters& counters() const { return counters_; }
+  bool is_forced() const { return options_.is_forced; }
+  bool has_peers() const { return !by_address_.empty(); }
+  /// Nothing to send, no outcome awaited.
+  bool is_quiet() const;
+
+ private:
+  static constexpr std::uint32_t kNone = ~0U;
+  static constexpr std::size_t kBlockBytes = 1024;
+  static constexpr std::size_t kWholeMax = 8 * 1024;   // longer ones go in chunks
+  static constexpr std::size_t kChunkMax = 16 * 1024;  // so that the reader copies while we do
+  static constexpr int kRecordsInPass = 64;            // of one peer
+  static constexpr int kShortsInTurn = 16;             // before a chunk has its turn
+  static constexpr std::size_t kReasonsMax = 1024;
+  static constexpr std::uint64_t kUntoldMax = 512;  // lines passed
+  static constexpr int kLastLooks = 128;            // at what a peer that is gone has left
+
+  struct Waiting {
+    link::Outgoing message;
+    std::byte* copy = nullptr;  // of a short message; a block
+  };
+  struct Pending {
+    std::uint64_t line = 0;  // when the reader has passed it ...
+    std::uint64_t cookie = 0;
+  };
+  struct Arriving {
+    bool is_under_way = false;
+    wire::Envelope envelope;
+    std::uint64_t size = 0, done = 0, target = 0;
+  };
+  struct Peer {
+    base::SocketAddress address;
+    std::uint32_t generation = 1;
+    std::uint32_t hub_slot = kNone;
+    bool is_used = false;
+    bool is_busy = false;  // in busy_
+    bool has_stopped = false;
+    base::Fifo<Waiting> shorts, longs;
+    base::Fifo<Pending> pending;
+    std::uint64_t long_sent = 0;  // bytes of the first long message
+    std::size_t long_piece = 0;   // where its next byte is
+    std::size_t long_offset = 0;
+    Arriving arriving;
+    std::uint64_t passed_seen = 0;
+    base::Instant moved_at{};
+    base::Instant seek_until{}, seek_next{};
+    bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
+  };
+
+  std::uint32_t make_peer(const base::SocketAddress& address);
+  link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index].generation}; }
+  void open(std::uint32_t hub_slot, base::Instant now);
+  void lose(std::uint32_t index, Status status, base::Instant now);
+  void remember_reason(const base::SocketAddress& address, const std::string& reason);
+  void ask(const base::SocketAddress& address);
+  void look_after(std::uint32_t index, base::Instant now);
+
+  path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
+  bool write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy);
+  bool write_chunk(Peer& peer, path::ShmPeer& to);
+  void gather_chunk(Peer& peer, std::byte* out, std::size_t bytes);
+  bool pump(Peer& peer, path::ShmPeer& to);
+  bool end_passed(Peer& peer, const path::ShmPeer& to);
+  Status wait_for_room(Peer& peer, const link::Outgoing& message);
+  void make_busy(std::uint32_t index, base::Instant now);
+  std::byte* copy_block(const link::Outgoing& message);
+  void release(const Waiting& waiting) {
+    if (waiting.copy != nullptr) free_blocks_.push_back(waiting.copy);
+  }
+  bool serve_sender(Peer& peer, path::ShmPeer& to);
+
+  template <typename Deliver>
+  bool take(std::uint32_t hub_slot, Deliver&& deliver);
+  bool read_record(std::uint32_t index, const path::RingReader::Record& record);
+
+  std::unique_ptr<path::ShmHub> hub_;
+  LaneOptions options_;
+  std::deque<Peer> peers_;
+  std::vector<std::uint32_t> by_hub_slot_;
+  std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
+  std::unordered_map<base::SocketAddress, std::string, base::SocketAddressHash> reasons_;
+  std::vector<std::uint32_t> busy_;  // peers that something is pending to
+  base::Fifo<link::Outcome> outcomes_;
+  base::Fifo<link::Notice> notices_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  std::vector<std::byte*> free_blocks_;
+  wire::LaneRecord record_;
+  link::Delivery delivery_;
+  base::Instant expire_at_ = base::kNever;
+  LaneCounters counters_;
+};
+
+// What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
+template <typename Deliver>
+bool Lane::take(std::uint32_t hub_slot, Deliver&& deliver) {
+  const std::uint32_t index = by_hub_slot_[hub_slot];
+  if (index == kNone) return false;
+  path::ShmPeer& from = hub_->peer(hub_slot);
+  int taken = 0;
+  while (taken < kRecordsInPass && from.reader.has_record()) {
+    const auto record = from.reader.record();
+    if (!record || !from.writer.learn(record->passed) || !read_record(index, *record)) [[unlikely]] {
+      hub_->refuse(hub_slot, "what it wrote into shared memory makes no sense");
+      return true;
+    }
+    deliver(delivery_);
+    from.reader.pass(record->body.size());
+    ++taken;
+  }
+  if (taken > 0) {
+    hub_->note_traffic(hub_slot);
+    if (taken == kRecordsInPass && !from.is_watched()) hub_->remind(hub_slot);
+  }
+  // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
+  // counter does.
+  if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched() || from.reader.untold() > kUntoldMax)) {
+    from.reader.tell();
+    from.alert();
+  }
+  Peer& peer = peers_[index];
+  return (!peer.is_idle() && serve_sender(peer, from)) || taken > 0;
+}
+
+template <typename Deliver>
+bool Lane::collect(base::Instant now, Deliver&& deliver) {
+  bool any = false;
+  hub_->look([&](std::uint32_t slot) { any |= take(slot, deliver); });
+  if (now >= expire_at_) [[unlikely]]
+    expire(now);
+  return any;
+}
+
+template <typename Deliver>
+bool Lane::attend(base::Instant now, Deliver&& deliver) {
+  hub_->attend();
+  bool any = false;
+  while (auto event = hub_->next_event()) {
+    any = true;
+    switch (event->kind) {
+      case path::ShmEvent::Kind::opened:
+        open(event->slot, now);
+        break;
+      case path::ShmEvent::Kind::declined:
+        remember_reason(event->address, event->reason);
+        break;
+      case path::ShmEvent::Kind::ended: {
+        for (int looks = 0; looks < kLastLooks && take(event->slot, deliver); ++looks) {
+        }
+        remember_reason(event->address, event->reason);
+        const std::uint32_t index = by_hub_slot_[event->slot];
+        by_hub_slot_[event->slot] = kNone;
+        hub_->forget(event->slot);
+        if (index != kNone) lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now);
+        break;
+      }
+    }
+  }
+  return any;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,30 @@
+#include "engine/lane_facts.hpp"
+
+namespace fairlead::engine {
+
+void add_lane(const Lane& lane, EngineFacts& facts) {
+  const auto add = [&](const char* name, std::uint64_t value) { facts.counters.push_back({name, value}); };
+  const LaneCounters& own = lane.counters();
+  add("lane.messages_sent", own.messages_sent);
+  add("lane.bytes_sent", own.bytes_sent);
+  add("lane.chunks_sent", own.chunks_sent);
+  add("lane.messages_delivered", own.messages_delivered);
+  add("lane.bytes_delivered", own.bytes_delivered);
+  add("lane.messages_waited", own.messages_waited);
+  add("lane.messages_failed", own.messages_failed);
+  const path::ShmCounters& hub = lane.hub().counters();
+  add("lane.peers_opened", hub.opened);
+  add("lane.peers_ended", hub.ended);
+  add("lane.declined.user", hub.declined_user);
+  add("lane.declined.greeting", hub.declined_greeting);
+  add("lane.declined.full", hub.declined_full);
+  add("lane.refused_record", hub.refused_record);
+  add("lane.sleeps", hub.sleeps);
+  add("lane.unwatched", hub.unwatched);
+  lane.for_each_peer([&](const base::SocketAddress& address) {
+    if (facts.peers.size() < EngineFacts::kPeersInFacts)
+      facts.peers.push_back({.address = address, .path = "shm", .path_reason = {}, .is_connected = true});
+  });
+}
+
+}  // namespace fairlead::engine

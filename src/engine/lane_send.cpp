@@ -1,0 +1,194 @@
+// What goes out through the lane: short messages at once, long ones in chunks, both when there is room.
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/lane.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
+  for (const iovec& piece : pieces) {
+    const std::size_t part = std::min<std::uint64_t>(piece.iov_len, size);
+    if (part > 0) std::memcpy(out, piece.iov_base, part);
+    out += part;
+    size -= part;
+    if (size == 0) return;
+  }
+}
+
+}  // namespace
+
+Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base::Instant now) {
+  const std::uint32_t index = handle.slot - kFirstSlot;
+  if (index >= peers_.size() || peers_[index].generation != handle.generation) return Status::stale;
+  Peer& peer = peers_[index];
+  const bool is_short = message.size <= kWholeMax;
+  if (!message.wants_outcome && message.size > options_.copied_max) return Status::invalid;
+  ++counters_.messages_sent;
+  counters_.bytes_sent += message.size;
+  if (message.wants_outcome || peer.hub_slot == kNone) make_busy(index, now);
+  if (path::ShmPeer* to = hub_peer(peer); to != nullptr) {
+    if (is_short && peer.shorts.empty() && write_short(peer, *to, message, nullptr)) [[likely]] {
+      to->alert();
+      return Status::ok;
+    }
+    const Status status = wait_for_room(peer, message);
+    if (status == Status::ok) {
+      make_busy(index, now);
+      if (!is_short) pump(peer, *to);
+    }
+    return status;
+  }
+  return wait_for_room(peer, message);
+}
+
+Status Lane::wait_for_room(Peer& peer, const link::Outgoing& message) {
+  if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max) {
+    --counters_.messages_sent;
+    counters_.bytes_sent -= message.size;
+    return Status::again;
+  }
+  ++counters_.messages_waited;
+  if (message.size > kWholeMax) {
+    peer.longs.push({message, nullptr});
+  } else {
+    peer.shorts.push({message, message.size <= options_.copied_max ? copy_block(message) : nullptr});
+  }
+  return Status::ok;
+}
+
+// As the link: the sender may reuse short memory at once.
+std::byte* Lane::copy_block(const link::Outgoing& message) {
+  if (free_blocks_.empty()) {
+    blocks_.push_back(std::make_unique<std::byte[]>(kBlockBytes));
+    free_blocks_.reserve(blocks_.size());
+    free_blocks_.push_back(blocks_.back().get());
+  }
+  std::byte* block = free_blocks_.back();
+  free_blocks_.pop_back();
+  gather(block, message.pieces, message.size);
+  return block;
+}
+
+bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy) {
+  const wire::LaneKind kind = wire::lane_kind_of(message.envelope);
+  const std::size_t before = wire::lane_head_bytes(kind);
+  std::byte* body = to.writer.reserve(before + message.size);
+  if (body == nullptr) [[unlikely]] {
+    if (!to.writer.look()) hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
+    body = to.writer.reserve(before + message.size);
+    if (body == nullptr) return false;
+  }
+  wire::encode_lane(body, kind, message.envelope, message.size);
+  if (copy != nullptr) {
+    std::memcpy(body + before, copy, message.size);
+  } else {
+    gather(body + before, message.pieces, message.size);
+  }
+  to.writer.publish(before + message.size, to.reader.read());
+  to.reader.told();
+  if (message.wants_outcome) peer.pending.push({to.writer.written(), message.cookie});
+  return true;
+}
+
+// The next chunk of the first long message, if there is room for a good piece of it.
+bool Lane::write_chunk(Peer& peer, path::ShmPeer& to) {
+  const link::Outgoing& message = peer.longs.front().message;
+  const bool is_first = peer.long_sent == 0;
+  const wire::LaneKind kind = is_first ? wire::LaneKind::first : wire::LaneKind::next;
+  const std::size_t before = wire::lane_head_bytes(kind);
+  const std::size_t chunk =
+      std::min<std::uint64_t>(kChunkMax - path::kRingHead - before, message.size - peer.long_sent);
+  std::byte* body = to.writer.reserve(before + chunk);
+  if (body == nullptr) return false;
+  wire::encode_lane(body, kind, message.envelope, message.size);
+  gather_chunk(peer, body + before, chunk);
+  to.writer.publish(before + chunk, to.reader.read());
+  to.reader.told();
+  to.alert();
+  ++counters_.chunks_sent;
+  peer.long_sent += chunk;
+  if (peer.long_sent < message.size) return true;
+  if (message.wants_outcome) peer.pending.push({to.writer.written(), message.cookie});
+  peer.longs.pop();
+  peer.long_sent = peer.long_piece = peer.long_offset = 0;
+  return true;
+}
+
+void Lane::gather_chunk(Peer& peer, std::byte* out, std::size_t bytes) {
+  const std::span<const iovec> pieces = peer.longs.front().message.pieces;
+  while (bytes > 0) {
+    const iovec& piece = pieces[peer.long_piece];
+    const std::size_t part = std::min(bytes, piece.iov_len - peer.long_offset);
+    if (part > 0) std::memcpy(out, static_cast<const std::byte*>(piece.iov_base) + peer.long_offset, part);
+    out += part;
+    bytes -= part;
+    peer.long_offset += part;
+    if (peer.long_offset == piece.iov_len) {
+      ++peer.long_piece;
+      peer.long_offset = 0;
+    }
+  }
+}
+
+// Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
+bool Lane::pump(Peer& peer, path::ShmPeer& to) {
+  bool any = false;
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (int i = 0; i < kShortsInTurn && !peer.shorts.empty(); ++i) {
+      Waiting& first = peer.shorts.front();
+      if (!write_short(peer, to, first.message, first.copy)) break;
+      release(first);
+      peer.shorts.pop();
+      moves = true;
+    }
+    if (moves) to.alert();
+    if (!peer.longs.empty()) moves |= write_chunk(peer, to);
+    any |= moves;
+  }
+  return any;
+}
+
+// Ends what the peer's reader has passed.
+bool Lane::end_passed(Peer& peer, const path::ShmPeer& to) {
+  bool any = false;
+  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed()) {
+    outcomes_.push({peer.pending.front().cookie, Status::ok});
+    peer.pending.pop();
+    any = true;
+  }
+  return any;
+}
+
+bool Lane::serve_sender(Peer& peer, path::ShmPeer& to) {
+  if (!to.writer.look()) [[unlikely]] {
+    hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
+    return true;
+  }
+  bool any = end_passed(peer, to);
+  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
+  return any;
+}
+
+bool Lane::cancel(link::PeerHandle handle, std::uint64_t cookie) {
+  const std::uint32_t index = handle.slot - kFirstSlot;
+  if (index >= peers_.size() || peers_[index].generation != handle.generation) return false;
+  Peer& peer = peers_[index];
+  for (auto* queue : {&peer.shorts, &peer.longs}) {
+    for (std::size_t i = 0; i < queue->size(); ++i) {
+      const link::Outgoing& message = (*queue)[i].message;
+      if (!message.wants_outcome || message.cookie != cookie) continue;
+      if (queue == &peer.longs && i == 0 && peer.long_sent > 0) return false;
+      release((*queue)[i]);
+      queue->erase(i);
+      outcomes_.push({cookie, Status::canceled});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace fairlead::engine

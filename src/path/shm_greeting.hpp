@@ -1,0 +1,35 @@
+#pragma once
+// What two engines of a host tell each other once, over their Unix socket.
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/socket_address.hpp"
+
+namespace fairlead::path {
+
+/// Of the one who connects, with three descriptors: the pair's memory, its doorbell's memory and event. The answer has
+/// the same form, with two: the other's doorbell.
+struct ShmGreeting {
+  static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
+  static constexpr std::uint32_t kVersion = 1;
+
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint32_t ring_bytes = 0;
+  std::array<std::uint8_t, 16> ip{};
+  std::uint32_t scope = 0;
+  std::uint16_t port = 0;
+  std::uint16_t has_barriers = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t secrets[2] = {};  // of the two rings
+  std::uint32_t bell_bit = 0;     // that the other shall set in the doorbell of whoever writes this
+  std::uint32_t reserved = 0;
+
+  bool is_ours() const { return magic == kMagic && version == kVersion; }
+  base::SocketAddress address() const { return {.ip = ip, .scope = scope, .port = port}; }
+};
+static_assert(sizeof(ShmGreeting) == 72 && std::is_trivially_copyable_v<ShmGreeting>);
+
+}  // namespace fairlead::path

@@ -1,0 +1,159 @@
+#pragma once
+// All engines of this host that this one talks to through shared memory: how they meet, part, and tell each other that
+// there is news (docs/shm.md). What the bytes mean is the engine's affair.
+//
+// Looking. The few busiest peers are watched: each pass looks at the place of their next record, and they need not
+// ring. All others ring: they set a bit in our doorbell, of which a pass looks at one word. Before a thread sleeps
+// nobody is watched any more.
+//
+// Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "base/file_descriptor.hpp"
+#include "base/socket_address.hpp"
+#include "path/shm_greeting.hpp"
+#include "path/shm_peer.hpp"
+
+namespace fairlead::path {
+
+struct ShmOptions {
+  std::string directory{};                // of the sockets' names; empty: abstract names
+  bool admits_all = false;                // also processes of other users
+  std::uint32_t ring_bytes = 256 * 1024;  // one direction; a power of two, whole pages
+  std::uint32_t peers_max = 1024;
+};
+
+/// What happened to a peer.
+struct ShmEvent {
+  enum class Kind : std::uint8_t { opened, ended, declined } kind = Kind::opened;
+  std::uint32_t slot = 0;
+  base::SocketAddress address;
+  std::string reason;  // of ended and declined
+};
+
+struct ShmCounters {
+  std::uint64_t opened = 0, ended = 0;
+  std::uint64_t declined_user = 0;      // of a user that we do not admit
+  std::uint64_t declined_greeting = 0;  // not of our protocol
+  std::uint64_t declined_full = 0;      // more peers than peers_max
+  std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
+  std::uint64_t sleeps = 0, unwatched = 0;
+};
+
+class ShmHub {
+ public:
+  static constexpr std::uint32_t kNone = ~0U;
+
+  static Result<std::unique_ptr<ShmHub>> open(const base::SocketAddress& own, std::uint64_t epoch,
+                                              const ShmOptions& options);
+  ~ShmHub();
+  ShmHub(const ShmHub&) = delete;
+  ShmHub& operator=(const ShmHub&) = delete;
+
+  /// The slot of the peer at an address if it is open, or being opened.
+  std::uint32_t find(const base::SocketAddress& address) const;
+  /// Begins to open a peer; its slot, or why it cannot be. An event tells of the end of it.
+  Result<std::uint32_t> ask(const base::SocketAddress& address);
+  ShmPeer& peer(std::uint32_t slot) { return *peers_[slot]; }
+  std::uint32_t peer_count() const { return static_cast<std::uint32_t>(peers_.size()); }
+
+  /// System calls: greetings and deaths. Then next_event() until there is none.
+  void attend();
+  std::optional<ShmEvent> next_event();
+  /// Ends a peer, with an event.
+  void end(std::uint32_t slot, std::string_view reason);
+  /// The same, because its memory made no sense.
+  void refuse(std::uint32_t slot, std::string_view reason);
+  /// After the `ended` event, when nothing refers to it any more.
+  void forget(std::uint32_t slot);
+
+  /// Calls visit(slot) for each peer that is watched, and each that rang; those are watched from now on, if it pays.
+  template <typename Visit>
+  void look(Visit&& visit) {
+    ++looks_;
+    for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
+    if (!bell_.has_rung()) [[likely]]
+      return;
+    bell_.take([&](std::uint32_t slot) {
+      if (slot >= peers_.size() || !is_audible(*peers_[slot])) return;
+      watch(slot);
+      visit(slot);
+    });
+  }
+  /// The peer has just had traffic: it stays watched.
+  void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
+  /// Looks at the peer in the next pass, though it does not ring.
+  void remind(std::uint32_t slot) noexcept { bell_.ring(slot); }
+  /// Whether any peer is watched: then somebody has to keep looking.
+  bool is_watching() const noexcept { return watched_count_ > 0; }
+
+  template <typename Visit>
+  void for_each_watched(Visit&& visit) {
+    for (std::uint32_t i = 0; i < watched_count_; ++i) visit(*peers_[watched_[i]]);
+  }
+
+  /// Before sleeping on descriptor(): nobody is watched, whoever has news wakes us. False if there are news already.
+  bool arm();
+  /// Back from sleep, or about to look for a while.
+  void disarm();
+  bool is_armed() const noexcept { return is_armed_; }
+  /// Readable when attend() has something to do, or when a peer has rung an armed bell.
+  int descriptor() const noexcept { return epoll_.get(); }
+
+  const ShmCounters& counters() const noexcept { return counters_; }
+
+ private:
+  static constexpr std::uint32_t kWatchedMax = 8;
+  static constexpr std::uint64_t kIdleLooks = 4096;  // without traffic, before another may take the place
+
+  ShmHub(const base::SocketAddress& own, std::uint64_t epoch, const ShmOptions& options)
+      : own_(own), epoch_(epoch), options_(options) {}
+
+  static bool is_audible(const ShmPeer& peer) {
+    return peer.state == ShmPeer::State::open || peer.state == ShmPeer::State::ended;
+  }
+  ShmMemory::Layout pair_layout() const { return {4096, options_.ring_bytes, 2}; }
+  std::uint32_t make_peer(ShmSocket socket);
+  bool register_socket(int descriptor, std::uint64_t name) const;
+  void accept_all();
+  void serve(std::uint32_t slot);
+  void take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes);
+  void take_answer(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes);
+  void become_open(std::uint32_t slot);
+  void close(std::uint32_t slot);
+  void decline(std::uint32_t slot, std::string_view reason);
+  bool is_admitted(const ShmSocket& socket) const;
+  bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed) const;
+  bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
+  void watch(std::uint32_t slot);
+  void unwatch(std::uint32_t place);
+
+  base::SocketAddress own_;
+  std::uint64_t epoch_;
+  ShmOptions options_;
+  bool has_barriers_ = false;
+  ShmSocket listener_;
+  base::FileDescriptor epoll_;
+  ShmBell bell_;
+  std::vector<std::unique_ptr<ShmPeer>> peers_;
+  std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
+  std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
+  std::deque<ShmEvent> events_;
+  std::array<std::uint32_t, kWatchedMax> watched_{};
+  std::uint32_t watched_count_ = 0;
+  std::uint64_t looks_ = 0;
+  bool is_armed_ = false;
+  ShmCounters counters_;
+};
+
+}  // namespace fairlead::path

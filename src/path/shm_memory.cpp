@@ -1,0 +1,83 @@
+#include "path/shm_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace fairlead::path {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::unexpected<Error> failed(std::string_view what) {
+  const int number = errno;
+  return std::unexpected(Error{Status::system, number,
+                               fmt::format("cannot {} for a peer on this host: {}: raise the limits of memory and of "
+                                           "open files, or set FAIRLEAD_PATH=udp",
+                                           what, std::strerror(number))});
+}
+
+}  // namespace
+
+ShmMemory::ShmMemory(ShmMemory&& other) noexcept
+    : file_(std::move(other.file_)), mapping_(std::exchange(other.mapping_, {})), layout_(other.layout_) {}
+
+ShmMemory& ShmMemory::operator=(ShmMemory&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(layout_, other.layout_);
+  return *this;
+}
+
+ShmMemory::~ShmMemory() {
+  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
+}
+
+Result<ShmMemory> ShmMemory::create(const Layout& layout) {
+  base::FileDescriptor file(::memfd_create("fairlead", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.is_open()) return failed("make shared memory");
+  if (::ftruncate(file.get(), static_cast<off_t>(layout.file_bytes())) != 0) return failed("size shared memory");
+  if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal shared memory");
+  return map(std::move(file), layout);
+}
+
+Result<ShmMemory> ShmMemory::adopt(base::FileDescriptor file, const Layout& layout) {
+  struct stat facts{};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &facts) != 0 ||
+      static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
+    return std::unexpected(
+        Error{Status::invalid, 0, "shared memory of another size, or that could shrink: the peer is no engine"});
+  }
+  return map(std::move(file), layout);
+}
+
+Result<ShmMemory> ShmMemory::map(base::FileDescriptor file, const Layout& layout) {
+  const std::size_t bytes = layout.head_bytes + 2 * layout.rings * layout.ring_bytes;
+  void* space = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return failed("find room for shared memory");
+  ShmMemory memory;
+  memory.mapping_ = {static_cast<std::byte*>(space), bytes};
+  memory.layout_ = layout;
+  const auto place = [&](std::byte* at, std::size_t length, std::size_t offset) {
+    return length == 0 || ::mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),
+                                 static_cast<off_t>(offset)) != MAP_FAILED;
+  };
+  bool is_placed = place(memory.head(), layout.head_bytes, 0);
+  for (std::size_t number = 0; number < layout.rings; ++number) {
+    const std::size_t offset = layout.head_bytes + number * layout.ring_bytes;
+    is_placed = is_placed && place(memory.ring(number), layout.ring_bytes, offset) &&
+                place(memory.ring(number) + layout.ring_bytes, layout.ring_bytes, offset);
+  }
+  if (!is_placed) return failed("map shared memory");
+  memory.file_ = std::move(file);
+  return memory;
+}
+
+}  // namespace fairlead::path

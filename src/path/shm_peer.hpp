@@ -1,0 +1,67 @@
+#pragma once
+// Another engine of this host, as ShmHub keeps it: two rings in shared memory, its doorbell, and the socket that tells
+// of its death.
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/socket_address.hpp"
+#include "path/shm_bell.hpp"
+#include "path/shm_memory.hpp"
+#include "path/shm_ring.hpp"
+#include "path/shm_socket.hpp"
+
+namespace fairlead::path {
+
+/// What one side writes of itself beside its ring.
+struct ShmSide {
+  alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
+  alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
+};
+/// At the start of a pair's memory. Side 0 asked, side 1 accepted.
+struct ShmPairPage {
+  ShmSide sides[2];
+};
+static_assert(sizeof(ShmPairPage) <= 4096);
+
+struct ShmPeer {
+  enum class State : std::uint8_t {
+    closed,
+    asking,     // we have greeted, it has not answered
+    answering,  // it has connected, its greeting has not come
+    open,
+    ended,  // it is gone or was found lying; what it wrote before may still be read
+  };
+  State state = State::closed;
+  bool has_asked = false;    // we connected to it
+  bool needs_fence = false;  // the kernel has no barrier for both of us
+  std::uint32_t generation = 1;
+  base::SocketAddress address;
+  std::uint64_t epoch = 0;
+  ShmSocket socket;
+  ShmMemory memory;
+  ShmBell bell;                // the peer's
+  std::uint32_t bell_bit = 0;  // ours in it
+  ShmSide* own = nullptr;
+  const ShmSide* other = nullptr;
+  RingWriter writer;
+  RingReader reader;
+  std::uint64_t secrets[2] = {};
+  std::string end_reason;  // why it is ended
+
+  /// After something was published to it: makes sure that it will look.
+  void alert() noexcept {
+    // Where both have registered for barriers, the one who stops watching makes all of us pass one (docs/shm.md).
+    if (needs_fence) [[unlikely]] {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    if (other->is_watching.load(std::memory_order_relaxed) == 0) [[unlikely]]
+      bell.ring(bell_bit);
+  }
+  bool is_watched() const noexcept { return own->is_watching.load(std::memory_order_relaxed) != 0; }
+};
+
+}  // namespace fairlead::path

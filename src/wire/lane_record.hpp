@@ -1,0 +1,101 @@
+#pragma once
+// What stands in a record of the same-host lane before the payload. Both ends run on one host, so the words lie as the
+// processor has them; all else is checked like what comes from a network.
+//
+//   brief: 16 bytes, then a whole message without key, cookie, offset and `a`: with 32 bytes of payload it is one line
+//   whole: 48 bytes, then a whole message
+//   first: 56 bytes (as whole, and the length of the message), then its first bytes
+//   next:  16 bytes, then more bytes of the message that `first` began; one such message at a time
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "wire/envelope.hpp"
+
+namespace fairlead::wire {
+
+enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4 };
+
+struct LaneHead {
+  LaneKind kind = LaneKind::brief;
+  std::uint8_t operation = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t source_port = 0;
+  std::uint32_t target_port = 0;
+  std::uint8_t status = 0;
+  std::uint8_t reserved[3] = {};
+};
+struct LaneWide {
+  std::uint64_t key = 0, cookie = 0, offset = 0, a = 0;
+};
+static_assert(sizeof(LaneHead) == 16 && sizeof(LaneWide) == 32);
+
+/// Bytes before the payload.
+constexpr std::size_t lane_head_bytes(LaneKind kind) {
+  constexpr std::size_t kWide = sizeof(LaneHead) + sizeof(LaneWide);
+  return kind == LaneKind::whole ? kWide : kind == LaneKind::first ? kWide + 8 : sizeof(LaneHead);
+}
+
+/// The kind of record that a whole message with this envelope needs.
+constexpr LaneKind lane_kind_of(const Envelope& envelope) {
+  const bool is_wide = (envelope.key | envelope.cookie | envelope.offset | envelope.a) != 0;
+  return is_wide ? LaneKind::whole : LaneKind::brief;
+}
+
+/// Writes what stands before the payload.
+inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope, std::uint64_t message_bytes) {
+  const LaneHead head{.kind = kind,
+                      .operation = static_cast<std::uint8_t>(envelope.operation),
+                      .flags = envelope.flags,
+                      .source_port = envelope.source_port,
+                      .target_port = envelope.target_port,
+                      .status = envelope.status};
+  std::memcpy(out, &head, sizeof head);
+  if (kind == LaneKind::brief || kind == LaneKind::next) return;
+  const LaneWide wide{envelope.key, envelope.cookie, envelope.offset, envelope.a};
+  std::memcpy(out + sizeof head, &wide, sizeof wide);
+  if (kind == LaneKind::first) std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
+}
+
+struct LaneRecord {
+  LaneKind kind = LaneKind::brief;
+  Envelope envelope;                // not of `next`
+  std::uint64_t message_bytes = 0;  // not of `next`
+  std::span<const std::byte> payload;
+};
+
+/// False if it is no record. The head is copied before it is looked at; the payload stays where it is.
+inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
+  LaneHead head;
+  if (body.size() < sizeof head) return false;
+  std::memcpy(&head, body.data(), sizeof head);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  if (head.kind < LaneKind::brief || head.kind > LaneKind::next) return false;
+  const std::size_t before = lane_head_bytes(head.kind);
+  if (body.size() < before) return false;
+  record.kind = head.kind;
+  record.payload = body.subspan(before);
+  record.message_bytes = record.payload.size();
+  record.envelope.operation = static_cast<Operation>(head.operation);
+  record.envelope.status = head.status;
+  record.envelope.flags = head.flags;
+  record.envelope.source_port = head.source_port;
+  record.envelope.target_port = head.target_port;
+  LaneWide wide;
+  if (head.kind == LaneKind::whole || head.kind == LaneKind::first)
+    std::memcpy(&wide, body.data() + sizeof head, sizeof wide);
+  record.envelope.key = wide.key;
+  record.envelope.cookie = wide.cookie;
+  record.envelope.offset = wide.offset;
+  record.envelope.a = wide.a;
+  if (head.kind != LaneKind::first) return true;
+  std::memcpy(&record.message_bytes, body.data() + sizeof head + sizeof wide, sizeof record.message_bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return record.payload.size() <= record.message_bytes;
+}
+
+}  // namespace fairlead::wire
