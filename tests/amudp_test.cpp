@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/child_process.hpp"
+#include "tests/two_namespaces.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -110,6 +111,22 @@ TEST(Amudp, ByHandAndStrangersStayOut) {
   EXPECT_EQ(third.exit_code, 0) << third.error_output;
   EXPECT_EQ(first.wait(20s), 0) << first.error_output();
   EXPECT_EQ(second.wait(20s), 0) << second.error_output();
+}
+
+// Each process in a network of its own, with one percent of the datagrams between them lost.
+TEST(Amudp, BetweenTwoNetworksWithLoss) {
+  TwoNamespaces two;
+  if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
+  if (const auto fault = two.lose()) GTEST_SKIP() << *fault;
+  const auto words = [&](const char* rank) {
+    return std::vector<std::string>{"env", std::string("FAIRLEAD_AM_RANK=") + rank, "FAIRLEAD_AM_SIZE=2",
+                                    "FAIRLEAD_AM_MASTER=10.77.0.1:4321:swordfish", program("kinds_ammpi"), "20", "B"};
+  };
+  ChildProcess first(two.enter_first(words("0")));
+  const Finished second = run(two.enter_second(words("1")));
+  EXPECT_EQ(second.exit_code, 0) << second.error_output;
+  EXPECT_EQ(first.wait(20s), 0) << first.error_output();
+  EXPECT_NE(first.output().find("rank 0 of 2: done"), std::string::npos);
 }
 
 TEST(Amudp, AloneWithoutALauncher) {

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -245,7 +246,7 @@ void Console::end(int code) {
   exit_code_ = code;
   ending_since_ = Clock::now();
   // Ourselves last, if this is the console inside rank 0: when told, it ends.
-  std::ranges::stable_sort(ranks_, std::greater(), &Rank::rank);
+  std::ranges::sort(ranks_, std::greater(), &Rank::rank);
   for (const auto& rank : ranks_) {
     if (rank->rank >= 0) rank->connection->send(Frame::exit, code);
   }

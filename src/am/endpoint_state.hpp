@@ -110,8 +110,8 @@ struct EndpointState {
     void* context = nullptr;
   };
   struct RemotePortHash {
-    std::size_t operator()(const engine::RemotePort& port) const {
-      return base::SocketAddressHash{}(port.engine) * 31 + port.port;
+    std::size_t operator()(const engine::RemotePort& its) const {
+      return base::SocketAddressHash{}(its.engine) * 31 + its.port;
     }
   };
 
