@@ -51,8 +51,12 @@ const Words& as_ordinary_user() {
   return words;
 }
 
+Words fairlead_run(const std::string& options, const Words& program) {
+  return Words{FAIRLEAD_COMMAND, "run"} + split(options) + Words{"--"} + program;
+}
+
 Words under_fairlead(const std::string& options, const Words& program) {
-  return as_ordinary_user() + Words{FAIRLEAD_COMMAND, "run"} + split(options) + Words{"--"} + program;
+  return as_ordinary_user() + fairlead_run(options, program);
 }
 
 /// Whether the process, in its own network namespace, listens on this TCP port.
@@ -85,8 +89,11 @@ bool is_installed(const std::string& program) {
 struct Pairing {
   std::string options;  // of fairlead run
   std::string program;  // with its arguments but for the port and the server's address
-  bool is_long = false;
 };
+
+void PrintTo(const Pairing& pairing, std::ostream* out) {
+  *out << pairing.program << ' ' << pairing.options;
+}
 
 /// Runs server and client; both must end well. `place_server` and `place_client` say where.
 template <typename Place>
@@ -97,11 +104,11 @@ void expect_success(const Pairing& pairing, const std::string& server_address, P
   const bool is_qperf = program.front() == "qperf";
   const Words with_port =
       is_qperf ? Words{"qperf", "-lp", std::to_string(port)} : program + Words{"-p", std::to_string(port)};
-  ChildProcess server(place_server(under_fairlead(pairing.options, with_port)));
+  ChildProcess server(place_server(fairlead_run(pairing.options, with_port)));
   ASSERT_TRUE(wait_until_listening(server, port)) << server.output() << server.error_output();
   Words client_words = with_port + Words{server_address};
   if (is_qperf) client_words = client_words + Words(program.begin() + 1, program.end());
-  const Finished client = run(place_client(under_fairlead(pairing.options, client_words)), kRunAtMost);
+  const Finished client = run(place_client(fairlead_run(pairing.options, client_words)), kRunAtMost);
   EXPECT_EQ(client.exit_code, 0) << pairing.program << "\n" << client.output << client.error_output;
   if (is_qperf) {
     server.send_signal(SIGTERM);
@@ -111,12 +118,11 @@ void expect_success(const Pairing& pairing, const std::string& server_address, P
   EXPECT_EQ(server.wait(kRunAtMost), 0) << pairing.program << "\nserver: " << server.output() << server.error_output();
 }
 
-const auto here = [](const Words& words) { return words; };
+const auto here = [](const Words& words) { return as_ordinary_user() + words; };
 
 class VerbsPrograms : public testing::TestWithParam<Pairing> {};
 
 TEST_P(VerbsPrograms, RunOnOneHost) {
-  if (GetParam().is_long && !is_long()) GTEST_SKIP() << "FAIRLEAD_LONG_TESTS=1 runs it";
   expect_success(GetParam(), "127.0.0.1", here, here);
 }
 
@@ -138,37 +144,38 @@ std::vector<Pairing> pairings() {
       {"--path udp", "ib_atomic_bw -n 200 -A CMP_AND_SWAP"},
       {"--path udp", "ib_send_lat -c UD -n 200 -s 1024"},
       {"--path udp", "ib_write_bw -c UC -n 200"},
-      {"", "qperf -t 1 rc_lat"},
+      {"--personality ib", "qperf -t 1 rc_lat ud_lat"},  // it sends no GID, so it needs LIDs
       {"--fault drop=1%,reorder=5:16,duplicate=1%", "ib_write_bw -n 500 -s 65536"},
       {"--fault drop=1%,reorder=5:16,duplicate=1%", "ib_send_lat -n 500"},
   };
+  if (!is_long()) return all;
   for (const char* program :
        {"ibv_rc_pingpong -s 1048576 -n 50 -c", "ibv_rc_pingpong -t -n 200", "ibv_rc_pingpong -j -n 100",
         "ibv_rc_pingpong -m 256 -n 200 -c", "ibv_rc_pingpong -m 4096 -n 200 -e", "ibv_uc_pingpong -s 1048576 -n 50",
         "ibv_srq_pingpong -n 200 -e -q 16", "ibv_ud_pingpong -n 200 -e"}) {
-    all.push_back({"", std::string(program) + " -g 0", true});
+    all.push_back({"", std::string(program) + " -g 0"});
   }
   for (const char* program :
        {"ib_send_lat", "ib_send_bw", "ib_write_lat", "ib_write_bw", "ib_read_lat", "ib_read_bw"}) {
-    all.push_back({"--path udp", fmt::format("{} -a -n 100", program), true});
+    all.push_back({"--path udp", fmt::format("{} -a -n 100", program)});
   }
   for (const char* program : {"ib_send_lat -c UC", "ib_send_bw -c UD", "ib_send_bw -c UC", "ib_write_lat -c UC"}) {
-    all.push_back({"--path udp", fmt::format("{} -n 200", program), true});
+    all.push_back({"--path udp", fmt::format("{} -n 200", program)});
   }
   for (const char* program : {"ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_atomic_bw"}) {
-    all.push_back({"--path udp", fmt::format("{} -n 500 -q 16", program), true});
-    all.push_back({"--path udp", fmt::format("{} -n 500 -b", program), true});
-    all.push_back({"--path udp", fmt::format("{} -n 500 -e", program), true});
+    all.push_back({"--path udp", fmt::format("{} -n 500 -q 16", program)});
+    all.push_back({"--path udp", fmt::format("{} -n 500 -b", program)});
+    all.push_back({"--path udp", fmt::format("{} -n 500 -e", program)});
   }
-  all.push_back({"--path udp", "ib_send_bw -n 500 -r 256 --use-srq -q 4", true});
+  all.push_back({"--path udp", "ib_send_bw -n 500 -r 256 --use-srq -q 4"});
   for (const char* test : {"rc_bw", "rc_rdma_read_lat", "rc_rdma_write_lat", "rc_rdma_write_poll_lat",
                            "rc_fetch_add_mr", "uc_lat", "uc_bw", "rc_rdma_write_bw"}) {
-    all.push_back({"--path udp", fmt::format("qperf -t 1 {}", test), true});
+    all.push_back({"--personality ib --path udp", fmt::format("qperf -t 1 {}", test)});
   }
-  all.push_back({"--personality ib --path udp", "qperf -t 1 ud_lat ud_bw", true});
+  all.push_back({"--personality ib --path udp", "qperf -t 1 ud_bw"});
   for (const char* program : {"ib_send_bw -s 1048576 -n 100", "ib_read_bw -n 500", "ib_atomic_lat -n 500",
                               "ib_write_lat -n 500", "ibv_rc_pingpong -g 0 -n 500 -c"}) {
-    all.push_back({"--path udp --fault drop=1%,reorder=5:16,duplicate=1%", program, true});
+    all.push_back({"--path udp --fault drop=1%,reorder=5:16,duplicate=1%", program});
   }
   return all;
 }

@@ -55,10 +55,10 @@ int start(const Run& run) {
     return complain(kExitFailed,
                     fmt::format("{} is not there: it is installed together with this command", preload.string()));
   }
-  if (auto program = find_executable(run.words.front())) {
-    if (const auto obstacle = preload_obstacle(*program)) {
-      return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
-    }
+  const auto program = find_executable(run.words.front());
+  if (!program) return complain(kExitNotFound, fmt::format("no program {} can be executed here", run.words.front()));
+  if (const auto obstacle = preload_obstacle(*program)) {
+    return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
   }
   put_first("LD_PRELOAD", preload.string());
   put("FAIRLEAD_PATH", run.path);
@@ -72,8 +72,7 @@ int start(const Run& run) {
   for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
-  const int code = errno == ENOENT ? kExitNotFound : kExitNotExecutable;
-  return complain(code, fmt::format("cannot start {}: {}", run.words.front(), std::strerror(errno)));
+  return complain(kExitNotExecutable, fmt::format("cannot start {}: {}", run.words.front(), std::strerror(errno)));
 }
 
 }  // namespace
