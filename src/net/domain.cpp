@@ -1,28 +1,43 @@
 #include <fairlead/net/domain.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "net/domain_state.hpp"
+#include "net/machine.hpp"
 
 namespace fairlead::net {
 
 std::shared_ptr<Machine> DomainState::find(Machine* machine) {
   const std::scoped_lock lock(mutex);
   const auto found = machines.find(machine);
-  return found == machines.end() ? nullptr : found->second.lock();
+  return found == machines.end() ? nullptr : found->second.machine.lock();
 }
 
 bool DomainState::add_machine(const std::shared_ptr<Machine>& machine) {
   const std::scoped_lock lock(mutex);
-  if (!is_closed) machines.emplace(machine.get(), machine);
+  if (!is_closed) machines.emplace(machine.get(), Enrolled{machines_made++, machine});
   return !is_closed;
 }
 
 void DomainState::remove_machine(Machine* machine) {
   const std::scoped_lock lock(mutex);
   machines.erase(machine);
+}
+
+Instant DomainState::step_machines() {
+  std::vector<Enrolled> all;
+  {
+    const std::scoped_lock lock(mutex);
+    for (const auto& [address, enrolled] : machines) all.push_back(enrolled);
+  }
+  std::ranges::sort(all, {}, &Enrolled::number);
+  Instant next = kNever;
+  for (const Enrolled& enrolled : all)
+    if (const auto machine = enrolled.machine.lock()) next = std::min(next, machine->step());
+  return next;
 }
 
 bool DomainState::add_buffer() {

@@ -6,11 +6,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include <fairlead/net/domain.hpp>
 
 #include "engine/core.hpp"
+#include "net/clock.hpp"
 
 namespace fairlead::net {
 
@@ -18,6 +21,14 @@ class Machine;
 
 inline constexpr std::uint64_t kBufferSizeMax = std::uint64_t{1} << 36;  // bytes
 inline constexpr std::size_t kSegmentsMax = 1024;                        // what the engine sends as one message
+
+/// Stands for the clock and for threads, where a simulation has both: machines get none of their own, and everything
+/// happens on the one thread that drives them.
+struct Simulation {
+  std::function<Instant()> now;
+  /// For calls that wait: lets something happen.
+  std::function<void()> pass_time;
+};
 
 struct DomainState {
   using Attach = std::function<Result<std::shared_ptr<engine::Core>>(const base::SocketAddress& local,
@@ -29,16 +40,25 @@ struct DomainState {
   /// False if the domain is closed.
   bool add_machine(const std::shared_ptr<Machine>& machine);
   void remove_machine(Machine* machine);
+  Instant time() const { return simulation ? simulation->now() : now(); }
+  /// Of a simulation: each machine does what is due, in the order of their making; when one wants to be called again.
+  Instant step_machines();
   bool add_buffer();
   void remove_buffer();
 
   engine::EngineOptions options;
   Attach attach = engine::attach_embedded;
+  std::optional<Simulation> simulation;
 
   std::mutex mutex;  // guards what follows; no other lock is taken under it
   bool is_closed = false;
   std::size_t buffers = 0;
-  std::unordered_map<Machine*, std::weak_ptr<Machine>> machines;
+  std::uint64_t machines_made = 0;
+  struct Enrolled {
+    std::uint64_t number = 0;
+    std::weak_ptr<Machine> machine;
+  };
+  std::unordered_map<Machine*, Enrolled> machines;
 };
 
 }  // namespace fairlead::net

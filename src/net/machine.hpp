@@ -10,6 +10,9 @@
 // Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, a
 // thread in deliver_all(), or stop() of a machine without a thread. The machine does not stop before the turn is free.
 //
+// Simulation. Without a thread of its own a machine is stepped by the domain's Simulation, and what waits lets that
+// pass the time. Everything else is the same code.
+//
 // Deadlines. The event thread sleeps at most until `armed_`, and add() wakes it for an earlier one only. A deadline
 // once armed stays armed though its buffer completes first: traffic with equal time limits wakes it once per limit.
 
@@ -50,6 +53,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<> stop_and_wait(StopMode mode);
   Result<> close();
   void let_go();
+  /// Instead of the event thread, in a simulation: does what is due, and says when it wants to be called again though
+  /// nothing happens.
+  Instant step();
   MachineState state() const noexcept { return state_.load(std::memory_order_acquire); }
   Error failure() const;
   EndPoint end_point() const;
@@ -94,15 +100,17 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void set_state(MachineState state) { state_.store(state, std::memory_order_release); }
 
   // machine_thread.cpp
-  void run(const NetAddress& address);
+  void run();
+  bool begin(Lock& lock);
   Result<> bring_up(const NetAddress& address);
-  void serve(Lock& lock);
+  bool serve(Lock& lock);
   void take_down(Lock& lock);
   void rest(Lock& lock);
   void signal_pending(Lock& lock);
   void report_drops(Lock& lock);
   void expire_deadlines();
   void wake_thread();
+  void wait_for_change(Lock& lock);
   bool is_thread_delivering() const;
 
   // machine_add.cpp
@@ -134,6 +142,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   TransferMachine* face_;                                       // null when the application has let go of it
   std::atomic<MachineState> state_{MachineState::initialized};  // written under the lock
   Error failure_{Status::ok, 0, {}};
+  NetAddress wanted_;  // from start() on
   std::vector<unsigned> cpus_;
   bool is_automatic_ = true;
   bool has_told_start_ = false;  // the callback of started or failed has returned
@@ -156,6 +165,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::size_t finishers_ = 0;     // threads in finish()
   std::function<void()> signal_;  // of notify(), not called yet
   std::thread thread_;
+  std::shared_ptr<Machine> kept_;  // in a simulation: itself, from start() to its end, as a thread would keep it
 };
 
 }  // namespace fairlead::net

@@ -40,7 +40,7 @@ Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
 // Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
 template <typename Submit>
 Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
-  const Instant added = now();
+  const Instant added = domain_->time();
   if (plan.deadline <= added) return Status::too_late;
   auto expected = BufferState::Phase::free;
   if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {

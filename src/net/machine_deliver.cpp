@@ -162,7 +162,7 @@ void Machine::finish(BufferState& buffer) {
     const bool has_turn = turn_ == std::this_thread::get_id();
     const bool may_take_turn = is_turn_free() && (!is_thread_delivering() || is_inside());
     if (!has_turn && !may_take_turn) {
-      changed_.wait(lock);
+      wait_for_change(lock);
       continue;
     }
     if (!has_turn) take_turn();
@@ -170,7 +170,7 @@ void Machine::finish(BufferState& buffer) {
       const bool may_wait = waiter_ == Waiter::nobody;
       if (may_wait) waiter_ = Waiter::application;
       lock.unlock();
-      may_wait ? core_->wait(port_, to_engine(now() + kFinishStep)) : core_->progress();
+      may_wait ? core_->wait(port_, to_engine(domain_->time() + kFinishStep)) : core_->progress();
       lock.lock();
       if (may_wait) waiter_ = Waiter::nobody;
     }

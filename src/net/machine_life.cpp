@@ -48,13 +48,13 @@ bool Machine::has_ended() const {
 
 // Calls back about the machine itself, in turn. The state is already the new one.
 void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text) {
-  changed_.wait(lock, [&] { return is_turn_free(); });
+  while (!is_turn_free()) wait_for_change(lock);
   take_turn();
   if (on_event_ && face_ != nullptr) {
     const EndPoint own = next == MachineState::started ? own_ : EndPoint();
     const MachineEvent event{.kind = kind,
                              .machine = *face_,
-                             .time = now(),
+                             .time = domain_->time(),
                              .status = status,
                              .next_state = next,
                              .end_point = own,
@@ -86,9 +86,14 @@ Result<> Machine::start(std::string_view text) {
   if (state() != MachineState::initialized) return wrong_state("start");
   auto address = parse_address(text);
   if (address) {
+    wanted_ = *address;
+    set_state(MachineState::starting);
+    if (domain_->simulation) {
+      kept_ = shared_from_this();
+      return {};
+    }
     try {
-      set_state(MachineState::starting);
-      thread_ = std::thread([self = shared_from_this(), address = *address] { self->run(address); });
+      thread_ = std::thread([self = shared_from_this()] { self->run(); });
       return {};
     } catch (const std::system_error& error) {
       address = std::unexpected(
@@ -103,7 +108,7 @@ Result<> Machine::start(std::string_view text) {
 Result<EndPoint> Machine::start_and_wait(std::string_view text) {
   if (auto started = start(text); !started) return std::unexpected(std::move(started.error()));
   Lock lock(mutex_);
-  changed_.wait(lock, [&] { return has_told_start_; });
+  while (!has_told_start_) wait_for_change(lock);
   if (state() == MachineState::failed) return std::unexpected(failure_);
   return own_;
 }
@@ -149,7 +154,7 @@ Result<> Machine::stop_and_wait(StopMode mode) {
   }
   if (auto stopped = stop(mode); !stopped) return stopped;
   Lock lock(mutex_);
-  changed_.wait(lock, [&] { return has_ended() && is_turn_free(); });
+  while (!(has_ended() && is_turn_free())) wait_for_change(lock);
   if (state() == MachineState::failed) return std::unexpected(failure_);
   return {};
 }
@@ -157,7 +162,7 @@ Result<> Machine::stop_and_wait(StopMode mode) {
 Result<> Machine::close() {
   Lock lock(mutex_);
   if (is_inside()) return refused(Status::bad_state, "a callback cannot close its own transfer machine");
-  changed_.wait(lock, [&] { return is_turn_free(); });
+  while (!is_turn_free()) wait_for_change(lock);
   const MachineState before = state();
   if (before != MachineState::initialized && before != MachineState::stopped && before != MachineState::failed) {
     return wrong_state("close");
@@ -194,7 +199,7 @@ void Machine::let_go() {
     if (thread_.joinable()) thread_.detach();  // it holds a reference to this machine
     return;
   }
-  changed_.wait(lock, [&] { return has_ended() && is_turn_free(); });
+  while (!(has_ended() && is_turn_free())) wait_for_change(lock);
   std::thread thread = std::move(thread_);
   lock.unlock();
   if (thread.joinable()) thread.join();

@@ -55,9 +55,32 @@ Result<engine::PortHandle> open_port(engine::Core& core, NetAddress& address) {
 
 }  // namespace
 
-void Machine::run(const NetAddress& address) {
-  auto up = bring_up(address);
+void Machine::run() {
   Lock lock(mutex_);
+  if (!begin(lock)) return;
+  while (!serve(lock)) rest(lock);
+  take_down(lock);
+}
+
+Instant Machine::step() {
+  const std::shared_ptr<Machine> self = shared_from_this();
+  Lock lock(mutex_);
+  if (!is_turn_free()) return kNever;  // a callback further up the stack goes on first
+  if (state() == MachineState::starting) {
+    if (!begin(lock)) kept_.reset();
+  } else if (state() == MachineState::started || state() == MachineState::stopping) {
+    if (!serve(lock)) return deadlines_.earliest();
+    take_down(lock);
+    kept_.reset();
+  }
+  return kNever;
+}
+
+/// From starting to started; false if that failed.
+bool Machine::begin(Lock& lock) {
+  lock.unlock();
+  auto up = bring_up(wanted_);
+  lock.lock();
   if (!up) {
     failure_ = std::move(up.error());
     set_state(MachineState::failed);
@@ -68,10 +91,8 @@ void Machine::run(const NetAddress& address) {
   }
   has_told_start_ = true;
   changed_.notify_all();
-  if (!up) return;
-  if (must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
-  serve(lock);
-  take_down(lock);
+  if (up && must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
+  return up.has_value();
 }
 
 // Everything that makes a start fail; the state is still `starting`.
@@ -102,22 +123,18 @@ bool Machine::is_thread_delivering() const {
   return is_automatic_ || state() != MachineState::started;
 }
 
-void Machine::serve(Lock& lock) {
-  for (;;) {
-    if (is_thread_delivering() && is_turn_free() && core_->has_event(port_)) deliver_some(lock, kEventsInBatch);
-    if (signal_ && core_->has_event(port_)) signal_pending(lock);
-    expire_deadlines();
-    report_drops(lock);
-    if (state() == MachineState::stopping && queued_.empty() && is_turn_free() && waiter_ == Waiter::nobody) {
-      return;
-    }
-    rest(lock);
-  }
+/// One look at everything; true if all is done and the port may be closed.
+bool Machine::serve(Lock& lock) {
+  if (is_thread_delivering() && is_turn_free() && core_->has_event(port_)) deliver_some(lock, kEventsInBatch);
+  if (signal_ && core_->has_event(port_)) signal_pending(lock);
+  expire_deadlines();
+  report_drops(lock);
+  return state() == MachineState::stopping && queued_.empty() && is_turn_free() && waiter_ == Waiter::nobody;
 }
 
 // Sleeps until there may be something to do.
 void Machine::rest(Lock& lock) {
-  const Instant time = deadlines_.is_empty() && armed_ == kNever ? Instant() : now();
+  const Instant time = deadlines_.is_empty() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
   armed_ = std::min(armed_, deadlines_.earliest());
   const bool listens = (is_thread_delivering() && is_turn_free()) || signal_;
@@ -140,6 +157,14 @@ void Machine::wake_thread() {
   if (waiter_ == Waiter::event_thread) core_->interrupt(port_);
 }
 
+/// Of what changed_ tells.
+void Machine::wait_for_change(Lock& lock) {
+  if (!domain_->simulation) return changed_.wait(lock);
+  lock.unlock();
+  domain_->simulation->pass_time();
+  lock.lock();
+}
+
 void Machine::signal_pending(Lock& lock) {
   const std::function<void()> signal = std::exchange(signal_, nullptr);
   lock.unlock();
@@ -149,7 +174,7 @@ void Machine::signal_pending(Lock& lock) {
 
 void Machine::expire_deadlines() {
   if (deadlines_.is_empty()) return;
-  const Instant time = now();
+  const Instant time = domain_->time();
   while (BufferState* buffer = deadlines_.take_expired(time)) end_early(*buffer, BufferState::Ender::deadline);
 }
 

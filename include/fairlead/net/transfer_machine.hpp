@@ -147,6 +147,7 @@ class TransferMachine {
   ///   not_permitted  the descriptor is of the wrong kind of queue
   ///   too_big        active receive: shorter than the passive buffer's data; active send: longer than the passive
   ///   buffer unreachable    the descriptor is of another network than this machine
+  ///   stale          the descriptor is of an earlier life of this machine's own address
   ///   too_late       the deadline has passed
   ///   message_size   longer than a message can be (message_size_max())
   ///   again          a bound of the engine is reached: deliver events, then try again

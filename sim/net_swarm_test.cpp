@@ -1,0 +1,52 @@
+// The net face itself, its machines, buffers and deadlines, in worlds drawn from seeds.
+
+#include "sim/net_swarm.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+namespace fairlead::sim {
+namespace {
+
+constexpr std::uint64_t kFixedSeeds = 60, kFreshSeeds = 60;
+
+NetReport run(std::uint64_t seed) {
+  NetReport report = run_net_swarm(seed);
+  if (report.finding)
+    ADD_FAILURE() << *report.finding << "\n  replay: FAIRLEAD_SIM_SEED=" << seed
+                  << " build/bin/net_swarm_test --gtest_filter=*Fresh*";
+  return report;
+}
+
+TEST(NetSwarm, TheFixedSeeds) {
+  std::uint64_t operations = 0, succeeded = 0, restarts = 0;
+  for (std::uint64_t seed = 1; seed <= kFixedSeeds && !HasFailure(); ++seed) {
+    const NetReport report = run(seed);
+    operations += report.operations;
+    succeeded += report.succeeded;
+    restarts += report.restarts;
+  }
+  // That it tests something.
+  EXPECT_GT(operations, 20'000u);
+  EXPECT_GT(succeeded, operations / 4);
+  EXPECT_GT(restarts, 10u);
+}
+
+TEST(NetSwarm, FreshSeeds) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const char* wish = std::getenv("FAIRLEAD_SIM_SEED");
+  const std::uint64_t first =
+      wish != nullptr ? std::strtoull(wish, nullptr, 10)
+                      : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  for (std::uint64_t seed = first; seed < first + kFreshSeeds && !HasFailure(); ++seed) run(seed);
+}
+
+TEST(NetSwarm, OneSeedOneRun) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) EXPECT_EQ(run(seed).hash, run(seed).hash) << seed;
+}
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,62 @@
+#include "sim/net_world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fairlead::sim {
+namespace {
+
+constexpr base::Duration kPause = std::chrono::milliseconds(10);  // a step at most, so that what waits looks again
+constexpr base::Duration kTick = std::chrono::nanoseconds(100);   // a step at least
+
+}  // namespace
+
+NetWorld::NetWorld(std::uint64_t seed, const engine::EngineOptions& options)
+    : random_(seed), options_(options), network_(random_.next()) {}
+
+std::string NetWorld::address(std::uint32_t host, std::uint32_t tmid) {
+  return fmt::format("10.0.0.{}@udp:20480:34:{}", host + 1, tmid);
+}
+
+net::Domain NetWorld::add_host() {
+  const std::size_t number = hosts_.size();
+  auto state = std::make_shared<net::DomainState>();
+  state->options = options_;
+  state->attach = [this, number](const base::SocketAddress& local, const engine::EngineOptions& options) {
+    return attach(number, local, options);
+  };
+  state->simulation = net::Simulation{[this] { return public_now(); }, [this] { step(now_ + kPause); }};
+  hosts_.push_back({state, {}});
+  return net::DomainState::handle(state);
+}
+
+Result<std::shared_ptr<engine::Core>> NetWorld::attach(std::size_t number, const base::SocketAddress& local,
+                                                       const engine::EngineOptions& options) {
+  if (auto core = hosts_[number].core.lock()) return core;
+  auto path = network_.attach(local);
+  if (!path) return std::unexpected(std::move(path.error()));
+  path::SimPath& own = **path;
+  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, random_.next(), random_.next());
+  auto core = std::make_shared<SimCore>(std::move(engine), own,
+                                        SimCore::World{[this] { return now_; }, [this] { step(now_ + kPause); }});
+  hosts_[number].core = core;
+  return core;
+}
+
+void NetWorld::step(base::Instant at_most) {
+  base::Instant next = std::min({at_most, network_.next_event(), machines_next_});
+  for (const Host& host : hosts_)
+    if (const auto core = host.core.lock()) next = std::min(next, core->next_pass());
+  now_ = std::max(now_ + kTick, next);
+  network_.advance(now_);
+  for (const Host& host : hosts_) {
+    const auto core = host.core.lock();
+    if (core && core->next_pass() <= now_) core->progress();
+  }
+  machines_next_ = base::kNever;
+  for (const Host& host : hosts_)
+    machines_next_ = std::min(machines_next_, net::to_engine(host.domain->step_machines()));
+}
+
+}  // namespace fairlead::sim

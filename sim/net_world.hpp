@@ -1,0 +1,47 @@
+#pragma once
+// Hosts with the real net face on virtual time: domains and transfer machines as applications have them, over whole
+// engines and a simulated network. Nothing here runs by itself: step() lets the next thing happen.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/domain_state.hpp"
+#include "path/sim_network.hpp"
+#include "sim/random.hpp"
+#include "sim/sim_core.hpp"
+
+namespace fairlead::sim {
+
+class NetWorld {
+ public:
+  NetWorld(std::uint64_t seed, const engine::EngineOptions& options);
+
+  base::Instant now() const { return now_; }
+  fairlead::Instant public_now() const { return net::to_public(now_); }
+  path::SimNetwork& network() { return network_; }
+
+  /// A host of its own, with a domain; its machines' addresses begin with "10.x.y.z@udp:20480".
+  net::Domain add_host();
+  static std::string address(std::uint32_t host, std::uint32_t tmid);
+
+  /// The next datagram, timer or deadline, but not later than `at_most`.
+  void step(base::Instant at_most);
+
+ private:
+  struct Host {
+    std::shared_ptr<net::DomainState> domain;
+    std::weak_ptr<SimCore> core;  // while a machine has it
+  };
+  Result<std::shared_ptr<engine::Core>> attach(std::size_t host, const base::SocketAddress& local,
+                                               const engine::EngineOptions& options);
+
+  Random random_;
+  engine::EngineOptions options_;
+  path::SimNetwork network_;
+  base::Instant now_{std::chrono::seconds(1)};
+  base::Instant machines_next_ = base::kNever;
+  std::vector<Host> hosts_;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,51 @@
+#include "sim/sim_core.hpp"
+
+#include "base/ensure.hpp"
+
+namespace fairlead::sim {
+
+void SimCore::close_port(engine::PortHandle port) {
+  constexpr int kStepsMax = 10'000'000;
+  engine_->cancel_all(port, now());
+  for (int step = 0; engine_->port(port)->operations != 0; ++step) {
+    ENSURE(step < kStepsMax, "a port does not come to its end");
+    if (!progress()) world_.pass_time();
+  }
+  engine_->free_port(port);
+}
+
+Status SimCore::reserve_events(engine::PortHandle handle, std::uint32_t count) {
+  engine::Port& port = *engine_->port(handle);
+  const Status status = port.events->reserve(std::uint64_t{port.events_reserved} + count);
+  if (status == Status::ok) port.events_reserved += count;
+  return status;
+}
+
+void SimCore::release_events(engine::PortHandle handle, std::uint32_t count) {
+  engine_->port(handle)->events_reserved -= count;
+}
+
+Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
+  if (send.length > kMessageSizeMax) return Status::message_size;
+  return engine_->send(port, send, operation, now());
+}
+
+bool SimCore::progress() {
+  const bool any = engine_->progress(now());
+  engine_->notify_touched();
+  return any;
+}
+
+bool SimCore::next_event(engine::PortHandle port, engine::Completion& completion) {
+  const engine::Completion* next = engine_->port(port)->events->consume();
+  if (next == nullptr) return false;
+  completion = *next;
+  return true;
+}
+
+bool SimCore::wait(engine::PortHandle port, base::Instant deadline) {
+  while (!has_event(port) && now() < deadline) world_.pass_time();
+  return has_event(port);
+}
+
+}  // namespace fairlead::sim

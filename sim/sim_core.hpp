@@ -1,0 +1,83 @@
+#pragma once
+// A Core over a passive engine on virtual time, as EmbeddedCore is one on the host's: what the faces get in a
+// simulation. One thread; calls that wait let the world go on.
+
+#include <functional>
+#include <memory>
+
+#include "engine/core.hpp"
+#include "engine/engine.hpp"
+#include "path/sim_path.hpp"
+
+namespace fairlead::sim {
+
+class SimCore final : public engine::Core {
+ public:
+  struct World {
+    std::function<base::Instant()> now;
+    std::function<void()> pass_time;
+  };
+  /// `path` is the engine's.
+  SimCore(std::unique_ptr<engine::Engine> engine, path::SimPath& path, World world)
+      : engine_(std::move(engine)), path_(path), world_(std::move(world)) {}
+  ~SimCore() override { engine_->farewell(now()); }
+
+  /// When a pass is due at the latest.
+  base::Instant next_pass() const { return path_.has_arrivals() ? now() : engine_->next_deadline(); }
+  engine::Engine& engine() { return *engine_; }
+
+  base::SocketAddress address() const override { return engine_->address(); }
+  std::uint64_t epoch() const override { return engine_->epoch(); }
+  std::uint64_t message_size_max() const override { return kMessageSizeMax; }
+  Result<engine::PortHandle> open_port(std::uint32_t number) override { return engine_->open_port(number); }
+  Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
+                                               std::uint32_t& number) override {
+    return engine_->open_port_dynamic(first, count, number);
+  }
+  void close_port(engine::PortHandle port) override;
+  Status reserve_events(engine::PortHandle port, std::uint32_t count) override;
+  void release_events(engine::PortHandle port, std::uint32_t count) override;
+  Status post_receive(engine::PortHandle port, const engine::Receive& receive,
+                      engine::OperationHandle& operation) override {
+    return engine_->post_receive(port, receive, operation);
+  }
+  Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override;
+  Status expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
+                std::uint64_t& key) override {
+    return engine_->expose(port, exposure, operation, key);
+  }
+  Status put(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return engine_->transfer(port, engine::OperationKind::put, transfer, operation, now());
+  }
+  Status get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return engine_->transfer(port, engine::OperationKind::get, transfer, operation, now());
+  }
+  bool cancel(engine::PortHandle port, engine::OperationHandle operation) override {
+    return engine_->cancel(port, operation, now());
+  }
+  bool progress() override;
+  bool next_event(engine::PortHandle port, engine::Completion& completion) override;
+  bool has_event(engine::PortHandle port) const override { return !engine_->port(port)->events->is_empty(); }
+  bool wait(engine::PortHandle port, base::Instant deadline) override;
+  void interrupt(engine::PortHandle) override {}
+  int descriptor(engine::PortHandle) const override { return -1; }
+  bool arm_descriptor(engine::PortHandle) override { return false; }
+  std::uint64_t dropped_no_buffer(engine::PortHandle port) const override {
+    return engine_->port(port)->dropped_no_buffer;
+  }
+  engine::EngineFacts facts() const override { return engine_->facts(); }
+  std::string describe_peer(const base::SocketAddress& address) const override {
+    return engine_->describe_peer(address, now());
+  }
+
+ private:
+  static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
+
+  base::Instant now() const { return world_.now(); }
+
+  std::unique_ptr<engine::Engine> engine_;
+  path::SimPath& path_;
+  World world_;
+};
+
+}  // namespace fairlead::sim
