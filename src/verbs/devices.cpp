@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <tuple>
 
 #include "base/local_addresses.hpp"
 #include "verbs/context_state.hpp"
@@ -44,7 +45,8 @@ Result<std::vector<Device>> devices() {
   auto faces = base::local_interfaces();
   if (!faces) return std::unexpected(std::move(faces.error()));
   std::erase_if(*faces, [](const base::Interface& face) { return is_link_local(face.address); });
-  std::ranges::stable_sort(*faces, {}, rank);
+  std::ranges::sort(*faces, {},
+                    [](const base::Interface& face) { return std::tuple(rank(face), face.index, face.address.ip); });
   const char* chosen = std::getenv("FAIRLEAD_DEVICE");
   std::vector<Device> found;
   for (const base::Interface& face : *faces) {
