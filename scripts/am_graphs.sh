@@ -17,7 +17,7 @@ column() {
   local name=$1 field=$2
   shift 2
   "$fairlead" perf "$@" --seconds 0.5 --no-floor | awk -v field="$field" '
-    NR > 1 { for (i = 1; i <= NF; ++i) if ($i == "udp") break
+    NR > 1 { for (i = 1; i <= NF; ++i) if ($i == "udp" || $i == "shm") break
              size = $(i + 1); if (size ~ /K$/) size *= 1024; else if (size ~ /M$/) size *= 1048576
              print size + 0, $(i + field) }' >>"$folder/$name"
 }

@@ -37,20 +37,21 @@ TEST(Amudp, EachCallGivesItsErrors) {
 
 struct Job {
   int ranks;
-  std::string rounds, how, fault;
+  std::string rounds, how, fault, path = "auto";
 };
 class AmudpJobs : public testing::TestWithParam<Job> {};
 
 TEST_P(AmudpJobs, AllKindsReachAllRanks) {
   const Job& job = GetParam();
-  expect_done(run({"env", "KINDS_WORD=a word of the console", "AMUDP_FAULT_RATE=" + job.fault, program("kinds"),
-                   std::to_string(job.ranks), "L", job.rounds, job.how}),
+  expect_done(run({"env", "KINDS_WORD=a word of the console", "AMUDP_FAULT_RATE=" + job.fault,
+                   "FAIRLEAD_PATH=" + job.path, program("kinds"), std::to_string(job.ranks), "L", job.rounds, job.how}),
               job.ranks);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, AmudpJobs,
                          testing::Values(Job{1, "5", "P", "0"}, Job{1, "5", "B", "0"}, Job{2, "5", "P", "0"},
-                                         Job{2, "5", "B", "0"}, Job{4, "2", "P", "0"}, Job{4, "2", "B", "0"},
-                                         Job{8, "1", "B", "0"}, Job{4, "2", "B", "0.01"}, Job{2, "5", "P", "0.05"}));
+                                         Job{2, "5", "B", "0", "udp"}, Job{4, "2", "P", "0", "udp"},
+                                         Job{4, "2", "B", "0"}, Job{8, "1", "B", "0"}, Job{8, "1", "B", "0", "udp"},
+                                         Job{4, "2", "B", "0.01", "udp"}, Job{2, "5", "P", "0.05", "udp"}));
 
 TEST(Amudp, WhatIsNotTakenComesBackAndThePairGoesOn) {
   const Finished finished = run({program("bounce"), "2", "L"});
@@ -119,8 +120,13 @@ TEST(Amudp, BetweenTwoNetworksWithLoss) {
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
   if (const auto fault = two.lose()) GTEST_SKIP() << *fault;
   const auto words = [&](const char* rank) {
-    return std::vector<std::string>{"env", std::string("FAIRLEAD_AM_RANK=") + rank, "FAIRLEAD_AM_SIZE=2",
-                                    "FAIRLEAD_AM_MASTER=10.77.0.1:4321:swordfish", program("kinds_ammpi"), "20", "B"};
+    return std::vector<std::string>{"env",
+                                    std::string("FAIRLEAD_AM_RANK=") + rank,
+                                    "FAIRLEAD_AM_SIZE=2",
+                                    "FAIRLEAD_AM_MASTER=10.77.0.1:4321:swordfish",
+                                    program("kinds_ammpi"),
+                                    "20",
+                                    "B"};
   };
   ChildProcess first(two.enter_first(words("0")));
   const Finished second = run(two.enter_second(words("1")));

@@ -103,6 +103,10 @@ void add_am(CLI::App& perf, int& exit_code) {
       ->check(CLI::Range(0, 1023).description(""))
       ->type_name("NEAR,FAR")
       ->capture_default_str();
+  app->add_option("--path", words->options.path, "udp: over the loopback; shm: through shared memory")
+      ->check(CLI::IsMember({"udp", "shm"}).description(""))
+      ->type_name("udp|shm")
+      ->capture_default_str();
   app->add_flag("--unpacked", words->is_unpacked, "no message is packed: each has a buffer and a completion step");
   app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
   app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
@@ -113,6 +117,7 @@ void add_am(CLI::App& perf, int& exit_code) {
     PerfAmOptions& options = words->options;
     options.sizes = std::move(*parsed);
     options.kind = words->kind == "short" ? AmKind::brief : words->kind == "medium" ? AmKind::medium : AmKind::large;
+    options.engine.emplace_back("path", options.path);
     if (words->is_unpacked) {
       options.engine.emplace_back("active_packed_max", "0");
       options.engine.emplace_back("embedded_max", "0");

@@ -127,11 +127,12 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
   static constexpr std::array<const char*, 3> kNames{"short", "medium", "long"};
   const std::string name = fmt::format("am {} {}", kNames[static_cast<std::size_t>(options.kind)],
                                        options.is_one_way ? "one way" : "and back");
+  const bool has_floor = options.has_floors && !options.is_one_way && options.path == "udp";
   std::vector<PerfRow> rows;
   const Duration part = options.time / kPerfRounds;
   const PerfOp op = options.is_one_way ? PerfOp::bandwidth : PerfOp::latency;
   for (const std::uint64_t size : options.sizes) {
-    PerfRowMaker ours(op, "udp", size), floor(op, "floor-udp", size);
+    PerfRowMaker ours(op, options.path, size), floor(op, "floor-udp", size);
     std::vector<double> canaries;
     for (int i = 0; i < kWarmUp; ++i) {
       if (end.send(options.kind, size) != Status::ok)
@@ -141,7 +142,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
     for (int round = 0; round < kPerfRounds; ++round) {
       canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
       ours.add(measure(end, options, size, part));
-      if (!options.has_floors || options.is_one_way) continue;
+      if (!has_floor) continue;
       const auto exchange = observe::floor_udp_exchange({.bytes = static_cast<std::uint32_t>(std::max(size, 1UL)),
                                                          .duration = part,
                                                          .cpu_near = options.cpus[0],
@@ -151,7 +152,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
     }
     rows.push_back(ours.row(perf_median(canaries)));
     rows.back().op = name;
-    if (!options.has_floors || options.is_one_way) continue;
+    if (!has_floor) continue;
     const PerfRow own = rows.back();
     rows.push_back(floor.row(own.canary_ns));
     rows.back().ratio = perf_ratio(op, own, rows.back());  // of there and back to one way

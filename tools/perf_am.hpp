@@ -17,6 +17,7 @@ struct PerfAmOptions {
   bool is_one_way = false;  // many requests at a time; else one request and its short reply
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{1};  // of each row
+  std::string path = "udp";                 // or shm
   std::uint32_t depth = 128;                // requests outstanding, one way
   std::vector<int> cpus;                    // near and far
   bool has_floors = true;

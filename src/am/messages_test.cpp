@@ -8,13 +8,14 @@
 namespace fairlead::am {
 namespace {
 
-class Messages : public Pair, public testing::WithParamInterface<bool> {
+class Messages : public Pair, public testing::WithParamInterface<std::string> {
   std::pair<std::string, std::string> addresses() override {
-    return {"127.0.0.1", GetParam() ? "127.0.0.2" : "127.0.0.1"};
+    return {"127.0.0.1", GetParam() == "self" ? "127.0.0.1" : "127.0.0.2"};
   }
+  std::string path() override { return GetParam() == "shm" ? "auto" : "udp"; }
 };
-INSTANTIATE_TEST_SUITE_P(Path, Messages, testing::Values(false, true),
-                         [](const auto& instance) { return instance.param ? "udp" : "self"; });
+INSTANTIATE_TEST_SUITE_P(Path, Messages, testing::Values("self", "udp", "shm"),
+                         [](const auto& instance) { return instance.param; });
 
 TEST_P(Messages, ShortOnesCarryAllNumbersOfArguments) {
   std::array<Argument, kArgumentsMax> all{};

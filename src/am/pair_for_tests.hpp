@@ -68,6 +68,7 @@ class Pair : public testing::Test {
  protected:
   // Where each side is: the same address is the same engine.
   virtual std::pair<std::string, std::string> addresses() { return {"127.0.0.1", "127.0.0.2"}; }
+  virtual std::string path() { return "udp"; }
   virtual DomainSettings settings() { return {}; }
   virtual BundleMode mode() { return BundleMode::sequential; }
 
@@ -84,6 +85,7 @@ class Pair : public testing::Test {
   void open(Side& side, const std::string& ip) {
     DomainSettings wanted = settings();
     wanted.ip = ip;
+    wanted.engine.emplace_back("path", path());
     auto domain = Domain::open(wanted);
     ASSERT_TRUE(domain) << domain.error().message;
     side.domain.emplace(std::move(*domain));

@@ -7,8 +7,9 @@
 namespace fairlead::am {
 namespace {
 
-class ReturnedMessages : public Pair {
+class ReturnedMessages : public Pair, public testing::WithParamInterface<std::string> {
  protected:
+  std::string path() override { return GetParam(); }
   void expect_returned(Refusal refusal, Operation operation) {
     ASSERT_TRUE(until([&] { return !a.returned.empty(); }));
     EXPECT_EQ(a.returned.size(), 1u);
@@ -19,7 +20,7 @@ class ReturnedMessages : public Pair {
   }
 };
 
-TEST_F(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
+TEST_P(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
   const auto data = pattern(2000);
   // More rejections than credits: none of them is lost.
   for (int round = 0; round < 130; ++round) {
@@ -55,7 +56,7 @@ TEST_F(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
   run_good_requests(1000);
 }
 
-TEST_F(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
+TEST_P(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
   const auto reply_badly = [](void*, Token& token, const Message&) { EXPECT_EQ(token.reply(201, {}), Status::ok); };
   ASSERT_EQ(b.endpoint->set_handler(50, reply_badly), Status::ok);
   ASSERT_EQ(a.endpoint->request(0, 50, {}), Status::ok);
@@ -66,7 +67,7 @@ TEST_F(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
   run_good_requests(1000);
 }
 
-TEST_F(ReturnedMessages, ADeadPeerGivesAllBackAndItsSuccessorIsReached) {
+TEST_P(ReturnedMessages, ADeadPeerGivesAllBackAndItsSuccessorIsReached) {
   run_good_requests(10);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kEcho, pattern(30'000), {}), Status::ok);
@@ -89,7 +90,7 @@ class Timeouts : public ReturnedMessages {
   DomainSettings settings() override { return {.request_timeout = std::chrono::milliseconds(100)}; }
 };
 
-TEST_F(Timeouts, APeerThatDoesNotPollInTimeIsCongestedAndItsLateReplyIsNobodys) {
+TEST_P(Timeouts, APeerThatDoesNotPollInTimeIsCongestedAndItsLateReplyIsNobodys) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
   while (a.returned.size() < 3) a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
   for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::congestion);
@@ -102,7 +103,7 @@ class LittleMemory : public ReturnedMessages {
   DomainSettings settings() override { return {.engine = {{"active_memory_max", "1048576"}}}; }
 };
 
-TEST_F(LittleMemory, WhatFindsNoRoomIsSentAgain) {
+TEST_P(LittleMemory, WhatFindsNoRoomIsSentAgain) {
   const auto data = pattern(kMaxMedium);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kNote, data, {}), Status::ok);
   for (int i = 0; i < 1000; ++i) a.bundle->poll();
@@ -110,6 +111,10 @@ TEST_F(LittleMemory, WhatFindsNoRoomIsSentAgain) {
   for (const Seen& seen : b.seen) ASSERT_EQ(seen.data, data);
   EXPECT_TRUE(a.returned.empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Path, ReturnedMessages, testing::Values("udp", "auto"));
+INSTANTIATE_TEST_SUITE_P(Path, Timeouts, testing::Values("udp"));
+INSTANTIATE_TEST_SUITE_P(Path, LittleMemory, testing::Values("udp", "auto"));
 
 }  // namespace
 }  // namespace fairlead::am

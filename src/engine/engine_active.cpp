@@ -130,7 +130,7 @@ void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope,
                       .cookie = envelope.cookie};
   if (is_here(to.engine)) {
     send_active_local(back, {}, 0);
-  } else if (const auto peer = link_->find(to.engine)) {
+  } else if (const auto peer = peer_at(to.engine)) {
     answer(*peer, back, 0, now_);
   }
 }

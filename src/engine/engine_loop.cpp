@@ -164,6 +164,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     fail_placement(notice.target, notice.status);
   } else {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
+    peer_losses_.add(address, notice.status);
     end_waiting(notice.peer, notice.status);
   }
 }
