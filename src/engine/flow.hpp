@@ -72,6 +72,8 @@ struct Pool {
   }
 };
 
+inline constexpr std::uint64_t kFlowMessageMax = 1ULL << 30;  // bytes
+
 /// Something that the link sends by reference: it holds the regions and the list until the outcome.
 struct Flight {
   Flight() {}  // the arrays stay as they are: only `count` of them count

@@ -21,7 +21,6 @@ using verbs::QpType;
 using verbs::SendOpcode;
 using verbs::WcStatus;
 
-constexpr std::uint64_t kMessageMax = 1ULL << 30;
 constexpr base::Duration kPatienceLeast = std::chrono::milliseconds(50);
 constexpr base::Duration kPatienceWithoutTimeout = std::chrono::seconds(1);
 constexpr base::Duration kNotReadyPauseFirst = std::chrono::milliseconds(1);
@@ -89,7 +88,7 @@ bool Flows::start(Flow& flow, std::uint32_t number, base::Instant now) {
     ++flow.next;  // sent again are only those that need it
     return true;
   }
-  if (entry.length > kMessageMax) return refuse_start(flow, entry, WcStatus::loc_len_err, Cause::too_long);
+  if (entry.length > kFlowMessageMax) return refuse_start(flow, entry, WcStatus::loc_len_err, Cause::too_long);
   if (entry.is_atomic() && entry.length != 8) return refuse_start(flow, entry, WcStatus::loc_len_err, Cause::too_long);
   if (entry.is_read()) {
     if (flow.attributes.max_rd_atomic == 0) {

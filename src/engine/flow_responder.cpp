@@ -22,7 +22,6 @@ using Wire = wire::Operation;
 
 namespace {
 
-constexpr std::uint64_t kMessageMax = 1ULL << 30;
 constexpr std::int32_t kDistanceMost = 1 << 24;  // requests between two that may be under way
 
 std::uint32_t sequence_of(const wire::Envelope& envelope) {
@@ -146,10 +145,9 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   flow.current.envelope = envelope;
   flow.current.size = flow.current.left = size;
   const bool is_write = envelope.operation == Wire::flow_write;
-  const bool wants_receive =
-      envelope.operation == Wire::flow_send || (is_write && (envelope.flags & Flags::kImm) != 0);
+  const bool wants_receive = envelope.operation == Wire::flow_send || (is_write && (envelope.flags & Flags::kImm) != 0);
   const std::uint32_t rights = flow.attributes.access_flags;
-  if (size > kMessageMax) return fail_current(flow, Verdict::invalid, Cause::too_long, answer);
+  if (size > kFlowMessageMax) return fail_current(flow, Verdict::invalid, Cause::too_long, answer);
   if (is_write && (rights & verbs::access::remote_write) == 0) {
     return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
   }
@@ -178,7 +176,7 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   }
   if (envelope.operation == Wire::flow_read) {
     if ((rights & verbs::access::remote_read) == 0 || flow.attributes.max_dest_rd_atomic == 0 ||
-        envelope.a > kMessageMax) {
+        envelope.a > kFlowMessageMax) {
       return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
     }
     if (envelope.a != 0) {
@@ -273,13 +271,12 @@ bool Flows::finish(Flow& flow, Answer& answer) {
   ++counters_.requests_executed;
   if (!done.has_receive) return true;
   const bool has_imm = (envelope.flags & Flags::kImm) != 0;
-  complete_receive(
-      flow, done.receive_id,
-      {.opcode = envelope.operation == Wire::flow_send ? WcOpcode::receive : WcOpcode::receive_write_imm,
-       .byte_len = static_cast<std::uint32_t>(done.size),
-       .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
-       .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
-      (envelope.flags & Flags::kSolicited) != 0);
+  complete_receive(flow, done.receive_id,
+                   {.opcode = envelope.operation == Wire::flow_send ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                    .byte_len = static_cast<std::uint32_t>(done.size),
+                    .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
+                    .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
+                   (envelope.flags & Flags::kSolicited) != 0);
   return true;
 }
 

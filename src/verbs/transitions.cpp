@@ -87,9 +87,9 @@ std::unexpected<Error> refusal(QpState from, QpState to, const std::string& why)
 
 }  // namespace
 
-const char* name_of(QpState state) {
+const char* name_of(QpState qp_state) {
   constexpr std::array<const char*, 7> kNames{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-  const auto index = static_cast<std::size_t>(state);
+  const auto index = static_cast<std::size_t>(qp_state);
   return index < kNames.size() ? kNames[index] : "?";
 }
 
