@@ -16,11 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-base::SocketAddress host(std::uint8_t number) {
+base::SocketAddress active_host(std::uint8_t number) {
   return *base::SocketAddress::from_ip("10.0.0." + std::to_string(number), 20480);
 }
 
-struct Side {
+struct ActiveSide {
   std::unique_ptr<Engine> engine;
   PortHandle port;
   std::uint32_t number = 0;
@@ -34,10 +34,10 @@ class ActiveMessages : public ::testing::Test {
     ASSERT_TRUE(options_.set(Option::active_memory_max, 1 << 20));
     ASSERT_TRUE(options_.set(Option::active_messages_max, 128));
     for (std::uint8_t i = 0; i < 2; ++i) {
-      Side& side = sides_[i];
-      auto path = network_.attach(host(i));
+      ActiveSide& side = sides_[i];
+      auto path = network_.attach(active_host(i));
       ASSERT_TRUE(path) << path.error().message;
-      side.engine = std::make_unique<Engine>(std::move(*path), host(i), options_, 100 + i, 7919 + i);
+      side.engine = std::make_unique<Engine>(std::move(*path), active_host(i), options_, 100 + i, 7919 + i);
       side.number = 0x410000U + i;
       auto port = side.engine->open_port(side.number);
       ASSERT_TRUE(port) << port.error().message;
@@ -52,10 +52,10 @@ class ActiveMessages : public ::testing::Test {
     const base::Instant end = now_ + span;
     for (int steps = 0; steps < 1'000'000; ++steps) {
       bool any = false;
-      for (Side& side : sides_) any |= side.engine->progress(now_);
+      for (ActiveSide& side : sides_) any |= side.engine->progress(now_);
       if (any) continue;
       base::Instant next = network_.next_event();
-      for (Side& side : sides_) next = std::min(next, side.engine->next_deadline());
+      for (ActiveSide& side : sides_) next = std::min(next, side.engine->next_deadline());
       if (next > end) break;
       now_ = std::max(next, now_ + 1ns);
       network_.advance(now_);
@@ -76,8 +76,8 @@ class ActiveMessages : public ::testing::Test {
     return a().engine->send_active(a().port, message, now_);
   }
 
-  Side& a() { return sides_[0]; }
-  Side& b() { return sides_[1]; }
+  ActiveSide& a() { return sides_[0]; }
+  ActiveSide& b() { return sides_[1]; }
 
   struct Sent {
     std::vector<std::byte> bytes;
@@ -86,11 +86,11 @@ class ActiveMessages : public ::testing::Test {
   path::SimNetwork network_{1};
   EngineOptions options_;
   base::Instant now_{1s};
-  std::array<Side, 2> sides_;
+  std::array<ActiveSide, 2> sides_;
   std::vector<std::unique_ptr<Sent>> sent_;
 };
 
-std::vector<std::byte> pattern(std::size_t size, unsigned salt = 1) {
+std::vector<std::byte> bytes_of(std::size_t size, unsigned salt = 1) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 131 + salt) >> 3);
   return bytes;
@@ -102,7 +102,7 @@ bool holds(const std::byte* at, std::span<const std::byte> bytes) {
 
 TEST_F(ActiveMessages, ComeWithHeadDataAndNames) {
   for (const std::size_t size : {0, 16, 100, 864, 865, 5000, 65000, 300'000}) {
-    const auto bytes = pattern(size);
+    const auto bytes = bytes_of(size);
     const auto head = static_cast<std::uint16_t>(std::min<std::size_t>(size, 16));
     ASSERT_EQ(request(b().remote(), bytes, {.word = 0x1234, .head = head, .name = 99}), Status::ok);
     run(50ms);
@@ -127,7 +127,7 @@ TEST_F(ActiveMessages, ComeWithHeadDataAndNames) {
 TEST_F(ActiveMessages, PlacedDataGoesIntoTheSegmentOnly) {
   std::vector<std::byte> memory(100'000);
   b().active().segment = {memory.data() + 1000, 90'000};
-  const auto bytes = pattern(80'008);
+  const auto bytes = bytes_of(80'008);
   ASSERT_EQ(request(b().remote(), bytes, {.is_placed = true, .head = 8, .offset = 10'000}), Status::ok);
   run(50ms);
   Arrival* arrival = b().active().next();
@@ -138,8 +138,8 @@ TEST_F(ActiveMessages, PlacedDataGoesIntoTheSegmentOnly) {
   b().active().release(*arrival);
 
   const auto before = memory;
-  ASSERT_EQ(request(b().remote(), pattern(80'000), {.is_placed = true, .name = 1, .offset = 10'001}), Status::ok);
-  ASSERT_EQ(request(b().remote(), pattern(1), {.is_placed = true, .name = 2, .offset = ~0ULL}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(80'000), {.is_placed = true, .name = 1, .offset = 10'001}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(1), {.is_placed = true, .name = 2, .offset = ~0ULL}), Status::ok);
   run(50ms);
   EXPECT_EQ(b().active().next(), nullptr);
   EXPECT_EQ(memory, before);
@@ -163,17 +163,17 @@ TEST_F(ActiveMessages, WhatMayNotComeInIsReturnedWithItsReason) {
     a().active().release(*returned);
     EXPECT_EQ(b().active().next(), nullptr);
   };
-  ASSERT_EQ(request(b().remote(), pattern(8), {.access = 41, .name = 1}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.access = 41, .name = 1}), Status::ok);
   expect_returned(Status::not_permitted, 1);
-  ASSERT_EQ(request({b().engine->address(), 77}, pattern(8), {.name = 2}), Status::ok);
+  ASSERT_EQ(request({b().engine->address(), 77}, bytes_of(8), {.name = 2}), Status::ok);
   expect_returned(Status::stale, 2);
-  ASSERT_EQ(request(b().remote(), pattern(8), {.is_placed = true, .name = 3}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.is_placed = true, .name = 3}), Status::ok);
   expect_returned(Status::invalid, 3);
   b().active().rule = {};
-  ASSERT_EQ(request(b().remote(), pattern(70'000), {.name = 4}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(70'000), {.name = 4}), Status::ok);
   expect_returned(Status::not_permitted, 4);
   b().active().rule = {AccessRule::Kind::all, 0};
-  ASSERT_EQ(request(b().remote(), pattern(8), {.access = 12345}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.access = 12345}), Status::ok);
   run(50ms);
   EXPECT_NE(b().active().next(), nullptr);
 }
@@ -182,7 +182,7 @@ TEST_F(ActiveMessages, RequestsBeyondTheBoundsAreReturnedAgainAndMemoryGoesRound
   int returned = 0, taken = 0;
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 40; ++i) {
-      ASSERT_EQ(request(b().remote(), pattern(65'000), {.name = 1}), Status::ok);
+      ASSERT_EQ(request(b().remote(), bytes_of(65'000), {.name = 1}), Status::ok);
       run(5ms);
     }
     while (Arrival* arrival = a().active().next()) {
@@ -202,8 +202,8 @@ TEST_F(ActiveMessages, RequestsBeyondTheBoundsAreReturnedAgainAndMemoryGoesRound
 }
 
 TEST_F(ActiveMessages, ALongOneHoldsUpNoShortOne) {
-  ASSERT_EQ(request(b().remote(), pattern(5'000'000), {.name = 1}), Status::ok);
-  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 2}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(5'000'000), {.name = 1}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 2}), Status::ok);
   // Sent in this order; the memory of the first is bounded, so it is returned, or it comes later than the second.
   run(50ms);
   Arrival* first = b().active().next();
@@ -212,7 +212,7 @@ TEST_F(ActiveMessages, ALongOneHoldsUpNoShortOne) {
 }
 
 TEST_F(ActiveMessages, OnlyThoseWhoGotARequestCanReply) {
-  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 7}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
   run(50ms);
   Arrival* arrival = b().active().next();
   ASSERT_NE(arrival, nullptr);
@@ -233,7 +233,7 @@ TEST_F(ActiveMessages, OnlyThoseWhoGotARequestCanReply) {
 TEST_F(ActiveMessages, WithinOneEngineNothingTravels) {
   std::vector<std::byte> memory(1000);
   a().active().segment = {memory.data(), memory.size()};
-  const auto bytes = pattern(908);
+  const auto bytes = bytes_of(908);
   ASSERT_EQ(request(a().remote(), bytes, {.is_placed = true, .head = 8, .offset = 100}), Status::ok);
   Arrival* arrival = a().active().next();
   ASSERT_NE(arrival, nullptr);
@@ -245,14 +245,14 @@ TEST_F(ActiveMessages, WithinOneEngineNothingTravels) {
 }
 
 TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
-  ASSERT_EQ(request(b().remote(), pattern(900'000), {.name = 1}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(900'000), {.name = 1}), Status::ok);
   a().engine->progress(now_);
   for (int i = 0; i < 20 && b().engine->use().placements == 0; ++i) run(10us);
   ASSERT_EQ(b().engine->use().placements, 1u);
   sides_[0].engine.reset();
-  auto path = network_.attach(host(0));
+  auto path = network_.attach(active_host(0));
   ASSERT_TRUE(path);
-  sides_[0].engine = std::make_unique<Engine>(std::move(*path), host(0), options_, 555, 556);
+  sides_[0].engine = std::make_unique<Engine>(std::move(*path), active_host(0), options_, 555, 556);
   run(20s);
   EXPECT_EQ(b().engine->use().placements, 0u);
   Arrival* half = b().active().next();
@@ -260,17 +260,17 @@ TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
   EXPECT_NE(half->status, Status::ok);
   std::uint64_t seen = 0;
   PeerLoss loss;
-  EXPECT_FALSE(b().engine->peer_losses().next(seen, loss) && loss.engine != host(0));
+  EXPECT_FALSE(b().engine->peer_losses().next(seen, loss) && loss.engine != active_host(0));
 }
 
 TEST_F(ActiveMessages, AClosedPortTakesNothingMore) {
-  ASSERT_EQ(request(b().remote(), pattern(900'000), {.name = 1}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(900'000), {.name = 1}), Status::ok);
   for (int i = 0; i < 20 && b().engine->use().placements == 0; ++i) run(10us);
   ASSERT_EQ(b().engine->use().placements, 1u);
   b().engine->free_port(b().port);
   run(100ms);
   EXPECT_EQ(b().engine->use().placements, 0u);
-  ASSERT_EQ(request(b().remote(), pattern(8), {.name = 2}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 2}), Status::ok);
   run(50ms);
   Arrival* returned = a().active().next();
   ASSERT_NE(returned, nullptr);
