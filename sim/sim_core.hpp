@@ -69,6 +69,9 @@ class SimCore final : public engine::Core {
   std::string describe_peer(const base::SocketAddress& address) const override {
     return engine_->describe_peer(address, now());
   }
+  std::string describe_flight(const base::SocketAddress& address) const override {
+    return engine_->describe_flight(address, now());
+  }
 
  private:
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;

@@ -80,6 +80,38 @@ TEST_F(Perf, RateCountsMessages) {
   expect_keys(rows[0]);
 }
 
+// On one processor the sender fills all buffers before the receiver has its turn, if nothing holds it back.
+TEST_F(Perf, RateLosesNothingToAReceiverThatIsLate) {
+  const std::string two = two_processors(), one = two.substr(0, two.find(','));
+  const Finished finished = run({FAIRLEAD_COMMAND, "perf", "rate", "--path", "self", "--size", "4K", "--seconds", "0.2",
+                                 "--json", "--cpus", one + "," + one},
+                                100s);
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.error_output, "");
+  EXPECT_GT(Json::parse(finished.output)[0]["messages_per_s"], 0);
+}
+
+// Whatever is on this machine: each rival has a row, or is named with the reason.
+TEST_F(Perf, CompareHasARowForEachRivalOrSaysWhyNot) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "perf", "latency", "--compare", "--no-floor", "--json", "--seconds",
+                                 "0.1", "--cpus", two_processors()},
+                                100s);
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  const Json rows = Json::parse(finished.output);
+  EXPECT_EQ(rows[0]["path"], "udp");
+  for (const char* rival : {"ucx-tcp", "libfabric-tcp", "sockperf-udp", "qperf-tcp", "mpi-osu_latency"}) {
+    bool has_row = false;
+    for (const Json& row : rows) {
+      if (row["path"] != rival) continue;
+      has_row = true;
+      EXPECT_GT(row["p50_us"], 0);
+      EXPECT_GT(row["ours_to_floor"], 0);
+    }
+    EXPECT_NE(has_row, finished.error_output.contains(rival)) << finished.error_output;
+  }
+  EXPECT_FALSE(finished.error_output.contains("iperf3")) << "it measures no latency";
+}
+
 TEST_F(Perf, SelfNeedsNoSecondProcess) {
   for (const char* op : {"latency", "bandwidth", "rate"}) {
     const Json rows = rows_of({op, "--path", "self", "--size", "64"});

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 

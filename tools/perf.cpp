@@ -51,6 +51,11 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
       ->type_name("packets|trains")
       ->capture_default_str()
       ->needs(loss);
+  app->add_flag(
+         "--compare", words->options.has_rivals,
+         "other people's programs beside it, in turns, as far as they are here: ucx_perftest, fi_pingpong, iperf3, "
+         "sockperf, qperf, osu_latency, osu_bw")
+      ->excludes(loss);
   app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
       ->delimiter(',')
       ->expected(2)

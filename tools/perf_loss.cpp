@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ranges>
 
 #include "base/network_namespace.hpp"
@@ -168,6 +169,7 @@ Result<std::vector<PerfRow>> measure_all(const PerfOptions& options, const PerfL
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
     if (!pin_thread(cpu)) return invalid(fmt::format("processor {} is not ours: name two with --cpus", cpu));
   }
+  setenv("FAIRLEAD_PATH", "udp", 1);  // of both processes: shared memory has no wire
   auto wire = LossyWire::lay();
   if (!wire) return std::unexpected(std::move(wire.error()));
   LossRun run(options, loss, std::move(*wire));

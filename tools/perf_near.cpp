@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <span>
 #include <unordered_map>
 
 #include "tools/now.hpp"
@@ -213,6 +215,13 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
 }
 
 Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task) {
+  std::uint64_t sent = 0, taken = 0;  // taken: as the far side has told us
+  auto told = node.take_messages(sizeof taken, [&taken](const net::BufferEvent& event) {
+    std::uint64_t number = 0;
+    event.buffer.read(event.offset, std::as_writable_bytes(std::span(&number, 1)));
+    taken = std::max(taken, number);
+  });
+  if (!told) return std::unexpected(std::move(told.error()));
   Run run(node, far);
   const auto peer = run.begin(PerfRole::take, task);
   if (!peer) return std::unexpected(peer.error());
@@ -221,9 +230,15 @@ Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& tas
   PerfPiece piece;
   auto buffers = node.make_buffers(task.in_flight, task.size, [&](const net::BufferEvent& event) { flow.end(event); });
   if (!buffers) return std::unexpected(std::move(buffers.error()));
-  return measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
-    return node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
+  const std::uint64_t room = PerfNode::room_for(task.size);
+  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
+    if (sent - taken >= room) return Status::again;
+    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
+    sent += added == Status::ok ? 1 : 0;
+    return added;
   });
+  node.drain(*told);
+  return measured;
 }
 
 }  // namespace fairlead::tools

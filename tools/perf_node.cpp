@@ -12,6 +12,10 @@ constexpr std::uint64_t kReceiveBytes = 1 << 20;  // of one receive buffer, if s
 constexpr std::size_t kReceiveBuffers = 8;
 constexpr Duration kDrainAtMost = std::chrono::seconds{5};
 
+std::uint32_t messages_in_buffer(std::uint64_t size) {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
+}
+
 }  // namespace
 
 Result<> PerfNode::start(std::string_view address) {
@@ -36,8 +40,7 @@ Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size
 
 Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size,
                                             std::function<void(const net::BufferEvent&)> on_message) {
-  const auto messages =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
+  const std::uint32_t messages = messages_in_buffer(size);
   const net::MessageReceive receive{.size_min = size, .messages_max = messages};
   auto buffers =
       make_buffers(kReceiveBuffers, size * messages, [this, receive, on_message](const net::BufferEvent& event) {
@@ -51,6 +54,11 @@ Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size,
     }
   }
   return buffers;
+}
+
+// One buffer may be full and not posted again yet.
+std::uint64_t PerfNode::room_for(std::uint64_t size) {
+  return (kReceiveBuffers - 1) * messages_in_buffer(size);
 }
 
 void PerfNode::drain(PerfBuffers& buffers) {

@@ -28,6 +28,9 @@ class PerfNode {
   /// called.
   Result<PerfBuffers> take_messages(std::uint64_t size, std::function<void(const net::BufferEvent&)> on_message);
 
+  /// How many messages of `size` bytes the buffers of take_messages() hold for certain while none is taken out.
+  static std::uint64_t room_for(std::uint64_t size);
+
   /// Takes what is there, without waiting.
   void poll() { (void)machine_.deliver_all(); }
   /// Polls until `is_done`, or for at most `time`; whether it was done.

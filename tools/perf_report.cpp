@@ -18,6 +18,7 @@ double percentile_us(const PerfRow& row, double percent) {
 }
 
 std::string time_text(const PerfRow& row, double percent) {
+  if (row.typical_us && percent == 50) return fmt::format("{:.2f}", *row.typical_us);
   return row.times ? fmt::format("{:.2f}", percentile_us(row, percent)) : "";
 }
 
@@ -31,7 +32,7 @@ std::string rate_text(double rate) {
 std::string perf_table(const std::vector<PerfRow>& rows) {
   const bool has_loss = std::ranges::any_of(rows, [](const PerfRow& row) { return row.loss.has_value(); });
   std::vector<std::string> headings{"op",       "path", "size",       "p50 us",   "p90 us",    "p99 us",
-                                    "p99.9 us", "GB/s", "messages/s", "cpu s/GB", "canary ns", "ours/floor"};
+                                    "p99.9 us", "GB/s", "messages/s", "cpu s/GB", "canary ns", "ours/it"};
   if (has_loss) headings.insert(headings.end(), {"loss %", "lost %"});
   TextTable table(std::move(headings));
   table.align_left(1);
@@ -45,7 +46,7 @@ std::string perf_table(const std::vector<PerfRow>& rows) {
                                    time_text(row, 99.9),
                                    fmt::format("{:.3f}", row.gb_per_s),
                                    rate_text(row.messages_per_s),
-                                   fmt::format("{:.3f}", row.cpu_s_per_gb),
+                                   row.cpu_s_per_gb > 0 ? fmt::format("{:.3f}", row.cpu_s_per_gb) : "",
                                    fmt::format("{:.0f}", row.canary_ns),
                                    row.ratio ? fmt::format("{:.2f}", *row.ratio) : ""};
     if (row.loss)
@@ -62,6 +63,7 @@ std::string perf_json(const std::vector<PerfRow>& rows) {
     constexpr std::pair<const char*, double> kTimes[] = {
         {"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
     for (const auto& [key, percent] : kTimes) json[key] = row.times ? Json(percentile_us(row, percent)) : Json(nullptr);
+    if (row.typical_us) json["p50_us"] = *row.typical_us;
     json["gb_per_s"] = row.gb_per_s;
     json["messages_per_s"] = row.messages_per_s;
     json["cpu_s_per_gb"] = row.cpu_s_per_gb;

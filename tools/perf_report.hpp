@@ -19,9 +19,10 @@ struct PerfRow {
   double messages_per_s = 0;
   double cpu_s_per_gb = 0;
   double canary_ns = 0;
-  std::optional<double> ratio = {};  // ours to this floor: of times for latency, of throughput else
-  std::optional<double> loss = {};   // the part of the packets that was to be lost
-  double lost = 0;                   // that was lost
+  std::optional<double> ratio = {};       // ours to this floor: of times for latency, of throughput else
+  std::optional<double> typical_us = {};  // of those who tell no more; where there are no times
+  std::optional<double> loss = {};        // the part of the packets that was to be lost
+  double lost = 0;                        // that was lost
 };
 
 std::string perf_table(const std::vector<PerfRow>& rows);

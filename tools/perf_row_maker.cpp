@@ -56,6 +56,7 @@ double perf_median(std::vector<double> values) {
 double perf_ratio(PerfOp op, const PerfRow& ours, const PerfRow& other) {
   if (op != PerfOp::latency) return ours.gb_per_s / other.gb_per_s;
   const auto median_of = [](const PerfRow& row) {
+    if (row.typical_us) return *row.typical_us * 1e3;
     return row.times ? static_cast<double>(row.times->percentile(50).count()) : 0;
   };
   return median_of(ours) / median_of(other);

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/perf_compare.hpp"
 #include "tools/perf_near.hpp"
 #include "tools/perf_row_maker.hpp"
 
@@ -45,25 +49,29 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
   PerfRowMaker udp(options.op, "floor-udp", size), tcp(options.op, "floor-tcp", size);
   std::vector<double> canaries;
   std::uint64_t dropped = 0;
+  std::optional<PerfComparison> comparison;
+  if (options.has_rivals) comparison.emplace(options, size);
   for (int round = 0; round < kPerfRounds; ++round) {
     canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
     auto measured = measure_perf(node, far, options.op, task);
     if (!measured) return std::unexpected(std::move(measured.error()));
     ours.add(*measured);
     dropped += measured->dropped;
+    if (comparison) comparison->take_turns(piece);
     if (!has_floors) continue;
     if (auto floors = measure_floors(options, size, piece, udp, tcp); !floors) return floors;
   }
   const double canary = perf_median(canaries);
   rows.push_back(ours.row(canary));
   if (dropped > 0) fmt::print(stderr, "fairlead: {} messages of {} bytes found no receive buffer\n", dropped, size);
-  if (!has_floors) return {};
   const PerfRow own = rows.back();
-  rows.push_back(udp.row(canary));
-  rows.back().ratio = perf_ratio(options.op, own, rows.back());
-  if (options.op == PerfOp::latency) return {};
-  rows.push_back(tcp.row(canary));
-  rows.back().ratio = perf_ratio(options.op, own, rows.back());
+  const auto add_floor = [&](const PerfRowMaker& maker) {
+    rows.push_back(maker.row(canary));
+    rows.back().ratio = perf_ratio(options.op, own, rows.back());
+  };
+  if (has_floors) add_floor(udp);
+  if (has_floors && options.op != PerfOp::latency) add_floor(tcp);
+  if (comparison) std::ranges::move(comparison->rows(own), std::back_inserter(rows));
   return {};
 }
 

@@ -19,6 +19,7 @@ struct PerfOptions {
   std::uint32_t in_flight = 0;              // 0: chosen by size
   std::vector<int> cpus;                    // near and far
   bool has_floors = true;
+  bool has_rivals = false;
   bool is_json = false;
 };
 

@@ -167,6 +167,7 @@ class FakeCore final : public engine::Core {
   engine::EngineFacts facts() const override {
     return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
   }
+  std::string describe_flight(const base::SocketAddress& peer) const override { return "met " + peer.to_string(); }
   std::string describe_peer(const base::SocketAddress& peer) const override { return "never met " + peer.to_string(); }
 
  private:

@@ -61,6 +61,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   EndPoint end_point() const;
   Result<EndPoint> create_end_point(std::string_view text);
   std::string describe(const EndPoint& end_point) const;
+  std::string describe_flight(const EndPoint& end_point) const;
   std::uint64_t message_size_max() const noexcept;
   Statistics statistics(bool reset);
   std::uint64_t messages_dropped() const;

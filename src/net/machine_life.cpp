@@ -243,6 +243,12 @@ std::string Machine::describe(const EndPoint& end_point) const {
   return core_->describe_peer(EndPointState::of(end_point)->remote.engine);
 }
 
+std::string Machine::describe_flight(const EndPoint& end_point) const {
+  const Lock lock(mutex_);
+  if (!core_ || !end_point) return {};
+  return core_->describe_flight(EndPointState::of(end_point)->remote.engine);
+}
+
 std::uint64_t Machine::message_size_max() const noexcept {
   const Lock lock(mutex_);
   return core_ ? core_->message_size_max() : 0;

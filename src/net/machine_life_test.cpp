@@ -24,6 +24,8 @@ TEST_F(MachineTest, StartsAndStops) {
   EXPECT_GT(machine_.message_size_max(), 0U);
   EXPECT_EQ(machine_.engine_counters().at(0).name, "fake.submissions");
   EXPECT_EQ(machine_.describe(own), "never met 127.0.0.1:20480");
+  EXPECT_EQ(machine_.describe_flight(own), "met 127.0.0.1:20480");
+  EXPECT_EQ(machine_.describe_flight(EndPoint()), "");
   EXPECT_TRUE(machine_.stop_and_wait(StopMode::drain));
   EXPECT_EQ(machine_.state(), MachineState::stopped);
   EXPECT_EQ(fake_.core->ports_open(), 0U);

@@ -53,6 +53,9 @@ Result<EndPoint> TransferMachine::create_end_point(std::string_view address) {
 std::string TransferMachine::describe(const EndPoint& end_point) const {
   return machine_->describe(end_point);
 }
+std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
+  return machine_->describe_flight(end_point);
+}
 
 Status TransferMachine::add(Buffer& buffer, const MessageReceive& operation) {
   return machine_->add(buffer, operation);

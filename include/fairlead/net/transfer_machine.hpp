@@ -136,6 +136,9 @@ class TransferMachine {
   Result<EndPoint> create_end_point(std::string_view address);
   /// One line of what is known of the host behind an end point: when it was last heard, what is in flight.
   std::string describe(const EndPoint& end_point) const;
+  /// The last events with that host, a line each, the oldest first, for a report (docs/flight-recorder.md). Empty if
+  /// nothing is known.
+  std::string describe_flight(const EndPoint& end_point) const;
 
   // ---- buffers
 
