@@ -1,6 +1,7 @@
 // Extended completion queues: one completion at a time, its fields by calls.
 #include <ctime>
 
+#include "doors/ibverbs/empty_polls.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -14,7 +15,11 @@ const verbs::WorkCompletion& current(ibv_cq_ex* abi) {
 int take_next(Queue& queue) {
   const int got = queue.native->poll({&queue.current, 1});
   if (got < 0) return EINVAL;
-  if (got == 0) return ENOENT;
+  if (got == 0) {
+    empty_polls.poll_was_empty();
+    return ENOENT;
+  }
+  empty_polls.poll_found();
   queue.status = static_cast<ibv_wc_status>(queue.current.status);
   queue.wr_id = queue.current.wr_id;
   if (queue.current.status != verbs::WcStatus::success) [[unlikely]]

@@ -147,7 +147,7 @@ class Caller {
     attributes.min_rnr_timer = 1;
     constexpr int kInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     constexpr int kRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-    const std::array masks{
+    const std::array<int, 8> masks{
         IBV_QP_STATE,
         kInit | IBV_QP_ACCESS_FLAGS,
         kInit | IBV_QP_QKEY,
