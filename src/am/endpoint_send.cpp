@@ -197,7 +197,7 @@ void EndpointState::send_back(engine::ActiveMessage message, std::span<const std
   }
   const std::uint32_t slot = exchanges.acquire();
   Exchange& exchange = exchanges[slot];
-  std::memcpy(exchange.arguments.data(), head.data(), head.size());
+  if (!head.empty()) std::memcpy(exchange.arguments.data(), head.data(), head.size());
   exchange.data = data.data();
   if (is_copied && !data.empty()) {
     exchange.buffer = buffers.take(data.size());

@@ -97,7 +97,7 @@ bool Flows::progress(base::Instant now) {
 
 base::Instant Flows::next_deadline() const {
   base::Instant at = timers_.empty() ? base::kNever : timers_.begin()->timer_at;
-  if (!owing_.empty()) return base::Instant::min();
+  if (!owing_.empty()) return base::Instant{};
   // Room in the link comes with acknowledgements, which wake somebody; this is for when it came from elsewhere.
   if (!stalled_.empty() || !deferred_.empty()) at = std::min(at, engine_.now_ + std::chrono::milliseconds(1));
   return at;
