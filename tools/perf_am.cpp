@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint8_t kAsk = 1, kAnswer = 2;
 constexpr std::uint64_t kKey = 2;
-constexpr int kWarmUp = 200;
-constexpr std::uint32_t kPollsPerLook = 4096;  // at the control: a system call
+constexpr int kWarmUpRequests = 200;
+constexpr std::uint32_t kServicePolls = 4096;  // at the control: a system call
 
 /// What both ends have.
 struct AmEnd {
@@ -91,7 +91,7 @@ int serve(PerfControl control, const PerfAmOptions& options) {
   const auto peer = control.send(own) ? control.receive<am::Name>() : std::nullopt;
   if (!peer) return kExitFailed;
   end.endpoint->map(0, *peer, kKey);
-  for (std::uint32_t polls = 0; polls % kPollsPerLook != 0 || !control.is_readable(); ++polls) end.bundle->poll();
+  for (std::uint32_t polls = 0; polls % kServicePolls != 0 || !control.is_readable(); ++polls) end.bundle->poll();
   return kExitOk;
 }
 
@@ -134,7 +134,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
   for (const std::uint64_t size : options.sizes) {
     PerfRowMaker ours(op, options.path, size), floor(op, "floor-udp", size);
     std::vector<double> canaries;
-    for (int i = 0; i < kWarmUp; ++i) {
+    for (int i = 0; i < kWarmUpRequests; ++i) {
       if (end.send(options.kind, size) != Status::ok)
         return std::unexpected(Error{Status::invalid, 0, fmt::format("{} bytes are too many for this kind", size)});
     }
