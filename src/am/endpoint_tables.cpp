@@ -45,7 +45,9 @@ Status EndpointState::unmap(std::uint32_t index) {
   Translation& translation = translations[index];
   if (!translation.is_used) return Status::not_available;
   for (std::uint32_t slot = 0; slot < exchanges.size(); ++slot) {
-    if (exchanges[slot].is_open && exchanges[slot].translation == index) close(slot), release_if_over(slot);
+    if (!exchanges[slot].is_open || exchanges[slot].translation != index) continue;
+    close(slot);
+    release_if_over(slot);
   }
   if (const auto found = sources.find(translation.peer); found != sources.end() && found->second == index) {
     sources.erase(found);
