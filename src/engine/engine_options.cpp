@@ -55,6 +55,8 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "operations pending in one engine"},
     {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
     {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN", "time a waiter polls before it sleeps"},
+    {"early_max", "bytes", 64 * kMi, 0, 4096 * kMi, "FAIRLEAD_EARLY_MAX",
+     "requests of queue pairs kept that came before those they have to follow; a quarter of it for each queue pair"},
     {"active_packed_max", "bytes", 864, 0, kActivePackedMost, "FAIRLEAD_ACTIVE_PACKED_MAX",
      "active messages up to this size are packed with their arguments; longer ones get a buffer and a completion step"},
     {"active_memory_max", "bytes", 64 * kMi, 1 * kMi, 16384 * kMi, "FAIRLEAD_ACTIVE_MEMORY_MAX",

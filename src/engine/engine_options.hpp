@@ -37,6 +37,7 @@ enum class Option : std::uint8_t {
   operations_max,
   events_max,
   spin,
+  early_max,
   active_packed_max,
   active_memory_max,
   active_messages_max,

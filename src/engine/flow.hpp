@@ -135,6 +135,7 @@ struct Flow {
   std::unique_ptr<verbs::Sge[]> sges;
   std::unique_ptr<std::byte[]> inlined;
   std::uint32_t head = 0, next = 0, tail = 0;
+  std::uint32_t begun = 0;  // all before were sent at least once
   std::uint32_t acked = 0;
   std::uint32_t unretired = 0;  // completed without an event since the last one
   std::uint32_t reads_out = 0;  // sent and not done

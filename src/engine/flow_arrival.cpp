@@ -62,6 +62,11 @@ void Flows::drop_arrivals(Flow& flow) {
   flow.has_dropped = false;
 }
 
+bool Flows::can_hold(const Flow& flow, std::size_t bytes) const {
+  const std::uint64_t most = engine_.options().get(Option::early_max);
+  return held_bytes_ + bytes <= most && flow.held_bytes + bytes <= most / 4;
+}
+
 // Before its turn ----------------------------------------------------------------------------------------------------
 
 void Flows::hold(Flow& flow, const link::Delivery& delivery, base::Instant now) {
@@ -75,9 +80,7 @@ void Flows::hold(Flow& flow, const link::Delivery& delivery, base::Instant now) 
     ++counters_.duplicates;
     return;
   }
-  const bool has_room = flow.arrivals < kArrivalsMaxOfFlow &&
-                        flow.held_bytes + delivery.bytes.size() <= kHoldMaxOfFlow &&
-                        held_bytes_ + delivery.bytes.size() <= kHoldMax;
+  const bool has_room = flow.arrivals < kArrivalsMaxOfFlow && can_hold(flow, delivery.bytes.size());
   const std::uint32_t slot = has_room ? add_arrival(flow, delivery) : kNone;
   if (slot == kNone) return note_dropped(flow, sequence);
   Waiting& arrival = arrivals_[slot];
@@ -207,7 +210,7 @@ void Flows::on_chunk(const link::Delivery& delivery, base::Instant now) {
   }
   Flow& flow = *flows_[arrival->flow];
   if (flow.current.arrival == slot) return put_chunk(flow, delivery.offset, delivery.bytes, now);
-  if (flow.held_bytes + delivery.bytes.size() > kHoldMaxOfFlow || held_bytes_ + delivery.bytes.size() > kHoldMax) {
+  if (!can_hold(flow, delivery.bytes.size())) {
     note_dropped(flow, arrival->sequence);
     unlink(flow, slot);
     return drop_arrival(slot);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -16,6 +17,7 @@ using verbs::WcStatus;
 int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
                      base::Instant now) {
   taken = 0;
+  engine_.now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr || flow->is_closing) return EINVAL;
   int error = 0;

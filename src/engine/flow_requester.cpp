@@ -59,16 +59,23 @@ base::Duration Flows::answer_patience(const Flow& flow) {
 
 // Sending ------------------------------------------------------------------------------------------------------------
 
+/// A queue that is being drained still ends what it has begun.
+std::uint32_t Flows::end_of_sending(const Flow& flow) {
+  if (flow.state() == QpState::rts) return flow.tail;
+  return flow.state() == QpState::sqd ? flow.begun : flow.next;
+}
+
 void Flows::pump(Flow& flow, base::Instant now) {
   if (flow.is_pumping) return;  // a local answer came while we were at it
   flow.is_pumping = true;
   const std::uint32_t next_before = flow.next;
-  while (!flow.is_closing && flow.state() == QpState::rts && flow.next != flow.tail) {
+  while (!flow.is_closing && flow.next != end_of_sending(flow)) {
     if (flow.is_paused && now < flow.resume_at) break;
     flow.is_paused = false;
     if (!start(flow, flow.next, now)) break;
   }
   flow.is_pumping = false;
+  if (static_cast<std::int32_t>(flow.next - flow.begun) > 0) flow.begun = flow.next;
   if (flow.state() == QpState::err || flow.state() == QpState::sqe) {
     flush_sends(flow);
     return;

@@ -40,10 +40,6 @@ verbs::WcOpcode opcode_of(verbs::SendOpcode opcode) {
   return verbs::WcOpcode::send;
 }
 
-std::uint64_t nanoseconds() {
-  return static_cast<std::uint64_t>(base::MonotonicClock::now().time_since_epoch().count());
-}
-
 }  // namespace
 
 Flows::Flows(Engine& engine, std::uint32_t number_first, std::uint16_t port_first)
@@ -185,7 +181,7 @@ void Flows::discard(Flow& flow, base::Instant now) {
   accounts_[flow.index].sends.begin_life(flow.life);
   accounts_[flow.index].receives.begin_life(flow.life);
   flow.attributes = {};
-  flow.head = flow.next = flow.tail = flow.acked = flow.unretired = flow.reads_out = 0;
+  flow.head = flow.next = flow.tail = flow.begun = flow.acked = flow.unretired = flow.reads_out = 0;
   flow.is_paused = flow.wants_drained = flow.has_heard = false;
   flow.resume_at = flow.answer_due = flow.not_ready_since = flow.gap_due = base::kNever;
   flow.has_peer = flow.is_local = false;
@@ -230,6 +226,7 @@ void Flows::free_flow(FlowHandle handle) {
 }
 
 Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttributes& attributes, base::Instant now) {
+  engine_.now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr || flow->is_closing) return Status::stale;
   if (flow->state() != from) return Status::bad_state;
@@ -276,7 +273,7 @@ FlowFacts Flows::flow_facts(FlowHandle handle) {
 
 // The state of send queue drained is told once all that was begun has ended.
 void Flows::check_drained(Flow& flow) {
-  if (flow.state() != QpState::sqd || flow.head != flow.next) return;
+  if (flow.state() != QpState::sqd || static_cast<std::int32_t>(flow.begun - flow.head) > 0) return;
   flow.attributes.is_sq_draining = false;
   if (std::exchange(flow.wants_drained, false)) tell(flow, verbs::AsyncEventType::sq_drained);
 }
@@ -304,7 +301,7 @@ void Flows::flush_sends(Flow& flow) {
   for (; flow.head != flow.tail; ++flow.head) {
     complete_send(flow, flow.entry(flow.head), WcStatus::wr_flush_err, Cause::none);
   }
-  flow.next = flow.acked = flow.tail;
+  flow.next = flow.begun = flow.acked = flow.tail;
   flow.reads_out = 0;
 }
 
@@ -336,7 +333,7 @@ void Flows::complete_send(Flow& flow, SendEntry& entry, WcStatus status, Cause c
                                        .vendor_err = std::to_underlying(cause),
                                        .byte_len = static_cast<std::uint32_t>(entry.length),
                                        .qp_num = flow.number,
-                                       .timestamp_ns = nanoseconds()},
+                                       .timestamp_ns = timestamp()},
                         .life = flow.life,
                         .retires = std::exchange(flow.unretired, 0)};
   if (flow.plan.send_stream->produce(event, false)) [[likely]]
@@ -348,7 +345,7 @@ void Flows::complete_send(Flow& flow, SendEntry& entry, WcStatus status, Cause c
 void Flows::complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited) {
   completion.wr_id = id;
   completion.qp_num = flow.number;
-  completion.timestamp_ns = nanoseconds();
+  completion.timestamp_ns = timestamp();
   const std::uint32_t retires = flow.plan.has_shared_pool ? 0 : 1;
   if (flow.plan.receive_stream->produce(
           {.completion = completion, .life = flow.life, .retires = retires | FlowEvent::kOfReceives}, is_solicited))
@@ -357,6 +354,10 @@ void Flows::complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion
   }
   accounts_[flow.index].receives.add(flow.life, retires);
   on_overrun(flow);
+}
+
+std::uint64_t Flows::timestamp() const {
+  return static_cast<std::uint64_t>(engine_.now_.time_since_epoch().count());
 }
 
 // A completion found no room. Unless its owner said that this does not matter, the queue pair cannot go on.

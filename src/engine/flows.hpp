@@ -95,8 +95,6 @@ class Flows {
   static constexpr std::uint32_t kNone = Slab<Flow>::kNone;
   static constexpr std::uint32_t kFlowsMax = 4096;
   static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
-  static constexpr std::uint64_t kHoldMax = 64ULL << 20;  // bytes that came early, of all flows
-  static constexpr std::uint64_t kHoldMaxOfFlow = 16ULL << 20;
   static constexpr std::uint32_t kArrivalsMaxOfFlow = 8192;
   static constexpr std::size_t kDeferredMax = 65536;
   static constexpr std::uint64_t kDatagramMax = 4096;  // bytes, UD
@@ -136,6 +134,7 @@ class Flows {
   void complete_send(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
   void complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited);
   void on_overrun(Flow& flow);
+  std::uint64_t timestamp() const;
   base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;
   void check_drained(Flow& flow);
 
@@ -143,6 +142,7 @@ class Flows {
   int take_send(Flow& flow, const verbs::SendRequest& request);
 
   // flow_requester.cpp
+  static std::uint32_t end_of_sending(const Flow& flow);
   void pump(Flow& flow, base::Instant now);
   bool start(Flow& flow, std::uint32_t number, base::Instant now);
   bool start_local(Flow& flow, std::uint32_t number, base::Instant now);
@@ -197,6 +197,7 @@ class Flows {
   void unlink(Flow& flow, std::uint32_t slot);
   void hold(Flow& flow, const link::Delivery& delivery, base::Instant now);
   void keep(Flow& flow, Waiting& arrival, std::uint64_t offset, std::span<const std::byte> bytes);
+  bool can_hold(const Flow& flow, std::size_t bytes) const;
   void note_dropped(Flow& flow, std::uint32_t sequence);
   void drain(Flow& flow, base::Instant now);
   void start_chunked(Flow& flow, const link::Delivery& delivery, base::Instant now);
