@@ -45,8 +45,8 @@ base::Instant Engine::next_deadline() const {
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
   const base::Instant of_lane = lane() ? lane()->next_deadline() : base::kNever;
-  return std::min({link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows,
-                   of_lane});
+  return std::min(
+      {link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows, of_lane});
 }
 
 // A look at the network is a system call, a look at the lane is not. While only the lane has traffic, the network and
@@ -161,7 +161,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     losses_.erase(address);
     flight_->report(fmt::format("{} is reached through shared memory\n", address.to_string()));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
-    fail_placement(notice.target, notice.status);
+    Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target) : fail_placement(notice.target, notice.status);
   } else {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
     peer_losses_.add(address, notice.status);

@@ -250,21 +250,14 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
 }
 
 Status Flows::submit(Flow& flow, const link::Outgoing& message, base::Instant now) {
-  if (!flow.has_peer) {
-    if (!engine_.link_) return Status::unreachable;
-    const auto peer = engine_.peer_at(flow.peer_address);
-    if (!peer) return peer.error().status;
-    flow.peer = *peer;
-    flow.has_peer = true;
-  }
-  // What we owe travels with what we want.
-  if (flow.is_answer_owed) send_owed(flow, now);
-  Status status = engine_.link_->submit(flow.peer, message, now);
-  if (status != Status::stale) [[likely]]
-    return status;
+  if (!engine_.link_) return Status::unreachable;
+  // Asked each time: a peer of this host may be reached another way by now.
   const auto peer = engine_.peer_at(flow.peer_address);
   if (!peer) return peer.error().status;
   flow.peer = *peer;
+  flow.has_peer = true;
+  // What we owe travels with what we want.
+  if (flow.is_answer_owed) send_owed(flow, now);
   return engine_.link_->submit(flow.peer, message, now);
 }
 

@@ -8,7 +8,7 @@ namespace fairlead::verbs {
 namespace {
 
 class Datagrams : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, Datagrams, ::testing::Values(Road::self, Road::udp, Road::faulty),
+INSTANTIATE_TEST_SUITE_P(, Datagrams, ::testing::Values(Road::self, Road::shm, Road::udp, Road::faulty),
                          [](const auto& one) { return to_string(one.param); });
 
 PairOptions of(QpType type) {

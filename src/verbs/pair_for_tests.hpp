@@ -15,10 +15,11 @@
 
 namespace fairlead::verbs {
 
-enum class Road { self, udp, faulty };
+enum class Road { self, shm, udp, faulty };
 
 inline std::string to_string(Road road) {
-  return road == Road::self ? "self" : road == Road::udp ? "udp" : "faulty";
+  constexpr std::array<const char*, 4> kNames{"self", "shm", "udp", "faulty"};
+  return kNames[static_cast<std::size_t>(road)];
 }
 
 /// One side: everything that a small program has.
@@ -46,6 +47,7 @@ struct Side {
   static ContextOptions options(Road road, const char* give_up_after_ms) {
     ContextOptions chosen;
     if (give_up_after_ms != nullptr) chosen.engine.emplace_back("give_up_after", give_up_after_ms);
+    if (road == Road::shm || road == Road::udp) chosen.engine.emplace_back("path", to_string(road));
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
     }
@@ -166,9 +168,9 @@ class Connected {
   explicit Connected(Road road, const PairOptions& options = {}, QpState state_of_b = QpState::rts)
       : options_(options),
         a(road == Road::faulty ? 3 : 1, road),
-        b(road == Road::self  ? 1
-          : road == Road::udp ? 2
-                              : 4,
+        b(road == Road::self     ? 1
+          : road == Road::faulty ? 4
+                                 : 2,
           road),
         pa(make(a)),
         pb(make(b)) {

@@ -179,7 +179,7 @@ std::vector<const Row*> all_rows() {
   return rows;
 }
 INSTANTIATE_TEST_SUITE_P(, Statuses,
-                         ::testing::Combine(::testing::Values(Road::self, Road::udp, Road::faulty),
+                         ::testing::Combine(::testing::Values(Road::self, Road::shm, Road::udp, Road::faulty),
                                             ::testing::ValuesIn(all_rows())),
                          [](const auto& one) {
                            return to_string(std::get<0>(one.param)) + "_" + std::get<1>(one.param)->name;
@@ -275,7 +275,7 @@ TEST_P(Statuses, HasItsEffectsOnBothSides) {
 }
 
 class StatusesOfPeers : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, StatusesOfPeers, ::testing::Values(Road::self, Road::udp),
+INSTANTIATE_TEST_SUITE_P(, StatusesOfPeers, ::testing::Values(Road::self, Road::shm, Road::udp),
                          [](const auto& one) { return to_string(one.param); });
 
 TEST_P(StatusesOfPeers, ADestroyedQueuePairIsNoLongerThere) {
