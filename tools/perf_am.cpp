@@ -127,12 +127,12 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
   static constexpr std::array<const char*, 3> kNames{"short", "medium", "long"};
   const std::string name = fmt::format("am {} {}", kNames[static_cast<std::size_t>(options.kind)],
                                        options.is_one_way ? "one way" : "and back");
-  const bool has_floor = options.has_floors && !options.is_one_way && options.path == "udp";
+  const bool has_floor = options.has_floors && !options.is_one_way;
   std::vector<PerfRow> rows;
   const Duration part = options.time / kPerfRounds;
   const PerfOp op = options.is_one_way ? PerfOp::bandwidth : PerfOp::latency;
   for (const std::uint64_t size : options.sizes) {
-    PerfRowMaker ours(op, options.path, size), floor(op, "floor-udp", size);
+    PerfRowMaker ours(op, options.path, size), floor(op, "floor-" + options.path, size);
     std::vector<double> canaries;
     for (int i = 0; i < kWarmUpRequests; ++i) {
       if (end.send(options.kind, size) != Status::ok)
@@ -143,10 +143,12 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
       canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
       ours.add(measure(end, options, size, part));
       if (!has_floor) continue;
-      const auto exchange = observe::floor_udp_exchange({.bytes = static_cast<std::uint32_t>(std::max(size, 1UL)),
-                                                         .duration = part,
-                                                         .cpu_near = options.cpus[0],
-                                                         .cpu_far = options.cpus[1]});
+      const observe::FloorOptions plain{.bytes = static_cast<std::uint32_t>(std::max(size, 1UL)),
+                                        .duration = part,
+                                        .cpu_near = options.cpus[0],
+                                        .cpu_far = options.cpus[1]};
+      const auto exchange =
+          options.path == "shm" ? observe::floor_shm_exchange(plain) : observe::floor_udp_exchange(plain);
       if (!exchange) return std::unexpected(exchange.error());
       floor.add(*exchange, part);
     }

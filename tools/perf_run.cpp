@@ -19,21 +19,35 @@
 namespace fairlead::tools {
 namespace {
 
-Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration time, PerfRowMaker& udp,
+Result<> measure_shm_floor(PerfOp op, const observe::FloorOptions& floor, Duration time, PerfRowMaker& shm) {
+  if (op == PerfOp::latency) {
+    const auto exchange = observe::floor_shm_exchange(floor);
+    if (!exchange) return std::unexpected(exchange.error());
+    shm.add(*exchange, time);
+    return {};
+  }
+  const auto stream = observe::floor_shm_stream(floor);
+  if (!stream) return std::unexpected(stream.error());
+  shm.add(*stream);
+  return {};
+}
+
+Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration time, PerfRowMaker& first,
                         PerfRowMaker& tcp) {
   const observe::FloorOptions floor{.bytes = static_cast<std::uint32_t>(size),
                                     .duration = time,
                                     .cpu_near = options.cpus[0],
                                     .cpu_far = options.cpus[1]};
+  if (options.path == "shm") return measure_shm_floor(options.op, floor, time, first);
   if (options.op == PerfOp::latency) {
     const auto exchange = observe::floor_udp_exchange(floor);
     if (!exchange) return std::unexpected(exchange.error());
-    udp.add(*exchange, time);
+    first.add(*exchange, time);
     return {};
   }
   const auto udp_stream = observe::floor_udp_stream(floor);
   if (!udp_stream) return std::unexpected(udp_stream.error());
-  udp.add(*udp_stream);
+  first.add(*udp_stream);
   const auto tcp_stream = observe::floor_tcp_stream(floor);
   if (!tcp_stream) return std::unexpected(tcp_stream.error());
   tcp.add(*tcp_stream);
@@ -42,11 +56,11 @@ Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration
 
 Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size,
                   std::vector<PerfRow>& rows) {
-  const bool has_floors = options.path == "udp" && options.has_floors;
+  const bool has_floors = options.path != "self" && options.has_floors;
   const Duration piece = options.time / kPerfRounds;
   const PerfTask task{.size = size, .in_flight = in_flight_of(options, size), .time = piece};
   PerfRowMaker ours(options.op, options.path, size);
-  PerfRowMaker udp(options.op, "floor-udp", size), tcp(options.op, "floor-tcp", size);
+  PerfRowMaker first(options.op, "floor-" + options.path, size), tcp(options.op, "floor-tcp", size);
   std::vector<double> canaries;
   std::uint64_t dropped = 0;
   std::optional<PerfComparison> comparison;
@@ -59,7 +73,7 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
     dropped += measured->dropped;
     if (comparison) comparison->take_turns(piece);
     if (!has_floors) continue;
-    if (auto floors = measure_floors(options, size, piece, udp, tcp); !floors) return floors;
+    if (auto floors = measure_floors(options, size, piece, first, tcp); !floors) return floors;
   }
   const double canary = perf_median(canaries);
   rows.push_back(ours.row(canary));
@@ -69,8 +83,8 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
     rows.push_back(maker.row(canary));
     rows.back().ratio = perf_ratio(options.op, own, rows.back());
   };
-  if (has_floors) add_floor(udp);
-  if (has_floors && options.op != PerfOp::latency) add_floor(tcp);
+  if (has_floors) add_floor(first);
+  if (has_floors && options.op != PerfOp::latency && options.path == "udp") add_floor(tcp);
   if (comparison) std::ranges::move(comparison->rows(own), std::back_inserter(rows));
   return {};
 }

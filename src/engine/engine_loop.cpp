@@ -15,11 +15,16 @@
 namespace fairlead::engine {
 
 bool Engine::progress(base::Instant now) {
-  now_ = now;
+  now = now_ = std::max(now, now_);  // the threads' clocks differ by some 100 ns
   bool any = flows_ && flows_->progress(now);
   if (!link_) return any;
-  any |= lane() != nullptr && collect_lane(now);
-  if (is_network_due(now)) any |= collect(now);
+  if (lane() != nullptr) {
+    any |= collect_lane(now);
+    // The straight line of traffic inside the host: nothing of the network is due.
+    if (!is_network_due(now) && deferred_.empty()) [[likely]]
+      return react(now) || any;
+  }
+  any |= collect(now);
   if (now >= link_->next_deadline() && !base::rare("engine: timers wait for the next pass")) {
     link_->expire(now);
     any = true;
@@ -52,7 +57,7 @@ base::Instant Engine::next_deadline() const {
 // A look at the network is a system call, a look at the lane is not. While only the lane has traffic, the network and
 // the comings and goings of the lane's peers are looked at now and then.
 bool Engine::is_network_due(base::Instant now) {
-  if (lane() == nullptr || !lane()->has_peers()) return true;
+  if (!lane()->has_peers()) return true;
   if (network_looks_ < kNetworkLooks) {
     ++network_looks_;
     return true;

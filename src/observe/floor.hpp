@@ -53,4 +53,10 @@ Result<ExchangeFloor> floor_tcp_exchange(const FloorOptions& options);
 /// Writes of `bytes` one way over one TCP connection.
 Result<StreamFloor> floor_tcp_stream(const FloorOptions& options);
 
+/// Messages to and fro through shared memory: one cache line each, if they are short.
+Result<ExchangeFloor> floor_shm_exchange(const FloorOptions& options);
+
+/// Messages one way through a ring in shared memory, copied in and out.
+Result<StreamFloor> floor_shm_stream(const FloorOptions& options);
+
 }  // namespace fairlead::observe

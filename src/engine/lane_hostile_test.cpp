@@ -1,0 +1,113 @@
+// A peer of this host that was let in and then writes what it likes over everything that it shares with us. It may end
+// its own connection; nobody crashes, and nothing outside the rings is read (this runs under the sanitizers, too).
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/lane.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+base::SocketAddress place(std::uint16_t number) {
+  return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(50000 + ::getpid() % 5000 + number));
+}
+
+class LaneHostile : public testing::Test {
+ protected:
+  static constexpr std::uint32_t kRing = 64 * 1024;
+
+  std::unique_ptr<path::ShmHub> hub(std::uint16_t number) {
+    return path::ShmHub::open(place(number), random_(), {.ring_bytes = kRing}).value();
+  }
+
+  void collect() {
+    const auto take = [this](const link::Delivery& delivery) {
+      ASSERT_LE(delivery.offset, delivery.size);
+      ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
+      for (const std::byte byte : delivery.bytes) sum_ += std::to_integer<std::uint64_t>(byte);
+      ++deliveries_;
+    };
+    now_ += 10us;
+    lane_.collect(now_, take);
+    lane_.attend(now_, take);
+    while (lane_.next_outcome()) ++outcomes_;
+    while (const auto notice = lane_.next_notice()) lost_ += notice->kind == link::Notice::Kind::lost ? 1 : 0;
+  }
+
+  // A record with the right mark and a random head, often almost right.
+  void write_record(path::ShmPeer& to) {
+    std::array<std::byte, 2048> body;
+    for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
+    const auto kind = static_cast<wire::LaneKind>(random_() % 6);
+    const std::uint64_t size = random_() % 8 == 0 ? random_() : random_() % 5000;
+    wire::encode_lane(body.data(), kind, {.operation = wire::Operation::message, .key = random_() % 2}, size);
+    const std::size_t length = random_() % body.size();
+    std::byte* out = to.writer.reserve(length);
+    if (out == nullptr) return;
+    std::memcpy(out, body.data(), length);
+    to.writer.publish(length, random_() % 16 == 0 ? random_() : to.reader.read());
+    to.alert();
+  }
+
+  // Anything anywhere in what is shared, the marks of the next records included.
+  void scribble(const path::ShmPeer& to) {
+    const std::size_t length = random_() % 64;
+    const std::size_t where = random_() % 3;
+    std::byte* memory = where == 0 ? to.memory.head() : to.memory.ring(where - 1);
+    const std::size_t bytes = where == 0 ? 4096 : kRing;
+    for (std::size_t at = random_() % (bytes - 64), i = 0; i < length; ++i)
+      memory[at + i] = static_cast<std::byte>(random_());
+  }
+
+  std::mt19937_64 random_{1};
+  base::Instant now_{1s};
+  Lane lane_{hub(0), {.give_up_after = 5s, .connect_within = 1s}};
+  std::uint64_t sum_ = 0;
+  int deliveries_ = 0, outcomes_ = 0, lost_ = 0;
+};
+
+TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
+  constexpr int kLives = 400, kSteps = 60;
+  std::vector<std::byte> message(20000);
+  iovec piece{message.data(), message.size()};
+  int opened = 0, submitted = 0;
+  for (int life = 0; life < kLives; ++life) {
+    const auto attacker = hub(1);
+    ASSERT_TRUE(attacker->ask(place(0)));
+    collect();
+    attacker->attend();
+    path::ShmPeer& to = attacker->peer(attacker->find(place(0)));
+    ASSERT_EQ(to.state, path::ShmPeer::State::open);
+    ++opened;
+    for (int step = 0; step < kSteps; ++step) {
+      const auto draw = random_() % 8;
+      if (draw < 5) write_record(to);
+      if (draw == 5 && life % 2 == 0) scribble(to);
+      if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % path::ShmBellPage::kBits));
+      if (draw == 7) {
+        if (const auto peer = lane_.find(place(1)))
+          submitted += lane_.submit(*peer, {.envelope = {}, .pieces = {&piece, 1}, .size = random_() % message.size()},
+                                    now_) == Status::ok;
+      }
+      collect();
+    }
+  }
+  collect();
+  collect();
+  EXPECT_EQ(lost_, opened);
+  EXPECT_EQ(outcomes_, submitted) << "each message ends once";
+  EXPECT_GT(deliveries_, 100);
+  EXPECT_GT(lane_.hub().counters().refused_record, 100u);
+  EXPECT_TRUE(lane_.is_quiet());
+}
+
+}  // namespace
+}  // namespace fairlead::engine
