@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -58,7 +59,7 @@ struct BufferState {
 
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
-  static BufferState& of(std::uint64_t cookie) { return *reinterpret_cast<BufferState*>(cookie); }
+  static BufferState& of(std::uint64_t cookie) { return *std::bit_cast<BufferState*>(cookie); }
 
   void refer() { references.fetch_add(1, std::memory_order_relaxed); }
   void release() {

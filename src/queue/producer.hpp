@@ -5,6 +5,7 @@
 // Where it stands is always the element of number produced(). It steps there when it publishes the one in front, along
 // the link that it read together with the run's count: looked up later, the ring may have grown right in between.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,7 +19,7 @@ namespace fairlead::queue {
 
 /// The producer asks for the lines that it will write a block ahead, and a block at once: a single line asked for with
 /// each element would be in the way of the counter's own line, and make each round trip longer.
-inline constexpr std::size_t kPrefetchBytes = 8 * RunLocation::kLineBytes;
+inline constexpr std::size_t kPrefetchBytes = std::size_t{8} * RunLocation::kLineBytes;
 
 /// One thread at a time.
 class Producer {
@@ -68,7 +69,7 @@ class Producer {
     // By number: a hint may name any address, a pointer beyond the elements (or from null) may not even be formed.
     const auto block = reinterpret_cast<std::uintptr_t>(element_) + kPrefetchBytes;
     for (std::size_t at = 0; at < kPrefetchBytes; at += RunLocation::kLineBytes) {
-      base::prefetch_for_write(reinterpret_cast<const void*>(block + at));
+      base::prefetch_for_write(std::bit_cast<const void*>(block + at));
     }
   }
 
