@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -45,8 +46,28 @@ class Namespaces : public testing::Test {
     resends_ = at_client["counters"].value("link.resends", 0U) + at_server["counters"].value("link.resends", 0U);
   }
 
+  /// As a container: a client with PID and mount namespaces of its own, too.
+  Json run_client_apart(const Words& environment) {
+    Words words{"env"};
+    words.insert(words.end(), environment.begin(), environment.end());
+    Words serve = words;
+    serve.insert(serve.end(), {FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.1", "--json"});
+    ChildProcess server(two_.enter_first(serve));
+    EXPECT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+    words.insert(words.end(),
+                 {"FAIRLEAD_FLIGHT=stderr", "unshare", "--pid", "--mount", "--fork", "--kill-child", FAIRLEAD_COMMAND,
+                  "bulkping", "client", "--server", "10.77.0.1", "--json", "--loops", "20", "--bulk-size", "1M"});
+    const Finished client = run(two_.enter_second(words), kRunAtMost);
+    EXPECT_EQ(client.exit_code, 0) << client.error_output;
+    said_ = client.error_output;
+    server.send_signal(SIGINT);
+    EXPECT_EQ(server.wait(20s), 0) << server.error_output();
+    return Json::parse(client.output, nullptr, false);
+  }
+
   TwoNamespaces two_;
   std::uint64_t resends_ = 0;
+  std::string said_;
 };
 
 TEST_F(Namespaces, WithoutLossAllPayloadsAreVerified) {
@@ -64,6 +85,23 @@ TEST_F(Namespaces, WithWholeTrainsLostAllPayloadsAreVerified) {
   if (const auto fault = two_.lose()) GTEST_SKIP() << *fault;
   run_bulkping({"--bulk-size", "4M", "--loops", "4", "--threads", "4"});
   EXPECT_GT(resends_, 0u);
+}
+
+TEST_F(Namespaces, WithASharedDirectoryTheyUseSharedMemory) {
+  const std::string directory = testing::TempDir() + "/namespaces_test";
+  std::filesystem::create_directory(directory);
+  const Json client = run_client_apart({"FAIRLEAD_SHM_DIRECTORY=" + directory});
+  EXPECT_GT(client["counters"].value("lane.bytes_sent", 0U), 0U);
+  EXPECT_THAT(said_, testing::HasSubstr("is reached through shared memory"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory)) << "nothing is left";
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(Namespaces, WithoutOneTheyUseUdpAndSayWhy) {
+  const Json client = run_client_apart({"FAIRLEAD_PATH=auto"});
+  EXPECT_EQ(client["counters"].value("lane.messages_sent", 1U), 0U);
+  EXPECT_GT(client["counters"].value("link.messages_delivered", 0U), 0U);
+  EXPECT_THAT(said_, testing::HasSubstr("is reached over UDP: cannot connect to the Unix socket"));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class LaneHostile : public testing::Test {
 };
 
 TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
-  constexpr int kLives = 400, kSteps = 60;
+  constexpr int kLives = 150, kSteps = 60;
   std::vector<std::byte> message(20000);
   iovec piece{message.data(), message.size()};
   int opened = 0, submitted = 0;
@@ -104,8 +104,8 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
   collect();
   EXPECT_EQ(lost_, opened);
   EXPECT_EQ(outcomes_, submitted) << "each message ends once";
-  EXPECT_GT(deliveries_, 100);
-  EXPECT_GT(lane_.hub().counters().refused_record, 100u);
+  EXPECT_GT(deliveries_, 50);
+  EXPECT_GT(lane_.hub().counters().refused_record, 50u);
   EXPECT_TRUE(lane_.is_quiet());
 }
 

@@ -1,0 +1,78 @@
+// Three processes of one host over shared memory, of which one after the other is killed at a random moment: the other
+// two go on, and nothing is left behind. FAIRLEAD_KILLS=500 makes it long, FAIRLEAD_SEED chooses other moments.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "tests/child_process.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::ptrdiff_t entries_of(const std::string& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+}
+
+TEST(ShmKill, TwoOfThreeGoOnAndNothingIsLeft) {
+  const std::uint64_t kills = number_from("FAIRLEAD_KILLS", 30);
+  std::mt19937_64 random(number_from("FAIRLEAD_SEED", 1));
+  const std::string directory = fmt::format("{}/shm_kill_test.{}", testing::TempDir(), ::getpid());
+  std::filesystem::create_directory(directory);
+  ::setenv("FAIRLEAD_PATH", "shm", 1);
+  ::setenv("FAIRLEAD_SHM_DIRECTORY", directory.c_str(), 1);
+  const std::string address = fmt::format("127.0.0.1@udp:{}:39:12", free_port());
+  ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", address, "--json"});
+  ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+  const auto client = [&] {
+    return std::make_unique<ChildProcess>(std::vector<std::string>{FAIRLEAD_COMMAND, "bulkping", "client", "--server",
+                                                                   address, "--loops", "100000000", "--threads", "2",
+                                                                   "--bulk-size", "256K", "--quiet", "--json"});
+  };
+  const auto steady = client();
+  const std::string files = fmt::format("/proc/{}/fd", server.pid());
+  std::ptrdiff_t files_before = 0;
+  for (std::uint64_t i = 0; i < kills; ++i) {
+    const auto victim = client();
+    std::this_thread::sleep_for(std::chrono::microseconds(20'000 + random() % 80'000));
+    victim->send_signal(SIGKILL);
+    ASSERT_EQ(victim->wait(20s), 128 + SIGKILL);
+    ASSERT_EQ(server.wait(0ms), -1) << "kill " << i << ": " << server.error_output();
+    ASSERT_EQ(steady->wait(0ms), -1) << "kill " << i << ": " << steady->error_output();
+    if (i == 2) files_before = entries_of(files);
+  }
+  std::this_thread::sleep_for(200ms);
+  EXPECT_LE(entries_of(files), files_before + 4);  // of one that dies while it is counted
+  EXPECT_LE(entries_of(directory), 3) << "whoever comes removes the names of the dead; one may be left";
+  steady->send_signal(SIGINT);
+  ASSERT_EQ(steady->wait(20s), 130) << steady->error_output();
+  server.send_signal(SIGINT);
+  ASSERT_EQ(server.wait(20s), 0) << server.error_output();
+  const Json json = Json::parse(server.output());
+  EXPECT_EQ(json["served"]["corrupt"], 0);
+  EXPECT_GT(json["counters"]["lane.messages_delivered"], 0);
+  EXPECT_EQ(json["counters"]["lane.refused_record"], 0);
+  EXPECT_EQ(json["counters"]["link.messages_delivered"], 0) << "all of it went through shared memory";
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    EXPECT_EQ(entry.path().filename().string().find("fairlead"), std::string::npos) << entry.path();
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace fairlead::tests
