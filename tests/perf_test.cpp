@@ -51,6 +51,16 @@ void expect_keys(const Json& row) {
   EXPECT_GT(row["messages_per_s"], 0);
 }
 
+TEST_F(Perf, SharedMemoryStandsBesideItsFloor) {
+  for (const auto& [op, size] : {std::pair{"latency", "8"}, std::pair{"bandwidth", "100K"}}) {
+    const Json rows = rows_of({op, "--path", "shm", "--size", size});
+    ASSERT_EQ(rows.size(), 2u);
+    for (const Json& row : rows) expect_keys(row);
+    EXPECT_EQ(rows[0]["path"], "shm");
+    EXPECT_EQ(rows[1]["path"], "floor-shm");
+  }
+}
+
 TEST_F(Perf, LatencyStandsBesideTheFloor) {
   const Json rows = rows_of({"latency", "--size", "8,4K"});
   ASSERT_EQ(rows.size(), 4u);
