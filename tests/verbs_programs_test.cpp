@@ -220,6 +220,17 @@ TEST(VerbsProgram, SysIsMadeUpForProgramsAndTheirChildren) {
   EXPECT_THAT(finished.output, HasSubstr("character"));
 }
 
+TEST(VerbsProgram, SymbolsAreThoseOfTheRealLibrary) {
+  const std::string symbols = "nm -D --with-symbol-versions {} | awk '/@@/ {{print $3}}' | sort";
+  const Finished real =
+      run({"sh", "-c",
+           fmt::format(fmt::runtime(symbols), "$(/sbin/ldconfig -p | awk '/libibverbs.so.1 / {print $NF; exit}')")});
+  if (real.output.empty()) GTEST_SKIP() << "no libibverbs to compare with";
+  const Finished preload = run(fairlead_run("", {"sh", "-c", "echo ${LD_PRELOAD%%:*}"}));
+  const std::string library = preload.output.substr(0, preload.output.find('\n'));
+  EXPECT_EQ(run({"sh", "-c", fmt::format(fmt::runtime(symbols), library)}).output, real.output);
+}
+
 TEST(VerbsProgram, ExitCodesAndSignalsAreTheProgramsOwn) {
   EXPECT_EQ(run(under_fairlead("", {"sh", "-c", "exit 7"})).exit_code, 7);
   EXPECT_EQ(run(under_fairlead("", {"sh", "-c", "kill -TERM $$"})).exit_code, 128 + SIGTERM);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <vector>
@@ -247,7 +248,16 @@ bool Context::progress() noexcept {
 }
 
 std::string Context::describe() const {
-  return state_->is_dead() ? std::string() : state_->flows->describe();
+  if (state_->is_dead()) return {};
+  constexpr std::size_t kPeersMost = 16;
+  std::string text = state_->flows->describe();
+  const auto peers = state_->core->facts().peers;
+  for (std::size_t i = 0; i < std::min(peers.size(), kPeersMost); ++i) {
+    text += "peer " + peers[i].address.to_string() + " reached by " + std::string(peers[i].path);
+    text += peers[i].path_reason.empty() ? "\n" : ", not shm: " + peers[i].path_reason + "\n";
+  }
+  if (peers.size() > kPeersMost) text += "and " + std::to_string(peers.size() - kPeersMost) + " more peers\n";
+  return text;
 }
 
 }  // namespace fairlead::verbs
