@@ -8,9 +8,9 @@ namespace {
 using namespace std::chrono_literals;
 using net::QueueKind;
 
-constexpr std::uint64_t kBufferSize = 24 * 1024;
-constexpr std::uint64_t kMessageSize = 6 * 1024;  // some take several datagrams
-constexpr std::size_t kOffersMax = 64;            // remembered, so that some are stale
+constexpr std::uint64_t kBufferSize = 24'576;
+constexpr std::uint64_t kMessageSize = 6144;    // some take several datagrams
+constexpr std::size_t kOffersMax = 64;          // remembered, so that some are stale
 constexpr base::Duration kEndsWithin = 2500ms;  // after a deadline: what is under way ends with the peer at the latest
 
 bool is_loss(Status status) {

@@ -62,6 +62,7 @@ Result<OutsideProgram> OutsideProgram::start(const std::vector<std::string>& wor
   std::string file = find_program(words.front());
   if (file.empty()) return failure(fmt::format("there is no program {} here", words.front()), ENOENT);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
 

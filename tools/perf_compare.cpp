@@ -22,13 +22,14 @@ std::uint16_t free_port() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
   auto* kernel = reinterpret_cast<sockaddr*>(&address);
-  const bool is_bound = bind(probe, kernel, length) == 0 && getsockname(probe, kernel, &length) == 0;
-  close(probe);
+  const bool is_bound = probe >= 0 && bind(probe, kernel, length) == 0 && getsockname(probe, kernel, &length) == 0;
+  if (probe >= 0) close(probe);
   return is_bound ? ntohs(address.sin_port) : 0;
 }
 
 double median_of(const std::vector<RivalFigure>& figures, double RivalFigure::* which) {
   std::vector<double> values;
+  values.reserve(figures.size());
   for (const RivalFigure& figure : figures) values.push_back(figure.*which);
   return perf_median(std::move(values));
 }

@@ -112,6 +112,7 @@ Result<> LossRun::add_rows(std::uint64_t size, double part, std::vector<PerfRow>
                       .is_checked = size >= sizeof(std::uint64_t)};
   PerfRowMaker ours(options_.op, "udp", size), udp(options_.op, "floor-udp", size);
   std::vector<PerfRowMaker> tcp;
+  tcp.reserve(kCongestionControls.size());
   for (const char* name : kCongestionControls) tcp.emplace_back(options_.op, fmt::format("tcp-{}", name), size);
   std::vector<double> canaries;
   LossyWire::Tally tally;

@@ -63,7 +63,7 @@ class FlightLog {
   std::string describe(link::PeerHandle peer, base::Instant now) const;
 
  private:
-  static constexpr std::size_t kReportMax = 64 * 1024;
+  static constexpr std::size_t kReportMax = std::size_t{64} * 1024;
   static constexpr auto kWatchEvery = std::chrono::milliseconds(100);
 
   /// The link's counters when they were last looked at.

@@ -95,10 +95,10 @@ class Lane {
  private:
   static constexpr std::uint32_t kNone = ~0U;
   static constexpr std::size_t kBlockBytes = 1024;
-  static constexpr std::size_t kWholeMax = 8 * 1024;   // longer ones go in chunks
-  static constexpr std::size_t kChunkMax = 16 * 1024;  // so that the reader copies while we do
-  static constexpr int kRecordsInPass = 64;            // of one peer
-  static constexpr int kShortsInTurn = 16;             // before a chunk has its turn
+  static constexpr std::size_t kWholeMax = std::size_t{8} * 1024;   // longer ones go in chunks
+  static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;  // so that the reader copies while we do
+  static constexpr int kRecordsInPass = 64;                         // of one peer
+  static constexpr int kShortsInTurn = 16;                          // before a chunk has its turn
   static constexpr std::size_t kReasonsMax = 1024;
   static constexpr std::uint64_t kUntoldMax = 512;  // lines passed
   static constexpr int kLastLooks = 128;            // at what a peer that is gone has left

@@ -57,6 +57,7 @@ class FakeCore final : public engine::Core {
   std::vector<Submitted> submitted() const {
     const std::scoped_lock lock(mutex_);
     std::vector<Submitted> all;
+    all.reserve(submitted_.size());
     for (const auto& [slot, operation] : submitted_) all.push_back(operation);
     return all;
   }

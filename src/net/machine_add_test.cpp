@@ -22,6 +22,7 @@ TEST_F(MachineTest, EachQueueMakesItsOperation) {
   start_synchronous();
   const EndPoint to = peer();
   std::vector<std::unique_ptr<Buffer>> buffers;
+  buffers.reserve(6);
   for (int i = 0; i < 6; ++i) buffers.push_back(buffer(100));
   EXPECT_EQ(machine_.add(*buffers[0], MessageReceive{.size_min = 10, .messages_max = 3}), Status::ok);
   EXPECT_EQ(machine_.add(*buffers[1], MessageSend{.to = to, .length = 7}), Status::ok);
