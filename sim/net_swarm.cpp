@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr base::Duration kQuiet = 3s;
-constexpr base::Duration kEndsWithin = 60s;  // after the last action, on a healed network
+constexpr base::Duration kNetEndsWithin = 60s;  // after the last action, on a healed network
 
 path::SimLink draw_link(Random& random) {
   path::SimLink link;
@@ -79,7 +79,7 @@ NetReport run_net_swarm(std::uint64_t seed) {
   while (world.now() < quiet && findings.is_clean()) world.step(quiet);
   for (const auto& application : applications) application->check_deadlines();
   for (const auto& application : applications) application->begin_end();
-  const base::Instant latest = world.now() + kEndsWithin;
+  const base::Instant latest = world.now() + kNetEndsWithin;
   for (const auto& application : applications) {
     while (!application->has_ended() && world.now() < latest && findings.is_clean()) world.step(latest);
     SIM_CHECK(findings, application->has_ended(), "{} did not stop", application->address());

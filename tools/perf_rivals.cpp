@@ -15,7 +15,6 @@ namespace fairlead::tools {
 namespace {
 
 using Words = std::vector<std::string>;
-using Json = nlohmann::json;
 
 constexpr Duration kPatience = std::chrono::seconds{20};           // beyond the time that was asked for
 constexpr Duration kServerStart = std::chrono::milliseconds{300};  // they do not say when they listen
@@ -129,8 +128,8 @@ Words iperf_words(const RivalTask& task, bool is_server) {
 }
 
 std::optional<RivalFigure> read_iperf(const RivalTask& task, std::string_view output) {
-  const Json json = Json::parse(output, nullptr, false);
-  const Json::json_pointer place("/end/sum_received/bits_per_second");
+  const nlohmann::json json = nlohmann::json::parse(output, nullptr, false);
+  const nlohmann::json::json_pointer place("/end/sum_received/bits_per_second");
   if (json.is_discarded() || !json.contains(place) || !json[place].is_number()) return {};
   return figure(task, 0, json[place].get<double>() / 8);
 }

@@ -14,6 +14,8 @@
 namespace fairlead::base {
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
 std::int64_t kernel_now() noexcept {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -40,7 +42,7 @@ class CounterClock {
     const std::uint64_t ticks = __rdtsc() - ticks_;
     if (ticks >= ticks_good_for_) [[unlikely]]
       return ask();
-    return last_ = time_ + static_cast<std::int64_t>((static_cast<unsigned __int128>(ticks) * rate_) >> 32);
+    return last_ = time_ + static_cast<std::int64_t>((static_cast<Wide>(ticks) * rate_) >> 32);
   }
 
  private:
@@ -57,9 +59,8 @@ class CounterClock {
       first_time_ = time;
     } else if (time - first_time_ >= kMeasureLeast && after - before < kAskedFastTicks) {
       // Nanoseconds per tick, in units of 2^-32.
-      rate_ = static_cast<std::uint64_t>((static_cast<unsigned __int128>(time - first_time_) << 32) /
-                                         (after - first_ticks_));
-      ticks_good_for_ = static_cast<std::uint64_t>((static_cast<unsigned __int128>(kGoodFor) << 32) / rate_);
+      rate_ = static_cast<std::uint64_t>((static_cast<Wide>(time - first_time_) << 32) / (after - first_ticks_));
+      ticks_good_for_ = static_cast<std::uint64_t>((static_cast<Wide>(kGoodFor) << 32) / rate_);
       first_ticks_ = after;
       first_time_ = time;
     }

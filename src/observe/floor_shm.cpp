@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kRingBytes = 256 * 1024;  // what lives in the caches
 constexpr std::size_t kChunkMax = 16 * 1024;
 constexpr std::size_t kLine = 64;
-constexpr std::uint64_t kLooksPerClock = 1024;
+constexpr std::uint64_t kRingLooksPerClock = 1024;
 
 /// One direction. Both sides have it at the same address: it was mapped before the fork.
 class Ring {
@@ -85,7 +85,7 @@ bool each_chunk(std::vector<std::byte>& message, const std::atomic<bool>& is_ove
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t bytes = std::min(kChunkMax, message.size() - at);
     for (std::uint64_t look = 1; !step(message.data() + at, bytes); ++look) {
-      if (look % kLooksPerClock == 0 && is_over.load(std::memory_order_acquire)) return false;
+      if (look % kRingLooksPerClock == 0 && is_over.load(std::memory_order_acquire)) return false;
     }
     at += bytes;
   }
@@ -151,7 +151,7 @@ Result<StreamFloor> floor_shm_stream(const FloorOptions& options) {
   auto now = start;
   for (std::uint64_t messages = 1; now < start + options.duration; ++messages) {
     each_chunk(message, never, [&](std::byte* data, std::size_t bytes) { return there.put(data, bytes); });
-    if (messages % kLooksPerClock == 0 || message.size() > 1024) now = base::MonotonicClock::now();
+    if (messages % kRingLooksPerClock == 0 || message.size() > 1024) now = base::MonotonicClock::now();
   }
   floor.bytes = peer->page().bytes_received.load(std::memory_order_relaxed);
   const double cpu_near = thread_cpu_seconds() - cpu_before;
