@@ -19,6 +19,7 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
   link.datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size));
   link.window_segments = static_cast<std::uint32_t>(options.get(Option::window_segments));
   link.window_bytes = std::min(options.get(Option::window_bytes), path.receive_buffer_bytes());
+  link.receive_buffer_bytes = path.receive_buffer_bytes();
   link.embedded_max = static_cast<std::uint32_t>(options.get(Option::embedded_max));
   link.tiny_max = static_cast<std::uint32_t>(options.get(Option::tiny_max));
   link.ack_after = microseconds(options.get(Option::ack_delay));

@@ -4,14 +4,19 @@ namespace fairlead::link {
 namespace {
 
 constexpr base::Duration kPeriod = std::chrono::seconds(10);
+constexpr std::uint64_t kRoundsRemembered = 16;
+constexpr std::uint32_t kTrialRounds = 4;
+constexpr base::Duration kTrialPause = std::chrono::seconds(1), kTrialPauseMost = std::chrono::seconds(60);
 constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer are no sample of the losses
 
 }  // namespace
 
-void CongestionWindow::open(std::uint64_t most, std::uint64_t least) {
+void CongestionWindow::open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance) {
   *this = {};
-  bytes_ = most_ = most;
+  most_ = most;
   least_ = std::min(least, most);
+  allowance_ = std::clamp(allowance, least_, most);
+  bytes_ = most_;
 }
 
 void CongestionWindow::remember_least(base::Instant now) {
@@ -31,9 +36,41 @@ void CongestionWindow::shrink(base::Duration excess, std::uint64_t floor) {
   bytes_ = std::min(bytes_, std::max(used - used * std::min<std::uint64_t>(share, 500) / 1000, floor));
 }
 
+/// What the path delivers in an empty round trip: the most of late.
+void CongestionWindow::judge_rate(base::Instant now) {
+  const auto lasted = static_cast<double>((now - round_began_).count());
+  rate_ = round_began_ == base::Instant{} || lasted <= 0 ? 0 : static_cast<double>(bytes_acked_) / lasted;
+  const auto empty = static_cast<double>(std::min(empty_, empty_before_).count());
+  filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), filling_ - filling_ / kRoundsRemembered);
+}
+
+void CongestionWindow::try_to_fill_only(base::Instant now) {
+  const std::uint64_t wanted = std::max(filling_ + filling_ / 4 + allowance_, least_);
+  if (wanted >= bytes_ || now < trial_not_before_) return;
+  if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) {
+    trial_rounds_ = kTrialRounds;
+    bytes_before_ = bytes_;
+    rate_before_ = rate_;
+    rate_tried_ = 0;
+  }
+  bytes_ = wanted;
+}
+
+void CongestionWindow::judge_trial(base::Instant now) {
+  if (trial_rounds_ == 0) return;
+  rate_tried_ = std::max(rate_tried_, rate_);
+  const bool is_in_use = in_flight_most_ > bytes_ - bytes_ / 4;
+  if (--trial_rounds_ != 0 || !is_in_use || rate_tried_ >= rate_before_ * 3 / 4) return;
+  bytes_ = std::max(bytes_, bytes_before_);
+  trial_pause_ = std::clamp(2 * trial_pause_, kTrialPause, kTrialPauseMost);
+  trial_not_before_ = now + trial_pause_;
+}
+
 void CongestionWindow::end_round(base::Instant now) {
   if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
   remember_least(now);
+  judge_rate(now);
+  judge_trial(now);
   if (acked_ + lost_ >= kSegmentsToJudge || is_limiting()) {
     const auto share = static_cast<std::int64_t>(1000 * lost_ / std::max<std::uint64_t>(acked_ + lost_, 1));
     loss_ = static_cast<std::uint32_t>(loss_ + (share - std::int64_t{loss_}) / 8);
@@ -46,11 +83,14 @@ void CongestionWindow::end_round(base::Instant now) {
     shrink(queue - kQueueShort, least_);
   } else if (rounds_late_ >= kRoundsLate) {
     shrink(queue - kQueueLong, std::max(most_ / 4, least_));
+  } else if (queue > kQueueStanding && in_flight_most_ > allowance_) {
+    try_to_fill_only(now);
   } else if (is_limiting()) {
     bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most_);
   }
+  round_began_ = now;
   round_ends_ = now + round_trip_;
-  acked_ = lost_ = in_flight_most_ = 0;
+  acked_ = bytes_acked_ = lost_ = in_flight_most_ = 0;
   round_trip_ = kNone;
 }
 

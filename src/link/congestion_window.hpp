@@ -7,6 +7,11 @@
 // - heavy loss, more than kLossHeavy, whatever the delay: less by a quarter, or by the excess;
 // - delay and loss, a queue longer than kQueueShort while more than kLossUsual is lost: less by the excess, to half;
 // - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
+// - a standing queue, longer than kQueueStanding while the window is in use: to twice what the rate of delivery fills
+// an
+//   empty path with and a quarter more, plus an allowance for ACKs that come together, so that what passes beside it
+//   finds the queue short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy
+//   host and no queue;
 // - neither: more by an eighth.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
@@ -22,21 +27,24 @@ namespace fairlead::link {
 class CongestionWindow {
  public:
   static constexpr base::Duration kQueueShort = std::chrono::microseconds(150);
+  static constexpr base::Duration kQueueStanding = std::chrono::microseconds(50);
   static constexpr base::Duration kQueueLong = std::chrono::milliseconds(3);
   static constexpr std::uint32_t kLossUsual = 80;   // in thousandths
   static constexpr std::uint32_t kLossHeavy = 250;  // in thousandths
   static constexpr std::uint32_t kRoundsLate = 3;
 
-  /// `least`: two segments.
-  void open(std::uint64_t most, std::uint64_t least);
+  /// `least`: two segments. `allowance`: in flight besides what fills the path.
+  void open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance);
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_limiting() const { return bytes_ < most_; }
 
   void on_loss() { ++lost_; }
-  /// An ACK of so many segments; `in_flight` bytes were on the way before it.
-  void on_ack(std::uint64_t segments, std::uint64_t in_flight, base::Duration round_trip, base::Instant now) {
+  /// An ACK of so many segments and bytes; `in_flight` bytes were on the way before it.
+  void on_ack(std::uint64_t segments, std::uint64_t bytes, std::uint64_t in_flight, base::Duration round_trip,
+              base::Instant now) {
     acked_ += segments;
+    bytes_acked_ += bytes;
     in_flight_most_ = std::max(in_flight_most_, in_flight);
     round_trip_ = std::min(round_trip_, round_trip);
     if (now >= round_ends_) [[unlikely]]
@@ -48,13 +56,24 @@ class CongestionWindow {
 
   void end_round(base::Instant now);
   void remember_least(base::Instant now);
+  void judge_rate(base::Instant now);
+  void judge_trial(base::Instant now);
+  void try_to_fill_only(base::Instant now);
   void shrink(base::Duration excess, std::uint64_t floor);
 
-  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0;
-  base::Instant round_ends_;
+  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
+  std::uint64_t filling_ = 0;  // what fills the empty path at the rate of delivery
+  base::Instant round_began_, round_ends_;
+
+  // Whether the smaller window delivers as much.
+  std::uint32_t trial_rounds_ = 0;  // left
+  std::uint64_t bytes_before_ = 0;
+  double rate_ = 0, rate_before_ = 0, rate_tried_ = 0;  // bytes per nanosecond
+  base::Instant trial_not_before_;
+  base::Duration trial_pause_{};
 
   // Of this round.
-  std::uint64_t acked_ = 0, lost_ = 0, in_flight_most_ = 0;
+  std::uint64_t acked_ = 0, bytes_acked_ = 0, lost_ = 0, in_flight_most_ = 0;
   base::Duration round_trip_ = kNone;
 
   std::uint32_t loss_ = 0;  // averaged, in thousandths

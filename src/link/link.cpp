@@ -32,7 +32,11 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       tokens(seed, its_epoch),
       hotel(options.rooms_max),
       messages(options.messages_max),
-      peers(options.peers_max) {}
+      peers(options.peers_max),
+      senders_free(static_cast<std::uint32_t>(
+          std::clamp<std::uint64_t>(options.receive_buffer_bytes / options.window_bytes, 1, 8))),
+      grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+          options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))) {}
 
 Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed)
     : state_(std::make_unique<State>(options, epoch, seed)) {}
@@ -156,7 +160,8 @@ void Link::expire(base::Instant now) {
 }
 
 base::Instant Link::next_deadline() const {
-  return state_->timers.empty() ? base::kNever : state_->timers.begin()->timer_at;
+  const base::Instant timer = state_->timers.empty() ? base::kNever : state_->timers.begin()->timer_at;
+  return state_->is_crowded() ? std::min(timer, state_->grants_deadline()) : timer;
 }
 
 void Link::unreachable(const base::SocketAddress& address, base::Instant now) {

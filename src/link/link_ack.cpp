@@ -76,7 +76,8 @@ bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant n
   }
   peer.last_progress = now;
   peer.backoff = 0;
-  peer.congestion.on_ack(counters.segments_acked - acked_before, in_flight_before, peer.round_trip.latest(), now);
+  peer.congestion.on_ack(counters.segments_acked - acked_before, in_flight_before - peer.bytes_in_flight,
+                         in_flight_before, peer.round_trip.latest(), now);
   make_ready(peer);
   return true;
 }

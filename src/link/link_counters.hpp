@@ -62,8 +62,10 @@ struct LinkCounters {
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
   std::uint64_t probes_sent = 0, probe_answers_sent = 0;
   std::uint64_t parts_sent = 0;
-  std::uint64_t sizes_lowered = 0, sizes_raised = 0;  // the length of datagrams to a peer changed
-  std::uint64_t resets_withheld = 0;                  // beyond resets_per_second, or too many at once
+  std::uint64_t grants_given = 0, grants_expired = 0;  // turns of senders of long messages; not used in time
+  std::uint64_t turns_asked = 0;                       // times we were held back and asked
+  std::uint64_t sizes_lowered = 0, sizes_raised = 0;   // the length of datagrams to a peer changed
+  std::uint64_t resets_withheld = 0;                   // beyond resets_per_second, or too many at once
 
   // Resends, by what found the loss.
   std::uint64_t resends = 0;        // = fast + probe + timeout + recut

@@ -36,6 +36,10 @@ base::Duration Link::State::probe_after(const Peer& peer) const {
   return std::min(std::max(options.probe_after_min, measured), options.resend_after_max);
 }
 
+base::Duration Link::State::ask_again_after(const Peer& peer) const {
+  return std::max<base::Duration>(5ms, answer_after(peer));
+}
+
 base::Duration Link::State::hello_after(const Peer& peer) const {
   const std::uint32_t doublings = std::min(peer.hellos > 0 ? peer.hellos - 1 : 0, 20U);
   return std::min(options.hello_after * (1 << doublings), options.hello_after_max);
@@ -53,7 +57,11 @@ base::Instant Link::State::due(const Peer& peer) const {
   if (peer.candidate) at = std::min(at, peer.candidate->since + options.half_open_for);
   if (peer.state == Peer::State::opening) at = std::min(at, peer.hello_at);
   if (peer.state != Peer::State::open) return at;
-  if (peer.window.in_flight() != 0) at = std::min(at, peer.last_sent + probe_after(peer));
+  if (peer.window.in_flight() != 0) {
+    at = std::min(at, peer.last_sent + probe_after(peer));
+  } else if (peer.has_asked) {
+    at = std::min(at, peer.asked_at + ask_again_after(peer));
+  }
   at = std::min({at, peer.loss_at, peer.mtu.due()});
   if (peer.ack.is_owed && !peer.ack.is_at_once) at = std::min(at, peer.ack.due);
   if (peer.reassembly.open_count() != 0) at = std::min(at, peer.last_heard + options.give_up_after);
@@ -64,6 +72,7 @@ base::Instant Link::State::due(const Peer& peer) const {
 }
 
 void Link::State::expire(base::Instant now) {
+  if (is_crowded() && grants_deadline() <= now) give_grants(now);
   // Every entry is looked at once at most: what is due again at once waits for the next call.
   while (!timers.empty() && timers.begin()->timer_at <= now && notices.size() < kNoticesMax) {
     Peer& peer = *timers.begin();
@@ -108,6 +117,12 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       follow_mtu(peer, now);
     }
     if (peer.loss_at <= now) find_losses(peer, now);
+    if (peer.has_asked && peer.window.in_flight() == 0 && peer.asked_at + ask_again_after(peer) <= now) {
+      // Nobody answered: the grant may be lost, or there is none to get. One segment goes, and asks again.
+      peer.has_asked = false;
+      peer.granted = 1;
+      make_ready(peer);
+    }
     if (peer.window.in_flight() != 0 && peer.last_sent + probe_after(peer) <= now) {
       on_silence(peer, now);
       if (peer.state != Peer::State::open) return true;

@@ -25,6 +25,12 @@ struct LinkOptions {
   std::uint32_t segment_overhead = 832;   // the kernel's own bytes per datagram
   std::uint32_t command_reserve = 16;     // segments of the window that bulk leaves to tiny messages
 
+  std::uint64_t inrush_bytes = 64U << 10;  // in flight besides what fills the path, four segments at least
+
+  // Grants (link_grants.cpp): what all peers together may have in flight towards us once there are many.
+  std::uint64_t receive_buffer_bytes = 4U << 20;  // of the path, as the kernel charges it
+  std::uint64_t granted_bytes = 80U << 10;        // to all senders of long messages together, one segment each at least
+
   // Bounds of queues and tables.
   std::uint32_t command_depth = 4096;     // tiny messages to one peer that wait to be sent; then `again`
   std::uint32_t data_depth = 4096;        // longer messages to one peer that wait or are in flight; then `again`

@@ -55,6 +55,10 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
   if (!take_ack(*peer, frame, now)) [[unlikely]]
     return refuse(Refusal::ack_beyond_sent);
   peer->last_heard = now;
+  if (header.credits != 0 || peer->granted != Peer::kNoBound) [[unlikely]]
+    take_grant(*peer, header.credits, now);
+  if ((header.flags & wire::Flags::kAsks) != 0) [[unlikely]]
+    on_asked(*peer, now);
   if (header.kind == wire::Kind::data) [[likely]]
     return on_data(*peer, frame, now);
   if (header.kind == wire::Kind::ack) {
@@ -90,6 +94,7 @@ void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant no
   }
   const bool was_in_order = header.sequence == peer.received.next();
   peer.received.mark(header.sequence);
+  if ((header.flags & wire::Flags::kCommand) == 0) on_bulk(peer, frame, now);
   ++counters.data_received;
   const bool has_gap = !was_in_order || peer.received.ahead() != 0;
   if (has_gap) counters.reordered_most = std::max<std::uint64_t>(counters.reordered_most, peer.received.ahead());

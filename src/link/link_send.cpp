@@ -130,8 +130,11 @@ void Link::State::make_ready(Peer& peer) {
 }
 
 bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const {
-  if (peer.window.in_flight() == 0) return true;  // whatever the limits are, one may always go
+  // Whatever the limits are, one may always go; but who is held back waits for his turn.
+  if (peer.window.in_flight() == 0) return channel == Channel::command || peer.granted != 0;
   const auto index = static_cast<std::size_t>(channel);
+  if (channel == Channel::data && peer.bytes_in_flight + size + options.segment_overhead > peer.granted) [[unlikely]]
+    return false;
   return peer.window.span() < peer.segments_limit[index] &&
          peer.bytes_in_flight + size + options.segment_overhead <=
              std::min(peer.bytes_limit[index], peer.congestion.bytes());
@@ -165,7 +168,11 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
   fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::command, size_max); });
   if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::data, size_max); });
   if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return cut(peer, size_max); });
-  if (train.datagrams == 0) return false;
+  if (train.datagrams == 0) {
+    if (peer.granted != Peer::kNoBound) [[unlikely]]
+      ask_for_grant(peer, now);
+    return false;
+  }
 
   train.to = peer.address;
   counters.window_segments_most = std::max<std::uint64_t>(counters.window_segments_most, peer.window.in_flight());
@@ -296,6 +303,8 @@ void Link::State::transmit(Segment& segment, const wire::Header& base, base::Ins
   wire::Header header = base;
   header.kind = wire::Kind::data;
   if (segment.channel == Channel::command) header.flags |= wire::Flags::kCommand;
+  if (segment.peer->granted != Peer::kNoBound && segment.peer->has_bulk_queued()) [[unlikely]]
+    header.flags |= wire::Flags::kAsks;
   header.sequence = segment.sequence;
   header.payload_bytes = static_cast<std::uint16_t>(segment.size - wire::kSegmentHeaderBytes);
 
@@ -343,6 +352,8 @@ wire::Header Link::State::header_with_ack(const Peer& peer, base::Instant now) c
   header.ack = peer.received.next();
   header.ack_bitmap = peer.received.bitmap(0);
   header.timestamp = wire::to_ticks(now);
+  if (is_crowded()) [[unlikely]]
+    header.credits = credits_for(peer);
   // An echo that waited long says more about the difference of two clocks than about the path.
   if (peer.ack.has_echo && now - peer.ack.echo_arrived <= kEchoFreshFor) {
     header.flags |= wire::Flags::kEchoes;
@@ -370,6 +381,8 @@ void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
     return serve_probe(peer, now, train);
   wire::Header header = header_with_ack(peer, now);
   header.kind = wire::Kind::ack;
+  if (peer.granted != Peer::kNoBound && peer.has_bulk_queued()) [[unlikely]]
+    header.flags |= wire::Flags::kAsks;
   std::array<std::uint64_t, wire::kAckWordsMax> words{};
   const std::uint32_t all = peer.received.bitmap_words();
   const std::uint32_t further = std::min<std::uint32_t>(all > 1 ? all - 1 : 0, wire::kAckWordsMax);

@@ -5,6 +5,12 @@
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
+namespace {
+
+// Many peers that greet one at the same moment do not all send it a long probe then.
+constexpr base::Duration kProbesSpread = 8ms;
+
+}  // namespace
 
 Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max) {
   Peer* peer = peers.add(address, options.reassembly_slots);
@@ -111,7 +117,9 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.window.open(ours.first, options.window_segments);
   peer.received.open(theirs.initial_sequence, options.window_segments);
   peer.slots_granted = std::min(theirs.reassembly_slots, 64U);
-  peer.mtu.open(std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}), now);
+  peer.mtu.open(
+      std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}),
+      now + base::Duration(static_cast<std::int64_t>(ours.token >> PeerTable::kSlotBits) % kProbesSpread.count()));
   peer.datagram_size = peer.mtu.size();
   follow_mtu(peer, now);
 
@@ -124,7 +132,10 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.segments_limit = {segments, segments - reserve};
   peer.bytes_limit = {bytes, bytes - reserve_bytes};
 
-  peer.congestion.open(bytes, 2 * (std::uint64_t{peer.datagram_size} + options.segment_overhead));
+  // Until the first ACK tells whether others send too, a turn may go.
+  peer.granted = std::max(turn_bytes(), std::uint64_t{1});
+  const std::uint64_t segment = std::uint64_t{peer.datagram_size} + options.segment_overhead;
+  peer.congestion.open(bytes, 2 * segment, std::max<std::uint64_t>(options.inrush_bytes, 4 * segment));
 
   peer.last_progress = peer.last_heard = peer.last_sent = now;
   ++counters.sessions_opened;
@@ -197,6 +208,7 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.ready_hook.unlink();
   peer.ack_hook.unlink();
   peer.mtu.close();
+  leave_grants(peer);
   peer.parts.reset();
   peer.probe_answers_owed = 0;
   if (!peer.candidate) peer.control_hook.unlink();

@@ -1,7 +1,8 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
 // and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send (what goes out now),
-// link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
+// link_grants (who may send how much), link_mtu (how long datagrams may be), link_take_back (it did not go out),
+// link_expire (timers).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -122,6 +123,20 @@ struct Link::State {
   void on_probe_answer(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_part(Peer& peer, const wire::Frame& frame, base::Instant now);
 
+  // --- link_grants.cpp
+  void on_bulk(Peer& peer, const wire::Frame& frame, base::Instant now);
+  void on_asked(Peer& peer, base::Instant now);
+  void take_grant(Peer& peer, std::uint16_t credits, base::Instant now);
+  void ask_for_grant(Peer& peer, base::Instant now);
+  void give_grants(base::Instant now);
+  void end_grant(Peer& peer);
+  void leave_grants(Peer& peer);
+  void forget_quiet_senders(base::Instant now);
+  std::uint16_t credits_for(const Peer& peer) const;
+  std::uint64_t turn_bytes() const;
+  bool is_crowded() const { return bulk_senders > senders_free; }
+  base::Instant grants_deadline() const;
+
   // --- link_take_back.cpp
   void take_back(const Train& train, base::Instant now);
   void take_back_data(Peer& peer, const Train& train);
@@ -136,6 +151,7 @@ struct Link::State {
   base::Duration probe_after(const Peer& peer) const;
   base::Duration resend_after(const Peer& peer) const;
   base::Duration answer_after(const Peer& peer) const;
+  base::Duration ask_again_after(const Peer& peer) const;
   base::Duration hello_after(const Peer& peer) const;
   /// Makes sure that the peer is looked at by then.
   void wake_by(Peer& peer, base::Instant at);
@@ -155,6 +171,13 @@ struct Link::State {
   PeerList<&Peer::ack_hook> acks;
   SegmentList resends;
   TimerQueue timers;
+
+  // Who sent long messages lately, the latest last; of them those who wait for a grant and who have one.
+  PeerList<&Peer::bulk_hook> bulk;
+  PeerList<&Peer::grant_hook> grants_waiting, grants_given;
+  std::uint32_t bulk_senders = 0, grants_out = 0;
+  const std::uint32_t senders_free;  // so many need no grant
+  const std::uint32_t grants_most;
   std::uint32_t resends_in_a_row = 0;
   std::uint32_t half_open = 0;  // peers with a candidate
 

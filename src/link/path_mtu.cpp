@@ -21,11 +21,11 @@ constexpr std::array<std::uint32_t, 10> kUsual{1232, 1372, 1412, 1452, 1472, 405
 
 }  // namespace
 
-void PathMtu::open(std::uint32_t goal, base::Instant now) {
+void PathMtu::open(std::uint32_t goal, base::Instant at) {
   *this = {};
   goal_ = size_ = std::max(goal, kLeast);
   search_after_ = kSearchAfter;
-  if (size_ > kLeast) test(size_, now);
+  if (size_ > kLeast) test(size_, at);
 }
 
 void PathMtu::set_goal(std::uint32_t goal, base::Instant now) {

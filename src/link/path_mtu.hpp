@@ -22,8 +22,8 @@ class PathMtu {
  public:
   static constexpr auto kLeast = static_cast<std::uint32_t>(wire::kDatagramSizeLeast);
 
-  /// A session begins: datagrams of `goal` bytes are sent and tested.
-  void open(std::uint32_t goal, base::Instant now);
+  /// A session begins: datagrams of `goal` bytes are sent, and tested from `at` on.
+  void open(std::uint32_t goal, base::Instant at);
   void close() { *this = {}; }
   /// What the kernel and both sides allow has changed.
   void set_goal(std::uint32_t goal, base::Instant now);

@@ -108,6 +108,17 @@ struct Peer {
 
   CongestionWindow congestion;
 
+  // What the peer grants us of long messages, in bytes in flight.
+  static constexpr std::uint64_t kNoBound = ~std::uint64_t{0};
+  std::uint64_t granted = kNoBound;
+  base::Instant asked_at;  // for more
+  bool has_asked = false;
+
+  // What we grant the peer.
+  base::Instant bulk_at, granted_at;
+  std::int64_t grant_left = 0;
+  enum class Grant : std::uint8_t { none, waiting, given } grant = Grant::none;
+
   // Repair.
   RoundTrip round_trip;
   wire::Ticks echo_measured;  // an echo counts once
@@ -126,11 +137,12 @@ struct Peer {
   std::uint32_t probe_answers_owed = 0;
 
   // Links into the lists of the link; each unlinks itself when the peer goes.
-  ListHook ready_hook, ack_hook, control_hook;
+  ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook;
   TimerHook timer_hook;
   base::Instant timer_at = base::kNever;
 
   bool has_queued() const { return !queued[0].empty() || !queued[1].empty() || !messages.empty(); }
+  bool has_bulk_queued() const { return !queued[1].empty() || !messages.empty(); }
   bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots() || parts; }
   bool is_quiet() const {
     return window.in_flight() == 0 && !has_queued() && received.ahead() == 0 && reassembly.open_count() == 0;
@@ -148,6 +160,6 @@ using TimerQueue =
     boost::intrusive::multiset<Peer, boost::intrusive::member_hook<Peer, TimerHook, &Peer::timer_hook>,
                                boost::intrusive::compare<EarlierTimer>, boost::intrusive::constant_time_size<false>>;
 
-static_assert(sizeof(Peer) <= 1408, "an idle peer has to stay small");
+static_assert(sizeof(Peer) <= 1664, "an idle peer has to stay small");
 
 }  // namespace fairlead::link

@@ -53,6 +53,7 @@ Header read_header(const std::byte* from) {
   header.kind = load<Kind>(from, at<std::uint8_t>(kSegmentFields, "kind"));
   header.flags = load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "flags"));
   header.payload_bytes = load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "payload_bytes"));
+  header.credits = load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "credits"));
   header.token = load<std::uint64_t>(from, at<std::uint64_t>(kSegmentFields, "token"));
   header.sequence.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "sequence"));
   header.ack.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "ack"));
@@ -79,8 +80,7 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
   }
   if (load<std::uint32_t>(from, kChecksum) != checksum_of(datagram)) return std::unexpected(DropReason::wrong_checksum);
   if ((header.flags & ~Flags::kAll) != 0 ||
-      load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "reserved")) != 0 ||
-      load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "credits")) != 0) {
+      load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "reserved")) != 0) {
     return std::unexpected(DropReason::reserved_not_zero);
   }
   if ((header.token == 0) != (header.kind == Kind::hello)) return std::unexpected(DropReason::bad_token);
@@ -100,7 +100,7 @@ void encode(const Header& header, std::byte* to) {
   store(to, at<std::uint8_t>(kSegmentFields, "flags"), header.flags);
   store(to, at<std::uint8_t>(kSegmentFields, "reserved"), std::uint8_t{0});
   store(to, at<std::uint16_t>(kSegmentFields, "payload_bytes"), header.payload_bytes);
-  store(to, at<std::uint16_t>(kSegmentFields, "credits"), std::uint16_t{0});
+  store(to, at<std::uint16_t>(kSegmentFields, "credits"), header.credits);
   store(to, at<std::uint64_t>(kSegmentFields, "token"), header.token);
   store(to, at<std::uint32_t>(kSegmentFields, "sequence"), header.sequence.value);
   store(to, at<std::uint32_t>(kSegmentFields, "ack"), header.ack.value);

@@ -39,13 +39,15 @@ struct Flags {
   static constexpr std::uint8_t kAnswerAtOnce = 2;  // acknowledge without delay
   static constexpr std::uint8_t kEchoes = 4;        // echo and echo_delay are valid
   static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed had been received before
-  static constexpr std::uint8_t kAll = 15;
+  static constexpr std::uint8_t kAsks = 16;         // the sender holds long messages back for want of a grant
+  static constexpr std::uint8_t kAll = 31;
 };
 
 struct Header {
   Kind kind = Kind::data;
   std::uint8_t flags = 0;
   std::uint16_t payload_bytes = 0;
+  std::uint16_t credits = 0;     // what the receiver of this may have in flight: 0 no bound, else KiB + 1
   std::uint64_t token = 0;       // of the receiver's session; 0 only in a hello
   Sequence sequence;             // of data
   Sequence ack;                  // the next one expected: all before have arrived
