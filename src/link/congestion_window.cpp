@@ -45,7 +45,7 @@ void CongestionWindow::judge_rate(base::Instant now) {
 }
 
 void CongestionWindow::try_to_fill_only(base::Instant now) {
-  const std::uint64_t wanted = std::max(filling_ + filling_ / 4 + allowance_, least_);
+  const std::uint64_t wanted = std::max(2 * filling_ + allowance_, least_);
   if (wanted >= bytes_ || now < trial_not_before_) return;
   if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) {
     trial_rounds_ = kTrialRounds;

@@ -9,7 +9,7 @@
 // - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
 // - a standing queue, longer than kQueueStanding while the window is in use: to twice what the rate of delivery fills
 // an
-//   empty path with and a quarter more, plus an allowance for ACKs that come together, so that what passes beside it
+//   empty path with, plus an allowance for ACKs that come together, so that what passes beside it
 //   finds the queue short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy
 //   host and no queue;
 // - neither: more by an eighth.
@@ -27,7 +27,7 @@ namespace fairlead::link {
 class CongestionWindow {
  public:
   static constexpr base::Duration kQueueShort = std::chrono::microseconds(150);
-  static constexpr base::Duration kQueueStanding = std::chrono::microseconds(50);
+  static constexpr base::Duration kQueueStanding = std::chrono::microseconds(60);
   static constexpr base::Duration kQueueLong = std::chrono::milliseconds(3);
   static constexpr std::uint32_t kLossUsual = 80;   // in thousandths
   static constexpr std::uint32_t kLossHeavy = 250;  // in thousandths
