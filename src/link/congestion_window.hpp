@@ -8,10 +8,8 @@
 // - delay and loss, a queue longer than kQueueShort while more than kLossUsual is lost: less by the excess, to half;
 // - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
 // - a standing queue, longer than kQueueStanding while the window is in use: to twice what the rate of delivery fills
-// an
-//   empty path with, plus an allowance for ACKs that come together, so that what passes beside it
-//   finds the queue short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy
-//   host and no queue;
+//   an empty path with, plus an allowance for ACKs that come together, so that what passes beside it finds the queue
+//   short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy host and no queue;
 // - neither: more by an eighth.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
