@@ -7,8 +7,8 @@ run_test() {
     full=ON
     shift
   fi
-  need build test bench
-  configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=ON
+  need build test
+  configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=OFF
   compile build
   configure asan -D FAIRLEAD_TOOLS=$full
   compile build/asan

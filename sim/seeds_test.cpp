@@ -28,7 +28,7 @@ constexpr std::uint64_t kSlowness = 1;
 #endif
 
 constexpr std::uint64_t kFixedSeeds = 200 / kSlowness;
-constexpr std::uint64_t kFreshSeeds = 400 / kSlowness;
+constexpr std::uint64_t kFreshSeeds = 200 / kSlowness;
 
 void run_seed(std::uint64_t seed) {
   const Report report = World(draw_scenario(seed), seed).run();

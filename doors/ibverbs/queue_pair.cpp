@@ -2,6 +2,8 @@
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
+#include <cstring>
+
 namespace fairlead::ibverbs {
 namespace {
 
@@ -78,12 +80,21 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 constexpr unsigned kOfRegionsOnly =
     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
 
+/// What a C program wrote into an enumeration may be no value of it.
+template <typename Enumeration>
+unsigned raw(const Enumeration& value) {
+  static_assert(sizeof(value) == sizeof(unsigned));
+  unsigned number = 0;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
 verbs::QpAttributes to_native(const ibv_qp_attr& from) {
   verbs::QpAttributes to;
-  to.state = static_cast<verbs::QpState>(from.qp_state);
-  to.cur_state = static_cast<verbs::QpState>(from.cur_qp_state);
-  to.path_mtu = static_cast<verbs::Mtu>(from.path_mtu);
-  to.path_mig_state = static_cast<std::uint8_t>(from.path_mig_state);
+  to.state = static_cast<verbs::QpState>(raw(from.qp_state));
+  to.cur_state = static_cast<verbs::QpState>(raw(from.cur_qp_state));
+  to.path_mtu = static_cast<verbs::Mtu>(raw(from.path_mtu));
+  to.path_mig_state = static_cast<std::uint8_t>(raw(from.path_mig_state));
   to.qkey = from.qkey;
   to.rq_psn = from.rq_psn;
   to.sq_psn = from.sq_psn;
@@ -109,8 +120,8 @@ ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
   ibv_qp_attr to{};
   to.qp_state = static_cast<ibv_qp_state>(from.state);
   to.cur_qp_state = static_cast<ibv_qp_state>(from.state);
-  to.path_mtu = static_cast<ibv_mtu>(from.path_mtu);
-  to.path_mig_state = static_cast<ibv_mig_state>(from.path_mig_state);
+  to.path_mtu = static_cast<ibv_mtu>(raw(from.path_mtu));
+  to.path_mig_state = static_cast<ibv_mig_state>(raw(from.path_mig_state));
   to.qkey = from.qkey;
   to.rq_psn = from.rq_psn;
   to.sq_psn = from.sq_psn;

@@ -18,6 +18,7 @@
 #include <span>
 
 #include "base/processor.hpp"
+#include "base/thread_sanitizer.hpp"
 
 namespace fairlead::path {
 
@@ -49,6 +50,7 @@ class RingWriter {
     const std::uint32_t bytes = static_cast<std::uint32_t>(body_bytes), low = static_cast<std::uint32_t>(passed);
     __builtin_memcpy(record + 8, &bytes, sizeof bytes);
     __builtin_memcpy(record + 12, &low, sizeof low);
+    base::released_across_mappings();
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(record))
         .store(place_.secret + written_, std::memory_order_release);
     written_ += lines_of(body_bytes);
@@ -110,8 +112,11 @@ class RingReader {
   RingReader(const RingPlace& place, std::atomic<std::uint64_t>& passed) : place_(place), passed_(&passed) {}
 
   bool has_record() const noexcept {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at(read_))).load(std::memory_order_acquire) ==
-           place_.secret + read_;
+    if (std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at(read_))).load(std::memory_order_acquire) !=
+        place_.secret + read_)
+      return false;
+    base::acquired_across_mappings();
+    return true;
   }
 
   struct Record {

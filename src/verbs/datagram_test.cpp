@@ -59,16 +59,14 @@ TEST_P(Datagrams, ThatDoNotFitAreDroppedAndTheReceiveStays) {
   SendRequest wrong_key = datagram(c, address, {&fitting, 1});
   wrong_key.remote_qkey = 1;
   for (const SendRequest& request : {datagram(c, address, {&big, 1}), wrong_key, datagram(c, address, {&fitting, 1})}) {
+    const char* drop = request.remote_qkey == 1        ? "wrong queue key"
+                       : request.sges[0].length == 101 ? "no receive"
+                                                       : nullptr;
+    const std::uint64_t before = drop == nullptr ? 0 : c.counted_at_b(drop);
     ASSERT_EQ(c.pa.post_send(request), 0);
     EXPECT_EQ(c.one_at_a().status, WcStatus::success);
-    if (request.sges[0].length == 101 || request.remote_qkey == 1) {
-      // Over a road that reorders the next one must not overtake it.
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-      while (std::chrono::steady_clock::now() < end) {
-        c.a.context.progress();
-        c.b.context.progress();
-      }
-    }
+    // Over a road that reorders the next one must not overtake it.
+    if (drop != nullptr) ASSERT_TRUE(c.wait_until_counted_at_b(drop, before));
   }
   const WorkCompletion received = c.one_at_b();
   EXPECT_EQ(received.wr_id, 1u);
@@ -111,13 +109,10 @@ TEST_P(Datagrams, OnlySendsGoByUdAndOnlySendsAndWritesByUc) {
 TEST_P(Datagrams, UcDeliversInOrderAndDropsWhatFindsNoReceive) {
   Connected c(GetParam(), of(QpType::uc));
   const Sge to = c.b.sge(1'000'000, 50'000);
+  const std::uint64_t before = c.counted_at_b("no receive");
   ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // nobody takes it
   EXPECT_EQ(c.one_at_a().status, WcStatus::success);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-  while (std::chrono::steady_clock::now() < end) {
-    c.a.context.progress();
-    c.b.context.progress();
-  }
+  ASSERT_TRUE(c.wait_until_counted_at_b("no receive", before));
   constexpr std::uint32_t kMessages = 40;
   for (std::uint32_t i = 0; i < kMessages; ++i) {
     ASSERT_EQ(c.pb.post_receive({.id = i, .sges = {&to, 1}}), 0);

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "base/thread_sanitizer.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -247,6 +248,9 @@ TEST(QueuePairs, CapacitiesBeyondTheDeviceAreRefused) {
 }
 
 TEST(Processes, AChildOfForkBeginsAnew) {
+#ifdef FAIRLEAD_THREAD_SANITIZER
+  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
+#endif
   Connected c(Road::udp);
   const ::pid_t child = ::fork();
   if (child == 0) {

@@ -186,6 +186,22 @@ class Connected {
   WorkCompletion one_at_a() { return one(at_a(1)); }
   WorkCompletion one_at_b() { return one(at_b(1)); }
 
+  /// A counter of b's engine, by its name in describe().
+  std::uint64_t counted_at_b(const std::string& name) const {
+    const std::string text = b.context.describe();
+    const std::size_t at = text.find(name + " ");
+    return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
+  }
+  /// Both make progress until that counter, for which there is no completion, has passed `before`.
+  bool wait_until_counted_at_b(const std::string& name, std::uint64_t before) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (counted_at_b(name) <= before && std::chrono::steady_clock::now() < end) {
+      a.context.progress();
+      b.context.progress();
+    }
+    return counted_at_b(name) > before;
+  }
+
   /// The next asynchronous event of a side, if there is one by now.
   static std::vector<AsyncEventType> events(Side& side) {
     std::vector<AsyncEventType> types;
