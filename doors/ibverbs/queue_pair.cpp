@@ -120,8 +120,8 @@ ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
   ibv_qp_attr to{};
   to.qp_state = static_cast<ibv_qp_state>(from.state);
   to.cur_qp_state = static_cast<ibv_qp_state>(from.state);
-  to.path_mtu = static_cast<ibv_mtu>(raw(from.path_mtu));
-  to.path_mig_state = static_cast<ibv_mig_state>(raw(from.path_mig_state));
+  to.path_mtu = static_cast<ibv_mtu>(from.path_mtu);
+  to.path_mig_state = static_cast<ibv_mig_state>(from.path_mig_state);
   to.qkey = from.qkey;
   to.rq_psn = from.rq_psn;
   to.sq_psn = from.sq_psn;
