@@ -4,6 +4,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstring>
+
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -20,3 +22,16 @@ static_assert(sizeof(ibv_qp_attr) == 144 && sizeof(ibv_qp_init_attr) == 64 && si
 static_assert(sizeof(ibv_cq_init_attr_ex) == 56 && sizeof(ibv_gid_entry) == 32 && sizeof(ibv_async_event) == 16);
 static_assert(sizeof(ibv_grh) == 40);
 #endif
+
+namespace fairlead::ibverbs {
+
+/// What a C program wrote into an enumeration may be no value of it.
+template <typename Enumeration>
+unsigned raw(const Enumeration& value) {
+  static_assert(sizeof(value) == sizeof(unsigned));
+  unsigned number = 0;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+}  // namespace fairlead::ibverbs

@@ -24,10 +24,11 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to)
   if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
   to.id = from.wr_id;
   to.sges = sges_of(from.sg_list, from.num_sge);
-  to.opcode = static_cast<verbs::SendOpcode>(from.opcode);
+  const unsigned opcode = raw(from.opcode);
+  to.opcode = static_cast<verbs::SendOpcode>(opcode);
   to.flags = from.send_flags;
   to.imm = from.imm_data;
-  switch (from.opcode) {
+  switch (opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
       if (type == IBV_QPT_UD) {

@@ -12,7 +12,7 @@ constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRIT
 constexpr std::uint64_t kRcOperations =
     kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 
-std::uint64_t operations_of(ibv_qp_type type) {
+std::uint64_t operations_of(unsigned type) {
   switch (type) {
     case IBV_QPT_RC:
       return kRcOperations;
@@ -40,12 +40,12 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   SharedReceive* shared = find(attributes.srq);
   if (domain == nullptr || send_queue == nullptr || receive_queue == nullptr) return refuse(EINVAL);
   if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
-  if (operations_of(attributes.qp_type) == 0) return refuse(EOPNOTSUPP);
+  if (operations_of(raw(attributes.qp_type)) == 0) return refuse(EOPNOTSUPP);
   Pair* pair = table<Pair>().create(domain->owner);
   if (pair == nullptr) return refuse(ENOMEM);
   const ibv_qp_cap& cap = attributes.cap;
   auto native =
-      verbs::QueuePair::create(domain->native, {.type = static_cast<verbs::QpType>(attributes.qp_type),
+      verbs::QueuePair::create(domain->native, {.type = static_cast<verbs::QpType>(raw(attributes.qp_type)),
                                                 .send_queue = &*send_queue->native,
                                                 .receive_queue = &*receive_queue->native,
                                                 .shared_receive = shared != nullptr ? &*shared->native : nullptr,
@@ -79,15 +79,6 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 /// Programs give a queue pair the flags of its regions; these mean nothing to it.
 constexpr unsigned kOfRegionsOnly =
     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
-
-/// What a C program wrote into an enumeration may be no value of it.
-template <typename Enumeration>
-unsigned raw(const Enumeration& value) {
-  static_assert(sizeof(value) == sizeof(unsigned));
-  unsigned number = 0;
-  std::memcpy(&number, &value, sizeof number);
-  return number;
-}
 
 verbs::QpAttributes to_native(const ibv_qp_attr& from) {
   verbs::QpAttributes to;
@@ -155,7 +146,8 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
     return refuse(EOPNOTSUPP);
   }
   const bool is_extended = (attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
-  if (is_extended && (attributes->send_ops_flags & ~operations_of(attributes->qp_type)) != 0) return refuse(EOPNOTSUPP);
+  if (is_extended && (attributes->send_ops_flags & ~operations_of(raw(attributes->qp_type))) != 0)
+    return refuse(EOPNOTSUPP);
   // The structure begins as the plain one does, up to sq_sig_all.
   Pair* pair = make(attributes->pd, *reinterpret_cast<ibv_qp_init_attr*>(attributes));
   if (pair == nullptr) return nullptr;
