@@ -89,6 +89,8 @@ TEST(LinkGrants, WhoLeavesWithATurnOrInTheQueueMakesRoom) {
   world.expect_consistent();
   world.send(1, 0, 200'000);
   world.run_until_ended();
+  world.run_for(2s);
+  for (const World::End& end : world.ends) EXPECT_EQ(end.link->next_deadline(), base::kNever);
 }
 
 }  // namespace

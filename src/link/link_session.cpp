@@ -227,6 +227,10 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.backoff = 0;
   peer.loss_at = base::kNever;
   peer.ack = {};
+  // What the session waited for is over; only a candidate may still have its time.
+  peer.timer_hook.unlink();
+  peer.timer_at = base::kNever;
+  if (const base::Instant at = due(peer); at != base::kNever) wake_by(peer, at);
 }
 
 void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
