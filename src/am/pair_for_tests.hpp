@@ -107,7 +107,7 @@ class Pair : public testing::Test {
   // Polls both until it holds; a time only ends a failing test.
   template <typename Condition>
   bool until(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
     while (!condition()) {
       if (std::chrono::steady_clock::now() > end) return false;
       a.bundle->poll();
@@ -116,7 +116,7 @@ class Pair : public testing::Test {
     return true;
   }
   void run_good_requests(int count) {
-    const std::size_t before = a.seen.size();
+    const std::size_t before = a.seen.size(), returned = a.returned.size();
     const std::array<Argument, 2> arguments{1, 2};
     for (int i = 0; i < count; ++i) {
       while (a.endpoint->outstanding() >= a.endpoint->depth()) {
@@ -126,7 +126,10 @@ class Pair : public testing::Test {
       ASSERT_EQ(a.endpoint->request(0, kEcho, arguments), Status::ok);
       b.bundle->poll();
     }
-    ASSERT_TRUE(until([&] { return a.seen.size() == before + count && a.endpoint->outstanding() == 0; }));
+    ASSERT_TRUE(until([&] {
+      return (a.seen.size() == before + count && a.endpoint->outstanding() == 0) || a.returned.size() != returned;
+    }));
+    ASSERT_EQ(a.returned.size(), returned) << "came back with " << static_cast<int>(a.returned.back().refusal);
   }
 
   Side a, b;

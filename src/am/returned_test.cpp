@@ -18,6 +18,13 @@ class ReturnedMessages : public Pair, public testing::WithParamInterface<std::st
     a.returned.clear();
     EXPECT_EQ(a.endpoint->outstanding(), 0u);
   }
+  // While the other side does nothing. A time only ends a failing test.
+  bool until_returned(std::size_t count) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+    while (a.returned.size() < count && std::chrono::steady_clock::now() < end)
+      a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+    return a.returned.size() >= count;
+  }
 };
 
 TEST_P(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
@@ -73,9 +80,14 @@ TEST_P(ReturnedMessages, ADeadPeerGivesAllBackAndItsSuccessorIsReached) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kEcho, pattern(30'000), {}), Status::ok);
   b.bundle.reset();
   b.domain.reset();
-  while (a.returned.size() < 23) a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  ASSERT_TRUE(until_returned(23));
   for (const Returned& returned : a.returned) {
     EXPECT_TRUE(returned.refusal == Refusal::unreachable || returned.refusal == Refusal::bad_endpoint);
+  }
+  // Its engine may have refused them all before it ended. Only once that is known, too, is a request the successor's.
+  while (std::ranges::find(a.returned, Refusal::unreachable, &Returned::refusal) == a.returned.end()) {
+    ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+    ASSERT_TRUE(until_returned(a.returned.size() + 1));
   }
   EXPECT_EQ(a.endpoint->outstanding(), 0u);
   a.returned.clear();
@@ -92,11 +104,18 @@ class Timeouts : public ReturnedMessages {
 
 TEST_P(Timeouts, APeerThatDoesNotPollInTimeIsCongestedAndItsLateReplyIsNobodys) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
-  while (a.returned.size() < 3) a.bundle->wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+  ASSERT_TRUE(until_returned(3));
   for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::congestion);
   ASSERT_TRUE(until([&] { return b.seen.size() == 3; }));
   EXPECT_TRUE(a.seen.empty());
-  run_good_requests(1000);
+  // On a busy machine good ones may be late, too.
+  a.returned.clear();
+  std::size_t sent = 0;
+  while (a.seen.size() < 300) {
+    ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+    ++sent;
+    ASSERT_TRUE(until([&] { return a.seen.size() + a.returned.size() == sent; }));
+  }
 }
 
 class LittleMemory : public ReturnedMessages {
