@@ -46,6 +46,7 @@ TEST_P(Transfer, WritesAndReadsReachTheOtherSidesMemory) {
     c.a.fill(0, size, size + 3);
     const Sge from = c.a.sge(0, size), back = c.a.sge(2'000'000, size);
     const bool is_empty = size == 0;
+    c.b.meet_engine();
     ASSERT_EQ(c.pa.post_send({.id = 1,
                               .sges = {&from, is_empty ? 0u : 1u},
                               .opcode = SendOpcode::write,
@@ -68,6 +69,7 @@ TEST_P(Transfer, WritesAndReadsReachTheOtherSidesMemory) {
     EXPECT_EQ(done[1].status, WcStatus::success);
     EXPECT_EQ(done[1].opcode, WcOpcode::read);
     EXPECT_EQ(done[1].byte_len, size);
+    c.b.meet_engine();
     EXPECT_EQ(std::memcmp(c.a.memory.data(), c.b.memory.data() + 5, size), 0);
     EXPECT_EQ(std::memcmp(c.a.memory.data(), c.a.memory.data() + 2'000'000, size), 0);
   }
@@ -105,6 +107,7 @@ TEST_P(Transfer, AtomicsAreExecutedOnceEachAndAnswerTheValueBefore) {
   Connected c(GetParam());
   std::uint64_t word = 100;
   std::memcpy(c.b.memory.data() + 8, &word, 8);
+  c.b.meet_engine();
   constexpr int kRounds = 60;
   for (int i = 0; i < kRounds; ++i) {
     const Sge to = c.a.sge(8 * static_cast<std::size_t>(i), 8);
@@ -141,6 +144,7 @@ TEST_P(Transfer, AtomicsAreExecutedOnceEachAndAnswerTheValueBefore) {
   EXPECT_EQ(c.one_at_a().status, WcStatus::success);
   std::memcpy(&word, c.a.memory.data(), 8);
   EXPECT_EQ(word, 7u);
+  c.b.meet_engine();
   std::memcpy(&word, c.b.memory.data() + 8, 8);
   EXPECT_EQ(word, 7u);
 }
