@@ -10,6 +10,8 @@ function(fairlead_door_ibverbs folder)
   list(FILTER sources EXCLUDE REGEX "(_test|/redirect)\\.cpp$")  # tests keep their libc
   add_library(fairlead_ibverbs_objects OBJECT ${sources})
   target_link_libraries(fairlead_ibverbs_objects PRIVATE fairlead fairlead_settings fmt::fmt)
+  fairlead_precompile(fairlead_ibverbs_objects modules)
+  fairlead_group(fairlead_ibverbs_objects)
   if(FAIRLEAD_TESTS)
     fairlead_test_program(ibverbs_test doors ${tests})
     target_link_libraries(ibverbs_test PRIVATE fairlead_ibverbs_objects)

@@ -15,7 +15,7 @@
 namespace fairlead::queue {
 namespace {
 
-constexpr std::uint64_t kElements = 200'000;
+constexpr std::uint64_t kCrossing = 200'000;
 
 int exit_code_of(pid_t child) {
   int outcome = 0;
@@ -32,7 +32,7 @@ TEST(Processes, ShareAQueueAtDifferentAddressesWhileItGrows) {
     SecondMapping second(memory);
     auto producer = Producer::attach(second);
     if (!producer) _exit(1);
-    for (std::uint64_t n = 0; n < kElements;) {
+    for (std::uint64_t n = 0; n < kCrossing;) {
       if (put_number(*producer, n)) {
         ++n;
       } else if (producer->status() == Status::again) {
@@ -44,11 +44,11 @@ TEST(Processes, ShareAQueueAtDifferentAddressesWhileItGrows) {
     _exit(second.mapped == 8 && second.map({0}).data() != memory.map({0}).data() ? 0 : 3);
   }
   std::uint32_t segment = 0;
-  for (std::uint64_t n = 0; n < kElements;) {
+  for (std::uint64_t n = 0; n < kCrossing;) {
     if (!get_number(consumer, n)) {
       ASSERT_EQ(consumer.status(), Status::again);
       std::this_thread::yield();
-    } else if (++n % (kElements / 80) == 0 && consumer.add({segment}, 5) == Status::no_memory && segment < 7) {
+    } else if (++n % (kCrossing / 80) == 0 && consumer.add({segment}, 5) == Status::no_memory && segment < 7) {
       ++segment;
       ASSERT_TRUE(consumer.attach({segment}, memory.map({segment})));
       ASSERT_EQ(consumer.add({segment}, 5), Status::ok);
@@ -65,7 +65,7 @@ TEST(Processes, ConsumerMayBeTheChild) {
   auto consumer = make_consumer(memory.map({0}), {64, 4});
   const pid_t child = fork();
   if (child == 0) {
-    for (std::uint64_t n = 0; n < kElements;) {
+    for (std::uint64_t n = 0; n < kCrossing;) {
       const auto* element = consumer.get();
       if (element == nullptr) {
         if (consumer.status() != Status::again) _exit(1);
@@ -80,7 +80,7 @@ TEST(Processes, ConsumerMayBeTheChild) {
   }
   SecondMapping second(memory);
   auto producer = make_producer(second);
-  for (std::uint64_t n = 0; n < kElements;) {
+  for (std::uint64_t n = 0; n < kCrossing;) {
     if (put_number(producer, n)) {
       ++n;
     } else {
