@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <memory>
+#include <vector>
 
 #include "tools/byte_size.hpp"
 #include "tools/command_line.hpp"
@@ -15,6 +16,15 @@ namespace fairlead::tools {
 namespace {
 
 constexpr std::uint64_t kSizeMax = std::uint64_t{64} << 20;
+
+void add_processors(CLI::App& app, std::vector<int>& cpus) {
+  app.add_option("--cpus", cpus, "the two processors to spin on")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(0, 1023).description(""))
+      ->type_name("NEAR,FAR")
+      ->capture_default_str();
+}
 
 void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const std::string& sizes,
                      const std::string& description, int& exit_code) {
@@ -56,12 +66,7 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
          "other people's programs beside it, in turns, as far as they are here: ucx_perftest, fi_pingpong, iperf3, "
          "sockperf, qperf, osu_latency, osu_bw")
       ->excludes(loss);
-  app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(0, 1023).description(""))
-      ->type_name("NEAR,FAR")
-      ->capture_default_str();
+  add_processors(*app, words->options.cpus);
   app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
   app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
   app->callback([words, size, loss, &exit_code] {
@@ -102,12 +107,7 @@ void add_am(CLI::App& perf, int& exit_code) {
   app->add_flag("--one-way", words->options.is_one_way, "as many requests at a time as there are credits");
   add_count(*app, "--depth", words->options.depth, 1U, 1024U, "credits: requests under way at a time");
   add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floor takes as long again");
-  app->add_option("--cpus", words->options.cpus, "the two processors to spin on")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(0, 1023).description(""))
-      ->type_name("NEAR,FAR")
-      ->capture_default_str();
+  add_processors(*app, words->options.cpus);
   app->add_option("--path", words->options.path, "udp: over the loopback; shm: through shared memory")
       ->check(CLI::IsMember({"udp", "shm"}).description(""))
       ->type_name("udp|shm")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "observe/floor.hpp"
+#include "observe/floor_meter.hpp"
 #include "observe/floor_peer.hpp"
 
 namespace fairlead::observe {
@@ -113,19 +114,14 @@ Result<ExchangeFloor> floor_shm_exchange(const FloorOptions& options) {
   });
   if (!peer) return std::unexpected(peer.error());
 
-  ExchangeFloor floor;
   const std::atomic<bool> never{false};
-  auto sent_at = base::MonotonicClock::now();
-  const auto warm_at = sent_at + options.duration / 10;
-  const auto end = sent_at + options.duration;
-  while (sent_at < end) {
+  ExchangeMeter meter(options.duration);
+  while (!meter.is_over()) {
     each_chunk(message, never, [&](std::byte* data, std::size_t bytes) { return there.put(data, bytes); });
     each_chunk(message, never, [&](std::byte* data, std::size_t bytes) { return back.get(data, bytes); });
-    const auto now = base::MonotonicClock::now();
-    if (now > warm_at) floor.one_way.record((now - sent_at) / 2);
-    sent_at = now;
+    meter.lap(true);
   }
-  return floor;
+  return meter.take();
 }
 
 Result<StreamFloor> floor_shm_stream(const FloorOptions& options) {
@@ -144,22 +140,14 @@ Result<StreamFloor> floor_shm_stream(const FloorOptions& options) {
   });
   if (!peer) return std::unexpected(peer.error());
 
-  StreamFloor floor;
   const std::atomic<bool> never{false};
-  const double cpu_before = thread_cpu_seconds();
-  const auto start = base::MonotonicClock::now();
-  auto now = start;
-  for (std::uint64_t messages = 1; now < start + options.duration; ++messages) {
+  const StreamMeter meter;
+  auto now = meter.start();
+  for (std::uint64_t messages = 1; now < meter.start() + options.duration; ++messages) {
     each_chunk(message, never, [&](std::byte* data, std::size_t bytes) { return there.put(data, bytes); });
     if (messages % kRingLooksPerClock == 0 || message.size() > 1024) now = base::MonotonicClock::now();
   }
-  floor.bytes = peer->page().bytes_received.load(std::memory_order_relaxed);
-  const double cpu_near = thread_cpu_seconds() - cpu_before;
-  const double gigabytes = static_cast<double>(floor.bytes) * 1e-9;
-  floor.gb_per_s = gigabytes / std::chrono::duration<double>(now - start).count();
-  const double cpu_far = peer->stop();
-  if (floor.bytes > 0) floor.cpu_s_per_gb = (cpu_near + cpu_far) / gigabytes;
-  return floor;
+  return meter.end(*peer, now);
 }
 
 }  // namespace fairlead::observe

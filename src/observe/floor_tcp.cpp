@@ -10,6 +10,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "observe/floor.hpp"
+#include "observe/floor_meter.hpp"
 #include "observe/floor_peer.hpp"
 #include "observe/floor_sockets.hpp"
 
@@ -82,19 +83,14 @@ Result<ExchangeFloor> floor_tcp_exchange(const FloorOptions& options) {
   });
   if (!peer) return std::unexpected(peer.error());
 
-  ExchangeFloor floor;
   const int near = pair->near.get();
-  auto sent_at = base::MonotonicClock::now();
-  const auto warm_at = sent_at + options.duration / 10;
-  const auto end = sent_at + options.duration;
-  const auto is_over = [end] { return base::MonotonicClock::now() >= end; };
-  for (bool is_whole = true; is_whole && sent_at < end;) {
+  ExchangeMeter meter(options.duration);
+  const auto is_over = [end = meter.end()] { return base::MonotonicClock::now() >= end; };
+  for (bool is_whole = true; is_whole && !meter.is_over();) {
     is_whole = send_whole(near, message, is_over) && receive_whole(near, message, is_over);
-    const auto now = base::MonotonicClock::now();
-    if (now > warm_at) floor.one_way.record((now - sent_at) / 2);
-    sent_at = now;
+    meter.lap(true);
   }
-  return floor;
+  return meter.take();
 }
 
 // Both sides spin on non-blocking calls: a sleeping receiver would halve the sender's rate.
@@ -117,23 +113,15 @@ Result<StreamFloor> floor_tcp_stream(const FloorOptions& options) {
   if (!peer) return std::unexpected(peer.error());
 
   const int near = pair->near.get();
-  const double cpu_before = thread_cpu_seconds();
-  const auto start = base::MonotonicClock::now();
-  auto now = start;
+  const StreamMeter meter;
+  auto now = meter.start();
   std::size_t written = 0;  // of the message
-  for (std::size_t look = 1; now < start + options.duration; ++look) {
+  for (std::size_t look = 1; now < meter.start() + options.duration; ++look) {
     const auto taken = ::send(near, message.data() + written, message.size() - written, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken > 0) written = (written + static_cast<std::size_t>(taken)) % message.size();
     if (look % kWritesPerClock == 0) now = base::MonotonicClock::now();
   }
-  StreamFloor floor;
-  floor.bytes = peer->page().bytes_received.load(std::memory_order_acquire);
-  const double cpu_near = thread_cpu_seconds() - cpu_before;
-  const double gigabytes = static_cast<double>(floor.bytes) * 1e-9;
-  floor.gb_per_s = gigabytes / std::chrono::duration<double>(now - start).count();
-  const double cpu_far = peer->stop();
-  if (floor.bytes > 0) floor.cpu_s_per_gb = (cpu_near + cpu_far) / gigabytes;
-  return floor;
+  return meter.end(*peer, now);
 }
 
 }  // namespace fairlead::observe

@@ -11,6 +11,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "observe/floor.hpp"
+#include "observe/floor_meter.hpp"
 #include "observe/floor_peer.hpp"
 #include "observe/floor_sockets.hpp"
 
@@ -105,19 +106,13 @@ Result<ExchangeFloor> floor_udp_exchange(const FloorOptions& options) {
   });
   if (!peer) return std::unexpected(peer.error());
 
-  ExchangeFloor floor;
   const int near = pair->near.get();
-  auto sent_at = base::MonotonicClock::now();
-  const auto warm_at = sent_at + options.duration / 10;
-  const auto end = sent_at + options.duration;
-  while (sent_at < end) {
+  ExchangeMeter meter(options.duration);
+  while (!meter.is_over()) {
     send_message(near, train, bytes);
-    const bool is_whole = receive_message(near, buffer, bytes, peer->page().is_over);
-    const auto now = base::MonotonicClock::now();
-    if (is_whole && now > warm_at) floor.one_way.record((now - sent_at) / 2);
-    sent_at = now;
+    meter.lap(receive_message(near, buffer, bytes, peer->page().is_over));
   }
-  return floor;
+  return meter.take();
 }
 
 Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
@@ -143,14 +138,13 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
 
   const std::atomic<std::uint64_t>& arrived = peer->page().bytes_received;
   const int near = pair->near.get();
-  const double cpu_before = thread_cpu_seconds();
-  const auto start = base::MonotonicClock::now();
-  auto now = start;
-  auto moved_at = start;
+  const StreamMeter meter;
+  auto now = meter.start();
+  auto moved_at = now;
   std::uint64_t sent = 0;
   std::uint64_t lost = 0;
   std::uint64_t seen = 0;
-  for (std::size_t look = 1; now < start + options.duration; ++look) {
+  for (std::size_t look = 1; now < meter.start() + options.duration; ++look) {
     const std::uint64_t received = arrived.load(std::memory_order_acquire);
     if (sent + length <= received + lost + options.in_flight_bytes || sent == received + lost)
       sent += ::send(near, train.data(), length, 0) >= 0 ? length : 0;
@@ -160,14 +154,7 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
     if (now > moved_at + kLostAfter) lost = sent - received;  // dropped: go on without
     seen = received;
   }
-  StreamFloor floor;
-  floor.bytes = arrived.load(std::memory_order_acquire);
-  const double cpu_near = thread_cpu_seconds() - cpu_before;
-  const double gigabytes = static_cast<double>(floor.bytes) * 1e-9;
-  floor.gb_per_s = gigabytes / std::chrono::duration<double>(now - start).count();
-  const double cpu_far = peer->stop();
-  if (floor.bytes > 0) floor.cpu_s_per_gb = (cpu_near + cpu_far) / gigabytes;
-  return floor;
+  return meter.end(*peer, now);
 }
 
 }  // namespace fairlead::observe

@@ -1,0 +1,54 @@
+#pragma once
+// The clocks of a floor: round trips of an exchange, and what a stream took of time and processors.
+
+#include <utility>
+
+#include "base/time.hpp"
+#include "observe/floor.hpp"
+#include "observe/floor_peer.hpp"
+
+namespace fairlead::observe {
+
+/// Half of each round trip, from when a tenth of the time is over: until then the two processes warm up.
+class ExchangeMeter {
+ public:
+  explicit ExchangeMeter(base::Duration duration)
+      : sent_at_(base::MonotonicClock::now()), warm_at_(sent_at_ + duration / 10), end_(sent_at_ + duration) {}
+
+  base::Instant end() const { return end_; }
+  bool is_over() const { return sent_at_ >= end_; }
+  /// A round trip has ended, and the next begins.
+  void lap(bool is_whole) {
+    const auto now = base::MonotonicClock::now();
+    if (is_whole && now > warm_at_) floor_.one_way.record((now - sent_at_) / 2);
+    sent_at_ = now;
+  }
+  ExchangeFloor take() { return std::move(floor_); }
+
+ private:
+  base::Instant sent_at_, warm_at_, end_;
+  ExchangeFloor floor_;
+};
+
+/// From its making to end().
+class StreamMeter {
+ public:
+  base::Instant start() const { return start_; }
+  /// Also ends the other process.
+  StreamFloor end(FloorPeer& peer, base::Instant now) const {
+    StreamFloor floor;
+    floor.bytes = peer.page().bytes_received.load(std::memory_order_acquire);
+    const double cpu_near = thread_cpu_seconds() - cpu_before_;
+    const double gigabytes = static_cast<double>(floor.bytes) * 1e-9;
+    floor.gb_per_s = gigabytes / std::chrono::duration<double>(now - start_).count();
+    const double cpu_far = peer.stop();
+    if (floor.bytes > 0) floor.cpu_s_per_gb = (cpu_near + cpu_far) / gigabytes;
+    return floor;
+  }
+
+ private:
+  double cpu_before_ = thread_cpu_seconds();
+  base::Instant start_ = base::MonotonicClock::now();
+};
+
+}  // namespace fairlead::observe
