@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/embedded_core.hpp"
+#include "engine/shared_tables.hpp"
 #include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
 
@@ -60,11 +61,14 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
   if (!std::has_single_bit(ring_bytes)) {
     return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
   }
+  const std::uint64_t shared = options.get(Option::shm_shared_max) & ~std::uint64_t{4095};
   auto hub = path::ShmHub::open(own, epoch,
                                 {.directory = options.shm_directory(),
                                  .admits_all = options.admits_all_users(),
                                  .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
-                                 .peers_max = static_cast<std::uint32_t>(options.get(Option::shm_peers_max))});
+                                 .peers_max = static_cast<std::uint32_t>(options.get(Option::shm_peers_max)),
+                                 .arena_bytes = shared == 0 ? 0 : sizeof(SharedTables) + shared,
+                                 .arena_head_bytes = sizeof(SharedTables)});
   if (!hub) {
     if (is_forced) return std::unexpected(std::move(hub.error()));
     fmt::print(stderr, "fairlead at {}: no shared memory with peers of this host, UDP instead: {}\n", own.to_string(),
@@ -110,6 +114,7 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
 
 void forget_engines() {
   registry() = new Registry;
+  EmbeddedCore::forget_all();
 }
 
 base::SocketAddress lo(std::uint16_t port) {

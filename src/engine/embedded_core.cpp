@@ -2,18 +2,69 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "base/ensure.hpp"
+#include "base/process_memory.hpp"
 
 namespace fairlead::engine {
+namespace {
+
+struct Everyone {
+  std::mutex mutex;
+  std::vector<EmbeddedCore*> cores;
+};
+
+// Never destroyed: in the child of a fork its lock may be held by a thread that does not exist there.
+Everyone*& everyone_pointer() {
+  static auto* the_cores = new Everyone;
+  return the_cores;
+}
+Everyone& everyone() {
+  return *everyone_pointer();
+}
+
+}  // namespace
 
 EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick)
     : engine_(std::move(engine)),
       thread_sleeps_until_(base::Instant::min().time_since_epoch().count()),
       kick_(std::move(kick)) {
   if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
+  const std::scoped_lock lock(everyone().mutex);
+  everyone().cores.push_back(this);
+}
+
+EmbeddedCore::AllLocked::AllLocked() {
+  everyone().mutex.lock();
+  for (const EmbeddedCore* core : everyone().cores) {
+    core->wanted_.fetch_add(1, std::memory_order_relaxed);
+    core->mutex_.lock();
+    core->wanted_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+EmbeddedCore::AllLocked::~AllLocked() {
+  for (const EmbeddedCore* core : everyone().cores) core->mutex_.unlock();
+  everyone().mutex.unlock();
+}
+
+bool EmbeddedCore::AllLocked::is_alone() const {
+  const auto threads = static_cast<unsigned>(
+      std::ranges::count_if(everyone().cores, [](const EmbeddedCore* core) { return core->thread_.joinable(); }));
+  return base::thread_count() == threads + 1;
+}
+
+void EmbeddedCore::forget_all() {
+  everyone_pointer() = new Everyone;
+}
+
+void EmbeddedCore::leave_everyone() {
+  const std::scoped_lock lock(everyone().mutex);
+  std::erase(everyone().cores, this);
 }
 
 Result<PortHandle> EmbeddedCore::open_port(std::uint32_t number) {

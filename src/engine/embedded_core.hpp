@@ -26,6 +26,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
  public:
   EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick);
   ~EmbeddedCore() override;
+  /// In the child of a fork().
+  static void forget_all();
 
   base::SocketAddress address() const override { return engine_->address(); }
   std::uint64_t epoch() const override { return engine_->epoch(); }
@@ -92,6 +94,17 @@ class EmbeddedCore final : public Core, public ActivePorts {
     const EmbeddedCore& core_;
   };
 
+  // Holds the locks of all engines of this process: no engine touches any memory meanwhile.
+  class AllLocked {
+   public:
+    AllLocked();
+    ~AllLocked();
+    AllLocked(const AllLocked&) = delete;
+    AllLocked& operator=(const AllLocked&) = delete;
+    /// Whether the caller is the only thread of the process besides those of engines.
+    bool is_alone() const;
+  };
+
   Port& port_of(PortHandle handle) const {
     Port* port = engine_->port(handle);
     ENSURE(port != nullptr, "port slot {} used after it was closed", handle.slot);
@@ -105,6 +118,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   template <typename Submit>
   Status submit(Submit&& call);
   bool pass(base::Instant now);
+  void leave_everyone();
   void linger();
   void write_report(const std::string& report) const;
   bool wait_for(std::span<Port* const> ports, base::Instant deadline);

@@ -29,29 +29,91 @@ FlowAccount* EmbeddedFlows::accounts() {
   return core_.engine_->flows().accounts();
 }
 
+// Shared memory ------------------------------------------------------------------------------------------------------
+
+void EmbeddedFlows::wait_for_visitors() {
+  path::ShmHub* hub = core_.engine_->hub();
+  if (hub == nullptr || hub->arena() == nullptr) return;
+  std::vector<path::ShmVisitor> visitors;
+  {
+    const EmbeddedCore::Locked lock(core_);
+    visitors = hub->visitors();
+  }
+  for (const path::ShmVisitor& visitor : visitors) wait_until([&] { return hub->has_left(visitor); });
+}
+
+void EmbeddedFlows::share(RegionPlan& plan, std::optional<std::uint32_t>& sheet) {
+  constexpr std::uint32_t kRemote =
+      verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
+  path::ShmHub* hub = core_.engine_->hub();
+  if (hub == nullptr || hub->arena() == nullptr || (plan.access & kRemote) == 0) return;
+  const EmbeddedCore::AllLocked still;
+  const auto place = hub->sheets().take({plan.base, plan.length}, still.is_alone());
+  if (!place) return;
+  plan.arena = {place->begin, place->end, place->offset};
+  sheet = place->sheet;
+}
+
+void EmbeddedFlows::unshare(std::optional<std::uint32_t> sheet) {
+  if (!sheet) return;
+  const EmbeddedCore::AllLocked still;
+  core_.engine_->hub()->sheets().release(*sheet, still.is_alone());
+}
+
 Status EmbeddedFlows::add_region(const RegionPlan& plan, std::uint32_t& key) {
-  const EmbeddedCore::Locked lock(core_);
-  key = core_.engine_->flows().regions().add(plan);
-  return key != 0 ? Status::ok : Status::no_memory;
+  const std::scoped_lock sharing(sharing_);
+  RegionPlan placed = plan;
+  std::optional<std::uint32_t> sheet;
+  share(placed, sheet);
+  {
+    const EmbeddedCore::Locked lock(core_);
+    Flows& flows = core_.engine_->flows();
+    key = flows.regions().add(placed);
+    if (key != 0) flows.show_region(key);
+  }
+  if (key == 0) {
+    unshare(sheet);
+    return Status::no_memory;
+  }
+  if (sheet) sheets_[key] = *sheet;
+  return Status::ok;
 }
 
 Status EmbeddedFlows::remove_region(std::uint32_t key) {
   {
     const EmbeddedCore::Locked lock(core_);
-    RegionTable& regions = core_.engine_->flows().regions();
-    if (!regions.is_known(key)) return Status::stale;
-    regions.remove(key);
+    Flows& flows = core_.engine_->flows();
+    if (!flows.regions().is_known(key)) return Status::stale;
+    flows.regions().remove(key);
+    flows.show_region(key);
   }
   wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  wait_for_visitors();
+  const std::scoped_lock sharing(sharing_);
+  if (const auto sheet = sheets_.extract(key)) unshare(sheet.mapped());
   return Status::ok;
 }
 
 Status EmbeddedFlows::change_region(std::uint32_t key, const RegionPlan& plan) {
+  const std::scoped_lock sharing(sharing_);
+  RegionPlan placed = plan;
+  std::optional<std::uint32_t> sheet;
+  share(placed, sheet);
+  bool is_known = false;
   {
     const EmbeddedCore::Locked lock(core_);
-    if (!core_.engine_->flows().regions().change(key, plan)) return Status::stale;
+    Flows& flows = core_.engine_->flows();
+    is_known = flows.regions().change(key, placed);
+    if (is_known) flows.show_region(key);
+  }
+  if (!is_known) {
+    unshare(sheet);
+    return Status::stale;
   }
   wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  wait_for_visitors();
+  if (const auto before = sheets_.extract(key)) unshare(before.mapped());
+  if (sheet) sheets_[key] = *sheet;
   return Status::ok;
 }
 
@@ -126,6 +188,7 @@ void EmbeddedFlows::close_flow(FlowHandle flow) {
     flows.free_flow(flow);
     return true;
   });
+  wait_for_visitors();
 }
 
 Status EmbeddedFlows::change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) {
@@ -134,6 +197,8 @@ Status EmbeddedFlows::change_flow(FlowHandle flow, verbs::QpState from, const ve
   if (status == Status::ok && attributes.state == verbs::QpState::reset) {
     wait_until([&] { return core_.engine_->flows().is_quiet(flow); });
   }
+  if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
+    wait_for_visitors();
   return status;
 }
 

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/flow_core.hpp"
@@ -43,9 +45,16 @@ class EmbeddedFlows final : public FlowCore {
   /// Makes progress until `is_done`, called under the lock, says so.
   template <typename IsDone>
   void wait_until(IsDone&& is_done);
+  /// Until no peer of this host is busy with what was withdrawn before this call.
+  void wait_for_visitors();
+  /// Moves the region's memory to where peers of this host can reach it, if that may be done.
+  void share(RegionPlan& plan, std::optional<std::uint32_t>& sheet);
+  void unshare(std::optional<std::uint32_t> sheet);
 
   EmbeddedCore& core_;
-  std::vector<std::unique_ptr<NoticeStream>> notices_;  // under the engine's lock
+  std::mutex sharing_;                                       // before the engine's lock
+  std::unordered_map<std::uint32_t, std::uint32_t> sheets_;  // by key; under sharing_
+  std::vector<std::unique_ptr<NoticeStream>> notices_;       // under the engine's lock
 };
 
 }  // namespace fairlead::engine

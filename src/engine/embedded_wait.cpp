@@ -33,6 +33,7 @@ EmbeddedCore::~EmbeddedCore() {
     ::eventfd_write(kick_.get(), 1);
     thread_.join();
   }
+  leave_everyone();
   linger();
 }
 

@@ -104,6 +104,8 @@ class Engine {
   }
   /// Of the lane; -1 if there is none.
   int lane_descriptor() const { return lane() ? lane()->hub().descriptor() : -1; }
+  /// Engines of this host that share memory with us; null if there is no lane.
+  path::ShmHub* hub() { return lane() ? &lane()->hub() : nullptr; }
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);

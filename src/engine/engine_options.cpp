@@ -67,6 +67,9 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "shared memory for each direction to a peer of this host; a power of two"},
     {"shm_peers_max", "peers", 1024, 1, 4096, "FAIRLEAD_SHM_PEERS_MAX",
      "peers of this host that are reached through shared memory; more go over UDP"},
+    {"shm_shared_max", "bytes", 16384 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_SHARED_MAX",
+     "registered memory that peers of this host may write and read by themselves; 0: everything goes through the "
+     "rings"},
 }};
 
 const OptionRow& row_of(Option option) {

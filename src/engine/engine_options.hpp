@@ -43,6 +43,7 @@ enum class Option : std::uint8_t {
   active_messages_max,
   shm_ring,
   shm_peers_max,
+  shm_shared_max,
   count_,
 };
 

@@ -46,8 +46,12 @@ struct SendEntry {
   verbs::WcStatus status = verbs::WcStatus::success;
   verbs::Cause cause = verbs::Cause::none;
   bool is_done = false;  // UC, UD: handed to the wire; read, atomic: answered
+  bool is_sent = false;  // as a message, at least once
 
   bool is_read() const { return opcode >= verbs::SendOpcode::read; }  // waits for an answer of its own
+  bool is_one_sided() const {
+    return opcode == verbs::SendOpcode::write || is_read();
+  }  // the peer's program has no part
   bool is_atomic() const { return opcode > verbs::SendOpcode::read; }
 };
 
@@ -137,9 +141,11 @@ struct Flow {
   std::uint32_t head = 0, next = 0, tail = 0;
   std::uint32_t begun = 0;  // all before were sent at least once
   std::uint32_t acked = 0;
-  std::uint32_t unretired = 0;  // completed without an event since the last one
-  std::uint32_t reads_out = 0;  // sent and not done
-  std::uint32_t flights = 0;    // requests and answers the link still refers to
+  std::uint32_t first_sequence = 0;  // of number 0, if all had been sent as messages
+  std::uint32_t answered_end = 0;    // behind the last message sent that the peer's program takes part in
+  std::uint32_t unretired = 0;       // completed without an event since the last one
+  std::uint32_t reads_out = 0;       // sent and not done
+  std::uint32_t flights = 0;         // requests and answers the link still refers to
   std::uint8_t retries_left = 0, rnr_left = 0;
   bool is_paused = false;   // until resume_at
   bool is_stalled = false;  // the link had no room; in the list of those to try again

@@ -58,7 +58,7 @@ int Flows::take_send(Flow& flow, const verbs::SendRequest& request) {
   entry.flags = static_cast<std::uint8_t>(request.flags);
   entry.status = WcStatus::success;
   entry.cause = verbs::Cause::none;
-  entry.is_done = false;
+  entry.is_done = entry.is_sent = false;
   entry.sge_count = 0;
   if (flow.plan.type == QpType::ud) {
     entry.to = address_of(*request.to, request.remote_qpn);

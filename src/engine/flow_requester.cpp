@@ -104,7 +104,16 @@ bool Flows::start(Flow& flow, std::uint32_t number, base::Instant now) {
     if (flow.reads_out >= flow.attributes.max_rd_atomic) return false;
   }
   if ((entry.flags & verbs::send_flags::fence) != 0 && flow.reads_out != 0) return false;
-  return flow.is_local ? start_local(flow, number, now) : start_remote(flow, number, now);
+  if (flow.is_local) return start_local(flow, number, now);
+  switch (start_direct(flow, number, now)) {
+    case Direct::done:
+      return true;
+    case Direct::later:
+      return false;
+    case Direct::none:
+      return start_remote(flow, number, now);
+  }
+  return false;
 }
 
 /// What is wrong with it shows when all before it are complete.
@@ -120,7 +129,7 @@ wire::Envelope Flows::envelope_of(Flow& flow, std::uint32_t number) {
   wire::Envelope envelope{
       .source_port = flow.number | (flow.life & 0xFF) << 24,
       .target_port = flow.attributes.dest_qp_num,
-      .key = static_cast<std::uint64_t>(flow.attributes.sq_psn + number) << 32 | entry.rkey,
+      .key = static_cast<std::uint64_t>(flow.first_sequence + number) << 32 | entry.rkey,
       .cookie = entry.imm,
       .offset = entry.remote_addr,
   };
@@ -175,7 +184,6 @@ Cause Flows::gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32
   return Cause::none;
 }
 
-// A same-host peer's one-sided requests have their place here, too: carried out by us instead of sent.
 bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
   SendEntry& entry = flow.entry(number);
   link::Outgoing message{.envelope = envelope_of(flow, number), .pieces = {}, .size = 0};
@@ -238,6 +246,8 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
   ++counters_.requests_sent;
   ++flow.flights;
   ++entry.flights;
+  entry.is_sent = true;
+  if (!entry.is_one_sided()) flow.answered_end = number + 1;
   if (flow.head == flow.next) flow.answer_due = now + answer_patience(flow);
   ++flow.next;
   if (entry.is_read()) ++flow.reads_out;
@@ -338,7 +348,7 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
     ++counters_.dropped_late_answer;
     return;
   }
-  const std::uint32_t number = static_cast<std::uint32_t>(envelope.key >> 32) - flow->attributes.sq_psn;
+  const std::uint32_t number = static_cast<std::uint32_t>(envelope.key >> 32) - flow->first_sequence;
   if (number + 1 - flow->head > flow->next - flow->head || envelope.status > std::to_underlying(kVerdictLast)) {
     // The acknowledgement of what is complete already: one more costs nothing.
     if (envelope.status != 0) ++counters_.dropped_late_answer;

@@ -141,6 +141,7 @@ bool Flows::execute(Flow& flow, const wire::Envelope& envelope, std::span<const 
 bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer) {
   if (!std::exchange(flow.has_heard, true) && flow.state() == QpState::rtr) {
     tell(flow, verbs::AsyncEventType::comm_est);
+    show(flow);
   }
   flow.current.envelope = envelope;
   flow.current.size = flow.current.left = size;

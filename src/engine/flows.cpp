@@ -181,7 +181,8 @@ void Flows::discard(Flow& flow, base::Instant now) {
   accounts_[flow.index].sends.begin_life(flow.life);
   accounts_[flow.index].receives.begin_life(flow.life);
   flow.attributes = {};
-  flow.head = flow.next = flow.tail = flow.begun = flow.acked = flow.unretired = flow.reads_out = 0;
+  show(flow);
+  flow.head = flow.next = flow.tail = flow.begun = flow.acked = flow.answered_end = flow.unretired = flow.reads_out = 0;
   flow.is_paused = flow.wants_drained = flow.has_heard = false;
   flow.resume_at = flow.answer_due = flow.not_ready_since = flow.gap_due = base::kNever;
   flow.has_peer = flow.is_local = false;
@@ -252,6 +253,7 @@ Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttrib
     flow->has_peer = false;
   }
   if (from == QpState::rtr && to == QpState::rts) {
+    flow->first_sequence = attributes.sq_psn;
     flow->retries_left = attributes.retry_cnt;
     flow->rnr_left = attributes.rnr_retry;
   }
@@ -262,6 +264,7 @@ Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttrib
   } else {
     flow->attributes.is_sq_draining = false;
   }
+  show(*flow);
   if (to == QpState::rts) pump(*flow, now);
   return Status::ok;
 }
@@ -288,6 +291,7 @@ void Flows::tell(const Flow& flow, verbs::AsyncEventType type) {
 void Flows::enter_error(Flow& flow) {
   if (flow.state() == QpState::err) return;
   flow.attributes.state = QpState::err;
+  show(flow);
   flow.attributes.is_sq_draining = false;
   flow.is_paused = false;
   flow.answer_due = flow.gap_due = base::kNever;
@@ -385,15 +389,18 @@ base::SocketAddress Flows::address_of(const verbs::AddressVector& vector, std::u
 
 std::string Flows::describe() const {
   const FlowCounters& c = counters_;
-  return fmt::format(
-      "requests sent {}, executed {}, repeated {}; duplicates {}; held {} (most {} bytes), refused for lack of room "
-      "{}\n"
-      "not ready {}, receiver not ready {}, no receive {}, wrong queue key {}, gaps {}, malformed {}, late answers {}\n"
-      "answers sent {}, dropped {}; unreachable {}; completions lost {}; regions {}\n",
-      c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.held, c.held_bytes_most,
-      c.refused_no_room, c.refused_not_ready, c.receiver_not_ready, c.dropped_no_receive, c.dropped_queue_key,
-      c.dropped_gap, c.dropped_malformed, c.dropped_late_answer, c.answers_sent, c.dropped_answers,
-      c.dropped_unreachable, c.completions_lost, regions_.used());
+  return describe_direct() + fmt::format(
+                                 "requests sent {}, executed {}, repeated {}; duplicates {}; held {} (most {} bytes), "
+                                 "refused for lack of room "
+                                 "{}\n"
+                                 "not ready {}, receiver not ready {}, no receive {}, wrong queue key {}, gaps {}, "
+                                 "malformed {}, late answers {}\n"
+                                 "answers sent {}, dropped {}; unreachable {}; completions lost {}; regions {}\n",
+                                 c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.held,
+                                 c.held_bytes_most, c.refused_no_room, c.refused_not_ready, c.receiver_not_ready,
+                                 c.dropped_no_receive, c.dropped_queue_key, c.dropped_gap, c.dropped_malformed,
+                                 c.dropped_late_answer, c.answers_sent, c.dropped_answers, c.dropped_unreachable,
+                                 c.completions_lost, regions_.used());
 }
 
 }  // namespace fairlead::engine

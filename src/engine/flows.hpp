@@ -3,7 +3,8 @@
 // the caller holds the engine's lock.
 //
 // The files: flows (objects and states), flow_post (what is posted), flow_requester (sending and answers),
-// flow_responder (executing), flow_arrival (chunks and what comes early), flow_datagram (UD), flow_timer.
+// flow_direct (one-sided requests that we carry out in a neighbour's memory), flow_responder (executing), flow_arrival
+// (chunks and what comes early), flow_datagram (UD), flow_timer.
 
 #include <deque>
 #include <memory>
@@ -16,10 +17,12 @@
 #include "engine/region_table.hpp"
 #include "engine/slab.hpp"
 #include "link/link.hpp"
+#include "path/shm_peer.hpp"
 
 namespace fairlead::engine {
 
 class Engine;
+struct SharedTables;
 
 /// What was refused or thrown away, one counter a reason.
 struct FlowCounters {
@@ -41,6 +44,8 @@ struct FlowCounters {
   std::uint64_t dropped_answers = 0;      // too many waited for room in the link: asked for again by the peer
   std::uint64_t dropped_unreachable = 0;  // UD, UC: no such peer
   std::uint64_t completions_lost = 0;     // overrun
+  std::uint64_t direct_writes = 0, direct_reads = 0, direct_atomics = 0;  // carried out by us in the peer's memory
+  std::uint64_t direct_waits = 0;                                         // until what was sent before had ended
 };
 
 class Flows {
@@ -51,6 +56,8 @@ class Flows {
 
   FlowAccount* accounts() { return accounts_.get(); }
   RegionTable& regions() { return regions_; }
+  /// What peers of this host may do by themselves: shows a region as it is now (or its end), under its key.
+  void show_region(std::uint32_t key);
 
   Status open_pool(const PoolPlan& plan, PoolHandle& pool);
   Status close_pool(PoolHandle pool);
@@ -155,6 +162,15 @@ class Flows {
   void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
   void take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now);
   void acknowledge(Flow& flow, std::uint32_t end, base::Instant now);
+
+  // flow_direct.cpp
+  enum class Direct : std::uint8_t { none, later, done };
+  Direct start_direct(Flow& flow, std::uint32_t number, base::Instant now);
+  std::byte* reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const;
+  void show(const Flow& flow);
+  SharedTables* shared_tables();
+  std::string describe_direct() const;
+
   void finish_read(Flow& flow, std::uint32_t number, base::Instant now);
   void place_read(Flow& flow, std::uint32_t number, std::uint64_t offset, std::span<const std::byte> bytes);
   void fail_request(Flow& flow, std::uint32_t number, verbs::WcStatus status, verbs::Cause cause);

@@ -52,6 +52,11 @@ class Lane {
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].address; }
   bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].hub_slot != kNone; }
+  /// A peer that shows us its memory; null if it does not, or is not open.
+  path::ShmPeer* neighbour(link::PeerHandle peer) {
+    path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
+    return there != nullptr && there->arena_bytes != 0 && there->state == path::ShmPeer::State::open ? there : nullptr;
+  }
   /// Why a peer is not reached this way; empty if nothing is known.
   std::string reason(const base::SocketAddress& address) const;
   template <typename Visit>

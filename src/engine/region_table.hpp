@@ -18,12 +18,19 @@
 
 namespace fairlead::engine {
 
+/// The part of a region that peers of this host can reach by themselves (path/shm_arena.hpp).
+struct ArenaPlace {
+  std::uint64_t begin = 0, end = 0;  // bytes of the region; equal: no part
+  std::uint64_t offset = 0;          // of `begin`, in the arena
+};
+
 struct RegionPlan {
   std::byte* base = nullptr;
   std::uint64_t length = 0;  // bytes
   std::uint64_t iova = 0;    // the address that requests use for the first byte
   std::uint32_t access = 0;  // verbs::access
   std::uint32_t domain = 0;  // who else may use it
+  ArenaPlace arena{};        // set by the engine
 };
 
 /// Where a checked range lies.
@@ -48,6 +55,7 @@ class RegionTable {
   /// Whether somebody still reads the memory of a region of this slot.
   bool is_held(std::uint32_t key) const { return entries_[key >> 8].holds != 0; }
   bool is_known(std::uint32_t key) const { return find(key) != nullptr; }
+  const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
   /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
   Located locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,

@@ -10,10 +10,10 @@
 namespace fairlead::path {
 
 /// Of the one who connects, with three descriptors: the pair's memory, its doorbell's memory and event. The answer has
-/// the same form, with two: the other's doorbell.
+/// the same form, with two: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct ShmGreeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -26,10 +26,11 @@ struct ShmGreeting {
   std::uint64_t secrets[2] = {};  // of the two rings
   std::uint32_t bell_bit = 0;     // that the other shall set in the doorbell of whoever writes this
   std::uint32_t reserved = 0;
+  std::uint64_t arena_bytes = 0;  // of the memory shown; 0: none
 
   bool is_ours() const { return magic == kMagic && version == kVersion; }
   base::SocketAddress address() const { return {.ip = ip, .scope = scope, .port = port}; }
 };
-static_assert(sizeof(ShmGreeting) == 72 && std::is_trivially_copyable_v<ShmGreeting>);
+static_assert(sizeof(ShmGreeting) == 80 && std::is_trivially_copyable_v<ShmGreeting>);
 
 }  // namespace fairlead::path

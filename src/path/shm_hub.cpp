@@ -34,6 +34,13 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   if (!bell) return std::unexpected(std::move(bell.error()));
   hub->bell_ = std::move(*bell);
   hub->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (options.arena_bytes > options.arena_head_bytes) {
+    // Without it everything goes through the rings.
+    if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes)) {
+      hub->arena_ = std::move(*arena);
+      hub->sheets_.emplace(*hub->arena_);
+    }
+  }
   auto listener = ShmSocket::listen(own, options.directory);
   if (!listener) return std::unexpected(std::move(listener.error()));
   hub->listener_ = std::move(*listener);
@@ -79,6 +86,23 @@ std::uint32_t ShmHub::make_peer(ShmSocket socket) {
 
 bool ShmHub::is_admitted(const ShmSocket& socket) const {
   return options_.admits_all || socket.credentials().user == ::geteuid();
+}
+
+// Memory is shown only to whom our own user could read and write it by other means.
+bool ShmHub::shows_to(const ShmSocket& socket) const {
+  return arena_ && socket.credentials().user == ::geteuid();
+}
+
+void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t bytes) {
+  if (bytes == 0 || !arena_) return;
+  auto arena = ShmArena::view(std::move(file), bytes);
+  if (!arena || bytes < options_.arena_head_bytes) {
+    ++counters_.arenas_refused;
+    return;
+  }
+  peer.arena = std::move(*arena);
+  peer.arena_bytes = bytes;
+  ++counters_.arenas_seen;
 }
 
 // Whoever admits strangers has to make sure that they are who they say: the socket of that name belongs to the same
@@ -170,8 +194,11 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
   std::ranges::copy(greeting.secrets, peer.secrets);
   greeting.bell_bit = slot;
   by_address_[address] = slot;
-  const std::array<int, 3> descriptors{peer.memory.descriptor(), bell_.memory_descriptor(), bell_.event_descriptor()};
-  if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), descriptors))
+  const bool shows = shows_to(peer.socket);
+  if (shows) greeting.arena_bytes = arena_->bytes();
+  const std::array<int, 4> descriptors{peer.memory.descriptor(), bell_.memory_descriptor(), bell_.event_descriptor(),
+                                       shows ? arena_->descriptor() : -1};
+  if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), std::span(descriptors).first(shows ? 4 : 3)))
     decline(slot, "its socket took no greeting");
   return slot;
 }
@@ -237,15 +264,20 @@ void ShmHub::take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<cons
   peer.epoch = greeting->epoch;
   peer.needs_fence = !has_barriers_ || greeting->has_barriers == 0;
   std::ranges::copy(greeting->secrets, peer.secrets);
+  adopt_arena(peer, std::move(letter.descriptors[3]), greeting->arena_bytes);
+  const bool shows = shows_to(peer.socket);
   const ShmGreeting answer{.ring_bytes = greeting->ring_bytes,
                            .ip = own_.ip,
                            .scope = own_.scope,
                            .port = own_.port,
                            .has_barriers = has_barriers_,
                            .epoch = epoch_,
-                           .bell_bit = slot};
-  const std::array<int, 2> descriptors{bell_.memory_descriptor(), bell_.event_descriptor()};
-  if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), descriptors)) return close(slot);
+                           .bell_bit = slot,
+                           .arena_bytes = shows ? arena_->bytes() : 0};
+  const std::array<int, 3> descriptors{bell_.memory_descriptor(), bell_.event_descriptor(),
+                                       shows ? arena_->descriptor() : -1};
+  if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 3 : 2)))
+    return close(slot);
   become_open(slot);
 }
 
@@ -260,6 +292,7 @@ void ShmHub::take_answer(std::uint32_t slot, ShmLetter& letter, std::span<const 
   peer.bell_bit = answer->bell_bit;
   peer.epoch = answer->epoch;
   peer.needs_fence = !has_barriers_ || answer->has_barriers == 0;
+  adopt_arena(peer, std::move(letter.descriptors[2]), answer->arena_bytes);
   become_open(slot);
 }
 
@@ -358,6 +391,32 @@ void ShmHub::unwatch(std::uint32_t place) {
   base::barrier_everywhere();
   ++counters_.unwatched;
   bell_.ring(slot);
+}
+
+// Whoever has our greeting has the arena, though its answer may not have been read.
+const ShmSide* ShmHub::visitor_of(const ShmPeer& peer) {
+  if (is_audible(peer)) return peer.other;
+  if (peer.state != ShmPeer::State::asking) return nullptr;
+  return &std::launder(reinterpret_cast<const ShmPairPage*>(peer.memory.head()))->sides[1];
+}
+
+std::vector<ShmVisitor> ShmHub::visitors() const {
+  base::barrier_everywhere();
+  std::vector<ShmVisitor> inside;
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    const ShmPeer& peer = *peers_[slot];
+    const ShmSide* visitor = visitor_of(peer);
+    if (visitor == nullptr) continue;
+    const std::uint64_t visit = visitor->visits.load(std::memory_order_seq_cst);
+    if (visit % 2 != 0) inside.push_back({slot, peer.generation, visit});
+  }
+  return inside;
+}
+
+bool ShmHub::has_left(const ShmVisitor& visitor) const {
+  const ShmPeer& peer = *peers_[visitor.slot];
+  const ShmSide* side = peer.generation == visitor.generation ? visitor_of(peer) : nullptr;
+  return side == nullptr || side->visits.load(std::memory_order_acquire) != visitor.visit;
 }
 
 bool ShmHub::arm() {

@@ -21,8 +21,10 @@
 
 #include "base/file_descriptor.hpp"
 #include "base/socket_address.hpp"
+#include "path/shm_arena.hpp"
 #include "path/shm_greeting.hpp"
 #include "path/shm_peer.hpp"
+#include "path/shm_sheets.hpp"
 
 namespace fairlead::path {
 
@@ -31,6 +33,8 @@ struct ShmOptions {
   bool admits_all = false;                // also processes of other users
   std::uint32_t ring_bytes = 256 * 1024;  // one direction; a power of two, whole pages
   std::uint32_t peers_max = 1024;
+  std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
+  std::size_t arena_head_bytes = 0;
 };
 
 /// What happened to a peer.
@@ -48,6 +52,14 @@ struct ShmCounters {
   std::uint64_t declined_full = 0;      // more peers than peers_max
   std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
   std::uint64_t sleeps = 0, unwatched = 0;
+  std::uint64_t arenas_seen = 0;     // peers whose memory we can reach
+  std::uint64_t arenas_refused = 0;  // not of our protocol, or no address space
+};
+
+/// Peers that were in our arena when something in it was withdrawn.
+struct ShmVisitor {
+  std::uint32_t slot = 0, generation = 0;
+  std::uint64_t visit = 0;
 };
 
 class ShmHub {
@@ -110,6 +122,15 @@ class ShmHub {
   /// Readable when attend() has something to do, or when a peer has rung an armed bell.
   int descriptor() const noexcept { return epoll_.get(); }
 
+  /// What we show to peers; null if nothing.
+  ShmArena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
+  /// Applications' memory in it; there if arena() is.
+  ShmSheets& sheets() noexcept { return *sheets_; }
+  /// Who may not have seen yet what was withdrawn from the tables of the arena just now. Takes microseconds.
+  std::vector<ShmVisitor> visitors() const;
+  /// Whether that peer has left since, or is no more.
+  bool has_left(const ShmVisitor& visitor) const;
+
   const ShmCounters& counters() const noexcept { return counters_; }
 
  private:
@@ -122,6 +143,7 @@ class ShmHub {
   static bool is_audible(const ShmPeer& peer) {
     return peer.state == ShmPeer::State::open || peer.state == ShmPeer::State::ended;
   }
+  static const ShmSide* visitor_of(const ShmPeer& peer);
   ShmMemory::Layout pair_layout() const { return {4096, options_.ring_bytes, 2}; }
   std::uint32_t make_peer(ShmSocket socket);
   bool register_socket(int descriptor, std::uint64_t name) const;
@@ -133,6 +155,8 @@ class ShmHub {
   void close(std::uint32_t slot);
   void decline(std::uint32_t slot, std::string_view reason);
   bool is_admitted(const ShmSocket& socket) const;
+  bool shows_to(const ShmSocket& socket) const;
+  void adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t bytes);
   bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed) const;
   bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
   void watch(std::uint32_t slot);
@@ -144,6 +168,8 @@ class ShmHub {
   bool has_barriers_ = false;
   ShmSocket listener_;
   base::FileDescriptor epoll_;
+  std::optional<ShmArena> arena_;
+  std::optional<ShmSheets> sheets_;
   ShmBell bell_;
   std::vector<std::unique_ptr<ShmPeer>> peers_;
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look

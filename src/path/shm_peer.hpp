@@ -18,6 +18,7 @@ namespace fairlead::path {
 struct ShmSide {
   alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
+  alignas(128) std::atomic<std::uint64_t> visits{0};       // odd while it is in the other's arena
 };
 /// At the start of a pair's memory. Side 0 asked, side 1 accepted.
 struct ShmPairPage {
@@ -49,17 +50,33 @@ struct ShmPeer {
   RingReader reader;
   std::uint64_t secrets[2] = {};
   std::string end_reason;  // why it is ended
+  ShmMemory arena;         // what it shows us of its memory
+  std::uint64_t arena_bytes = 0;
+
+  /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it
+  /// waits for (ShmHub::visitors).
+  void enter() noexcept {
+    own->visits.store(own->visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    fence();
+  }
+  void leave() noexcept {
+    own->visits.store(own->visits.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
 
   /// After something was published to it: makes sure that it will look.
   void alert() noexcept {
-    // Where both have registered for barriers, the one who stops watching makes all of us pass one (docs/shm.md).
+    fence();
+    if (other->is_watching.load(std::memory_order_relaxed) == 0) [[unlikely]]
+      bell.ring(bell_bit);
+  }
+  // Where both have registered for barriers, the one who stops watching, or withdraws something, makes all of us pass
+  // one (docs/shm.md).
+  void fence() const noexcept {
     if (needs_fence) [[unlikely]] {
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
-    if (other->is_watching.load(std::memory_order_relaxed) == 0) [[unlikely]]
-      bell.ring(bell_bit);
   }
   bool is_watched() const noexcept { return own->is_watching.load(std::memory_order_relaxed) != 0; }
 };

@@ -15,10 +15,10 @@
 
 namespace fairlead::verbs {
 
-enum class Road { self, shm, udp, faulty };
+enum class Road { self, shm, udp, faulty, rings };  // rings: shm, where nobody shows memory
 
 inline std::string to_string(Road road) {
-  constexpr std::array<const char*, 4> kNames{"self", "shm", "udp", "faulty"};
+  constexpr std::array<const char*, 5> kNames{"self", "shm", "udp", "faulty", "rings"};
   return kNames[static_cast<std::size_t>(road)];
 }
 
@@ -48,6 +48,10 @@ struct Side {
     ContextOptions chosen;
     if (give_up_after_ms != nullptr) chosen.engine.emplace_back("give_up_after", give_up_after_ms);
     if (road == Road::shm || road == Road::udp) chosen.engine.emplace_back("path", to_string(road));
+    if (road == Road::rings) {
+      chosen.engine.emplace_back("path", "shm");
+      chosen.engine.emplace_back("shm_shared_max", "0");
+    }
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
     }

@@ -1,0 +1,80 @@
+#include "base/process_memory.hpp"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+namespace fairlead::base {
+namespace {
+
+struct Mapping {
+  std::uint64_t begin = 0, end = 0, offset = 0;
+  unsigned device_major = 0, device_minor = 0;
+  std::uint64_t inode = 0;
+  char rights[5] = {};
+  std::string_view name;
+};
+
+/// Calls accept(mapping) for each mapping that touches the pages; whether all of them are mapped and accepted.
+template <typename Accept>
+bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
+  const auto begin = reinterpret_cast<std::uint64_t>(pages.data());
+  const std::uint64_t end = begin + pages.size();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
+  if (!maps) return false;
+  char line[512];
+  std::uint64_t covered = begin;
+  bool is_at_start = true;
+  while (covered < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    const bool starts = is_at_start;
+    is_at_start = std::strchr(line, '\n') != nullptr;  // a long name goes on in the next piece
+    if (!starts) continue;
+    Mapping mapping;
+    int name_at = 0;
+    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &mapping.begin, &mapping.end,
+                    mapping.rights, &mapping.offset, &mapping.device_major, &mapping.device_minor, &mapping.inode,
+                    &name_at) < 7) {
+      return false;
+    }
+    if (mapping.end <= covered) continue;
+    if (mapping.begin > covered) return false;
+    mapping.name = std::string_view(line + name_at, std::strcspn(line + name_at, "\n"));
+    if (!accept(mapping)) return false;
+    covered = mapping.end;
+  }
+  return covered >= end;
+}
+
+}  // namespace
+
+unsigned thread_count() noexcept {
+  struct stat facts{};
+  if (::stat("/proc/self/task", &facts) != 0 || facts.st_nlink < 3) return 0;
+  return static_cast<unsigned>(facts.st_nlink) - 2;  // a directory for each thread
+}
+
+bool is_private_memory(std::span<const std::byte> pages) noexcept {
+  return all_mappings(pages, [](const Mapping& mapping) {
+    return std::string_view(mapping.rights) == "rw-p" && mapping.inode == 0 &&
+           (mapping.name.empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon"));
+  });
+}
+
+bool is_mapped_from(std::span<const std::byte> pages, int file, std::uint64_t offset) noexcept {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return false;
+  const auto begin = reinterpret_cast<std::uint64_t>(pages.data());
+  return all_mappings(pages, [&](const Mapping& mapping) {
+    return mapping.inode == facts.st_ino && mapping.device_major == major(facts.st_dev) &&
+           mapping.device_minor == minor(facts.st_dev) && mapping.rights[3] == 's' &&
+           mapping.offset - offset == mapping.begin - begin;
+  });
+}
+
+}  // namespace fairlead::base

@@ -1,0 +1,19 @@
+#pragma once
+// What this process has mapped, as the kernel tells it, and how many threads could be using it.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace fairlead::base {
+
+/// Threads of this process; 0 if the kernel does not tell.
+unsigned thread_count() noexcept;
+
+/// Whether all of these whole pages are private memory without a file, readable and writable, and no stack.
+bool is_private_memory(std::span<const std::byte> pages) noexcept;
+
+/// Whether all of these whole pages are mapped, shared, from that file, the first at `offset`.
+bool is_mapped_from(std::span<const std::byte> pages, int file, std::uint64_t offset) noexcept;
+
+}  // namespace fairlead::base

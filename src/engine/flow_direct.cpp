@@ -1,0 +1,213 @@
+// One-sided requests to an engine of the same host that shows us its memory: we carry them out by ourselves, and nobody
+// there has to run. Only what certainly succeeds goes this way; all else is sent as a message, so that errors, events
+// and their order come from the responder as ever.
+//
+// Order. A request is carried out when all before it have ended. Behind messages it waits for that, unless one of them
+// is for the peer's program, which may take its time: then it is sent, too. A request that was sent once is never
+// carried out here: the message may still be under way. Sequences count messages only, so the responder need not know.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/engine.hpp"
+#include "engine/flows.hpp"
+#include "engine/shared_tables.hpp"
+
+namespace fairlead::engine {
+
+using verbs::QpState;
+using verbs::QpType;
+using verbs::SendOpcode;
+
+namespace {
+
+constexpr std::uint64_t kDirectMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
+
+// The last byte when all else is there: a program may spin on it. Whole words at once, as a device would.
+template <typename Word>
+bool store_word(std::byte* to, const std::byte* from, std::uint64_t size) {
+  if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(to) % sizeof(Word) != 0) return false;
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+  return true;
+}
+
+void place_pieces(std::byte* to, std::span<const iovec> pieces, std::uint64_t size) {
+  const auto* first = static_cast<const std::byte*>(pieces[0].iov_base);
+  if (pieces.size() == 1 && (store_word<std::uint64_t>(to, first, size) || store_word<std::uint32_t>(to, first, size)))
+    return;
+  for (const iovec& piece : pieces) {
+    const auto* from = static_cast<const std::byte*>(piece.iov_base);
+    const std::uint64_t part = std::min<std::uint64_t>(piece.iov_len, size);
+    size -= part;
+    if (size != 0) {
+      std::memcpy(to, from, part);
+      to += part;
+      continue;
+    }
+    std::memcpy(to, from, part - 1);
+    std::atomic_ref(to[part - 1]).store(from[part - 1], std::memory_order_release);
+    return;
+  }
+}
+
+std::uint32_t right_for(SendOpcode opcode) {
+  if (opcode == SendOpcode::write) return verbs::access::remote_write;
+  return opcode == SendOpcode::read ? verbs::access::remote_read : verbs::access::remote_atomic;
+}
+
+class Visit {
+ public:
+  explicit Visit(path::ShmPeer& peer) : peer_(peer) { peer_.enter(); }
+  ~Visit() { peer_.leave(); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  path::ShmPeer& peer_;
+};
+
+}  // namespace
+
+/// Where the request's bytes lie in the peer's arena; null if it has to be sent. Holds until we leave.
+std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const {
+  const auto& tables = *reinterpret_cast<const SharedTables*>(peer.arena.head());
+  const std::uint32_t right = right_for(entry.opcode);
+  SharedFlow there;
+  if (!tables.flows[flow.attributes.dest_qp_num % SharedTables::kFlows].read(there)) return nullptr;
+  const base::SocketAddress& here = engine_.address();
+  if (there.number != flow.attributes.dest_qp_num || there.peer_number != flow.number || (there.rights & right) == 0 ||
+      there.peer_port != here.port || there.peer_scope != here.scope || there.peer_ip != here.ip) {
+    return nullptr;
+  }
+  SharedRegion region;
+  if (entry.rkey >> 8 >= SharedTables::kRegions || !tables.regions[entry.rkey >> 8].read(region)) return nullptr;
+  if (region.key != entry.rkey || region.domain != there.domain || (region.access & right) == 0) return nullptr;
+  const std::uint64_t offset = entry.remote_addr - region.iova;
+  if (entry.remote_addr < region.iova || offset > region.length || entry.length > region.length - offset ||
+      offset < region.begin || offset > region.end || entry.length > region.end - offset) {
+    return nullptr;
+  }
+  const std::uint64_t at = region.offset + (offset - region.begin);
+  if (at > peer.arena_bytes || entry.length > peer.arena_bytes - at || at < sizeof(SharedTables)) return nullptr;
+  if (entry.is_atomic() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
+  return peer.arena.head() + at;
+}
+
+Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instant now) {
+  SendEntry& entry = flow.entry(number);
+  if (engine_.lane() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
+      entry.length > kDirectMax) {
+    return Direct::none;
+  }
+  const bool is_first = number == flow.head;
+  if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
+  const auto peer = engine_.peer_at(flow.peer_address);
+  path::ShmPeer* neighbour = peer && Lane::has(*peer) ? engine_.lane()->neighbour(*peer) : nullptr;
+  if (neighbour == nullptr) return Direct::none;
+
+  std::array<iovec, 32> pieces;
+  std::array<std::uint32_t, 32> regions;
+  std::uint32_t count = 0;
+  if (!entry.is_read() && gather(flow, number, pieces.data(), regions.data(), count) != verbs::Cause::none) {
+    return Direct::none;
+  }
+  {
+    const Visit visit(*neighbour);
+    std::byte* const there = reach(flow, entry, *neighbour);
+    if (there == nullptr) return Direct::none;
+    if (!is_first) {
+      ++counters_.direct_waits;
+      return Direct::later;
+    }
+    flow.answered_end = number;
+    ++flow.next;
+    --flow.first_sequence;
+    if (entry.is_atomic()) {
+      ++counters_.direct_atomics;
+      ++flow.reads_out;
+      std::atomic_ref target(*reinterpret_cast<std::uint64_t*>(there));
+      std::uint64_t before = entry.compare_add;
+      if (entry.opcode == SendOpcode::fetch_add) {
+        before = target.fetch_add(entry.compare_add);
+      } else {
+        target.compare_exchange_strong(before, entry.swap);
+      }
+      place_read(flow, number, 0, std::as_bytes(std::span(&before, 1)));
+    } else if (entry.is_read()) {
+      ++counters_.direct_reads;
+      ++flow.reads_out;
+      std::atomic_thread_fence(std::memory_order_acquire);
+      place_read(flow, number, 0, {there, entry.length});
+    } else {
+      ++counters_.direct_writes;
+      place_pieces(there, {pieces.data(), count}, entry.length);
+    }
+  }
+  if (flow.plan.type == QpType::uc) {
+    entry.is_done = true;
+    complete_in_order(flow, now);
+    return Direct::done;
+  }
+  if (entry.is_read()) finish_read(flow, number, now);
+  take_answer(flow, number, {}, now);
+  return Direct::done;
+}
+
+// The owner's side ---------------------------------------------------------------------------------------------------
+
+SharedTables* Flows::shared_tables() {
+  path::ShmArena* arena = engine_.lane() != nullptr ? engine_.lane()->hub().arena() : nullptr;
+  return arena != nullptr ? reinterpret_cast<SharedTables*>(arena->head()) : nullptr;
+}
+
+void Flows::show(const Flow& flow) {
+  SharedTables* tables = shared_tables();
+  if (tables == nullptr || flow.plan.type == QpType::ud) return;
+  // The first request of all tells that communication is established: it has to come as a message.
+  const bool is_open =
+      flow.can_receive() && !flow.is_closing && !flow.is_local && (flow.has_heard || flow.state() != QpState::rtr);
+  SharedFlow shown;
+  if (is_open) {
+    constexpr std::uint32_t kAnswered = verbs::access::remote_read | verbs::access::remote_atomic;
+    shown = {.peer_ip = flow.peer_address.ip,
+             .peer_scope = flow.peer_address.scope,
+             .peer_port = flow.peer_address.port,
+             .number = flow.number,
+             .peer_number = flow.attributes.dest_qp_num,
+             .domain = flow.plan.domain,
+             .rights = flow.attributes.access_flags & (flow.attributes.max_dest_rd_atomic == 0 ? ~kAnswered : ~0U)};
+  }
+  tables->flows[flow.number % SharedTables::kFlows].show(shown);
+}
+
+void Flows::show_region(std::uint32_t key) {
+  SharedTables* tables = shared_tables();
+  if (tables == nullptr) return;
+  SharedRegion shown;
+  if (regions_.is_known(key)) {
+    const RegionPlan& plan = regions_.plan(key);
+    if (plan.arena.begin < plan.arena.end) {
+      shown = {.key = key,
+               .domain = plan.domain,
+               .access = plan.access,
+               .iova = plan.iova,
+               .length = plan.length,
+               .begin = plan.arena.begin,
+               .end = plan.arena.end,
+               .offset = plan.arena.offset};
+    }
+  }
+  tables->regions[key >> 8].show(shown);
+}
+
+std::string Flows::describe_direct() const {
+  return fmt::format("carried out by us on this host: writes {}, reads {}, atomics {}; waited {}\n",
+                     counters_.direct_writes, counters_.direct_reads, counters_.direct_atomics, counters_.direct_waits);
+}
+
+}  // namespace fairlead::engine

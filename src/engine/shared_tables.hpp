@@ -1,0 +1,70 @@
+#pragma once
+// What an engine tells its peers of the same host of its regions and flows, at the start of its arena
+// (path/shm_arena.hpp), so that they can carry out one-sided requests by themselves.
+//
+// Written by the owner alone, who never reads it. A record is even while it holds, odd while it is being changed;
+// readers take a copy and look again. The reader checks the copy against the size of the arena: whoever lies here
+// misleads others about his own memory only.
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace fairlead::engine {
+
+template <typename Value>
+class SharedRecord {
+ public:
+  /// [owner]
+  void show(const Value& value) noexcept {
+    const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
+    const std::uint64_t version = version_.load(std::memory_order_relaxed);
+    version_.store(version + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(plain[i], std::memory_order_relaxed);
+    version_.store(version + 2, std::memory_order_release);
+  }
+  /// [others] False while it is being changed.
+  bool read(Value& value) const noexcept {
+    std::array<std::uint64_t, kWords> plain;
+    const std::uint64_t version = version_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < kWords; ++i) plain[i] = words_[i].load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    value = std::bit_cast<Value>(plain);
+    return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
+  }
+
+ private:
+  static_assert(sizeof(Value) % sizeof(std::uint64_t) == 0);
+  static constexpr std::size_t kWords = sizeof(Value) / sizeof(std::uint64_t);
+  std::atomic<std::uint64_t> version_{0};
+  std::array<std::atomic<std::uint64_t>, kWords> words_{};
+};
+
+struct SharedRegion {
+  std::uint32_t key = 0;  // 0: nothing
+  std::uint32_t domain = 0;
+  std::uint64_t access = 0;
+  std::uint64_t iova = 0, length = 0;  // bytes
+  std::uint64_t begin = 0, end = 0;    // what of it lies in the arena
+  std::uint64_t offset = 0;            // of `begin`
+};
+
+struct SharedFlow {
+  std::array<std::uint8_t, 16> peer_ip{};  // whom it is connected to
+  std::uint32_t peer_scope = 0, peer_port = 0;
+  std::uint32_t number = 0, peer_number = 0;
+  std::uint32_t domain = 0;
+  std::uint32_t rights = 0;  // access flags, 0 while it takes no requests; no reads and atomics if it answers none
+};
+
+struct alignas(4096) SharedTables {
+  static constexpr std::uint32_t kRegions = 65536, kFlows = 4096;
+  std::array<SharedRecord<SharedRegion>, kRegions> regions;
+  std::array<SharedRecord<SharedFlow>, kFlows> flows;
+};
+static_assert(sizeof(SharedRecord<SharedRegion>) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace fairlead::engine

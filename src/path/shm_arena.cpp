@@ -1,0 +1,70 @@
+#include "path/shm_arena.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::path {
+
+Result<ShmArena> ShmArena::create(std::size_t head_bytes, std::uint64_t bytes) {
+  // Beyond its limit a process would get a signal for making the file.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < bytes) {
+    return std::unexpected(Error{Status::system, 0, "the limit of file sizes forbids shared memory: raise ulimit -f"});
+  }
+  auto memory = ShmMemory::create({.head_bytes = bytes});
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  ::madvise(memory->head(), bytes, MADV_DONTDUMP);
+  ShmArena arena;
+  arena.memory_ = std::move(*memory);
+  arena.bytes_ = bytes;
+  arena.unused_[head_bytes] = bytes - head_bytes;
+  return arena;
+}
+
+Result<ShmMemory> ShmArena::view(base::FileDescriptor file, std::uint64_t bytes) {
+  if (bytes > kBytesMost || bytes % 4096 != 0) {
+    return std::unexpected(Error{Status::invalid, 0, "shared memory of a size that no engine has"});
+  }
+  auto memory = ShmMemory::adopt(std::move(file), {.head_bytes = bytes});
+  if (!memory) return memory;
+  ::madvise(memory->head(), bytes, MADV_DONTDUMP);
+  memory->close_descriptor();
+  return memory;
+}
+
+std::optional<std::uint64_t> ShmArena::take(std::uint64_t bytes) {
+  const auto found = std::ranges::find_if(unused_, [&](const auto& place) { return place.second >= bytes; });
+  if (bytes == 0 || found == unused_.end()) return std::nullopt;
+  const auto [offset, room] = *found;
+  unused_.erase(found);
+  if (room > bytes) unused_[offset + bytes] = room - bytes;
+  return offset;
+}
+
+void ShmArena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  ::fallocate(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(bytes));
+}
+
+void ShmArena::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  empty(offset, bytes);
+  auto after = unused_.lower_bound(offset);
+  if (after != unused_.end() && after->first == offset + bytes) {
+    bytes += after->second;
+    after = unused_.erase(after);
+  }
+  if (after != unused_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == offset) {
+      before->second += bytes;
+      return;
+    }
+  }
+  unused_[offset] = bytes;
+}
+
+}  // namespace fairlead::path

@@ -1,0 +1,155 @@
+#include "path/shm_sheets.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/process_memory.hpp"
+
+namespace fairlead::path {
+namespace {
+
+// All sheets of the process, for the child of a fork.
+struct Moved {
+  std::span<std::byte> pages;
+  int file = -1;
+  std::uint64_t offset = 0;
+};
+struct MovedPages {
+  std::mutex mutex;
+  std::vector<Moved> all;
+};
+
+void make_private_in_child();
+
+// Never destroyed: engines may outlive static objects.
+MovedPages& all_moved() {
+  static auto* the_pages = [] {
+    ::pthread_atfork([] { all_moved().mutex.lock(); }, [] { all_moved().mutex.unlock(); }, &make_private_in_child);
+    return new MovedPages;
+  }();
+  return *the_pages;
+}
+
+// The child must not write into the parent's memory. It sees what the parent stores later, until it stores there
+// itself.
+void make_private_in_child() {
+  for (const Moved& moved : all_moved().all) {
+    ::mmap(moved.pages.data(), moved.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, moved.file,
+           static_cast<off_t>(moved.offset));
+  }
+  all_moved().all.clear();
+  all_moved().mutex.unlock();
+}
+
+bool write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    offset += static_cast<std::uint64_t>(wrote);
+  }
+  return true;
+}
+
+}  // namespace
+
+ShmSheets::~ShmSheets() {
+  for (const Sheet& sheet : sheets_) {
+    if (sheet.users != 0) move_out(sheet, false);
+  }
+}
+
+std::optional<ShmPlace> ShmSheets::take(std::span<std::byte> range, bool is_alone) {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto first = reinterpret_cast<std::uintptr_t>(range.data());
+  const std::uintptr_t begin = (first + kPage - 1) & ~(kPage - 1), end = (first + range.size()) & ~(kPage - 1);
+  if (begin >= end) return std::nullopt;
+  const std::span pages(range.data() + (begin - first), end - begin);
+  const auto place_of = [&](std::uint32_t number) {
+    const Sheet& sheet = sheets_[number];
+    const auto before = static_cast<std::uint64_t>(pages.data() - sheet.pages.data());
+    const std::uint64_t bytes = std::min(pages.size(), sheet.pages.size() - before);
+    return ShmPlace{begin - first, begin - first + bytes, sheet.offset + before, number};
+  };
+  const auto known = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
+    return sheet.users != 0 && sheet.pages.data() <= pages.data() &&
+           pages.data() + pages.size() <= sheet.pages.data() + sheet.pages.size();
+  });
+  if (known != sheets_.end()) {
+    ++known->users;
+    return place_of(static_cast<std::uint32_t>(known - sheets_.begin()));
+  }
+  if (!is_alone || pages.size() > kMovedMost || !base::is_private_memory(pages)) return std::nullopt;
+  const auto offset = arena_.take(pages.size());
+  if (!offset) return std::nullopt;
+  const std::size_t moved = move_in(pages, *offset);
+  if (moved < pages.size()) arena_.give_back(*offset + moved, pages.size() - moved);
+  if (moved == 0) return std::nullopt;
+  auto unused = std::ranges::find(sheets_, 0U, &Sheet::users);
+  if (unused == sheets_.end()) unused = sheets_.insert(unused, Sheet());
+  *unused = {pages.first(moved), *offset, 1};
+  bytes_ += moved;
+  const std::scoped_lock lock(all_moved().mutex);
+  all_moved().all.push_back({pages.first(moved), arena_.descriptor(), *offset});
+  return place_of(static_cast<std::uint32_t>(unused - sheets_.begin()));
+}
+
+void ShmSheets::release(std::uint32_t number, bool is_alone) {
+  Sheet& sheet = sheets_[number];
+  if (--sheet.users == 0) move_out(sheet, is_alone);
+}
+
+/// How many bytes it moved. In pieces, so that they need memory twice only for one of them.
+std::size_t ShmSheets::move_in(std::span<std::byte> pages, std::uint64_t offset) const {
+  constexpr std::size_t kPiece = std::size_t{16} << 20;
+  for (std::size_t done = 0; done < pages.size(); done += std::min(kPiece, pages.size() - done)) {
+    const auto piece = pages.subspan(done, std::min(kPiece, pages.size() - done));
+    if (!write_all(arena_.descriptor(), piece, offset + done) ||
+        ::mmap(piece.data(), piece.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+               arena_.descriptor(), static_cast<off_t>(offset + done)) == MAP_FAILED) {
+      return done;
+    }
+  }
+  return pages.size();
+}
+
+// What the program has unmapped meanwhile is not touched any more: something else may be there.
+void ShmSheets::move_out(const Sheet& sheet, bool is_alone) {
+  bytes_ -= sheet.pages.size();
+  {
+    const std::scoped_lock lock(all_moved().mutex);
+    std::erase_if(all_moved().all, [&](const Moved& moved) {
+      return moved.file == arena_.descriptor() && moved.offset == sheet.offset;
+    });
+  }
+  std::byte* const at = sheet.pages.data();
+  const std::size_t bytes = sheet.pages.size();
+  if (!base::is_mapped_from(sheet.pages, arena_.descriptor(), sheet.offset)) return;
+  if (is_alone) {
+    void* fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh != MAP_FAILED) {
+      std::memcpy(fresh, at, bytes);
+      if (::mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) {
+        arena_.give_back(sheet.offset, bytes);
+        return;
+      }
+      ::munmap(fresh, bytes);
+    }
+  }
+  // Others may be writing: the same file becomes a private view, in one step, and a page of its own with the next
+  // store; then nothing of the file is needed. Its place is not used again: a page that is given up shows it.
+  if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, arena_.descriptor(),
+             static_cast<off_t>(sheet.offset)) == MAP_FAILED) {
+    return;
+  }
+  if (::madvise(at, bytes, MADV_POPULATE_WRITE) == 0) arena_.empty(sheet.offset, bytes);
+}
+
+}  // namespace fairlead::path

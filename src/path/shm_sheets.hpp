@@ -1,0 +1,59 @@
+#pragma once
+// An application's own memory, moved into the arena in place, so that peers can reach it: the whole pages of a range
+// get a copy in the arena's file, which is then mapped over them, shared, at the same address.
+//
+// A write by somebody else between copy and mapping would be lost, so the caller makes sure that no other thread runs
+// that could (docs/shm.md). Only private memory without a file is moved; the program notices nothing of it, but for
+//   fork: the child gets a private view of these pages, so it cannot write into its parent's;
+//   the end: the pages are private again, with what they hold.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "path/shm_arena.hpp"
+
+namespace fairlead::path {
+
+/// What of a range peers can reach, and where that lies in the arena.
+struct ShmPlace {
+  std::uint64_t begin = 0, end = 0;  // bytes of the range
+  std::uint64_t offset = 0;          // of `begin`, in the arena
+  std::uint32_t sheet = 0;
+};
+
+class ShmSheets {
+ public:
+  static constexpr std::uint64_t kMovedMost = 1ULL << 30;  // bytes: meanwhile everybody stands still
+
+  explicit ShmSheets(ShmArena& arena) : arena_(arena) {}
+  ~ShmSheets();
+  ShmSheets(const ShmSheets&) = delete;
+  ShmSheets& operator=(const ShmSheets&) = delete;
+
+  /// Nothing if the range has no whole page, more than kMovedMost, or memory of another kind. What is in the arena
+  /// already is counted once more. `is_alone`: nobody else can write to it now; without that nothing new is moved.
+  std::optional<ShmPlace> take(std::span<std::byte> range, bool is_alone);
+  /// With the last user the pages become private again.
+  void release(std::uint32_t sheet, bool is_alone);
+
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Sheet {
+    std::span<std::byte> pages;
+    std::uint64_t offset = 0;
+    std::uint32_t users = 0;
+  };
+
+  std::size_t move_in(std::span<std::byte> pages, std::uint64_t offset) const;
+  void move_out(const Sheet& sheet, bool is_alone);
+
+  ShmArena& arena_;
+  std::vector<Sheet> sheets_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace fairlead::path

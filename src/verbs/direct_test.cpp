@@ -1,0 +1,279 @@
+// One-sided requests that the initiator carries out by itself, between two engines of one host
+// (engine/flow_direct.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
+// rely on.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "base/thread_sanitizer.hpp"
+#include "verbs/pair_for_tests.hpp"
+
+namespace fairlead::verbs {
+namespace {
+
+std::uint64_t direct(const Side& side, const std::string& kind) {
+  const std::string text = side.context.describe();
+  const std::size_t at = text.find(kind + " ", text.find("carried out by us"));
+  return std::strtoull(text.c_str() + at + kind.size(), nullptr, 10);
+}
+
+class Direct : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef FAIRLEAD_THREAD_SANITIZER
+    GTEST_SKIP() << "its thread of its own keeps memory from being moved in place";
+#endif
+  }
+
+  static SendRequest request(SendOpcode opcode, const Sge& sge, std::uint32_t rkey, std::uint64_t remote) {
+    return {.id = 1,
+            .sges = {&sge, 1},
+            .opcode = opcode,
+            .flags = send_flags::signaled,
+            .rkey = rkey,
+            .remote_addr = remote};
+  }
+
+  /// Until the engines have met: from then on writes are carried out by a.
+  static void meet(Connected& c) {
+    const Sge from = c.a.sge(8192, 8);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (direct(c.a, "writes") == 0 && std::chrono::steady_clock::now() < end) {
+      ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8192))), 0);
+      ASSERT_EQ(c.one_at_a().status, WcStatus::success);
+    }
+    ASSERT_GT(direct(c.a, "writes"), 0u);
+  }
+};
+
+TEST_F(Direct, IsCompleteBeforeThePostReturnsAndNeedsNobodyAtTheTarget) {
+  Connected c(Road::shm);
+  meet(c);
+  for (const std::uint32_t size : {1u, 2u, 4u, 7u, 8u, 9u, 64u, 4096u, 65'537u, 2'000'000u}) {
+    c.a.fill(10'000, size, size);
+    const Sge from = c.a.sge(10'000, size), back = c.a.sge(2'100'000, std::min(size, 1'000'000u));
+    ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8195))), 0);
+    EXPECT_EQ(std::memcmp(c.a.memory.data() + 10'000, c.b.memory.data() + 8195, size), 0) << size;
+    ASSERT_EQ(c.pa.post_send(request(SendOpcode::read, back, c.b.region.rkey(), c.b.remote(8195))), 0);
+    EXPECT_EQ(std::memcmp(c.a.memory.data() + 2'100'000, c.b.memory.data() + 8195, back.length), 0) << size;
+    std::array<WorkCompletion, 4> done;
+    ASSERT_EQ(c.a.queue.poll(done), 2);
+    EXPECT_EQ(done[0].status, WcStatus::success);
+    EXPECT_EQ(done[1].opcode, WcOpcode::read);
+    EXPECT_EQ(done[1].byte_len, back.length);
+  }
+}
+
+TEST_F(Direct, AtomicsAreThoseOfTheProcessor) {
+  Connected c(Road::shm);
+  meet(c);
+  auto& word = *reinterpret_cast<std::uint64_t*>(c.b.memory.data() + 8192 -
+                                                 reinterpret_cast<std::uintptr_t>(c.b.memory.data()) % 8);
+  std::atomic_ref(word).store(0);
+  constexpr std::uint64_t kRounds = 20'000;
+  std::thread owner([&] {
+    for (std::uint64_t i = 0; i < kRounds; ++i) std::atomic_ref(word).fetch_add(1);
+  });
+  const Sge to = c.a.sge(0, 8);
+  SendRequest add = request(SendOpcode::fetch_add, to, c.b.region.rkey(), reinterpret_cast<std::uintptr_t>(&word));
+  add.compare_add = 1000;
+  const std::uint64_t before = direct(c.a, "atomics");
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    ASSERT_EQ(c.pa.post_send(add), 0);
+    ASSERT_EQ(c.one_at_a().status, WcStatus::success);
+  }
+  owner.join();
+  EXPECT_EQ(word, kRounds * 1001);
+  EXPECT_EQ(direct(c.a, "atomics") - before, kRounds);
+  add.opcode = SendOpcode::compare_swap;
+  add.compare_add = kRounds * 1001;
+  add.swap = 5;
+  ASSERT_EQ(c.pa.post_send(add), 0);
+  EXPECT_EQ(word, 5u);
+}
+
+// Whatever is wrong is told as ever: by the responder, with its events, after any number of requests that it never saw.
+TEST_F(Direct, ErrorsAreThoseOfARemotePeer) {
+  struct Wrong {
+    SendOpcode opcode;
+    std::uint32_t key_off;
+    std::size_t offset;
+    WcStatus expected;
+  };
+  for (const Wrong& wrong : {Wrong{SendOpcode::write, 1, 8192, WcStatus::rem_access_err},
+                             Wrong{SendOpcode::write, 0, Side::kMemory - 3, WcStatus::rem_access_err},
+                             Wrong{SendOpcode::read, 0, Side::kMemory, WcStatus::rem_access_err},
+                             Wrong{SendOpcode::fetch_add, 0, 8193, WcStatus::rem_inv_req_err}}) {
+    Connected c(Road::shm);
+    meet(c);
+    const Sge from = c.a.sge(0, 8);
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8192))), 0);
+      ASSERT_EQ(c.one_at_a().status, WcStatus::success);
+    }
+    ASSERT_EQ(c.pa.post_send(request(wrong.opcode, from, c.b.region.rkey() + wrong.key_off, c.b.remote(wrong.offset))),
+              0);
+    EXPECT_EQ(c.one_at_a().status, wrong.expected);
+    EXPECT_EQ(c.pb.state(), QpState::err);
+  }
+}
+
+TEST_F(Direct, WithoutTheRightOrAfterDeregistrationNothingIsWritten) {
+  PairOptions options;
+  options.rights = access::local_write | access::remote_write;
+  Connected c(Road::shm, options);
+  meet(c);
+  const Sge from = c.a.sge(0, 8);
+  c.a.fill(0, 8, 99);
+  const std::uint32_t key = c.b.region.rkey();
+  const std::vector before(c.b.memory.begin() + 8192, c.b.memory.begin() + 8200);
+  ASSERT_TRUE(c.b.region.remove());
+  ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, key, c.b.remote(8192))), 0);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::rem_access_err);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), c.b.memory.begin() + 8192));
+}
+
+TEST_F(Direct, AQueuePairThatLeavesItsStateTakesNothingMore) {
+  Connected c(Road::shm);
+  meet(c);
+  move(c.pb, {}, QpState::err);
+  c.a.fill(0, 8, 77);
+  const Sge from = c.a.sge(0, 8);
+  const std::vector before(c.b.memory.begin() + 8192, c.b.memory.begin() + 8200);
+  ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8192))), 0);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::retry_exc_err);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), c.b.memory.begin() + 8192));
+}
+
+// Sends and writes in any mixture: a receive never completes before what was written ahead of it is in place, nor after
+// what was written behind it.
+TEST_F(Direct, KeepsTheOrderWithWhatTravelsAsMessages) {
+  PairOptions options;
+  options.capacity = {.max_send_wr = 32, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .max_inline = 64};
+  Connected c(Road::shm, options);
+  meet(c);
+  std::mt19937 random(7);
+  constexpr std::uint64_t kRequests = 6000;
+  std::uint64_t next = 0, done = 0, sends = 0, received = 0, receives = 0;
+  std::vector<std::uint64_t> written_before;  // by send: the newest value written ahead of it
+  std::uint64_t value = 0;
+  auto& word = *reinterpret_cast<std::uint64_t*>(c.b.memory.data() + 8192);
+  word = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while ((done < kRequests || received < sends) && std::chrono::steady_clock::now() < end) {
+    for (; receives < received + 64; ++receives) {
+      const Sge to = c.b.sge(0, 64);
+      ASSERT_EQ(c.pb.post_receive({.id = receives, .sges = {&to, 1}}), 0);
+    }
+    while (next < kRequests && next - done < 32 && sends - received < 60) {
+      const bool is_send = random() % (next / 500 % 2 == 0 ? 3 : 60) == 0;
+      if (!is_send) ++value;
+      std::array<std::uint64_t, 8> words;
+      words.fill(value);
+      const Sge from{reinterpret_cast<std::uintptr_t>(words.data()), is_send ? 16u : 8u, 0};
+      SendRequest post =
+          request(is_send ? SendOpcode::send : SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8192));
+      post.id = next;
+      post.flags |= send_flags::inlined;
+      ASSERT_EQ(c.pa.post_send(post), 0);
+      if (is_send) {
+        written_before.push_back(value);
+        ++sends;
+      }
+      ++next;
+    }
+    std::array<WorkCompletion, 32> some;
+    int count = c.a.queue.poll(some);
+    ASSERT_GE(count, 0);
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(some[static_cast<std::size_t>(i)].status, WcStatus::success);
+      ASSERT_EQ(some[static_cast<std::size_t>(i)].wr_id, done++);
+    }
+    count = c.b.queue.poll(some);
+    ASSERT_GE(count, 0);
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(some[static_cast<std::size_t>(i)].wr_id, received);
+      ASSERT_GE(std::atomic_ref(word).load(), written_before[received]) << "a write came after the send behind it";
+      ++received;
+    }
+  }
+  EXPECT_EQ(done, kRequests);
+  EXPECT_EQ(received, sends);
+  EXPECT_EQ(word, value);
+  EXPECT_GT(direct(c.a, "writes"), 100u);
+}
+
+// The child of a fork has the memory as it was, and cannot write into its parent's.
+TEST_F(Direct, AForkedChildDoesNotShareItsParentsMemory) {
+  Connected c(Road::shm);
+  meet(c);
+  c.b.fill(8192, 1000, 5);
+  const std::vector before(c.b.memory.begin() + 8192, c.b.memory.begin() + 9192);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_same = std::equal(before.begin(), before.end(), c.b.memory.begin() + 8192);
+    std::fill(c.b.memory.begin(), c.b.memory.end(), std::byte{0xEE});
+    ::_exit(is_same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), c.b.memory.begin() + 8192));
+  meet(c);
+}
+
+// While a writes as fast as it can, b withdraws the memory and uses it for something else.
+TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
+  PairOptions options;
+  options.capacity.max_send_wr = 4;
+  for (int round = 0; round < 6; ++round) {
+    Connected c(Road::shm, options);
+    meet(c);
+    std::atomic<bool> has_failed{false};
+    std::atomic<std::uint64_t> written{0};
+    const std::uint32_t key = c.b.region.rkey();
+    std::thread writer([&] {
+      const Sge from = c.a.sge(0, 100'000);
+      for (WorkCompletion one; !has_failed;) {
+        if (c.pa.post_send(request(SendOpcode::write, from, key, c.b.remote(8192))) == ENOMEM) continue;
+        while (c.a.queue.poll({&one, 1}) == 0) c.b.context.progress();
+        has_failed = one.status != WcStatus::success;
+        ++written;
+      }
+    });
+    while (written < 20) std::this_thread::yield();
+    ASSERT_TRUE(c.b.region.remove());
+    std::ranges::fill(c.b.memory, std::byte{0x5A});
+    writer.join();
+    EXPECT_TRUE(std::ranges::all_of(c.b.memory, [](std::byte byte) { return byte == std::byte{0x5A}; }));
+  }
+}
+
+TEST_F(Direct, OneMemoryInSeveralRegionsAndAgain) {
+  Connected c(Road::shm);
+  meet(c);
+  const Sge from = c.a.sge(0, 8);
+  for (int i = 0; i < 20; ++i) {
+    auto first = *MemoryRegion::add(c.b.domain, Side::all_of(c.b.memory, Side::kAllRights));
+    auto part = *MemoryRegion::add(
+        c.b.domain, {.address = c.b.memory.data() + 100'000, .length = 50'000, .access = Side::kAllRights, .iova = 0});
+    c.a.fill(0, 8, static_cast<unsigned>(i));
+    ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, part.rkey(), 9000)), 0);
+    EXPECT_EQ(std::memcmp(c.a.memory.data(), c.b.memory.data() + 109'000, 8), 0);
+    if (i % 2 == 0) {
+      ASSERT_TRUE(c.b.region.remove());
+    }
+    EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+    ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, first.rkey(), c.b.remote(20'000))), 0);
+    EXPECT_EQ(std::memcmp(c.a.memory.data(), c.b.memory.data() + 20'000, 8), 0);
+    EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+    if (i % 2 == 0) c.b.region = *MemoryRegion::add(c.b.domain, Side::all_of(c.b.memory, Side::kAllRights));
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::verbs
