@@ -61,8 +61,9 @@ unsigned thread_count() noexcept {
 
 bool is_private_memory(std::span<const std::byte> pages) noexcept {
   return all_mappings(pages, [](const Mapping& mapping) {
-    return std::string_view(mapping.rights) == "rw-p" && mapping.inode == 0 &&
-           (mapping.name.empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon"));
+    return std::string_view(mapping.rights) == "rw-p" &&
+           (mapping.name.empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon") ||
+            mapping.name.starts_with("/memfd:fairlead"));
   });
 }
 

@@ -10,7 +10,8 @@ namespace fairlead::base {
 /// Threads of this process; 0 if the kernel does not tell.
 unsigned thread_count() noexcept;
 
-/// Whether all of these whole pages are private memory without a file, readable and writable, and no stack.
+/// Whether all of these whole pages are private memory, readable and writable, without a file (but for our own nameless
+/// ones, of which every page was copied), and no stack.
 bool is_private_memory(std::span<const std::byte> pages) noexcept;
 
 /// Whether all of these whole pages are mapped, shared, from that file, the first at `offset`.

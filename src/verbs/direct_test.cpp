@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "base/process_memory.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "verbs/pair_for_tests.hpp"
 
@@ -27,6 +28,14 @@ class Direct : public ::testing::Test {
 #ifdef FAIRLEAD_THREAD_SANITIZER
     GTEST_SKIP() << "its thread of its own keeps memory from being moved in place";
 #endif
+    wait_until_alone();
+  }
+
+  /// A thread that was joined may still count for a moment.
+  static void wait_until_alone() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (base::thread_count() != 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(base::thread_count(), 1u);
   }
 
   static SendRequest request(SendOpcode opcode, const Sge& sge, std::uint32_t rkey, std::uint64_t remote) {
@@ -108,6 +117,7 @@ TEST_F(Direct, ErrorsAreThoseOfARemotePeer) {
                              Wrong{SendOpcode::write, 0, Side::kMemory - 3, WcStatus::rem_access_err},
                              Wrong{SendOpcode::read, 0, Side::kMemory, WcStatus::rem_access_err},
                              Wrong{SendOpcode::fetch_add, 0, 8193, WcStatus::rem_inv_req_err}}) {
+    wait_until_alone();
     Connected c(Road::shm);
     meet(c);
     const Sge from = c.a.sge(0, 8);
@@ -138,7 +148,10 @@ TEST_F(Direct, WithoutTheRightOrAfterDeregistrationNothingIsWritten) {
 }
 
 TEST_F(Direct, AQueuePairThatLeavesItsStateTakesNothingMore) {
-  Connected c(Road::shm);
+  PairOptions options;
+  options.timeout = 14;
+  options.retry_cnt = 1;
+  Connected c(Road::shm, options);
   meet(c);
   move(c.pb, {}, QpState::err);
   c.a.fill(0, 8, 77);
@@ -231,6 +244,7 @@ TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
   PairOptions options;
   options.capacity.max_send_wr = 4;
   for (int round = 0; round < 6; ++round) {
+    wait_until_alone();
     Connected c(Road::shm, options);
     meet(c);
     std::atomic<bool> has_failed{false};
