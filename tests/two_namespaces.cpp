@@ -39,11 +39,12 @@ std::optional<std::string> TwoNamespaces::set_up() {
   return {};
 }
 
-std::optional<std::string> TwoNamespaces::lose() {
-  for (const Words& words :
-       {Words{"nft", "add table inet loss"},
-        Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
-        Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < 100 counter drop"}}) {
+std::optional<std::string> TwoNamespaces::lose(int percent) {
+  const std::string lost = std::to_string(100 * percent);
+  for (const Words& words : {Words{"nft", "add table inet loss"},
+                             Words{"nft", "add chain inet loss input { type filter hook input priority 0; }"},
+                             Words{"nft", "add rule inet loss input meta l4proto udp numgen random mod 10000 < " +
+                                              lost + " counter drop"}}) {
     if (auto fault = in_first(words)) return fault;
     if (auto fault = in_second(words)) return fault;
   }

@@ -17,8 +17,8 @@ class TwoNamespaces {
 
   /// Why it is not possible here, or nothing.
   std::optional<std::string> set_up();
-  /// One percent of all UDP datagrams is lost, in both namespaces.
-  std::optional<std::string> lose();
+  /// So many percent of all UDP datagrams are lost, in both namespaces.
+  std::optional<std::string> lose(int percent = 1);
   /// Segments travel alone, as on a wire, and not many in one piece that is lost as one.
   std::optional<std::string> cut_segments();
 

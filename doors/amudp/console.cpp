@@ -1,10 +1,10 @@
 #include "doors/amudp/console.hpp"
 
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +28,14 @@ using namespace std::chrono_literals;
 
 constexpr auto kGreetWithin = 10s;   // a connection without the secret is closed then
 constexpr auto kStartWithin = 120s;  // all ranks have come, or the job fails
-constexpr auto kEndWithin = 600ms;   // then our children are killed
+// Ranks that are told the end leave by themselves; what has not left by then is killed, and then nobody is waited for.
+struct Patience {
+  std::chrono::milliseconds kill_after, leave_after;
+};
+constexpr Patience kAfterExit{3s, 5s};  // output may still have to be written
+constexpr Patience kAfterDeath{400ms, 800ms};
+constexpr auto kKnownWithin = 100ms;  // how a child ended, after its connection did
+static_assert(kKnownWithin + kAfterDeath.leave_after < 1s, "a death ends the job within a second");
 constexpr std::size_t kStrangersMax = 64;
 constexpr std::size_t kLineMax = 16384;  // longer lines are written in pieces
 
@@ -90,6 +97,16 @@ Console::~Console() {
   if (listener_ >= 0) close(listener_);
 }
 
+int Console::milliseconds_to_look() const {
+  if (!is_ending_) {
+    if (!is_started_) return 200;  // children may end before they connect
+    return std::ranges::any_of(ranks_, [](const auto& rank) { return rank->rank < 0; }) ? 1000 : -1;
+  }
+  const auto now = Clock::now();
+  const auto left = (now < kill_at_ ? kill_at_ : leave_at_) - now;
+  return static_cast<int>(std::max<std::int64_t>(0, left / 1ms) + 1);
+}
+
 int Console::run() {
   const auto begun = Clock::now();
   for (;;) {
@@ -97,7 +114,7 @@ int Console::run() {
     for (const auto& rank : ranks_) looks.push_back({rank->connection->descriptor(), POLLIN, 0});
     const std::size_t ranks = ranks_.size(), children = children_.size();
     for (const Child& child : children_) looks.push_back({child.output, POLLIN, 0});
-    poll(looks.data(), looks.size(), is_ending_ ? 20 : 200);
+    poll(looks.data(), looks.size(), milliseconds_to_look());
     for (std::size_t i = 0; i < ranks; ++i) {
       if (looks[1 + i].revents != 0) serve(*ranks_[i]);
     }
@@ -114,15 +131,14 @@ int Console::run() {
     if (!is_started_ && !is_ending_ && now - begun > kStartWithin) {
       fmt::print(stderr, "{}: only {} of {} processes have come within {} s: the job ends\n", AMX_ProcessLabel,
                  greeted_, settings_.processes, kStartWithin / 1s);
-      end(1);
+      end(1, "not all processes have come");
     }
     if (!is_ending_) continue;
-    const bool is_late = now - ending_since_ > kEndWithin;
-    if (is_late) kill_children();
+    if (now >= kill_at_) kill_children();
     const bool has_output = std::ranges::any_of(children_, [](const Child& child) { return child.output >= 0; });
     // A console inside rank 0 does not wait for itself.
     const bool is_alone = std::ranges::all_of(ranks_, [](const auto& rank) { return rank->pid == getpid(); });
-    if ((is_alone && !has_output) || now - ending_since_ > 2 * kEndWithin) return exit_code_;
+    if ((is_alone && !has_output) || now >= leave_at_) return exit_code_;
   }
 }
 
@@ -133,15 +149,14 @@ void Console::accept_one() {
     close(descriptor);
     return;
   }
-  const int on = 1;
-  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  set_up_connection(descriptor);
   ranks_.push_back(std::make_unique<Rank>());
   ranks_.back()->connection = std::make_unique<Connection>(descriptor);
 }
 
 void Console::serve(Rank& rank) {
   const bool is_open = rank.connection->read_some();
-  rank.heard = Clock::now();
+  if (is_open) rank.heard = Clock::now();
   while (auto frame = rank.connection->next(rank.rank < 0 ? 64 : kFrameMax)) {
     if (rank.rank < 0) {
       greet(rank, *frame);
@@ -159,7 +174,7 @@ void Console::serve(Rank& rank) {
         break;
     }
   }
-  if (!is_open) lose(rank);
+  if (!is_open || rank.connection->is_broken()) lose(rank);
 }
 
 void Console::greet(Rank& rank, const Received& hello) {
@@ -216,18 +231,14 @@ void Console::gather(Rank& rank, const Received& part) {
 // Its connection has ended. That is right once the job ends, and a death before.
 void Console::lose(Rank& rank) {
   if (rank.rank >= 0 && !is_ending_) {
-    for (int tries = 0; tries < 20 && !children_.empty(); ++tries) {
-      reap();
-      if (std::ranges::find(ended_, rank.pid, &std::pair<int, int>::first) != ended_.end()) break;
-      usleep(5'000);
-    }
-    const std::chrono::duration<double> silent = Clock::now() - rank.heard;
-    fmt::print(
-        stderr,
-        "{}: rank {} (process {}) ended without AMX_SPMDExit: {}; its last sign of life came {:.1f} s ago, after "
-        "{} barriers and gathers: the job ends\n",
-        AMX_ProcessLabel, rank.rank, rank.pid, how_it_ended(rank.pid), silent.count(), rank.gathers);
-    end(1);
+    wait_for_end_of(rank.pid);
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - rank.heard);
+    const std::string why = fmt::format(
+        "rank {} (process {}) ended without AMX_SPMDExit: {}; its last sign of life came {} ms ago, after "
+        "{} barriers and gathers",
+        rank.rank, rank.pid, how_it_ended(rank.pid), silent.count(), rank.gathers);
+    fmt::print(stderr, "{}: {}: the job ends\n", AMX_ProcessLabel, why);
+    end(1, why);
   }
   drop(rank);
 }
@@ -240,15 +251,17 @@ void Console::drop(Rank& rank) {
   }
 }
 
-void Console::end(int code) {
+void Console::end(int code, std::string_view why) {
   if (is_ending_) return;
   is_ending_ = true;
   exit_code_ = code;
-  ending_since_ = Clock::now();
+  const Patience patience = why.empty() ? kAfterExit : kAfterDeath;
+  kill_at_ = Clock::now() + patience.kill_after;
+  leave_at_ = Clock::now() + patience.leave_after;
   // Ourselves last, if this is the console inside rank 0: when told, it ends.
   std::ranges::sort(ranks_, std::greater(), &Rank::rank);
   for (const auto& rank : ranks_) {
-    if (rank->rank >= 0) rank->connection->send(Frame::exit, code);
+    if (rank->rank >= 0) rank->connection->send(Frame::exit, code, std::as_bytes(std::span(why)));
   }
 }
 
@@ -283,8 +296,19 @@ void Console::reap() {
     if (is_started_ || is_ending_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) continue;
     fmt::print(stderr, "{}: process {} of the job did not start: {}\n", AMX_ProcessLabel, child.pid,
                how_it_ended(child.pid));
-    end(1);
+    end(1, "a process did not start");
   }
+}
+
+// A process closes its connections a little before its end can be asked for.
+void Console::wait_for_end_of(int pid) {
+  if (std::ranges::find(children_, pid, &Child::pid) == children_.end()) return;
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return;
+  pollfd look{process, POLLIN, 0};
+  poll(&look, 1, static_cast<int>(kKnownWithin / 1ms));
+  close(process);
+  reap();
 }
 
 void Console::kill_children() {

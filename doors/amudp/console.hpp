@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "doors/amudp/control.hpp"
@@ -57,10 +58,14 @@ class Console {
   void start_all();
   void gather(Rank& rank, const Received& part);
   void lose(Rank& rank);
-  void end(int code);
+  /// `why`: empty if a rank asked for it.
+  void end(int code, std::string_view why = {});
+  /// How long to look for news at most; -1: until there is some.
+  int milliseconds_to_look() const;
   void drop(Rank& rank);
   bool route_output(Child& child);
   void reap();
+  void wait_for_end_of(int pid);
   void kill_children();
   std::string how_it_ended(int pid);
 
@@ -75,7 +80,7 @@ class Console {
   bool is_started_ = false;
   bool is_ending_ = false;
   int exit_code_ = 0;
-  Clock::time_point ending_since_;
+  Clock::time_point kill_at_, leave_at_;  // once it ends
 };
 
 }  // namespace fairlead::amudp

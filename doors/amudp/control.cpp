@@ -50,6 +50,15 @@ std::string JobAddress::to_string() const {
   return fmt::format("{}:{}:{}", ip_text(where), ntohs(where.sin_port), secret);
 }
 
+void set_up_connection(int descriptor) {
+  const int on = 1, idle = 2, tries_max = 3;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &tries_max, sizeof tries_max);
+}
+
 Connection::~Connection() {
   if (descriptor_ >= 0) close(descriptor_);
 }
@@ -60,12 +69,7 @@ std::optional<Connection> Connection::open(const sockaddr_in& to) {
     const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return std::nullopt;
     if (connect(descriptor, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-      const int on = 1, idle = 2, tries_max = 3;
-      setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-      setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-      setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
-      setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &tries_max, sizeof tries_max);
+      set_up_connection(descriptor);
       return Connection(descriptor);
     }
     const int error = errno;

@@ -20,8 +20,8 @@ enum class Frame : std::uint8_t {
   hello = 1,  // worker: number = wanted rank or -1; payload: the secret, then its pid
   start,      // console: number = rank; payload: StartInfo and the environment
   gather,     // worker: its part; console: all parts in the order of ranks
-  exit,       // worker: end the job with this number as its code; console: end now
-  beat,       // worker: is alive; number: how many gathers it has done
+  exit,  // worker: end the job with this number as its code; console: end now; payload: why, if not by a rank's wish
+  beat,  // worker: is alive; number: how many gathers it has done
 };
 
 struct FrameHead {
@@ -56,6 +56,8 @@ struct JobAddress {
 
 std::string make_secret();
 std::string ip_text(const sockaddr_in& address);
+/// Small frames go at once, and a host that is gone is noticed within 5 s.
+void set_up_connection(int descriptor);
 
 /// One end of a connection. Sends block; reads take what is there.
 class Connection {

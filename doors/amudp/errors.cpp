@@ -44,11 +44,4 @@ int code_of(Status status) {
   }
 }
 
-const char* setting(const char* name) {
-  for (const char* prefix : {"AMUDP_", "GASNET_"}) {
-    if (const char* value = std::getenv((std::string(prefix) + name).c_str())) return value;
-  }
-  return nullptr;
-}
-
 }  // namespace fairlead::amudp

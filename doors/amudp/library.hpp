@@ -76,5 +76,10 @@ void call_error_handler(void* endpoint, am::Endpoint&, const am::Returned& retur
 /// The environment under the names of AMUDP, then those of GASNet; null if neither is set. "SPAWNFN" asks for
 /// AMUDP_SPAWNFN and GASNET_SPAWNFN.
 const char* setting(const char* name);
+struct NumberRange {
+  double least, most;
+};
+/// `otherwise` if it is not set; `error` is written if it is no such number.
+double number_setting(const char* name, double otherwise, NumberRange range, std::string& error);
 
 }  // namespace fairlead::amudp

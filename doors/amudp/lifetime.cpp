@@ -3,10 +3,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "doors/amudp/library.hpp"
 
@@ -14,27 +15,23 @@ namespace fairlead::amudp {
 namespace {
 
 // AMUDP's time-out, in its own terms: the first try, doubled until it is at most `max`, ten tries in all; 0: never.
-Duration request_timeout() {
-  const auto number = [](const char* name, double otherwise) {
-    const char* text = setting(name);
-    char* end = nullptr;
-    const double value = text == nullptr ? otherwise : std::strtod(text, &end);
-    return text != nullptr && (end == text || !std::isfinite(value) || value < 0) ? otherwise : value;
-  };
-  const double most = number("REQUESTTIMEOUT_MAX", 30e6), factor = std::max(1.0, number("REQUESTTIMEOUT_BACKOFF", 2));
+Duration request_timeout(std::string& error) {
+  constexpr NumberRange kTimes{0, 1e12};
+  const double most = number_setting("REQUESTTIMEOUT_MAX", 30e6, kTimes, error);
+  const double factor = number_setting("REQUESTTIMEOUT_BACKOFF", 2, {1, 1000}, error);
+  double sum = 0, wait = number_setting("REQUESTTIMEOUT_INITIAL", 100e3, kTimes, error);
   if (most == 0) return Duration::zero();
-  double sum = 0, wait = number("REQUESTTIMEOUT_INITIAL", 100e3);
   for (int tries = 0; tries < 10; ++tries, wait *= factor) sum += std::min(wait, most);
   return std::chrono::microseconds(static_cast<std::int64_t>(std::min(sum, 1e12)));
 }
 
 Result<am::Domain> open_domain(Library& all) {
-  am::DomainSettings settings{.ip = all.ip, .request_timeout = request_timeout()};
-  if (const char* rate = setting("FAULT_RATE"); rate != nullptr && std::atof(rate) > 0) {
-    char plan[64];
-    std::snprintf(plan, sizeof plan, "drop=%.4f%%,seed=%u", 100 * std::atof(rate), 1U);
-    settings.engine.emplace_back("fault", plan);
+  std::string error;
+  am::DomainSettings settings{.ip = all.ip, .request_timeout = request_timeout(error)};
+  if (const double rate = number_setting("FAULT_RATE", 0, {0, 1}, error); rate > 0) {
+    settings.engine.emplace_back("fault", fmt::format("drop={:.4f}%,seed=1", 100 * rate));
   }
+  if (!error.empty()) return std::unexpected(Error{Status::invalid, 0, error});
   return am::Domain::open(settings);
 }
 
@@ -120,7 +117,11 @@ int AM_AllocateBundle(int type, eb_t* bundle) {
     return fail(AM_ERR_BAD_ARG, "AM_AllocateBundle", "want AM_SEQ or AM_PAR, and where to put the bundle");
   if (!all.domain) {
     auto opened = open_domain(all);
-    if (!opened) return fail(AM_ERR_RESOURCE, "AM_AllocateBundle", opened.error().message.c_str());
+    if (!opened) {
+      // Also if nobody asked for explanations: a job that does not start has to say why.
+      std::fprintf(stderr, "%s: %s\n", AMX_ProcessLabel, opened.error().message.c_str());
+      return AM_ERR_RESOURCE;
+    }
     all.domain.emplace(std::move(*opened));
   }
   auto made = std::make_unique<amudp_eb>();

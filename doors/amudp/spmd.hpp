@@ -38,6 +38,8 @@ class Worker {
     const std::scoped_lock lock(mutex_);
     return std::move(gathered_);
   }
+  /// Readable when the parts of a gather have come; -1 if there is no such descriptor.
+  int news() const { return news_; }
   /// Ends the job; does not return.
   [[noreturn]] void exit(int code);
 
@@ -53,6 +55,7 @@ class Worker {
   [[noreturn]] void end(int code);
 
   Connection connection_;
+  int news_ = -1;  // lives as long as the process
   std::int32_t rank_ = 0;
   StartInfo info_;
   std::vector<char> environment_;  // strings one after the other

@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +24,7 @@ namespace fairlead::amudp {
 namespace {
 
 constexpr int kUsage = 2;
+constexpr int kLooksBeforeSleep = 5;
 std::unique_ptr<Worker> the_worker;
 eb_t the_bundle = nullptr;
 
@@ -29,16 +33,17 @@ struct Part {
   tag_t tag;
 };
 
-int depth_of(int wanted) {
-  if (wanted > 0) return wanted;
-  const char* text = setting("NETWORKDEPTH");
-  const int asked = text != nullptr ? std::atoi(text) : 0;
-  return asked > 0 ? std::min(asked, AMUDP_MAX_NETWORKDEPTH) : 128;
-}
-
 [[noreturn]] void refuse(const std::string& why) {
   fmt::print(stderr, "{}: {}\n", AMX_ProcessLabel, why);
   std::exit(kUsage);
+}
+
+int depth_of(int wanted) {
+  if (wanted > 0) return wanted;
+  std::string error;
+  const double asked = number_setting("NETWORKDEPTH", 128, {0, 1e9}, error);
+  if (!error.empty()) refuse(error);
+  return asked >= 1 ? static_cast<int>(std::min<double>(asked, AMUDP_MAX_NETWORKDEPTH)) : 128;
 }
 
 // The job's address, from the environment; "-": it stands in the first line of the input, out of others' sight.
@@ -73,6 +78,14 @@ JobAddress open_inner_console(const sockaddr_in& listen, int processes, int dept
   return address;
 }
 
+// A whole text that is a number, as words of the command line and ranks are.
+std::optional<int> number_in(const char* text) {
+  int number = 0;
+  const std::string_view all = text != nullptr ? text : "";
+  const auto [end, code] = std::from_chars(all.data(), all.data() + all.size(), number);
+  return code == std::errc() && end == all.data() + all.size() ? std::optional(number) : std::nullopt;
+}
+
 sockaddr_in address_of(const char* ip) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -95,8 +108,8 @@ std::unique_ptr<Worker> join_by_hand(int depth) {
   const char* master = std::getenv("FAIRLEAD_AM_MASTER");
   if (rank == nullptr) return nullptr;
   const auto job = master != nullptr ? JobAddress::parse(master) : std::nullopt;
-  const int own = std::atoi(rank), processes = size != nullptr ? std::atoi(size) : 0;
-  if (!job || processes < 1 || own < 0 || own >= processes)
+  const int own = number_in(rank).value_or(-1), processes = number_in(size).value_or(0);
+  if (!job || processes < 1 || static_cast<unsigned>(processes) > AMUDP_MAX_SPMDPROCS || own < 0 || own >= processes)
     refuse("a job by hand wants FAIRLEAD_AM_RANK (0..SIZE-1), FAIRLEAD_AM_SIZE and FAIRLEAD_AM_MASTER=IP:PORT:SECRET");
   if (own == 0) open_inner_console(job->where, processes, depth, job->secret);
   return join_or_refuse(*job, own);
@@ -141,11 +154,29 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   return AM_SetExpectedResources(*endpoint, job.processes(), job.depth());
 }
 
+// The bundle is served while the others come: awake at first and while messages come, else asleep.
+void serve_meanwhile(int& looks) {
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  constexpr int kLookAfter = 100;  // ms: after the time of requests, and replies that found no room
+  fairlead::am::Bundle* bundle = library().is_bundle(the_bundle) ? the_bundle->bundle.get() : nullptr;
+  if (bundle != nullptr && looks < kLooksBeforeSleep) {
+    ++looks;
+    bundle->wait(std::chrono::steady_clock::now() + kLook);
+    return;
+  }
+  if (bundle != nullptr) bundle->poll();
+  if (bundle != nullptr && !bundle->arm()) return;
+  const int messages = bundle != nullptr ? bundle->descriptor() : -1;
+  std::array<pollfd, 2> woken{{{the_worker->news(), POLLIN, 0}, {messages, POLLIN, 0}}};
+  poll(woken.data(), woken.size(), kLookAfter);
+  if (woken[1].revents != 0 && AMUDP_PoliteSync == 0) looks = 0;
+}
+
 // Starts the job and ends with it.
 [[noreturn]] void be_console(int argc, char** argv, int processes, int depth, amudp_spawnfn_t spawn) {
   const bool is_told = processes != 0;
   int words = is_told ? 0 : 1;
-  if (!is_told && argc > 1) processes = std::atoi(argv[1]);
+  if (!is_told && argc > 1) processes = number_in(argv[1]).value_or(0);
   std::string letter;
   if (spawn == nullptr) {
     if (argc > words + 1) letter = argv[++words];
@@ -258,10 +289,8 @@ int AMUDP_SPMDAllGather(void* source, void* destination, size_t length) {
   if ((length != 0 && (source == nullptr || destination == nullptr)) ||
       length > kFrameMax / static_cast<unsigned>(worker()->processes()))
     return fail(AM_ERR_BAD_ARG, "AMX_SPMDAllGather", "want a source, a destination, and at most 256 MiB in all");
-  const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, [] {
-    const auto pause = std::chrono::milliseconds(AMUDP_PoliteSync ? 5 : 1);
-    the_bundle->bundle->wait(std::chrono::steady_clock::now() + pause);
-  });
+  int looks = AMUDP_PoliteSync ? kLooksBeforeSleep : 0;
+  const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, [&] { serve_meanwhile(looks); });
   if (all.size() != length * static_cast<std::size_t>(worker()->processes()))
     return fail(AM_ERR_RESOURCE, "AMX_SPMDAllGather", "the ranks gave parts of different lengths");
   std::memcpy(destination, all.data(), all.size());

@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kBeatEvery = 250;       // ms
+constexpr int kBeatEvery = 1000;      // ms
 constexpr auto kLeaveWithin = 300ms;  // the application's thread may end the process itself
 
 }  // namespace
@@ -32,6 +33,11 @@ std::unique_ptr<Worker> Worker::join(const JobAddress& job, std::int32_t wanted_
     return nullptr;
   }
   std::unique_ptr<Worker> worker(new Worker(std::move(*connection)));
+  worker->news_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (worker->news_ < 0) {
+    error = "no event descriptor: raise the limit of open files";
+    return nullptr;
+  }
   return worker->start(job, wanted_rank, error) ? std::move(worker) : nullptr;
 }
 
@@ -50,6 +56,9 @@ bool Worker::start(const JobAddress& job, std::int32_t wanted_rank, std::string&
       if (frame->head.kind != Frame::start || frame->payload.size() < sizeof info_) break;
       std::memcpy(&info_, frame->payload.data(), sizeof info_);
       rank_ = frame->head.number;
+      if (info_.processes < 1 || info_.processes > AMUDP_MAX_SPMDPROCS || rank_ < 0 ||
+          static_cast<std::uint32_t>(rank_) >= info_.processes || info_.depth < 1)
+        break;
       const auto* text = reinterpret_cast<const char*>(frame->payload.data());
       environment_.assign(text + sizeof info_, text + frame->payload.size());
       environment_.push_back('\0');
@@ -75,6 +84,8 @@ const char* Worker::environment(std::string_view name) const {
 }
 
 void Worker::begin_gather(std::span<const std::byte> part) {
+  eventfd_t ignored = 0;
+  eventfd_read(news_, &ignored);
   is_gathered_.store(false, std::memory_order_relaxed);
   gathers_.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(sending_);
@@ -92,6 +103,7 @@ void Worker::serve() {
     }
     const bool is_open = connection_.read_some();
     std::optional<int> code;
+    bool is_by_wish = false;
     while (auto frame = connection_.next()) {
       if (frame->head.kind == Frame::gather) {
         {
@@ -99,8 +111,10 @@ void Worker::serve() {
           gathered_ = std::move(frame->payload);
         }
         is_gathered_.store(true, std::memory_order_release);
+        eventfd_write(news_, 1);
       } else if (frame->head.kind == Frame::exit) {
         code = frame->head.number;
+        is_by_wish = frame->payload.empty();
       }
     }
     if (!code && !is_open && !is_leaving_.load(std::memory_order_acquire)) {
@@ -113,8 +127,8 @@ void Worker::serve() {
       told_code_ = code.value_or(1);
       told_.notify_all();
     }
-    // Whoever is about to leave by itself does so with all its output written.
-    for (auto waited = 0ms; waited < kLeaveWithin; waited += 5ms) {
+    // Whoever is about to leave by itself does so with all its output written. A death leaves nobody time.
+    for (auto waited = 0ms; is_by_wish && waited < kLeaveWithin; waited += 5ms) {
       if (is_leaving_.load(std::memory_order_acquire)) return;
       std::this_thread::sleep_for(5ms);
     }

@@ -9,8 +9,9 @@
 namespace fairlead::am {
 namespace {
 
-constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);     // then requests are checked for their time
-constexpr base::Duration kOtherSleeper = std::chrono::microseconds(50);  // look whether the one that sleeps has news
+constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);    // then requests are checked for their time
+constexpr base::Duration kHeldAgain = std::chrono::microseconds(50);    // then what the engine did not take is tried
+constexpr base::Duration kOtherThread = std::chrono::microseconds(50);  // look whether it has left the endpoint
 
 }  // namespace
 
@@ -31,7 +32,7 @@ std::unique_ptr<EndpointState> BundleState::take_out(Endpoint& endpoint) {
       Lock held(lock);
       for (const auto& each : endpoints) domain->core->interrupt(each->port);
     }
-    std::this_thread::sleep_for(kOtherSleeper);
+    std::this_thread::sleep_for(kOtherThread);
     sleeper = std::unique_lock(waiting, std::try_to_lock);
   }
   Lock held(lock);
@@ -43,7 +44,7 @@ std::unique_ptr<EndpointState> BundleState::take_out(Endpoint& endpoint) {
   endpoints.erase(found);
   while (leaving.running != 0) {
     held.unlock();
-    std::this_thread::sleep_for(kOtherSleeper);
+    std::this_thread::sleep_for(kOtherThread);
     held.lock();
   }
   return taken;
@@ -53,6 +54,7 @@ void BundleState::put_in(std::unique_ptr<EndpointState> endpoint) {
   Lock held(lock);
   endpoint->bundle = this;
   watch(*endpoint, true);
+  rouse();  // it does not know this one
   endpoints.push_back(std::move(endpoint));
 }
 
@@ -64,6 +66,7 @@ bool BundleState::watch(const EndpointState& endpoint, bool is_watched) {
 }
 
 unsigned BundleState::poll(Lock& held) {
+  const unsigned returned_before = returned;
   domain->core->progress();
   for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->look_after(held);
   // In turn, one of each: no endpoint waits for another's burst.
@@ -81,26 +84,43 @@ unsigned BundleState::poll(Lock& held) {
   if (left != domain->poll_max) return domain->poll_max - left;
   const auto now = base::MonotonicClock::now();
   for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->check_time(held, now);
-  return 0;
+  return returned - returned_before;
 }
 
 void BundleState::pause(Lock& held, base::Instant deadline) {
   std::array<engine::PortHandle, Bundle::kEndpointsMax> ports;
   const std::size_t count = endpoints.size();
+  const auto now = base::MonotonicClock::now();
   for (std::size_t i = 0; i < count; ++i) {
     ports[i] = endpoints[i]->port;
-    if (!endpoints[i]->held.empty()) deadline = std::min(deadline, base::MonotonicClock::now() + kOtherSleeper);
+    if (!endpoints[i]->held.empty()) deadline = std::min(deadline, now + kHeldAgain);
   }
-  deadline = std::min(deadline, base::MonotonicClock::now() + kSleepMax);
+  if (outstanding() != 0) deadline = std::min(deadline, now + kSleepMax);
   std::unique_lock sleeper(waiting, std::try_to_lock);
+  if (!sleeper) {
+    // When the one that sleeps wakes there may be something for both.
+    held.unlock();
+    sleeper = std::unique_lock(waiting, std::chrono::steady_clock::now() + std::min(deadline - now, kSleepMax));
+    if (sleeper) sleeper.unlock();
+    held.lock();
+    return;
+  }
+  is_in_long_sleep = deadline - now > kSleepMax;
   held.unlock();
-  if (sleeper && count != 0) {
+  if (count != 0) {
     domain->ports->wait_any(std::span(ports).first(count), deadline);
-    sleeper.unlock();
   } else {
-    std::this_thread::sleep_for(kOtherSleeper);
+    std::this_thread::sleep_for(std::clamp(deadline - now, base::Duration::zero(), kHeldAgain));
   }
   held.lock();
+  is_in_long_sleep = false;
+}
+
+void BundleState::rouse() {
+  if (!is_in_long_sleep || endpoints.empty()) [[likely]]
+    return;
+  is_in_long_sleep = false;
+  domain->core->interrupt(endpoints.front()->port);
 }
 
 bool BundleState::has_message() const {

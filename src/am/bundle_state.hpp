@@ -2,8 +2,10 @@
 // A bundle behind its face: its endpoints, the one lock of a parallel bundle, and who sleeps.
 //
 // Handlers run without the lock, so that a parallel bundle runs several at once; an arrival belongs to the thread that
-// took it. In a sequential bundle the lock does nothing. `waiting` lets one thread at a time sleep in the engine; who
-// takes an endpoint away interrupts and takes it first, so that nobody sleeps on a port that is gone.
+// took it. In a sequential bundle the lock does nothing. `waiting` lets one thread at a time sleep in the engine, the
+// others wait for it to wake; who takes an endpoint away interrupts and takes it first, so that nobody sleeps on a port
+// that is gone. While requests are outstanding the sleeper wakes to look whether their time is over or their peer is
+// lost; else it sleeps until something comes, and whoever sends the first request wakes it.
 
 #include <atomic>
 #include <memory>
@@ -29,10 +31,12 @@ struct BundleState {
   /// Takes it out, while nobody sleeps on it.
   std::unique_ptr<EndpointState> take_out(Endpoint& endpoint);
   void put_in(std::unique_ptr<EndpointState> endpoint);
-  /// Makes progress, and runs handlers: of how many messages.
+  /// Makes progress, and runs handlers: of how many messages, those that came back too.
   unsigned poll(Lock& lock);
   /// Sleeps until something has come, at most until then; without the lock meanwhile.
   void pause(Lock& lock, base::Instant deadline);
+  /// There is something new to look after; with the lock.
+  void rouse();
   bool has_message() const;
   std::size_t outstanding() const;
   void run();
@@ -41,9 +45,11 @@ struct BundleState {
   Bundle& face;
   std::shared_ptr<DomainState> domain;
   mutable BundleLock lock;
-  std::mutex waiting;
+  std::timed_mutex waiting;
+  bool is_in_long_sleep = false;  // who holds `waiting` does not look after the time of requests; under the lock
   std::vector<std::unique_ptr<EndpointState>> endpoints;
-  std::size_t first = 0;                  // whose turn it is to be served first
+  unsigned returned = 0;  // requests given to handler 0 without a message from the other side, under the lock
+  std::size_t first = 0;  // whose turn it is to be served first
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
   std::thread thread;                     // interrupt mode
   std::atomic<bool> is_stopping{false};

@@ -1,6 +1,7 @@
 // Bundles: several endpoints, moves, sleeping, interrupts, threads, loss.
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
@@ -62,6 +63,18 @@ TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
   }
   other.join();
   EXPECT_EQ(a.seen.size(), 3u);
+}
+
+// A sleeper that looked about every 100 ms would be seen: each sleep is a switch to another thread.
+TEST_F(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
+  const auto sleeps = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  };
+  const auto before = sleeps();
+  EXPECT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 700ms), Status::timed_out);
+  EXPECT_LE(sleeps() - before, 4);
 }
 
 TEST_F(Bundles, TheirDescriptorWakesAForeignLoop) {
@@ -133,6 +146,21 @@ TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(requests, 2 * kThreads * kEach);
   EXPECT_EQ(replies, 2 * kThreads * kEach);
+}
+
+class Impatient : public ParallelBundles {
+  DomainSettings settings() override { return {.request_timeout = 50ms}; }
+};
+
+// Whoever sleeps without an end still notices when the time of another thread's request is over.
+TEST_F(Impatient, ASleeperLooksAfterTheRequestsOfOthers) {
+  std::thread sleeper([&] {
+    while (a.returned.empty() && a.bundle->wait(std::chrono::steady_clock::now() + 100s) == Status::ok) continue;
+  });
+  ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  sleeper.join();
+  ASSERT_EQ(a.returned.size(), 1u);
+  EXPECT_EQ(a.returned[0].refusal, Refusal::congestion);
 }
 
 class Loss : public Pair {

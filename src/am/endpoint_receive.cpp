@@ -101,8 +101,7 @@ void EndpointState::tell_losses(Lock& lock) {
     for (std::uint32_t slot = 0; slot < exchanges.size(); ++slot) {
       const Exchange& exchange = exchanges[slot];
       // Of what the engine still holds it tells the end itself.
-      if (exchange.is_open && !exchange.is_engine_busy && exchange.message.to.engine == loss.engine &&
-          exchange.loss_mark < loss.mark)
+      if (exchange.is_open && !exchange.is_engine_busy && loss.ends(exchange.conversation))
         give_back(lock, slot, refusal_of(loss.status));
     }
   }

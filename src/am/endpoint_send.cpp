@@ -60,6 +60,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   std::ranges::copy(request.arguments, exchange.arguments.begin());
   ++translation.outstanding;
   ++outstanding;
+  bundle->rouse();
   const bool is_get = request.word.kind == Word::Kind::get;
   std::size_t head = padded(request.arguments.size_bytes());
   exchange.pieces[0] = {exchange.arguments.data(), head};
@@ -118,7 +119,7 @@ Status EndpointState::submit(std::uint32_t slot) {
   Exchange& exchange = exchanges[slot];
   const bool is_referenced = exchange.message.length > ports.active_copied_max();
   if (is_referenced && !reserve_event()) return Status::again;
-  const Status status = ports.send_active(port, exchange.message, exchange.loss_mark);
+  const Status status = ports.send_active(port, exchange.message, exchange.conversation);
   if (status == Status::ok && is_referenced) {
     exchange.is_engine_busy = true;
     ++events_pending;
@@ -152,6 +153,7 @@ void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
                           .arguments = std::span(exchange.arguments).first(exchange.argument_count),
                           .data = {exchange.data, exchange.pieces[1].iov_len}};
   close(slot);
+  ++bundle->returned;
   exchanges[slot].is_shown = true;
   call_error_handler(lock, returned);
   exchanges[slot].is_shown = false;
@@ -190,8 +192,8 @@ void EndpointState::send_back(engine::ActiveMessage message, std::span<const std
     const std::array<iovec, 2> pieces{
         {{const_cast<std::byte*>(head.data()), head.size()}, {const_cast<std::byte*>(data.data()), data.size()}}};
     message.memory = pieces;
-    std::uint64_t mark = 0;
-    const Status status = ports.send_active(port, message, mark);
+    engine::Conversation conversation;
+    const Status status = ports.send_active(port, message, conversation);
     // A peer that is not there needs no reply.
     if (status != Status::again && status != Status::no_memory) return;
   }

@@ -36,7 +36,7 @@ struct Exchange {
   std::uint64_t data_length = 0;
   const std::byte* data = nullptr;
 
-  std::uint64_t loss_mark = 0;
+  engine::Conversation conversation;
   base::Instant begun{};
   base::Instant send_again_at{};
   base::Duration pause{};

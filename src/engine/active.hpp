@@ -40,17 +40,17 @@ enum class ActiveKind : std::uint8_t {
 struct ActiveMessage {
   RemotePort to{};
   ActiveKind kind = ActiveKind::request;
-  Status status = Status::ok;      // returned, rejected
-  bool is_placed = false;          // data goes to `offset` of the target's segment
-  std::uint16_t word = 0;          // the face's own
-  std::uint16_t head = 0;          // first bytes of memory that are not data; a multiple of 8, at most kActiveHeadMax
-  std::uint64_t access = 0;        // request, rejected: shown to the target's access rule
-  std::uint64_t name = 0;          // of the exchange; the face's own, comes back in the reply
-  std::uint32_t reply_access = 0;  // reply, returned: what the request carried
-  std::uint64_t offset = 0;        // bytes into the target's segment
-  std::span<const iovec> memory{};   // at most 1024 pieces
-  std::uint64_t length = 0;        // of the memory, from its start, head included
-  std::uint64_t cookie = 0;        // of the completion, if length > active_copied_max()
+  Status status = Status::ok;       // returned, rejected
+  bool is_placed = false;           // data goes to `offset` of the target's segment
+  std::uint16_t word = 0;           // the face's own
+  std::uint16_t head = 0;           // first bytes of memory that are not data; a multiple of 8, at most kActiveHeadMax
+  std::uint64_t access = 0;         // request, rejected: shown to the target's access rule
+  std::uint64_t name = 0;           // of the exchange; the face's own, comes back in the reply
+  std::uint32_t reply_access = 0;   // reply, returned: what the request carried
+  std::uint64_t offset = 0;         // bytes into the target's segment
+  std::span<const iovec> memory{};  // at most 1024 pieces
+  std::uint64_t length = 0;         // of the memory, from its start, head included
+  std::uint64_t cookie = 0;         // of the completion, if length > active_copied_max()
 };
 inline constexpr std::size_t kActiveHeadMax = 128;
 inline constexpr std::size_t kActivePackedMost = 1024;  // upper bound of the option active_packed_max
@@ -92,10 +92,18 @@ struct Segment {
 
 /// The end of a conversation with another engine: all requests to it that were submitted before `mark` and have not
 /// been replied to will not be.
+/// With one engine there may be several, one after the other or on two ways at once.
+struct Conversation {
+  std::uint64_t way = 0;     // 0: within this engine
+  std::uint64_t losses = 0;  // of whatever peer, when it was looked up
+};
+
 struct PeerLoss {
   base::SocketAddress engine;
   Status status = Status::ok;  // unreachable, silent, restarted, refused
-  std::uint64_t mark = 0;
+  std::uint64_t way = 0;
+  std::uint64_t mark = 0;  // this is the how many-th loss
+  bool ends(const Conversation& conversation) const { return conversation.way == way && conversation.losses < mark; }
 };
 
 /// [consumer] as in Core: these calls of one port must not overlap.
@@ -112,9 +120,9 @@ class ActivePorts {
   /// Messages up to this length are copied by send_active() and complete silently; memory of longer ones is the
   /// engine's until the completion with their cookie (reserve the event first).
   virtual std::uint64_t active_copied_max() const = 0;
-  /// ok, or again / no_memory / invalid / unreachable and nothing was taken. `loss_mark`: losses with a greater mark
-  /// concern this message.
-  virtual Status send_active(PortHandle port, const ActiveMessage& message, std::uint64_t& loss_mark) = 0;
+  /// ok, or again / no_memory / invalid / unreachable and nothing was taken. `conversation`: whose loss will
+  /// be the message's.
+  virtual Status send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) = 0;
 
   /// [consumer] The first arrival that is complete, or null. Makes no progress.
   virtual Arrival* next_arrival(PortHandle port) = 0;
@@ -129,7 +137,7 @@ class ActivePorts {
 
   /// Number of losses so far. Any thread, no lock.
   virtual std::uint64_t losses() const = 0;
-  /// The first loss with a mark greater than `seen` (then moved on); false if there is none. The last kLossesKept are
+  /// The first loss after the first `seen` ones (then moved on); false if there is none. The last kLossesKept are
   /// kept: whoever is further behind is told the oldest of them.
   virtual bool next_loss(std::uint64_t& seen, PeerLoss& loss) = 0;
   static constexpr std::uint64_t kLossesKept = 4096;

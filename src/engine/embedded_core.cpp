@@ -179,11 +179,8 @@ Status EmbeddedCore::set_segment(PortHandle port, const Segment& segment) {
   return Status::ok;
 }
 
-Status EmbeddedCore::send_active(PortHandle port, const ActiveMessage& message, std::uint64_t& loss_mark) {
-  return submit([&](base::Instant now) {
-    loss_mark = engine_->peer_losses().count();
-    return engine_->send_active(port, message, now);
-  });
+Status EmbeddedCore::send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) {
+  return submit([&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });
 }
 
 bool EmbeddedCore::next_loss(std::uint64_t& seen, PeerLoss& loss) {

@@ -85,7 +85,8 @@ class Engine {
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
 
   Status activate(PortHandle port);
-  Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now);
+  Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now,
+                     Conversation* conversation = nullptr);
   void ask_peer(const base::SocketAddress& address, base::Instant now);
   const PeerLosses& peer_losses() const { return peer_losses_; }
 
@@ -186,6 +187,7 @@ class Engine {
   void settle(std::uint32_t slot);
 
   // engine_active.cpp
+  static std::uint64_t way_of(link::PeerHandle peer) { return (std::uint64_t{peer.slot} + 1) << 32 | peer.generation; }
   void send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length);
   void answer_active(const RemotePort& to, const wire::Envelope& envelope, Status status);
   std::uint32_t accept_active(const wire::Envelope& envelope, const RemotePort& source, std::uint64_t size,

@@ -58,7 +58,8 @@ Status Engine::activate(PortHandle handle) {
 
 // Sending ------------------------------------------------------------------------------------------------------------
 
-Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base::Instant now) {
+Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base::Instant now,
+                           Conversation* conversation) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr || !port->active) return Status::stale;
   if (message.memory.size() > link::kPiecesMax || message.length > scatter_size(message.memory) ||
@@ -76,6 +77,7 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
   if (!link_) return Status::unreachable;
   const auto peer = peer_at(message.to.engine);
   if (!peer) return peer.error().status;
+  if (conversation != nullptr) *conversation = {way_of(*peer), peer_losses_.count()};
   std::uint32_t slot = kNone;
   if (is_referenced) {
     slot = make_operation(OperationKind::send, handle, message.cookie);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -73,7 +74,7 @@ class ActiveMessages : public ::testing::Test {
     if (message.access == 0) message.access = 42;
     message.memory = {&sent_.back()->piece, 1};
     message.length = sent_.back()->bytes.size();
-    return a().engine->send_active(a().port, message, now_);
+    return a().engine->send_active(a().port, message, now_, &conversation_);
   }
 
   ActiveSide& a() { return sides_[0]; }
@@ -88,6 +89,7 @@ class ActiveMessages : public ::testing::Test {
   base::Instant now_{1s};
   std::array<ActiveSide, 2> sides_;
   std::vector<std::unique_ptr<Sent>> sent_;
+  Conversation conversation_;  // that took the last request
 };
 
 std::vector<std::byte> bytes_of(std::size_t size, unsigned salt = 1) {
@@ -261,6 +263,35 @@ TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
   std::uint64_t seen = 0;
   PeerLoss loss;
   EXPECT_FALSE(b().engine->peer_losses().next(seen, loss) && loss.engine != active_host(0));
+}
+
+// What a successor was sent is not lost with its predecessor, at the same address.
+TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
+  ASSERT_EQ(request(a().remote(), bytes_of(8)), Status::ok);
+  const Conversation here = conversation_;
+  const RemotePort to = b().remote();
+  ASSERT_EQ(request(to, bytes_of(8)), Status::ok);
+  const Conversation first = conversation_;
+  run(1s);
+  sides_[1].engine.reset();
+  auto path = network_.attach(active_host(1));
+  ASSERT_TRUE(path);
+  sides_[1].engine = std::make_unique<Engine>(std::move(*path), active_host(1), options_, 555, 556);
+  ASSERT_EQ(request(to, bytes_of(8)), Status::ok);
+  const Conversation second = conversation_;  // that the first one is over is not known yet
+  run(20s);
+  std::uint64_t seen = 0;
+  PeerLoss loss;
+  ASSERT_TRUE(a().engine->peer_losses().next(seen, loss));
+  EXPECT_EQ(loss.engine, active_host(1));
+  EXPECT_TRUE(loss.ends(first));
+  EXPECT_TRUE(loss.ends(second));
+  EXPECT_FALSE(loss.ends(here));
+  ASSERT_EQ(request(to, bytes_of(8)), Status::ok);
+  EXPECT_FALSE(loss.ends(conversation_));
+  EXPECT_FALSE(loss.ends({first.way + 1, 0}));  // another way to it
+  run(1s);
+  EXPECT_FALSE(a().engine->peer_losses().next(seen, loss));
 }
 
 TEST_F(ActiveMessages, AClosedPortTakesNothingMore) {

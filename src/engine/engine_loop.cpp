@@ -169,7 +169,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target) : fail_placement(notice.target, notice.status);
   } else {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-    peer_losses_.add(address, notice.status);
+    peer_losses_.add(address, way_of(notice.peer), notice.status);
     end_waiting(notice.peer, notice.status);
   }
 }
@@ -193,7 +193,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = link_->address(notice.peer);
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-      peer_losses_.add(address, notice.status);
+      peer_losses_.add(address, way_of(notice.peer), notice.status);
       flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
       end_waiting(notice.peer, notice.status);

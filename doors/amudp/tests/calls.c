@@ -42,6 +42,14 @@ static void on_four(void* token, void* data, size_t length, int value) {
   (void)token, (void)data, (void)length, (void)value;
   ++replies;
 }
+static char large[65000], placed[65000];
+static void on_large(void* token, void* data, size_t length) {
+  size_t i;
+  (void)token;
+  CHECK(length == sizeof large);
+  for (i = 0; i < length; ++i) CHECK(((char*)data)[i] == (char)(i * 7));
+  ++arrivals;
+}
 static void on_request_four(void* token) {
   OK(AM_Reply0(token, 6));
   ++arrivals;
@@ -55,7 +63,7 @@ static void on_returned(int status, op_t op, void* block) {
 int main(void) {
   eb_t bundle, other;
   ep_t ep, second;
-  en_t name, second_name, got;
+  en_t name = {0}, second_name, got;
   tag_t tag;
   uintptr_t length;
   void* base;
@@ -64,6 +72,18 @@ int main(void) {
 
   CHECK_CODE(AM_Terminate(), AM_ERR_NOT_INIT);
   CHECK_CODE(AM_AllocateBundle(AM_SEQ, &bundle), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_AllocateEndpoint(NULL, &ep, &name), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_FreeBundle(NULL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_FreeEndpoint(NULL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_MoveEndpoint(NULL, NULL, NULL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_SetExpectedResources(NULL, 1, 1), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_SetSeg(NULL, NULL, 0), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_SetTag(NULL, AM_ALL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_Map(NULL, 0, name, 1), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_SetHandler(NULL, 1, on_reply), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_Poll(NULL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_WaitSema(NULL), AM_ERR_NOT_INIT);
+  CHECK_CODE(AM_SetEventMask(NULL, AM_NOTEMPTY), AM_ERR_NOT_INIT);
   OK(AM_Init());
   OK(AM_Init());
   OK(AM_Terminate());
@@ -186,12 +206,19 @@ int main(void) {
   CHECK_CODE(AM_Reply0(NULL, 3), AM_ERR_BAD_ARG);
   OK(AM_Request0(ep, 3, 99));
   while (returned < 1) OK(AM_Poll(bundle));
+  /* The longest of AMUDP 3.17. */
+  for (i = 0; i < (int)sizeof large; ++i) large[i] = (char)(i * 7);
+  OK(AM_SetHandler(ep, 7, on_large));
+  OK(AM_SetSeg(ep, NULL, ~(uintptr_t)0)); /* the whole address space, as GASNet has it */
+  OK(AM_RequestI0(ep, 3, 7, large, sizeof large));
+  OK(AM_RequestXfer0(ep, 3, (uintptr_t)placed, 7, large, sizeof large));
+  while (arrivals < 8) OK(AM_Poll(bundle));
 
   {
     amx_stats_t stats, sum = AMX_initial_stats;
     OK(AMX_GetEndpointStatistics(ep, &stats));
-    CHECK(stats.RequestsSent[amudp_Short] == 4 && stats.RequestsReceived[amudp_Medium] == 1 &&
-          stats.RequestsReceived[amudp_Long] == 2 && stats.ReturnedMessages == 1);
+    CHECK(stats.RequestsSent[amudp_Short] == 4 && stats.RequestsReceived[amudp_Medium] == 2 &&
+          stats.RequestsReceived[amudp_Long] == 3 && stats.ReturnedMessages == 1);
     OK(AMX_AggregateStatistics(&sum, &stats));
     OK(AMX_AggregateStatistics(&sum, &stats));
     CHECK(sum.RequestsSent[amudp_Short] == 8);

@@ -1,4 +1,5 @@
-/* prog [NPROCS SPAWN] RANK HOW: that rank dies by HOW (kill, exit, leave), the others compute without a call. */
+/* prog [NPROCS SPAWN] RANK HOW: that rank dies by HOW (kill, exit, leave), the others compute without a call; with
+ * "stuck" it is killed, and the others cannot end by themselves. */
 #include <amudp_spmd.h>
 #include <signal.h>
 #include <string.h>
@@ -6,7 +7,10 @@
 
 #include "check.h"
 
+static const char* how;
+
 static void on_exit_callback(int code) {
+  if (!strcmp(how, "stuck")) sleep(100);
   fprintf(stderr, "callback of rank %d: %d\n", check_rank, code);
 }
 
@@ -16,11 +20,12 @@ int main(int argc, char** argv) {
   OK(AMX_SPMDStartup(&argc, &argv, 0, NULL, &bundle, &ep));
   check_rank = AMX_SPMDMyProc();
   CHECK(argc == 3);
+  how = argv[2];
   OK(AMX_SPMDSetExitCallback(on_exit_callback));
   OK(AMX_SPMDBarrier());
   if (check_rank == atoi(argv[1])) {
-    if (!strcmp(argv[2], "kill")) kill(getpid(), SIGKILL);
-    if (!strcmp(argv[2], "exit")) AMX_SPMDExit(5);
+    if (!strcmp(how, "kill") || !strcmp(how, "stuck")) kill(getpid(), SIGKILL);
+    if (!strcmp(how, "exit")) AMX_SPMDExit(5);
     return 3;
   }
   sleep(100);

@@ -1,0 +1,265 @@
+// The console of a job and what is said to it: by ranks, by strangers, and by ranks that say anything.
+
+#include "doors/amudp/console.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "doors/amudp/library.hpp"
+#include "doors/amudp/spmd.hpp"
+
+namespace fairlead::amudp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kPatience = 100'000;  // ms; ends a failing test only
+
+// A console in a thread of its own.
+class RunningConsole {
+ public:
+  explicit RunningConsole(std::uint32_t processes) {
+    std::string error;
+    sockaddr_in listen{};
+    listen.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    console_ = Console::open({.listen = listen, .processes = processes}, error);
+    EXPECT_NE(console_, nullptr) << error;
+    thread_ = std::thread([this] { code_ = console_->run(); });
+  }
+  ~RunningConsole() {
+    if (thread_.joinable()) thread_.join();
+  }
+  const JobAddress& address() const { return console_->address(); }
+  int end() {
+    thread_.join();
+    return code_;
+  }
+
+ private:
+  std::unique_ptr<Console> console_;
+  int code_ = -1;
+  std::thread thread_;
+};
+
+// A rank as the console sees it, told what to say.
+class Rank {
+ public:
+  explicit Rank(const JobAddress& job) : connection_(Connection::open(job.where)) { EXPECT_TRUE(connection_); }
+  Rank(const JobAddress& job, int number) : Rank(job) { greet(job.secret, number); }
+
+  void greet(const std::string& secret, int number) {
+    std::vector<std::byte> hello(kSecretText + sizeof(std::uint32_t));
+    std::memcpy(hello.data(), secret.data(), std::min(secret.size(), kSecretText));
+    const std::uint32_t pid = 1'000'000'000U + static_cast<unsigned>(number);  // nobody's
+    std::memcpy(hello.data() + kSecretText, &pid, sizeof pid);
+    send(Frame::hello, number, hello);
+  }
+  void send(Frame kind, int number, std::span<const std::byte> payload = {}) {
+    connection_->send(kind, number, payload);
+  }
+  void send_bytes(std::span<const std::byte> bytes) {
+    static_cast<void>(::send(connection_->descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  // None: the connection has ended.
+  std::optional<Received> next() {
+    for (;;) {
+      if (auto frame = connection_->next()) return frame;
+      pollfd look{connection_->descriptor(), POLLIN, 0};
+      if (poll(&look, 1, kPatience) != 1 || !connection_->read_some()) return connection_->next();
+    }
+  }
+  void close() { connection_.reset(); }
+
+ private:
+  std::optional<Connection> connection_;
+};
+
+std::string text_of(const Received& frame) {
+  return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()};
+}
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+TEST(AmudpJob, ADeathIsToldToTheOthersAtOnceWithItsName) {
+  RunningConsole console(3);
+  Rank first(console.address(), 0), second(console.address(), 1), third(console.address(), 2);
+  for (Rank* rank : {&first, &second, &third}) EXPECT_EQ(rank->next()->head.kind, Frame::start);
+  third.send(Frame::gather, 0);
+  third.send(Frame::beat, 1);
+  third.close();
+  for (Rank* rank : {&first, &second}) {
+    const auto told = rank->next();  // the very next word
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->head.kind, Frame::exit);
+    EXPECT_EQ(told->head.number, 1);
+    EXPECT_TRUE(
+        text_of(*told).starts_with("rank 2 (process 1000000002) ended without AMX_SPMDExit: its connection "
+                                   "closed; its last sign of life came "))
+        << text_of(*told);
+    EXPECT_TRUE(text_of(*told).ends_with(" ms ago, after 1 barriers and gathers")) << text_of(*told);
+    rank->close();
+  }
+  EXPECT_EQ(console.end(), 1);
+}
+
+TEST(AmudpJob, AnExitIsEverybodysAndNeedsNoReason) {
+  RunningConsole console(2);
+  Rank first(console.address(), -1), second(console.address(), -1);
+  ASSERT_EQ(first.next()->head.kind, Frame::start);
+  ASSERT_EQ(second.next()->head.kind, Frame::start);
+  second.send(Frame::exit, 5);
+  for (Rank* rank : {&first, &second}) {
+    const auto told = rank->next();
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->head.kind, Frame::exit);
+    EXPECT_EQ(told->head.number, 5);
+    EXPECT_TRUE(told->payload.empty());
+    rank->close();
+  }
+  EXPECT_EQ(console.end(), 5);
+}
+
+TEST(AmudpJob, StrangersDisturbNobody) {
+  RunningConsole console(2);
+  Rank first(console.address(), 1);
+  std::minstd_rand random(1);
+  for (int i = 0; i < 100; ++i) {
+    Rank stranger(console.address());
+    std::vector<std::byte> bytes(random() % 200);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? 1 : random());
+    if (i % 4 == 1) {
+      stranger.greet(std::string(kSecretText, 'x'), i % 3);  // the wrong secret
+      EXPECT_FALSE(stranger.next());
+    } else if (i % 4 == 2) {
+      stranger.greet(console.address().secret, 1 + i % 50);  // a rank that is taken or too high
+      EXPECT_FALSE(stranger.next());
+    } else {
+      stranger.send_bytes(bytes);
+    }
+  }
+  Rank second(console.address(), 0);
+  EXPECT_EQ(first.next()->head.number, 1);
+  EXPECT_EQ(second.next()->head.number, 0);
+  first.send(Frame::gather, 0, bytes_of("behind"));
+  second.send(Frame::gather, 0, bytes_of("before"));
+  EXPECT_EQ(text_of(*first.next()), "beforebehind");
+  EXPECT_EQ(text_of(*second.next()), "beforebehind");
+  first.send(Frame::exit, 0);
+  while (first.next()->head.kind != Frame::exit) continue;
+  first.close();
+  second.close();
+  EXPECT_EQ(console.end(), 0);
+}
+
+// One that has shown the secret may end the job, and do no more: each job ends.
+TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::minstd_rand random(seed);
+    RunningConsole console(2);
+    Rank honest(console.address(), 0), wild(console.address(), 1);
+    honest.send(Frame::gather, 0, bytes_of("part"));
+    for (int i = 0; i < 20; ++i) {
+      std::vector<std::byte> payload(random() % 3 == 0 ? random() % 3000 : random() % 8);
+      for (std::byte& byte : payload) byte = static_cast<std::byte>(random());
+      if (random() % 8 == 0) {
+        wild.send_bytes(payload);  // no frame at all
+      } else {
+        const auto kind = static_cast<Frame>(random() % 8 == 0 ? random() % 256 : random() % 6);
+        wild.send(kind, static_cast<int>(random()), payload);
+      }
+    }
+    wild.close();
+    while (auto told = honest.next()) {
+      if (told->head.kind == Frame::exit) break;
+    }
+    honest.close();
+    console.end();
+  }
+}
+
+// What a process believes of a console is checked, too.
+TEST(AmudpJob, AConsoleThatSaysAnythingIsNotJoined) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  socklen_t length = sizeof address;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 16), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  struct Said {
+    Frame kind;
+    int rank;
+    StartInfo info;
+    std::size_t size;
+  };
+  for (const Said& said :
+       {Said{Frame::gather, 0, {1, 2, 4}, sizeof(StartInfo)}, Said{Frame::start, 0, {1, 2, 4}, 7},
+        Said{Frame::start, 0, {1, 0, 4}, sizeof(StartInfo)}, Said{Frame::start, 2, {1, 2, 4}, sizeof(StartInfo)},
+        Said{Frame::start, -1, {1, 2, 4}, sizeof(StartInfo)},
+        Said{Frame::start, 0, {1, 1U << 31, 4}, sizeof(StartInfo)},
+        Said{Frame::start, 0, {1, 2, -4}, sizeof(StartInfo)}}) {
+    std::thread hostile([&] {
+      Connection connection(accept(listener, nullptr, nullptr));
+      connection.send(said.kind, said.rank, std::as_bytes(std::span(&said.info, 1)).first(said.size));
+    });
+    std::string error;
+    EXPECT_EQ(Worker::join({.where = address, .secret = "x"}, -1, error), nullptr);
+    EXPECT_NE(error.find("did not take us"), std::string::npos) << error;
+    hostile.join();
+  }
+  close(listener);
+}
+
+TEST(AmudpJob, AddressesAreReadWholeOrNotAtAll) {
+  const auto good = JobAddress::parse("10.1.2.3:4567:swordfish");
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->to_string(), "10.1.2.3:4567:swordfish");
+  for (const char* bad : {"", ":", "::", "10.1.2.3", "10.1.2.3:4567", "10.1.2.3:4567:", "10.1.2:4567:x", "host:4567:x",
+                          "10.1.2.3:65536:x", "10.1.2.3:-1:x", "10.1.2.3:45 67:x", "10.1.2.3::x",
+                          "10.1.2.3:4567:123456789012345678901234567890123"}) {
+    EXPECT_FALSE(JobAddress::parse(bad)) << bad;
+  }
+  std::minstd_rand random(3);
+  const std::string letters = "0123456789.:ax";
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = "10.1.2.3:4567:swordfish";
+    for (unsigned changes = random() % 4; changes-- > 0;)
+      text[random() % text.size()] = letters[random() % letters.size()];
+    text.resize(random() % (text.size() + 1));
+    const auto parsed = JobAddress::parse(text);
+    EXPECT_TRUE(!parsed || JobAddress::parse(parsed->to_string())) << text;
+  }
+}
+
+TEST(AmudpJob, NumbersOfTheEnvironmentAreNumbersOrSaidNotToBe) {
+  const auto read = [](const char* text, std::string& error) {
+    ::setenv("GASNET_TEST_NUMBER", text, 1);
+    const double number = number_setting("TEST_NUMBER", 7, {0, 100}, error);
+    ::unsetenv("GASNET_TEST_NUMBER");
+    return number;
+  };
+  std::string error;
+  EXPECT_EQ(read("12", error), 12);
+  EXPECT_EQ(read("0.5", error), 0.5);
+  EXPECT_EQ(read("", error), 7);
+  EXPECT_EQ(error, "");
+  for (const char* bad : {"x", "12x", "-1", "101", "nan", "inf", "1e999", "0x", " "}) {
+    error.clear();
+    EXPECT_EQ(read(bad, error), 7);
+    EXPECT_EQ(error, fmt::format("GASNET_TEST_NUMBER={} is not a number from 0 to 100: correct or unset it", bad));
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::amudp
