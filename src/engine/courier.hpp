@@ -57,6 +57,7 @@ class Courier : private link::Link {
   using Link::next_train;
   using Link::peer;
   using Link::receive;
+  using Link::segments_in_flight;
   using Link::set_datagram_size_max;
   using Link::take_back;
   using Link::unreachable;

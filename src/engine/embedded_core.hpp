@@ -125,6 +125,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   bool spin(std::span<Port* const> ports, base::Instant until);
   void sleep(std::span<Port* const> ports, base::Instant deadline);
   void run();
+  void rest_if_polled(std::uint64_t& sleeps_seen);
   void kick_if_later_than(base::Instant deadline);
   void rise();
 
@@ -133,6 +134,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   mutable std::atomic<std::uint32_t> wanted_{0};   // threads that must have the lock
   std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
+  std::atomic<std::uint64_t> sleeps_{0};           // of waiters on the path's descriptor
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
   std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
   std::atomic<bool> is_stopping_{false};

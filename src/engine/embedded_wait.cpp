@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <utility>
 
 #include "base/processor.hpp"
 #include "engine/embedded_core.hpp"
@@ -82,7 +83,7 @@ void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
 }
 
 void EmbeddedCore::run() {
-  std::uint64_t passes_seen = 0;
+  std::uint64_t passes_seen = 0, sleeps_seen = 0;
   base::Duration tick = kTickMin;
   while (!is_stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
@@ -95,6 +96,7 @@ void EmbeddedCore::run() {
       thread_sleeps_until_.store(base::Instant::min().time_since_epoch().count(), std::memory_order_relaxed);
       std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
       poll_until(kicked, now + tick);
+      if (tick == kTickMax) rest_if_polled(sleeps_seen);
       tick = std::min(2 * tick, kTickMax);
     } else {
       tick = kTickMin;
@@ -105,6 +107,7 @@ void EmbeddedCore::run() {
         std::unique_lock lock(mutex_);
         if (!engine_->arm()) continue;
         deadline = engine_->next_deadline();
+        if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, now + kTickMin);
         thread_sleeps_until_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
         is_thread_asleep_.store(true, std::memory_order_relaxed);
       }
@@ -119,6 +122,14 @@ void EmbeddedCore::run() {
     eventfd_t ignored = 0;
     ::eventfd_read(kick_.get(), &ignored);
   }
+}
+
+// Somebody else drives. If nobody slept since the last look, they poll, and need not be woken by the path.
+void EmbeddedCore::rest_if_polled(std::uint64_t& sleeps_seen) {
+  const Locked lock(*this);
+  const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
+  if (sleeps == std::exchange(sleeps_seen, sleeps) && !has_sleeping_driver_.load(std::memory_order_acquire))
+    engine_->path()->set_watched(false);
 }
 
 // Waiting of a port's consumer ---------------------------------------------------------------------------------------
@@ -177,7 +188,9 @@ void EmbeddedCore::sleep(std::span<Port* const> ports, base::Instant deadline) {
       woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
       woken[count++] = {engine_->lane_descriptor(), POLLIN, 0};
       Locked lock(*this);
+      sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
+      if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);
     }
     poll_until(std::span(woken).first(count), deadline);
     if (drives) {

@@ -129,6 +129,7 @@ class Engine {
   static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kTrainsInPass = 32;
+  static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then it looks what has come
   static constexpr std::uint32_t kEagerInFlight = 4;  // segments in flight to a peer from which on more wait for a pass
   static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
   static constexpr std::uint32_t kMatchWalkMax = 4096;
@@ -247,6 +248,7 @@ class Engine {
   link::Train train_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
+  bool is_emit_cut_short_ = false;       // there may be more to send at once
   PeerLosses peer_losses_;
   EngineCounters counters_;
   std::unique_ptr<Flows> flows_;

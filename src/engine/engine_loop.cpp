@@ -50,6 +50,7 @@ base::Instant Engine::next_deadline() const {
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
   const base::Instant of_lane = lane() ? lane()->next_deadline() : base::kNever;
+  if (is_emit_cut_short_) return now_;
   return std::min(
       {link_->next_deadline(), path_->next_deadline(), flight_->next_deadline(), retry, ask_at_, flows, of_lane});
 }
@@ -233,15 +234,22 @@ void Engine::ask_for_answers(base::Instant now) {
   }
 }
 
+// What was sent is looked after (acknowledgements, losses, round trips) between passes, so one pass sends a few full
+// trains at most; the next one follows at once.
 bool Engine::emit(std::size_t trains_max, base::Instant now) {
-  bool any = false;
+  std::size_t bytes = 0;
   const std::uint32_t datagrams_max = base::rare("engine: trains of one datagram") ? 1 : path_->train_datagrams_max();
   for (std::size_t trains = 0; trains < trains_max; ++trains) {
-    if (!link_->next_train(now, path_->train_bytes_max(), datagrams_max, train_)) break;
+    if (bytes >= kBytesInPass) {
+      is_emit_cut_short_ = true;
+      break;
+    }
+    is_emit_cut_short_ = false;
+    if (!link_->next_train(now, path_->train_bytes_max(), datagrams_max, train_)) return trains != 0;
     const path::Train train{.to = train_.to,
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};
-    any = true;
+    bytes += train_.bytes;
     const bool is_taken = path_->send({&train, 1}, now) == 1;
     flight_->sent(train_, is_taken, now);
     if (!is_taken) [[unlikely]] {
@@ -250,7 +258,7 @@ bool Engine::emit(std::size_t trains_max, base::Instant now) {
       break;
     }
   }
-  return any;
+  return true;
 }
 
 }  // namespace fairlead::engine

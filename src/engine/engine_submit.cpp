@@ -201,7 +201,7 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
 // together. That pass comes: the acknowledgement of what is in flight wakes somebody.
 void Engine::send_eagerly(link::PeerHandle peer, base::Instant now) {
   if (Lane::has(peer)) return;
-  if (link_->facts(peer).segments_in_flight < kEagerInFlight) emit(1, now);
+  if (link_->segments_in_flight(peer) < kEagerInFlight) emit(1, now);
 }
 
 }  // namespace fairlead::engine

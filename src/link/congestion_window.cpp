@@ -6,17 +6,18 @@ namespace {
 constexpr base::Duration kPeriod = std::chrono::seconds(10);
 constexpr std::uint64_t kRoundsRemembered = 16;
 constexpr std::uint32_t kTrialRounds = 4;
+constexpr std::uint32_t kRoundsToSettle = 32;  // in the first ones ever more is delivered, whatever the window
 constexpr base::Duration kTrialPause = std::chrono::seconds(1), kTrialPauseMost = std::chrono::seconds(60);
 constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer are no sample of the losses
 
 }  // namespace
 
-void CongestionWindow::open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance) {
+void CongestionWindow::open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance, std::uint64_t first) {
   *this = {};
   most_ = most;
   least_ = std::min(least, most);
   allowance_ = std::clamp(allowance, least_, most);
-  bytes_ = most_;
+  bytes_ = std::clamp(first, allowance_, most);
 }
 
 void CongestionWindow::remember_least(base::Instant now) {
@@ -42,25 +43,45 @@ void CongestionWindow::judge_rate(base::Instant now) {
   rate_ = round_began_ == base::Instant{} || lasted <= 0 ? 0 : static_cast<double>(bytes_acked_) / lasted;
   const auto empty = static_cast<double>(std::min(empty_, empty_before_).count());
   filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), filling_ - filling_ / kRoundsRemembered);
+  rate_most_ = std::max(rate_, rate_most_ * 7 / 8);
+}
+
+void CongestionWindow::begin_trial(std::uint64_t wanted) {
+  trial_rounds_ = kTrialRounds;
+  bytes_before_ = bytes_;
+  is_for_more_ = wanted > bytes_;
+  rate_before_ = is_for_more_ ? rate_most_ : rate_;
+  rate_tried_ = 0;
 }
 
 void CongestionWindow::try_to_fill_only(base::Instant now) {
   const std::uint64_t wanted = std::max(2 * filling_ + allowance_, least_);
-  if (wanted >= bytes_ || now < trial_not_before_) return;
-  if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) {
-    trial_rounds_ = kTrialRounds;
-    bytes_before_ = bytes_;
-    rate_before_ = rate_;
-    rate_tried_ = 0;
-  }
+  if (wanted >= bytes_ || now < trial_not_before_) return try_more(now);
+  if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) begin_trial(wanted);
+  bytes_ = wanted;
+}
+
+/// It is late, but not for a queue of ours: twice as much, as long as that delivers more.
+void CongestionWindow::try_more(base::Instant now) {
+  if (!is_limiting() || !is_in_use() || trial_rounds_ != 0 || rounds_ < kRoundsToSettle || now < more_not_before_)
+    return;
+  const std::uint64_t wanted = std::min(2 * bytes_, most_);
+  begin_trial(wanted);
   bytes_ = wanted;
 }
 
 void CongestionWindow::judge_trial(base::Instant now) {
   if (trial_rounds_ == 0) return;
   rate_tried_ = std::max(rate_tried_, rate_);
-  const bool is_in_use = in_flight_most_ > bytes_ - bytes_ / 4;
-  if (--trial_rounds_ != 0 || !is_in_use || rate_tried_ >= rate_before_ * 3 / 4) return;
+  if (--trial_rounds_ != 0) return;
+  if (is_for_more_) {
+    if (rate_tried_ >= rate_before_ * 5 / 4) return;
+    bytes_ = std::min(bytes_, bytes_before_);
+    more_pause_ = std::clamp(2 * more_pause_, kTrialPause, kTrialPauseMost);
+    more_not_before_ = now + more_pause_;
+    return;
+  }
+  if (!is_in_use() || rate_tried_ >= rate_before_ * 3 / 4) return;
   bytes_ = std::max(bytes_, bytes_before_);
   trial_pause_ = std::clamp(2 * trial_pause_, kTrialPause, kTrialPauseMost);
   trial_not_before_ = now + trial_pause_;
@@ -68,6 +89,7 @@ void CongestionWindow::judge_trial(base::Instant now) {
 
 void CongestionWindow::end_round(base::Instant now) {
   if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
+  ++rounds_;
   remember_least(now);
   judge_rate(now);
   judge_trial(now);
@@ -85,7 +107,7 @@ void CongestionWindow::end_round(base::Instant now) {
     shrink(queue - kQueueLong, std::max(most_ / 4, least_));
   } else if (queue > kQueueStanding && in_flight_most_ > allowance_) {
     try_to_fill_only(now);
-  } else if (is_limiting()) {
+  } else if (is_limiting() && is_in_use()) {
     bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most_);
   }
   round_began_ = now;

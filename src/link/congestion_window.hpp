@@ -1,6 +1,7 @@
 #pragma once
-// How many bytes may be in flight to one peer besides what both sides' windows allow. On an uncongested path this is no
-// bound at all: it stands at its most, and what it costs is a few additions per ACK.
+// How many bytes may be in flight to one peer besides what both sides' windows allow. It begins with what fills a local
+// path twice over, so that what is in flight stays in the processors' caches, and grows where the path carries more.
+// What it costs is a few additions per ACK.
 //
 // Judged once per round trip, by the least round trip measured in it (a busy host delays some samples, a queue all):
 //
@@ -9,8 +10,9 @@
 // - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
 // - a standing queue, longer than kQueueStanding while the window is in use: to twice what the rate of delivery fills
 //   an empty path with, plus an allowance for ACKs that come together, so that what passes beside it finds the queue
-//   short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy host and no queue;
-// - neither: more by an eighth.
+//   short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy host and no queue.
+//   Where it is as short as that already, twice as much, kept if more is delivered so: that is a busy host, too;
+// - neither: more by an eighth, as long as it is in use.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
 
@@ -31,8 +33,9 @@ class CongestionWindow {
   static constexpr std::uint32_t kLossHeavy = 250;  // in thousandths
   static constexpr std::uint32_t kRoundsLate = 3;
 
-  /// `least`: two segments. `allowance`: in flight besides what fills the path.
-  void open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance);
+  /// `least`: two segments. `allowance`: in flight besides what fills the path. `first`: until the path shows that it
+  /// delivers more with more.
+  void open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance, std::uint64_t first);
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_limiting() const { return bytes_ < most_; }
@@ -57,18 +60,24 @@ class CongestionWindow {
   void judge_rate(base::Instant now);
   void judge_trial(base::Instant now);
   void try_to_fill_only(base::Instant now);
+  void try_more(base::Instant now);
+  void begin_trial(std::uint64_t wanted);
+  bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }
   void shrink(base::Duration excess, std::uint64_t floor);
 
   std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
   std::uint64_t filling_ = 0;  // what fills the empty path at the rate of delivery
   base::Instant round_began_, round_ends_;
 
-  // Whether the smaller window delivers as much.
+  // Whether the smaller window delivers as much, or the larger one more.
   std::uint32_t trial_rounds_ = 0;  // left
+  bool is_for_more_ = false;
   std::uint64_t bytes_before_ = 0;
   double rate_ = 0, rate_before_ = 0, rate_tried_ = 0;  // bytes per nanosecond
-  base::Instant trial_not_before_;
-  base::Duration trial_pause_{};
+  double rate_most_ = 0;                                // of late
+  std::uint32_t rounds_ = 0;
+  base::Instant trial_not_before_, more_not_before_;
+  base::Duration trial_pause_{}, more_pause_{};
 
   // Of this round.
   std::uint64_t acked_ = 0, bytes_acked_ = 0, lost_ = 0, in_flight_most_ = 0;

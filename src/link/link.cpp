@@ -83,6 +83,11 @@ PeerFacts Link::facts(PeerHandle handle) const {
   return peer == nullptr ? PeerFacts{} : state_->facts(*peer);
 }
 
+std::uint32_t Link::segments_in_flight(PeerHandle handle) const {
+  const Peer* peer = state_->peers.find(handle);
+  return peer == nullptr ? 0 : peer->window.in_flight();
+}
+
 PeerFacts Link::State::facts(const Peer& peer) const {
   PeerFacts facts;
   facts.address = peer.address;

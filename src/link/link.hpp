@@ -142,6 +142,8 @@ class Link {
   /// What the path can carry to it now: also what was sent before follows.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
+  /// One of these facts, for every submission.
+  std::uint32_t segments_in_flight(PeerHandle peer) const;
   /// Valid until the peer is forgotten; no address if the handle is stale.
   const base::SocketAddress& address(PeerHandle peer) const;
   /// Shows at most so many peers, in no order; `visit` must not call the link.

@@ -25,6 +25,7 @@ struct LinkOptions {
   std::uint32_t segment_overhead = 832;   // the kernel's own bytes per datagram
   std::uint32_t command_reserve = 16;     // segments of the window that bulk leaves to tiny messages
 
+  std::uint64_t first_bytes = 256U << 10;  // of them until the path shows that it carries more, six segments at least
   std::uint64_t inrush_bytes = 64U << 10;  // in flight besides what fills the path, four segments at least
 
   // Grants (link_grants.cpp): what all peers together may have in flight towards us once there are many.

@@ -24,7 +24,7 @@ std::uint64_t seed_that_wraps_soon(std::uint64_t epoch) {
 TEST(LinkRepair, SequencesWrapWithAFullWindow) {
   LinkOptions options;
   options.window_segments = 1024;
-  options.window_bytes = 64 << 20;
+  options.window_bytes = options.first_bytes = 64 << 20;
   World world(1, options);
   world.link_seed = seed_that_wraps_soon(77);
   ASSERT_NE(*world.link_seed, 0U);
@@ -49,7 +49,7 @@ TEST(LinkRepair, SequencesWrapWithAFullWindow) {
 TEST(LinkRepair, TheWindowIsFilledToItsEdgeAndNoFurther) {
   LinkOptions options;
   options.window_segments = 64;
-  options.window_bytes = 64 << 20;
+  options.window_bytes = options.first_bytes = 64 << 20;
   options.command_reserve = 0;
   World world(2, options);
   open_session(world);
@@ -197,7 +197,7 @@ TEST(LinkRepair, AnAckForASegmentOnTheResendListTakesItOff) {
 
 TEST(LinkRepair, ResendStormOf1000SegmentsWithOneLossInAHundred) {
   LinkOptions options;
-  options.window_bytes = 64 << 20;
+  options.window_bytes = options.first_bytes = 64 << 20;
   World world(9, options);
   open_session(world);
   std::uint64_t count = 0;

@@ -17,14 +17,9 @@ namespace {
 constexpr std::uint32_t kWholeHead = wire::kSegmentHeaderBytes + wire::kRecordBytes;
 constexpr std::uint32_t kChunkHead = kWholeHead + wire::kChunkBytes;
 constexpr base::Duration kEchoFreshFor = 100ms;
+constexpr std::uint32_t kMessagesLooked = 8;  // for a segment that makes the train longer
+constexpr std::uint32_t kEndsTogether = 4;
 constexpr std::int64_t kTurnBytes = 16'384;  // of one peer in one round, as the kernel charges them
-
-/// The stretch of a message that one segment can take from where it is cut now: at most `bytes_max`, in at most
-/// Segment::kPiecesMax pieces.
-struct Stretch {
-  std::uint32_t bytes = 0;
-  std::uint32_t pieces = 0;  // from the first to the last, the empty ones among them too
-};
 
 Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
   Stretch stretch;
@@ -64,6 +59,12 @@ void clear(Train& train) {
 
 void add_piece(Train& train, void* base, std::size_t length) {
   train.pieces[train.piece_count++] = {base, length};
+}
+
+/// Its last segment is shorter than the others, or it has no place for the pieces of a further one.
+bool is_ended(const Train& train) {
+  return train.bytes < train.datagrams * train.datagram_size ||
+         train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain;
 }
 
 /// Whether a segment of this size, with this many pieces besides its head, may join.
@@ -144,44 +145,116 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
                              Train& train) {
   const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
-  const auto fill = [&](auto take) {
-    while (train.datagrams < datagrams_max) {
-      const std::uint32_t size_max =
-          train.datagrams == 0 ? ~0U : std::min(train.datagram_size, bytes_max - train.bytes);
-      if (train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain) break;
-      Segment* segment = take(size_max);
-      if (segment == nullptr) break;
-      if (peer.window.in_flight() == 0) peer.last_progress = now;
-      peer.window.put(*segment);
-      peer.bytes_in_flight += charge(*segment);
-      ++counters.segments_sent;
-      ++counters.segments_in_flight;
-      if (segment->size > peer.datagram_size) [[unlikely]] {  // the path has become narrower while it waited
-        resend(*segment, ResendCause::returned);
-        make_ready(peer);
-        break;
-      }
-      transmit(*segment, base, now, train);
-      if (segment->size < train.datagram_size) break;
-    }
-  };
-  fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::command, size_max); });
-  if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return take_queued(peer, Channel::data, size_max); });
-  if (train.datagrams == 0) fill([&](std::uint32_t size_max) { return cut(peer, size_max); });
+  add_queued(peer, Channel::command, base, now, bytes_max, datagrams_max, train);
+  if (train.datagrams == 0) add_queued(peer, Channel::data, base, now, bytes_max, datagrams_max, train);
+  if (train.datagrams == 0) add_cut(peer, base, now, bytes_max, datagrams_max, train);
   if (train.datagrams == 0) {
     if (peer.granted != Peer::kNoBound) [[unlikely]]
       ask_for_grant(peer, now);
     return false;
   }
+  hand_out(HandedOut::What::data, peer);
+  handed_out.last_sent = last_sent;
+  end_train(peer, now, train);
+  return true;
+}
 
+void Link::State::end_train(Peer& peer, base::Instant now, Train& train) {
   train.to = peer.address;
   counters.window_segments_most = std::max<std::uint64_t>(counters.window_segments_most, peer.window.in_flight());
   counters.window_bytes_most = std::max(counters.window_bytes_most, peer.bytes_in_flight);
-  hand_out(HandedOut::What::data, peer);
-  handed_out.last_sent = last_sent;
   settle_ack(peer);
   ++counters.trains_sent;
   wake_by(peer, now + probe_after(peer));
+}
+
+/// Short messages that wait in segments of their own, in their order.
+void Link::State::add_queued(Peer& peer, Channel channel, const wire::Header& base, base::Instant now,
+                             std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
+  while (train.datagrams < datagrams_max && !is_ended(train)) {
+    const std::uint32_t size_max = train.datagrams == 0 ? ~0U : std::min(train.datagram_size, bytes_max - train.bytes);
+    Segment* segment = take_queued(peer, channel, size_max);
+    if (segment == nullptr || !add_fresh(*segment, base, now, train)) return;
+  }
+}
+
+/// Longer messages. All segments of a train but the last have one size, and the end of a message is shorter. So it
+/// waits while messages behind it have whole segments to give, and is the last of this train: else most trains would
+/// end early.
+void Link::State::add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
+                          std::uint32_t datagrams_max, Train& train) {
+  while (train.datagrams < datagrams_max && !is_ended(train)) {
+    const std::uint32_t size = train.datagrams == 0 ? peer.datagram_size : train.datagram_size;
+    const std::uint32_t left = bytes_max - train.bytes;
+    const bool is_last = train.datagrams + 1 == datagrams_max || left < 2 * size ||
+                         train.piece_count + 2 * (Segment::kPiecesMax + 1) > Train::kPiecesInTrain ||
+                         !is_open_for_two(peer, size);
+    Portion portion;
+    Message* message = choose(peer, train, is_last, portion);
+    if (message == nullptr || (train.datagrams != 0 && portion.size > left)) return;
+    Segment* segment = cut(peer, *message, portion);
+    if (segment == nullptr || !add_fresh(*segment, base, now, train)) return;
+  }
+}
+
+bool Link::State::is_open_for_two(const Peer& peer, std::uint32_t size) const {
+  return peer.window.span() + 1 < peer.segments_limit[static_cast<std::size_t>(Channel::data)] &&
+         is_open_for(peer, Channel::data, 2 * size + options.segment_overhead);
+}
+
+/// Whose turn it is: of a message whose next segment is as long as the train's others, so that it goes on; if there is
+/// none, or this is the last anyway, of one whose next segment is shorter. Null if there is none.
+Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
+  const std::uint32_t wanted =
+      train.datagrams == 0 ? kChunkHead + chunk_bytes_max(peer.datagram_size) : train.datagram_size;
+  Message* shorter = nullptr;
+  Portion of_shorter;
+  Message* equal = nullptr;
+  std::uint32_t looks = 0, ends = 0;
+  // Where a train is one long segment, ends make a train of their own: of several messages, if more whole segments
+  // wait.
+  const bool gathers_ends = is_last && train.datagrams == 0;
+  for (Message& message : peer.messages) {
+    if (looks++ == kMessagesLooked) break;
+    const Portion next = next_portion(peer, message);
+    // A message opens only if the peer has a slot for it.
+    if (!next.is_whole && message.slot == Message::kNoSlot &&
+        std::countr_one(peer.slots_taken) >= static_cast<int>(peer.slots_granted)) {
+      continue;
+    }
+    if (next.size == wanted) {
+      if (equal == nullptr) {
+        equal = &message;
+        portion = next;
+      }
+    } else if (next.size < wanted || train.datagrams == 0) {
+      ++ends;
+      if (shorter == nullptr) {
+        shorter = &message;
+        of_shorter = next;
+      }
+    }
+    if (equal != nullptr && !gathers_ends && (!is_last || shorter != nullptr)) break;
+  }
+  if (shorter == nullptr || (equal != nullptr && (!is_last || (gathers_ends && ends < kEndsTogether)))) return equal;
+  portion = of_shorter;
+  return shorter;
+}
+
+/// A segment that was never sent; false if the train ends before it.
+bool Link::State::add_fresh(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
+  Peer& peer = *segment.peer;
+  if (peer.window.in_flight() == 0) peer.last_progress = now;
+  peer.window.put(segment);
+  peer.bytes_in_flight += charge(segment);
+  ++counters.segments_sent;
+  ++counters.segments_in_flight;
+  if (segment.size > peer.datagram_size) [[unlikely]] {  // the path has become narrower while it waited
+    resend(segment, ResendCause::returned);
+    make_ready(peer);
+    return false;
+  }
+  transmit(segment, base, now, train);
   return true;
 }
 
@@ -197,30 +270,28 @@ Segment* Link::State::take_queued(Peer& peer, Channel channel, std::uint32_t siz
   return &segment;
 }
 
-Segment* Link::State::cut(Peer& peer, std::uint32_t size_max) {
-  if (peer.messages.empty()) return nullptr;
-  Message& message = peer.messages.front();
-
-  bool is_whole = false;
-  Stretch stretch;
+/// What one segment takes of this message now.
+Portion Link::State::next_portion(const Peer& peer, const Message& message) {
+  Portion portion;
   if (message.bytes_cut == 0 && message.size <= peer.datagram_size - kWholeHead) {
-    stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
-    is_whole = stretch.bytes == message.size;  // else it has too many pieces for one segment
+    portion.stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
+    portion.is_whole = portion.stretch.bytes == message.size;  // else it has too many pieces for one segment
   }
-  if (!is_whole) {
+  if (!portion.is_whole) {
     const std::uint64_t left = message.size - message.bytes_cut;
-    stretch = stretch_of(
+    portion.stretch = stretch_of(
         message, static_cast<std::uint32_t>(std::min<std::uint64_t>(left, chunk_bytes_max(peer.datagram_size))));
-    // A message opens only if the peer has a slot for it.
-    if (message.slot == Message::kNoSlot && std::countr_one(peer.slots_taken) >= static_cast<int>(peer.slots_granted)) {
-      return nullptr;
-    }
   }
-  const std::uint32_t head = is_whole ? kWholeHead : kChunkHead;
-  if (head + stretch.bytes > size_max || !is_open_for(peer, Channel::data, head + stretch.bytes)) return nullptr;
+  portion.size = (portion.is_whole ? kWholeHead : kChunkHead) + portion.stretch.bytes;
+  return portion;
+}
+
+Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) {
+  if (!is_open_for(peer, Channel::data, portion.size)) return nullptr;
   Segment* segment = hotel.check_in(peer);
   if (segment == nullptr) [[unlikely]]
     return nullptr;
+  const auto& [stretch, is_whole, size] = portion;
 
   std::byte* record = segment->head.data() + wire::kSegmentHeaderBytes;
   if (is_whole) {
@@ -238,12 +309,12 @@ Segment* Link::State::cut(Peer& peer, std::uint32_t size_max) {
   }
   segment->channel = Channel::data;
   segment->message = &message;
-  segment->head_bytes = head;
+  segment->head_bytes = size - stretch.bytes;
   segment->payload_bytes = stretch.bytes;
   segment->piece = message.piece;
   segment->piece_count = stretch.pieces;
   segment->piece_offset = message.piece_offset;
-  segment->size = head + stretch.bytes;
+  segment->size = size;
   ++message.segments_unacked;
   advance(message, stretch.bytes);
   if (message.is_cut()) {
@@ -278,10 +349,14 @@ void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std:
     transmit(segment, header, now, train);
     if (segment.size < train.datagram_size) break;
   }
-  train.to = peer.address;
-  settle_ack(peer);
-  ++counters.trains_sent;
-  wake_by(peer, now + probe_after(peer));
+  // A few lost segments make no train. What else goes to this peer goes with them, if nobody else has to wait for it.
+  if (handed_out.what == HandedOut::What::data && resends.empty() && is_alone_ready(peer))
+    add_cut(peer, base, now, bytes_max, datagrams_max, train);
+  end_train(peer, now, train);
+}
+
+bool Link::State::is_alone_ready(const Peer& peer) const {
+  return !ready.empty() && &ready.front() == &peer && &ready.back() == &peer;
 }
 
 void Link::State::count_resend(const Segment& segment, wire::Header& header) {

@@ -135,7 +135,8 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   // Until the first ACK tells whether others send too, a turn may go.
   peer.granted = std::max(turn_bytes(), std::uint64_t{1});
   const std::uint64_t segment = std::uint64_t{peer.datagram_size} + options.segment_overhead;
-  peer.congestion.open(bytes, 2 * segment, std::max<std::uint64_t>(options.inrush_bytes, 4 * segment));
+  peer.congestion.open(bytes, 2 * segment, std::max<std::uint64_t>(options.inrush_bytes, 4 * segment),
+                       std::max<std::uint64_t>(options.first_bytes, 6 * segment));
 
   peer.last_progress = peer.last_heard = peer.last_sent = now;
   ++counters.sessions_opened;

@@ -97,7 +97,17 @@ struct Link::State {
   bool serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
   void serve_ack(Peer& peer, base::Instant now, Train& train);
   Segment* take_queued(Peer& peer, Channel channel, std::uint32_t size_max);
-  Segment* cut(Peer& peer, std::uint32_t size_max);
+  static Portion next_portion(const Peer& peer, const Message& message);
+  Message* choose(Peer& peer, const Train& train, bool is_last, Portion& portion);
+  Segment* cut(Peer& peer, Message& message, const Portion& portion);
+  void add_queued(Peer& peer, Channel channel, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
+                  std::uint32_t datagrams_max, Train& train);
+  void add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
+               std::uint32_t datagrams_max, Train& train);
+  bool add_fresh(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
+  void end_train(Peer& peer, base::Instant now, Train& train);
+  bool is_open_for_two(const Peer& peer, std::uint32_t size) const;
+  bool is_alone_ready(const Peer& peer) const;
   bool is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const;
   void transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
   void note_transmission(Segment& segment, base::Instant now);

@@ -33,7 +33,7 @@ TEST(LinkTurns, AmongAnElephantAndAHundredMiceEachMouseLeavesWithinOneRound) {
 
 TEST(LinkTurns, APeerOfShortTrainsGetsAsManyBytesAsOneOfLongOnes) {
   LinkOptions options;
-  options.window_bytes = 64 << 20;
+  options.window_bytes = options.first_bytes = 64 << 20;
   options.window_segments = 4096;
   World world(2, options, 3);
   open_sessions(world);

@@ -36,6 +36,19 @@ struct Message {
   bool is_cut() const { return bytes_cut == size; }
 };
 
+/// A run of a message's bytes, in at most Segment::kPiecesMax pieces.
+struct Stretch {
+  std::uint32_t bytes = 0;
+  std::uint32_t pieces = 0;  // from the first to the last, the empty ones among them too
+};
+
+/// What one segment takes of a message.
+struct Portion {
+  Stretch stretch;
+  bool is_whole = false;   // all of it
+  std::uint32_t size = 0;  // of the datagram
+};
+
 using MessageList = boost::intrusive::list<Message, boost::intrusive::member_hook<Message, ListHook, &Message::hook>,
                                            boost::intrusive::constant_time_size<false>>;
 

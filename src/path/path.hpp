@@ -89,6 +89,9 @@ class Path {
 
   /// A descriptor that becomes readable (epoll) when collect() would find something; -1 if there is none.
   virtual int descriptor() const = 0;
+  /// Hint: nobody will look at descriptor() for some time, and it need not become readable (a UDP path's datagrams
+  /// then cost the kernel less); or somebody will from now on. False if it could not be done: it cannot be relied on.
+  virtual bool set_watched(bool is_watched) { return is_watched; }
 
   virtual const PathCounters& counters() const = 0;
   /// What was done to datagrams on purpose; null of an honest path.

@@ -141,5 +141,25 @@ TEST_P(UdpHotPeer, WakesTheSleeper) {
   }
 }
 
+// Out of the epoll set all sockets are still looked at; back in it, it tells of what came meanwhile, too.
+TEST_P(UdpHotPeer, IsServedWhileNobodyWatches) {
+  host_->set_hot(peers_[0]->address(), true);
+  ASSERT_FALSE(host_->set_watched(false));
+  for (std::uint32_t tag = 0; tag < 3; ++tag) send_from(tag, tag);
+  std::vector<Datagram> found;
+  std::array<Arrival, 4> arrivals;
+  for (int look = 0; look < 1'000'000 && found.size() < 3; ++look) {
+    const std::size_t taken = host_->collect(arrivals, {});
+    for (const Arrival& arrival : std::span(arrivals).first(taken)) cut(arrival, found);
+  }
+  EXPECT_EQ(found.size(), 3u);
+  send_from(0, 3);
+  pollfd waiting{host_->descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 0), 0);
+  ASSERT_TRUE(host_->set_watched(true));
+  EXPECT_EQ(::poll(&waiting, 1, 1000), 1);
+  EXPECT_EQ(arrived(1), (Tags{3}));
+}
+
 }  // namespace
 }  // namespace fairlead::path

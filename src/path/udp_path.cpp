@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kLoneStreakMax = 4;  // lone arrivals handed up without looking for a second one
 constexpr std::size_t kFaithfulShare = 4;
+constexpr std::size_t kHotUnwatched = 1;
 constexpr std::size_t kErrorsPerRead = 16;
 constexpr std::uint32_t kBufferBytesMin = 256u << 10;  // a whole train fits, also as single datagrams
 constexpr std::uint32_t kArrivalBytesMin = 1;
@@ -202,7 +203,19 @@ std::size_t UdpPath::drain(std::size_t slot, std::span<Arrival> out, std::size_t
   return taken;
 }
 
+std::size_t UdpPath::drain_unwatched(std::span<Arrival> out, std::size_t taken) {
+  const std::size_t drained = favourite_;
+  for (std::size_t slot = 0; slot <= options_.hot_sockets_max && taken < out.size(); ++slot) {
+    if (slot == drained || !slots_[slot].socket) continue;
+    const std::size_t before = taken;
+    taken = drain(slot, out, taken);
+    if (taken > before && slots_[slot].socket) favourite_ = slot;
+  }
+  return taken;
+}
+
 std::size_t UdpPath::drain_others(std::span<Arrival> out, std::size_t taken) {
+  if (!is_watched_) return drain_unwatched(out, taken);
   std::array<epoll_event, kSlots> ready;
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   const std::size_t drained = favourite_;
@@ -237,8 +250,8 @@ void UdpPath::read_errors(UdpSocket& socket) {
 }
 
 std::size_t UdpPath::unreachable(std::span<Unreachable> out) {
-  for (Slot& slot : slots_)
-    if (slot.socket) read_errors(*slot.socket);
+  for (std::size_t slot = 0; slot <= options_.hot_sockets_max; ++slot)
+    if (slots_[slot].socket) read_errors(*slots_[slot].socket);
   return unreachable_.take(out);
 }
 
@@ -253,9 +266,10 @@ void UdpPath::set_hot(const base::SocketAddress& peer, bool is_hot) {
   if (!is_hot || hot_count_ >= options_.hot_sockets_max) return;
   std::size_t free = 1;
   while (slots_[free].socket) free += 1;
+  if (hot_count_ >= kHotUnwatched) set_watched(true);
   slots_[free].socket = connect_beside_main(peer);
   if (!slots_[free].socket) return;
-  if (!watch(free)) {
+  if (is_watched_ && !watch(free)) {
     slots_[free].socket.reset();
     return;
   }
@@ -279,6 +293,21 @@ void UdpPath::close_hot(std::size_t slot) {
   slots_[slot] = {};
   hot_count_ -= 1;
   if (favourite_ == slot) favourite_ = 0;
+}
+
+bool UdpPath::set_watched(bool is_watched) {
+  if (is_watched == is_watched_ || (!is_watched && hot_count_ > kHotUnwatched)) return is_watched_;
+  bool is_done = true;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    if (!slots_[slot].socket) continue;
+    if (is_watched) {
+      is_done = (watch(slot) || errno == EEXIST) && is_done;
+    } else {
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slots_[slot].socket->descriptor(), nullptr);
+    }
+  }
+  is_watched_ = is_watched && is_done;
+  return is_watched_;
 }
 
 bool UdpPath::watch(std::size_t slot) {
