@@ -14,41 +14,8 @@
 namespace fairlead::link {
 namespace {
 
-constexpr std::uint32_t kWholeHead = wire::kSegmentHeaderBytes + wire::kRecordBytes;
-constexpr std::uint32_t kChunkHead = kWholeHead + wire::kChunkBytes;
 constexpr base::Duration kEchoFreshFor = 100ms;
-constexpr std::uint32_t kMessagesLooked = 8;  // for a segment that makes the train longer
-constexpr std::uint32_t kEndsTogether = 4;
 constexpr std::int64_t kTurnBytes = 16'384;  // of one peer in one round, as the kernel charges them
-
-Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
-  Stretch stretch;
-  std::uint64_t skip = message.piece_offset;
-  std::uint32_t not_empty = 0;
-  for (std::uint32_t i = message.piece; i < message.pieces.size() && not_empty < Segment::kPiecesMax; ++i) {
-    const std::uint64_t length = std::min<std::uint64_t>(message.pieces[i].iov_len - skip, bytes_max - stretch.bytes);
-    skip = 0;
-    stretch.bytes += static_cast<std::uint32_t>(length);
-    ++stretch.pieces;
-    if (length != 0) ++not_empty;
-    if (stretch.bytes == bytes_max) break;
-  }
-  return stretch;
-}
-
-void advance(Message& message, std::uint32_t bytes) {
-  message.bytes_cut += bytes;
-  message.piece_offset += bytes;
-  while (message.piece < message.pieces.size() && message.piece_offset >= message.pieces[message.piece].iov_len) {
-    message.piece_offset -= message.pieces[message.piece].iov_len;
-    ++message.piece;
-  }
-}
-
-/// Chunks begin on multiples of 8 bytes if the message's pieces allow it.
-std::uint32_t chunk_bytes_max(std::uint32_t datagram_size) {
-  return (datagram_size - kChunkHead) & ~7U;
-}
 
 void clear(Train& train) {
   train.datagram_size = 0;
@@ -59,12 +26,6 @@ void clear(Train& train) {
 
 void add_piece(Train& train, void* base, std::size_t length) {
   train.pieces[train.piece_count++] = {base, length};
-}
-
-/// Its last segment is shorter than the others, or it has no place for the pieces of a further one.
-bool is_ended(const Train& train) {
-  return train.bytes < train.datagrams * train.datagram_size ||
-         train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain;
 }
 
 /// Whether a segment of this size, with this many pieces besides its head, may join.
@@ -178,69 +139,6 @@ void Link::State::add_queued(Peer& peer, Channel channel, const wire::Header& ba
   }
 }
 
-/// Longer messages. All segments of a train but the last have one size, and the end of a message is shorter. So it
-/// waits while messages behind it have whole segments to give, and is the last of this train: else most trains would
-/// end early.
-void Link::State::add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
-                          std::uint32_t datagrams_max, Train& train) {
-  while (train.datagrams < datagrams_max && !is_ended(train)) {
-    const std::uint32_t size = train.datagrams == 0 ? peer.datagram_size : train.datagram_size;
-    const std::uint32_t left = bytes_max - train.bytes;
-    const bool is_last = train.datagrams + 1 == datagrams_max || left < 2 * size ||
-                         train.piece_count + 2 * (Segment::kPiecesMax + 1) > Train::kPiecesInTrain ||
-                         !is_open_for_two(peer, size);
-    Portion portion;
-    Message* message = choose(peer, train, is_last, portion);
-    if (message == nullptr || (train.datagrams != 0 && portion.size > left)) return;
-    Segment* segment = cut(peer, *message, portion);
-    if (segment == nullptr || !add_fresh(*segment, base, now, train)) return;
-  }
-}
-
-bool Link::State::is_open_for_two(const Peer& peer, std::uint32_t size) const {
-  return peer.window.span() + 1 < peer.segments_limit[static_cast<std::size_t>(Channel::data)] &&
-         is_open_for(peer, Channel::data, 2 * size + options.segment_overhead);
-}
-
-/// Whose turn it is: of a message whose next segment is as long as the train's others, so that it goes on; if there is
-/// none, or this is the last anyway, of one whose next segment is shorter. Null if there is none.
-Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
-  const std::uint32_t wanted =
-      train.datagrams == 0 ? kChunkHead + chunk_bytes_max(peer.datagram_size) : train.datagram_size;
-  Message* shorter = nullptr;
-  Portion of_shorter;
-  Message* equal = nullptr;
-  std::uint32_t looks = 0, ends = 0;
-  // Where a train is one long segment, ends make a train of their own: of several messages, if more whole segments
-  // wait.
-  const bool gathers_ends = is_last && train.datagrams == 0;
-  for (Message& message : peer.messages) {
-    if (looks++ == kMessagesLooked) break;
-    const Portion next = next_portion(peer, message);
-    // A message opens only if the peer has a slot for it.
-    if (!next.is_whole && message.slot == Message::kNoSlot &&
-        std::countr_one(peer.slots_taken) >= static_cast<int>(peer.slots_granted)) {
-      continue;
-    }
-    if (next.size == wanted) {
-      if (equal == nullptr) {
-        equal = &message;
-        portion = next;
-      }
-    } else if (next.size < wanted || train.datagrams == 0) {
-      ++ends;
-      if (shorter == nullptr) {
-        shorter = &message;
-        of_shorter = next;
-      }
-    }
-    if (equal != nullptr && !gathers_ends && (!is_last || shorter != nullptr)) break;
-  }
-  if (shorter == nullptr || (equal != nullptr && (!is_last || (gathers_ends && ends < kEndsTogether)))) return equal;
-  portion = of_shorter;
-  return shorter;
-}
-
 /// A segment that was never sent; false if the train ends before it.
 bool Link::State::add_fresh(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
   Peer& peer = *segment.peer;
@@ -268,60 +166,6 @@ Segment* Link::State::take_queued(Peer& peer, Channel channel, std::uint32_t siz
   peer.queued_messages[index] -= segment.records;
   counters.whole_sent += segment.records;
   return &segment;
-}
-
-/// What one segment takes of this message now.
-Portion Link::State::next_portion(const Peer& peer, const Message& message) {
-  Portion portion;
-  if (message.bytes_cut == 0 && message.size <= peer.datagram_size - kWholeHead) {
-    portion.stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
-    portion.is_whole = portion.stretch.bytes == message.size;  // else it has too many pieces for one segment
-  }
-  if (!portion.is_whole) {
-    const std::uint64_t left = message.size - message.bytes_cut;
-    portion.stretch = stretch_of(
-        message, static_cast<std::uint32_t>(std::min<std::uint64_t>(left, chunk_bytes_max(peer.datagram_size))));
-  }
-  portion.size = (portion.is_whole ? kWholeHead : kChunkHead) + portion.stretch.bytes;
-  return portion;
-}
-
-Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) {
-  if (!is_open_for(peer, Channel::data, portion.size)) return nullptr;
-  Segment* segment = hotel.check_in(peer);
-  if (segment == nullptr) [[unlikely]]
-    return nullptr;
-  const auto& [stretch, is_whole, size] = portion;
-
-  std::byte* record = segment->head.data() + wire::kSegmentHeaderBytes;
-  if (is_whole) {
-    wire::encode_whole(message.envelope, static_cast<std::uint16_t>(stretch.bytes), record);
-    ++counters.whole_sent;
-  } else {
-    if (message.slot == Message::kNoSlot) {
-      message.slot = static_cast<std::uint32_t>(std::countr_one(peer.slots_taken));
-      message.number = ++peer.message_number;
-      peer.slots_taken |= std::uint64_t{1} << message.slot;
-    }
-    wire::encode_chunk(message.envelope, {message.number, message.slot, message.size, message.bytes_cut},
-                       static_cast<std::uint16_t>(stretch.bytes), record);
-    ++counters.chunks_sent;
-  }
-  segment->channel = Channel::data;
-  segment->message = &message;
-  segment->head_bytes = size - stretch.bytes;
-  segment->payload_bytes = stretch.bytes;
-  segment->piece = message.piece;
-  segment->piece_count = stretch.pieces;
-  segment->piece_offset = message.piece_offset;
-  segment->size = size;
-  ++message.segments_unacked;
-  advance(message, stretch.bytes);
-  if (message.is_cut()) {
-    message.hook.unlink();
-    peer.messages_cut.push_back(message);
-  }
-  return segment;
 }
 
 void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {

@@ -1,7 +1,7 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
-// and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send (what goes out now),
-// link_grants (who may send how much), link_mtu (how long datagrams may be), link_take_back (it did not go out),
+// and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send and link_cut (what goes out
+// now), link_grants (who may send how much), link_mtu (how long datagrams may be), link_take_back (it did not go out),
 // link_expire (timers).
 //
 // Who is where:
@@ -97,16 +97,16 @@ struct Link::State {
   bool serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
   void serve_ack(Peer& peer, base::Instant now, Train& train);
   Segment* take_queued(Peer& peer, Channel channel, std::uint32_t size_max);
-  static Portion next_portion(const Peer& peer, const Message& message);
-  Message* choose(Peer& peer, const Train& train, bool is_last, Portion& portion);
-  Segment* cut(Peer& peer, Message& message, const Portion& portion);
+  /// Its last segment is shorter than the others, or it has no place for the pieces of a further one.
+  static bool is_ended(const Train& train) {
+    return train.bytes < train.datagrams * train.datagram_size ||
+           train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain;
+  }
+
   void add_queued(Peer& peer, Channel channel, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
                   std::uint32_t datagrams_max, Train& train);
-  void add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
-               std::uint32_t datagrams_max, Train& train);
   bool add_fresh(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
   void end_train(Peer& peer, base::Instant now, Train& train);
-  bool is_open_for_two(const Peer& peer, std::uint32_t size) const;
   bool is_alone_ready(const Peer& peer) const;
   bool is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const;
   void transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
@@ -122,6 +122,14 @@ struct Link::State {
   std::uint64_t charge(const Train& train) const {
     return train.bytes + std::uint64_t{train.datagrams} * options.segment_overhead;
   }
+
+  // --- link_cut.cpp
+  void add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
+               std::uint32_t datagrams_max, Train& train);
+  Message* choose(Peer& peer, const Train& train, bool is_last, Portion& portion);
+  static Portion next_portion(const Peer& peer, const Message& message);
+  Segment* cut(Peer& peer, Message& message, const Portion& portion);
+  bool is_open_for_two(const Peer& peer, std::uint32_t size) const;
 
   // --- link_mtu.cpp
   void set_datagram_size(Peer& peer, base::Instant now);

@@ -161,5 +161,18 @@ TEST_P(UdpHotPeer, IsServedWhileNobodyWatches) {
   EXPECT_EQ(arrived(1), (Tags{3}));
 }
 
+TEST_P(UdpHotPeer, IsWatchedFromTheSecondHotPeerOn) {
+  ASSERT_FALSE(host_->set_watched(false));
+  for (const auto& peer : peers_) host_->set_hot(peer->address(), true);
+  EXPECT_EQ(host_->facts().hot_sockets, peers_.size());
+  EXPECT_TRUE(host_->set_watched(false)) << "a look at each socket would cost more";
+  for (std::uint32_t tag = 0; tag < 3; ++tag) {
+    pollfd waiting{host_->descriptor(), POLLIN, 0};
+    send_from(tag, tag);
+    EXPECT_EQ(::poll(&waiting, 1, 1000), 1);
+    EXPECT_EQ(arrived(1), (Tags{tag}));
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::path

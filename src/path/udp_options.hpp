@@ -30,6 +30,7 @@ struct UdpFacts {
   bool has_gso = false;
   bool has_gro = false;
   bool has_hot_sockets = false;
+  std::uint32_t hot_sockets = 0;  // open now
   std::uint64_t gso_refused = 0;  // trains that went out one datagram at a time, because a device refused them whole
 };
 

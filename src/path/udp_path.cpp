@@ -113,6 +113,7 @@ UdpPath::UdpPath(UdpSocket main_socket, base::FileDescriptor epoll, const UdpOpt
 UdpFacts UdpPath::facts() const {
   UdpFacts facts = main().facts();
   facts.has_hot_sockets = options_.hot_sockets_max > 0;
+  facts.hot_sockets = static_cast<std::uint32_t>(hot_count_);
   facts.gso_refused = gso_refused_by_closed_;
   for (const Slot& slot : slots_) facts.gso_refused += slot.socket ? slot.socket->facts().gso_refused : 0;
   return facts;
@@ -277,13 +278,17 @@ void UdpPath::set_hot(const base::SocketAddress& peer, bool is_hot) {
 }
 
 std::optional<UdpSocket> UdpPath::connect_beside_main(const base::SocketAddress& peer) {
-  UdpSocket& first = *slots_[0].socket;
+  // Of IPv4 the kernel asks the permission of each socket that is bound already, also of a connected one.
+  const auto let_share = [this](bool is_shared) {
+    for (Slot& slot : slots_)
+      if (slot.socket) slot.socket->share_port(is_shared);
+  };
   const bool takes_both = address_.ip == base::SocketAddress{}.ip;
-  auto beside = UdpSocket::make(first.family(), takes_both, options_);
+  auto beside = UdpSocket::make(main().family(), takes_both, options_);
   if (!beside || !beside->share_port(true)) return std::nullopt;
-  first.share_port(true);
+  let_share(true);
   const bool is_connected = beside->bind_to(address_) == 0 && beside->connect_to(peer) == 0;
-  first.share_port(false);
+  let_share(false);
   beside->share_port(false);
   return is_connected ? std::optional(std::move(*beside)) : std::nullopt;
 }

@@ -3,7 +3,7 @@
 // peers beside the main one.
 //
 // Ownership of the port. The main socket is bound without any permission to share, so the kernel refuses everybody
-// else, always. A connected socket needs the same port: SO_REUSEPORT is on at both sockets from just before its bind to
+// else, always. A connected socket needs the same port: SO_REUSEPORT is on at all of them from just before its bind to
 // just after its connect, some 10 us, and off at all other times. In that time only a program of the same user that
 // asks for SO_REUSEPORT itself could join; our own main sockets never ask. (SO_REUSEADDR would let anybody in.)
 // Between bind and connect, the new socket is still open to all peers; a filter of one instruction at the main socket,
