@@ -14,8 +14,16 @@ using Caller = void (*)(amudp_handler_fn_t function, void* token, const am::Mess
 template <std::size_t Index>
 using IntOf = int;
 
+// AM-2 lets a handler take other arguments than it is sent, and C cannot say what it takes.
+#ifdef __clang__
+#define FAIRLEAD_ANY_FUNCTION [[clang::no_sanitize("function")]]
+#else
+#define FAIRLEAD_ANY_FUNCTION
+#endif
+
 template <std::size_t... Index>
-void call_with(amudp_handler_fn_t function, void* token, const am::Message& message, std::index_sequence<Index...>) {
+FAIRLEAD_ANY_FUNCTION void call_with(amudp_handler_fn_t function, void* token, const am::Message& message,
+                                     std::index_sequence<Index...>) {
   const auto& values = message.arguments;
   if (message.size == am::Size::brief) {
     reinterpret_cast<void (*)(void*, IntOf<Index>...)>(function)(token, values[Index]...);

@@ -293,7 +293,7 @@ int AMUDP_SPMDAllGather(void* source, void* destination, size_t length) {
   const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, [&] { serve_meanwhile(looks); });
   if (all.size() != length * static_cast<std::size_t>(worker()->processes()))
     return fail(AM_ERR_RESOURCE, "AMX_SPMDAllGather", "the ranks gave parts of different lengths");
-  std::memcpy(destination, all.data(), all.size());
+  if (!all.empty()) std::memcpy(destination, all.data(), all.size());
   return AM_OK;
 }
 
