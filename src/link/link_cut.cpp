@@ -103,7 +103,11 @@ Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Porti
     }
     if (equal != nullptr && !gathers_ends && (!is_last || shorter != nullptr)) break;
   }
-  if (shorter == nullptr || (equal != nullptr && (!is_last || (gathers_ends && ends < kEndsTogether)))) return equal;
+  if (shorter == nullptr || (equal != nullptr && !is_last)) return equal;
+  if (equal != nullptr && gathers_ends && ends < kEndsTogether && shorter->passed_by < kEndsTogether) {
+    ++shorter->passed_by;
+    return equal;
+  }
   portion = of_shorter;
   return shorter;
 }

@@ -113,6 +113,7 @@ Status Link::State::refer(Peer& peer, const Outgoing& message) {
   taken->bytes_cut = 0;
   taken->piece = 0;
   taken->piece_offset = 0;
+  taken->passed_by = 0;
   taken->segments_unacked = 0;
   taken->slot = Message::kNoSlot;
   peer.messages.push_back(*taken);

@@ -55,6 +55,22 @@ TEST(LinkTrains, EndsOfLongSegmentsGoTogether) {
   world.expect_all_delivered();
 }
 
+TEST(LinkTrains, TheEndOfALongMessageDoesNotWaitForOthersToEnd) {
+  World world(6, wide());
+  world.path_datagram = 65'000;
+  open_session(world);
+  for (int i = 0; i < 3; ++i) world.send(0, 1, 1 << 20);  // 16 long segments and a short one each
+  Train train;
+  int long_ones = 0;
+  while (world.ends[0].link->next_train(world.now, kTrainBytes, kTrainDatagrams, train) &&
+         train.datagram_size == 65'000)
+    ++long_ones;
+  EXPECT_GE(long_ones, 16);
+  EXPECT_LE(long_ones, 16 + 4);
+  world.run_until_ended();
+  world.expect_all_delivered();
+}
+
 TEST(LinkTrains, WhatIsSentAgainTakesNewSegmentsAlong) {
   LinkOptions options;
   options.window_bytes = options.first_bytes = 512 * 2304;  // the bytes close it, not the span of sequences

@@ -29,6 +29,7 @@ struct Message {
   std::uint32_t piece = 0;
   std::uint64_t piece_offset = 0;
 
+  std::uint32_t passed_by = 0;  // segments of others, while its end waited for company
   std::uint32_t segments_unacked = 0;
   std::uint32_t number = 0;      // on the wire, if chunked
   std::uint32_t slot = kNoSlot;  // the receiver's, if chunked
