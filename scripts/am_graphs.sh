@@ -28,7 +28,7 @@ best() {
 }
 
 common="set grid lc rgb '#dddddd'
-set key top left
+set key bottom right
 set yrange [0:*]
 set logscale x 2
 set format x '%.0b%B'"
@@ -50,7 +50,6 @@ set output 'docs/am-$graph.svg'
 $common
 set xlabel 'bytes of a medium request'
 set ylabel 'request and short reply, µs (median)'
-set key bottom right
 set arrow from 864, graph 0 to 864, graph 1 nohead dt 3 lc rgb '#888888'
 set label '864' at 900, graph 0.96
 set multiplot layout 1,2
@@ -78,9 +77,9 @@ $common
 set xlabel 'bytes of a message'
 set ylabel 'GB/s, one way'
 plot '$folder/shm-long.best' $line '#1f77b4' title 'long, shared memory', \
-     '$folder/shm-medium.best' $line '#1f77b4' dt 2 title 'medium, shared memory', \
-     '$folder/udp-long.best' $line '#ff7f0e' title 'long, UDP', \
-     '$folder/udp-medium.best' $line '#ff7f0e' dt 2 title 'medium, UDP'
+     '$folder/shm-medium.best' $line '#7fbfe8' title 'medium, shared memory', \
+     '$folder/udp-long.best' $line '#d95f02' title 'long, UDP', \
+     '$folder/udp-medium.best' $line '#fdae6b' title 'medium, UDP'
 PLOT
     ;;
   *) die "no graph '$graph': latency or bandwidth" ;;

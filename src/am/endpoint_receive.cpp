@@ -191,7 +191,7 @@ void EndpointState::serve_get(const engine::Arrival& arrival) {
              .name = arrival.name,
              .reply_access = arrival.reply_access,
              .offset = arrival.offset},
-            {}, {segment.base + from, length}, false);
+            {}, {segment.at(from), length}, false);
 }
 
 void EndpointState::refuse(const engine::Arrival& arrival, Status status) {

@@ -88,16 +88,19 @@ struct AccessRule {
 struct Segment {
   std::byte* base = nullptr;
   std::uint64_t length = 0;
+  /// Also where the segment is the whole address space from null on.
+  std::byte* at(std::uint64_t offset) const {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + offset);
+  }
 };
 
-/// The end of a conversation with another engine: all requests to it that were submitted before `mark` and have not
-/// been replied to will not be.
-/// With one engine there may be several, one after the other or on two ways at once.
+/// With another engine. There may be several, one after the other or on two ways at once.
 struct Conversation {
   std::uint64_t way = 0;     // 0: within this engine
   std::uint64_t losses = 0;  // of whatever peer, when it was looked up
 };
 
+/// The end of a conversation: requests that it took and that have not been replied to will not be.
 struct PeerLoss {
   base::SocketAddress engine;
   Status status = Status::ok;  // unreachable, silent, restarted, refused

@@ -191,7 +191,7 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
   arrival->offset = envelope.offset;
   arrival->head_bytes = is_buffered ? arrival->buffer : arrival->packed.data();
   arrival->data_length = has_bytes ? data : 0;
-  arrival->data = is_placed ? port.segment.base + envelope.offset : arrival->head_bytes + arrival->head;
+  arrival->data = is_placed ? port.segment.at(envelope.offset) : arrival->head_bytes + arrival->head;
   ++counters_.active_received;
   return slot;
 }
@@ -258,7 +258,7 @@ void Engine::place_active(ActivePort& port, Arrival& arrival, std::uint64_t offs
   if (bytes.empty()) return;
   if (arrival.is_placed) {
     const Status status = port.check_place(arrival.offset, arrival.data_length);
-    if (status != Status::ok || arrival.data != port.segment.base + arrival.offset) {
+    if (status != Status::ok || arrival.data != port.segment.at(arrival.offset)) {
       arrival.status = status == Status::ok ? Status::invalid : status;
       return;
     }
