@@ -32,6 +32,7 @@ Everyone& everyone() {
 EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick)
     : engine_(std::move(engine)),
       thread_sleeps_until_(base::Instant::min().time_since_epoch().count()),
+      ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(Option::spin))),
       kick_(std::move(kick)) {
   if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
   const std::scoped_lock lock(everyone().mutex);

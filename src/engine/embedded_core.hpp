@@ -122,7 +122,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   void linger();
   void write_report(const std::string& report) const;
   bool wait_for(std::span<Port* const> ports, base::Instant deadline);
-  bool spin(std::span<Port* const> ports, base::Instant until);
+  bool spin(std::span<Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<Port* const> ports, base::Instant deadline);
   void run();
   void rest_if_polled(std::uint64_t& sleeps_seen);
@@ -138,6 +138,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
   std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
   std::atomic<bool> is_stopping_{false};
+  queue::WaitLadder ladder_;   // of all who wait
   base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
   EmbeddedFlows flows_{*this};
   std::thread thread_;

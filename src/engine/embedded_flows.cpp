@@ -60,6 +60,17 @@ void EmbeddedFlows::unshare(std::optional<std::uint32_t> sheet) {
   core_.engine_->hub()->sheets().release(*sheet, still.is_alone());
 }
 
+std::span<std::byte> EmbeddedFlows::allocate(std::uint64_t bytes) {
+  const std::scoped_lock sharing(sharing_);
+  path::ShmHub* hub = core_.engine_->hub();
+  return hub != nullptr && hub->arena() != nullptr ? hub->sheets().allocate(bytes) : std::span<std::byte>();
+}
+
+void EmbeddedFlows::free(std::span<std::byte> memory) {
+  const std::scoped_lock sharing(sharing_);
+  core_.engine_->hub()->sheets().free(memory);
+}
+
 Status EmbeddedFlows::add_region(const RegionPlan& plan, std::uint32_t& key) {
   const std::scoped_lock sharing(sharing_);
   RegionPlan placed = plan;

@@ -18,6 +18,8 @@ class EmbeddedFlows final : public FlowCore {
   explicit EmbeddedFlows(EmbeddedCore& core) : core_(core) {}
 
   FlowAccount* accounts() override;
+  std::span<std::byte> allocate(std::uint64_t bytes) override;
+  void free(std::span<std::byte> memory) override;
   Status add_region(const RegionPlan& plan, std::uint32_t& key) override;
   Status remove_region(std::uint32_t key) override;
   Status change_region(std::uint32_t key, const RegionPlan& plan) override;

@@ -1,6 +1,7 @@
 // Progress and waiting of the engine of this process.
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -147,29 +148,35 @@ bool EmbeddedCore::wait_any(std::span<const PortHandle> handles, base::Instant d
 }
 
 bool EmbeddedCore::wait_for(std::span<Port* const> ports, base::Instant deadline) {
-  const auto spin_time = std::chrono::microseconds(engine_->options().get(Option::spin));
-  auto now = base::MonotonicClock::now();
-  for (;;) {
-    const base::Instant spin_until = deadline - now < spin_time ? deadline : now + spin_time;
-    if (spin(ports, spin_until)) break;
-    now = base::MonotonicClock::now();
+  auto wait = ladder_.begin(base::MonotonicClock::now());
+  while (!spin(ports, wait, deadline)) {
+    const auto now = base::MonotonicClock::now();
     if (now >= deadline) break;
     sleep(ports, deadline);
-    now = base::MonotonicClock::now();
+    ladder_.slept(wait, base::MonotonicClock::now());
   }
+  ladder_.end(wait, base::MonotonicClock::now());
   for (Port* port : ports) port->is_interrupted.store(false, std::memory_order_relaxed);
   return std::ranges::any_of(ports, &Port::has_news);
 }
 
-// Looks and makes progress; true when the wait is over.
-bool EmbeddedCore::spin(std::span<Port* const> ports, base::Instant until) {
+// Looks and makes progress, as long as the ladder says; true when the wait is over.
+bool EmbeddedCore::spin(std::span<Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline) {
+  using Step = queue::WaitLadder::Step;
   const bool has_path = engine_->path() != nullptr;
   for (;;) {
     if (std::ranges::any_of(ports, is_over)) return true;
     const auto now = base::MonotonicClock::now();
-    if (has_path) pass(now);
-    if (now >= until) return std::ranges::any_of(ports, is_over);
-    base::relax();
+    if (has_path && pass(now)) ladder_.stirred(wait, now);
+    const Step step = now >= deadline ? Step::sleep : ladder_.next(wait, now);
+    if (step == Step::sleep) return std::ranges::any_of(ports, is_over);
+    if (step == Step::look) {
+      base::relax();
+      continue;
+    }
+    const auto before = base::MonotonicClock::now();
+    ::sched_yield();
+    ladder_.yielded(wait, before, base::MonotonicClock::now());
   }
 }
 

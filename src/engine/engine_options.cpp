@@ -23,7 +23,7 @@ struct Word {
 constexpr Word kWords[] = {
     {"fault", "FAIRLEAD_FAULT"},         {"flight", "FAIRLEAD_FLIGHT"},
     {"path", "FAIRLEAD_PATH"},           {"shm_directory", "FAIRLEAD_SHM_DIRECTORY"},
-    {"shm_users", "FAIRLEAD_SHM_USERS"},
+    {"shm_users", "FAIRLEAD_SHM_USERS"}, {"wait", "FAIRLEAD_WAIT"},
 };
 
 // In the order of Option.
@@ -54,7 +54,8 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"operations_max", "operations", 262144, 16, 1048575, "FAIRLEAD_OPERATIONS_MAX",
      "operations pending in one engine"},
     {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
-    {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN", "time a waiter polls before it sleeps"},
+    {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN",
+     "longest time a waiter polls before it sleeps; less where that was in vain"},
     {"early_max", "bytes", 64 * kMi, 0, 4096 * kMi, "FAIRLEAD_EARLY_MAX",
      "requests of queue pairs kept that came before those they have to follow; a quarter of it for each queue pair"},
     {"active_packed_max", "bytes", 864, 0, kActivePackedMost, "FAIRLEAD_ACTIVE_PACKED_MAX",
@@ -133,6 +134,11 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
   } else if (name == "shm_users") {
     if (text != "own" && text != "all") refuse("own or all");
     admits_all_users_ = text == "all";
+  } else if (name == "wait") {
+    constexpr std::array<std::string_view, 3> kNames{"adaptive", "spin", "sleep"};
+    const auto* found = std::ranges::find(kNames, text);
+    if (found == kNames.end()) refuse("adaptive, spin or sleep");
+    if (found != kNames.end()) wait_ = static_cast<queue::WaitChoice>(found - kNames.begin());
   } else {
     return false;
   }

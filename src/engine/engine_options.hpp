@@ -12,6 +12,7 @@
 #include <fairlead/options.hpp>
 
 #include "path/fault_plan.hpp"
+#include "queue/wait_ladder.hpp"
 
 namespace fairlead::engine {
 
@@ -71,6 +72,8 @@ class EngineOptions {
   const std::string& shm_directory() const noexcept { return shm_directory_; }
   /// Whether processes of other users may share memory with us; "shm_users", FAIRLEAD_SHM_USERS: own or all.
   bool admits_all_users() const noexcept { return admits_all_users_; }
+  /// "wait", FAIRLEAD_WAIT: adaptive, spin (never sleep) or sleep (never poll); queue/wait_ladder.hpp.
+  queue::WaitChoice wait() const noexcept { return wait_; }
   /// By name ("ack_delay"), for command lines; the error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
@@ -80,6 +83,7 @@ class EngineOptions {
 
   std::array<std::uint64_t, static_cast<std::size_t>(Option::count_)> values_;
   path::FaultPlan fault_;
+  queue::WaitChoice wait_ = queue::WaitChoice::adaptive;
   std::string flight_;
   std::string shm_directory_;
   PathChoice path_ = PathChoice::automatic;

@@ -72,6 +72,11 @@ class FlowCore {
   /// By the lower 12 bits of a queue pair number.
   virtual FlowAccount* accounts() = 0;
 
+  /// Zeroed memory in whole pages that peers of this host can reach once it is registered; empty if there is none to be
+  /// had of that kind.
+  virtual std::span<std::byte> allocate(std::uint64_t bytes) = 0;
+  virtual void free(std::span<std::byte> memory) = 0;
+
   /// no_memory at the bound.
   virtual Status add_region(const RegionPlan& plan, std::uint32_t& key) = 0;
   /// `stale` if the key names nothing. The key is dead at once; returns when nothing reads the memory any more, which

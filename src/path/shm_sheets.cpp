@@ -62,48 +62,82 @@ bool write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset)
 
 ShmSheets::~ShmSheets() {
   for (const Sheet& sheet : sheets_) {
-    if (sheet.users != 0) move_out(sheet, false);
+    if (sheet.users != 0 && !sheet.is_ours) move_out(sheet, false);
   }
+}
+
+/// Where a range lies that one sheet has all of.
+std::optional<ShmPlace> ShmSheets::find(std::span<std::byte> range, std::uint64_t before) {
+  const auto found = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
+    return sheet.users != 0 && sheet.pages.data() <= range.data() &&
+           range.data() + range.size() <= sheet.pages.data() + sheet.pages.size();
+  });
+  if (found == sheets_.end()) return std::nullopt;
+  ++found->users;
+  return ShmPlace{before, before + range.size(),
+                  found->offset + static_cast<std::uint64_t>(range.data() - found->pages.data()),
+                  static_cast<std::uint32_t>(found - sheets_.begin())};
 }
 
 std::optional<ShmPlace> ShmSheets::take(std::span<std::byte> range, bool is_alone) {
   constexpr std::uintptr_t kPage = 4096;
+  if (range.empty()) return std::nullopt;
+  if (auto known = find(range, 0)) return known;
   const auto first = reinterpret_cast<std::uintptr_t>(range.data());
   const std::uintptr_t begin = (first + kPage - 1) & ~(kPage - 1), end = (first + range.size()) & ~(kPage - 1);
   if (begin >= end) return std::nullopt;
   const std::span pages(range.data() + (begin - first), end - begin);
-  const auto place_of = [&](std::uint32_t number) {
-    const Sheet& sheet = sheets_[number];
-    const auto before = static_cast<std::uint64_t>(pages.data() - sheet.pages.data());
-    const std::uint64_t bytes = std::min(pages.size(), sheet.pages.size() - before);
-    return ShmPlace{begin - first, begin - first + bytes, sheet.offset + before, number};
-  };
-  const auto known = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
-    return sheet.users != 0 && sheet.pages.data() <= pages.data() &&
-           pages.data() + pages.size() <= sheet.pages.data() + sheet.pages.size();
-  });
-  if (known != sheets_.end()) {
-    ++known->users;
-    return place_of(static_cast<std::uint32_t>(known - sheets_.begin()));
-  }
+  if (auto known = find(pages, begin - first)) return known;
   if (!is_alone || pages.size() > kMovedMost || !base::is_private_memory(pages)) return std::nullopt;
   const auto offset = arena_.take(pages.size());
   if (!offset) return std::nullopt;
   const std::size_t moved = move_in(pages, *offset);
   if (moved < pages.size()) arena_.give_back(*offset + moved, pages.size() - moved);
   if (moved == 0) return std::nullopt;
+  const std::uint32_t sheet = add({.pages = pages.first(moved), .offset = *offset, .users = 1});
+  return ShmPlace{begin - first, begin - first + moved, *offset, sheet};
+}
+
+std::uint32_t ShmSheets::add(const Sheet& sheet) {
   auto unused = std::ranges::find(sheets_, 0U, &Sheet::users);
   if (unused == sheets_.end()) unused = sheets_.insert(unused, Sheet());
-  *unused = {pages.first(moved), *offset, 1};
-  bytes_ += moved;
+  *unused = sheet;
+  bytes_ += sheet.pages.size();
   const std::scoped_lock lock(all_moved().mutex);
-  all_moved().all.push_back({pages.first(moved), arena_.descriptor(), *offset});
-  return place_of(static_cast<std::uint32_t>(unused - sheets_.begin()));
+  all_moved().all.push_back({sheet.pages, arena_.descriptor(), sheet.offset});
+  return static_cast<std::uint32_t>(unused - sheets_.begin());
+}
+
+void ShmSheets::forget(const Sheet& sheet) {
+  bytes_ -= sheet.pages.size();
+  const std::scoped_lock lock(all_moved().mutex);
+  std::erase_if(all_moved().all,
+                [&](const Moved& moved) { return moved.file == arena_.descriptor() && moved.offset == sheet.offset; });
+}
+
+std::span<std::byte> ShmSheets::allocate(std::uint64_t bytes) {
+  if (bytes == 0 || bytes > ShmArena::kBytesMost) return {};
+  const std::uint64_t whole = (bytes + 4095) & ~std::uint64_t{4095};
+  const auto offset = arena_.take(whole);
+  if (!offset) return {};
+  const std::span memory(arena_.head() + *offset, whole);
+  add({.pages = memory, .offset = *offset, .users = 1, .is_ours = true});
+  return memory;
+}
+
+void ShmSheets::free(std::span<std::byte> memory) {
+  const auto found = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
+    return sheet.is_ours && sheet.users != 0 && sheet.pages.data() == memory.data();
+  });
+  if (found != sheets_.end()) release(static_cast<std::uint32_t>(found - sheets_.begin()), false);
 }
 
 void ShmSheets::release(std::uint32_t number, bool is_alone) {
   Sheet& sheet = sheets_[number];
-  if (--sheet.users == 0) move_out(sheet, is_alone);
+  if (--sheet.users != 0) return;
+  if (!sheet.is_ours) return move_out(sheet, is_alone);
+  forget(sheet);
+  arena_.give_back(sheet.offset, sheet.pages.size());
 }
 
 /// How many bytes it moved. In pieces, so that they need memory twice only for one of them.
@@ -122,13 +156,7 @@ std::size_t ShmSheets::move_in(std::span<std::byte> pages, std::uint64_t offset)
 
 // What the program has unmapped meanwhile is not touched any more: something else may be there.
 void ShmSheets::move_out(const Sheet& sheet, bool is_alone) {
-  bytes_ -= sheet.pages.size();
-  {
-    const std::scoped_lock lock(all_moved().mutex);
-    std::erase_if(all_moved().all, [&](const Moved& moved) {
-      return moved.file == arena_.descriptor() && moved.offset == sheet.offset;
-    });
-  }
+  forget(sheet);
   std::byte* const at = sheet.pages.data();
   const std::size_t bytes = sheet.pages.size();
   if (!base::is_mapped_from(sheet.pages, arena_.descriptor(), sheet.offset)) return;

@@ -39,6 +39,10 @@ class ShmSheets {
   /// With the last user the pages become private again.
   void release(std::uint32_t sheet, bool is_alone);
 
+  /// Zeroed memory that lies in the arena from the beginning, at least so many bytes; empty if there is no room.
+  std::span<std::byte> allocate(std::uint64_t bytes);
+  void free(std::span<std::byte> memory);
+
   std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -46,10 +50,14 @@ class ShmSheets {
     std::span<std::byte> pages;
     std::uint64_t offset = 0;
     std::uint32_t users = 0;
+    bool is_ours = false;  // allocated here, not moved
   };
 
   std::size_t move_in(std::span<std::byte> pages, std::uint64_t offset) const;
   void move_out(const Sheet& sheet, bool is_alone);
+  std::optional<ShmPlace> find(std::span<std::byte> range, std::uint64_t before);
+  std::uint32_t add(const Sheet& sheet);
+  void forget(const Sheet& sheet);
 
   ShmArena& arena_;
   std::vector<Sheet> sheets_;

@@ -267,6 +267,37 @@ TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
   }
 }
 
+// Memory of the library's own needs no moving, so it is reached whatever threads the program has, also under the thread
+// sanitizer.
+TEST(DirectMemory, OfTheLibraryIsReachedBesideOtherThreads) {
+  Connected c(Road::shm);
+  std::jthread other([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  auto region = *MemoryRegion::allocate(c.b.domain, 10'001, Side::kAllRights);
+  auto* memory = static_cast<std::byte*>(region.address());
+  ASSERT_TRUE(std::all_of(memory, memory + region.length(), [](std::byte byte) { return byte == std::byte{0}; }));
+  const Sge from = c.a.sge(0, 10'001);
+  c.a.fill(0, 10'001, 17);
+  const std::uint64_t before = direct(c.a, "writes");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (direct(c.a, "writes") == before && std::chrono::steady_clock::now() < end) {
+    ASSERT_EQ(c.pa.post_send({.id = 1,
+                              .sges = {&from, 1},
+                              .opcode = SendOpcode::write,
+                              .flags = send_flags::signaled,
+                              .rkey = region.rkey(),
+                              .remote_addr = reinterpret_cast<std::uintptr_t>(memory)}),
+              0);
+    ASSERT_EQ(c.one_at_a().status, WcStatus::success);
+  }
+  EXPECT_GT(direct(c.a, "writes"), before);
+  c.b.meet_engine();
+  EXPECT_EQ(std::memcmp(memory, c.a.memory.data(), 10'001), 0);
+  ASSERT_TRUE(region.remove());
+  ASSERT_TRUE(MemoryRegion::allocate(c.b.domain, 1 << 20, Side::kAllRights));
+}
+
 TEST_F(Direct, OneMemoryInSeveralRegionsAndAgain) {
   Connected c(Road::shm);
   meet(c);

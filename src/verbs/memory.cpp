@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/mapped_memory.hpp"
+#include "base/page_memory.hpp"
 #include "verbs/domain_state.hpp"
 
 namespace fairlead::verbs {
@@ -35,14 +36,19 @@ struct RegionState {
   RegionState& operator=(const RegionState&) = delete;
 
   void remove() {
-    if (key != 0 && !domain->context->is_dead()) domain->context->flows->remove_region(key);
+    if (domain->context->is_dead()) return;
+    if (key != 0) domain->context->flows->remove_region(key);
+    if (!shown.empty()) domain->context->flows->free(shown);
     key = 0;
+    shown = {};
   }
 
   std::mutex mutex;
   std::shared_ptr<DomainState> domain;
   engine::RegionPlan plan;
   std::uint32_t key = 0;
+  std::span<std::byte> shown;  // of allocate(): the engine's, or
+  base::PageMemory own;        // where that has none
 };
 
 namespace {
@@ -81,12 +87,33 @@ Result<MemoryRegion> MemoryRegion::add(const ProtectionDomain& domain, const Reg
   const auto& owner = domain.state();
   if (!owner) return failure(EINVAL, "this protection domain is deallocated");
   if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
+  return add_to(std::make_shared<RegionState>(owner), registration);
+}
+
+Result<MemoryRegion> MemoryRegion::allocate(const ProtectionDomain& domain, std::uint64_t length,
+                                            std::uint32_t access) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this protection domain is deallocated");
+  if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
+  if (length == 0) return failure(EINVAL, "memory region: no length");
   auto state = std::make_shared<RegionState>(owner);
-  state->plan = plan_of(*owner, registration);
-  if (auto usable = check(*owner->context, state->plan, registration.access); !usable) {
+  state->shown = owner->context->flows->allocate(length);
+  if (state->shown.empty()) {
+    auto own = base::PageMemory::allocate(length);
+    if (!own) return std::unexpected(std::move(own.error()));
+    state->own = std::move(*own);
+  }
+  void* const memory = state->shown.empty() ? state->own.bytes().data() : state->shown.data();
+  return add_to(std::move(state), {.address = memory, .length = length, .access = access, .iova = {}});
+}
+
+Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, const Registration& registration) {
+  const DomainState& domain = *state->domain;
+  state->plan = plan_of(domain, registration);
+  if (auto usable = check(*domain.context, state->plan, registration.access); !usable) {
     return std::unexpected(std::move(usable.error()));
   }
-  if (owner->context->flows->add_region(state->plan, state->key) != Status::ok) {
+  if (domain.context->flows->add_region(state->plan, state->key) != Status::ok) {
     return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
   }
   return MemoryRegion(std::move(state));

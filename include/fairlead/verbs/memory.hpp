@@ -45,6 +45,10 @@ class MemoryRegion {
   /// for; EOPNOTSUPP: on_demand; ENOMEM: limits.
   static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
 
+  /// Registers memory of its own: zeroed, in whole pages, gone with the region. Peers of this host reach it by
+  /// themselves whatever threads this program has, which is not sure of other memory (docs/shm.md). Errors as add().
+  static Result<MemoryRegion> allocate(const ProtectionDomain& domain, std::uint64_t length, std::uint32_t access);
+
   MemoryRegion(MemoryRegion&&) noexcept = default;
   MemoryRegion& operator=(MemoryRegion&&) noexcept;
   ~MemoryRegion();
@@ -69,6 +73,7 @@ class MemoryRegion {
   const std::shared_ptr<RegionState>& state() const noexcept { return state_; }
 
  private:
+  static Result<MemoryRegion> add_to(std::shared_ptr<RegionState> state, const Registration& registration);
   explicit MemoryRegion(std::shared_ptr<RegionState> state) noexcept : state_(std::move(state)) {}
   std::shared_ptr<RegionState> state_;
 };
