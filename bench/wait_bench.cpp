@@ -32,7 +32,7 @@ class Station {
     auto options = engine::EngineOptions::from_environment().value();
     core_ = engine::attach_embedded(*base::SocketAddress::from_ip(fmt::format("127.0.0.{}", host), 0), options).value();
     port_ = core_->open_port(kPort).value();
-    if (core_->reserve_events(port_, 64) != Status::ok) std::abort();
+    if (core_->reserve_events(port_, kEvents) != Status::ok) std::abort();
     post();
   }
   Station(const Station&) = delete;
@@ -61,6 +61,7 @@ class Station {
 
  private:
   static constexpr std::uint64_t kSend = 1, kReceive = 2;
+  static constexpr std::uint32_t kEvents = 8192;  // of sends that nobody has told of yet
   void post() {
     engine::OperationHandle operation;
     const engine::Receive receive{.memory = {&to_, 1}, .size_min = 8, .messages_max = 1, .cookie = kReceive};

@@ -21,17 +21,16 @@ struct Mapping {
   std::string_view name;
 };
 
-/// Calls accept(mapping) for each mapping that touches the pages; whether all of them are mapped and accepted.
-template <typename Accept>
-bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
+/// Calls visit(mapping) for each mapping that touches the pages, in order, until it says no. False if that failed.
+template <typename Visit>
+bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
   const auto begin = reinterpret_cast<std::uint64_t>(pages.data());
   const std::uint64_t end = begin + pages.size();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
   if (!maps) return false;
   char line[512];
-  std::uint64_t covered = begin;
   bool is_at_start = true;
-  while (covered < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
+  while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
     const bool starts = is_at_start;
     is_at_start = std::strchr(line, '\n') != nullptr;  // a long name goes on in the next piece
     if (!starts) continue;
@@ -42,12 +41,24 @@ bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
                     &name_at) < 7) {
       return false;
     }
-    if (mapping.end <= covered) continue;
-    if (mapping.begin > covered) return false;
+    if (mapping.end <= begin) continue;
+    if (mapping.begin >= end) return true;
     mapping.name = std::string_view(line + name_at, std::strcspn(line + name_at, "\n"));
-    if (!accept(mapping)) return false;
-    covered = mapping.end;
+    if (!visit(mapping)) return true;
   }
+  return true;
+}
+
+/// Whether all of the pages are mapped, and accepted.
+template <typename Accept>
+bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
+  auto covered = reinterpret_cast<std::uint64_t>(pages.data());
+  const std::uint64_t end = covered + pages.size();
+  visit_mappings(pages, [&](const Mapping& mapping) {
+    if (mapping.begin > covered || !accept(mapping)) return false;
+    covered = mapping.end;
+    return true;
+  });
   return covered >= end;
 }
 
@@ -76,6 +87,18 @@ bool is_mapped_from(std::span<const std::byte> pages, int file, std::uint64_t of
            mapping.device_minor == minor(facts.st_dev) && mapping.rights[3] == 's' &&
            mapping.offset - offset == mapping.begin - begin;
   });
+}
+
+bool has_any_of(std::span<const std::byte> pages, int file) noexcept {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return true;
+  bool has_any = false;
+  const bool is_known = visit_mappings(pages, [&](const Mapping& mapping) {
+    has_any = mapping.inode == facts.st_ino && mapping.device_major == major(facts.st_dev) &&
+              mapping.device_minor == minor(facts.st_dev);
+    return !has_any;
+  });
+  return has_any || !is_known;
 }
 
 }  // namespace fairlead::base

@@ -17,4 +17,7 @@ bool is_private_memory(std::span<const std::byte> pages) noexcept;
 /// Whether all of these whole pages are mapped, shared, from that file, the first at `offset`.
 bool is_mapped_from(std::span<const std::byte> pages, int file, std::uint64_t offset) noexcept;
 
+/// Whether that file is mapped anywhere in these pages, or it cannot be told.
+bool has_any_of(std::span<const std::byte> pages, int file) noexcept;
+
 }  // namespace fairlead::base

@@ -125,6 +125,12 @@ TEST_F(Sheets, WhatTheProgramMappedThereMeanwhileIsLeftAlone) {
   memory_[kPages] = std::byte{0x11};
   sheets_.release(place->sheet, true);
   EXPECT_EQ(memory_[kPages], std::byte{0x11});
+  const auto freed = map_private(16 * kPages);
+  const auto other = sheets_.take(freed, true);
+  ASSERT_TRUE(other);
+  ::munmap(freed.data(), freed.size());
+  sheets_.release(other->sheet, true);
+  EXPECT_EQ(arena_.take(16 * kPages), other->offset) << "what is mapped no more is given back";
 }
 
 TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {

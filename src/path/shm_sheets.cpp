@@ -159,7 +159,10 @@ void ShmSheets::move_out(const Sheet& sheet, bool is_alone) {
   forget(sheet);
   std::byte* const at = sheet.pages.data();
   const std::size_t bytes = sheet.pages.size();
-  if (!base::is_mapped_from(sheet.pages, arena_.descriptor(), sheet.offset)) return;
+  if (!base::is_mapped_from(sheet.pages, arena_.descriptor(), sheet.offset)) {
+    if (!base::has_any_of(sheet.pages, arena_.descriptor())) arena_.give_back(sheet.offset, bytes);
+    return;
+  }
   if (is_alone) {
     void* fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (fresh != MAP_FAILED) {
