@@ -25,7 +25,8 @@ GotEvents& got_events() {
 }
 
 bool is_of_port(ibv_event_type type) {
-  return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_DEVICE_FATAL;
+  return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_GID_CHANGE ||
+         type == IBV_EVENT_DEVICE_FATAL;
 }
 
 void* element_of(const verbs::AsyncEvent& event) {

@@ -69,8 +69,7 @@ int post_staged(Pair& pair) {
     staged.requests.push_back(piece.request);
   }
   if (staged.requests.empty()) return 0;
-  std::size_t taken = 0;
-  return pair.native->post_send(staged.requests, taken);
+  return pair.native->post_send_all(staged.requests);
 }
 
 int complete(ibv_qp_ex* abi) {

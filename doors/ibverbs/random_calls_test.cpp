@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "doors/ibverbs/abi.hpp"
@@ -255,12 +257,18 @@ class Caller {
   std::vector<ibv_ah*> addresses_;
 };
 
+// The calls come from one thread after the other, so that most objects are used by others than their maker.
 TEST(RandomCalls, NeverCrashNorHang) {
   const char* wanted = std::getenv("FAIRLEAD_SEED");
   const std::uint64_t seed = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
   SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed));
   Caller caller(seed);
-  for (int i = 0; i < kCalls; ++i) caller.call();
+  constexpr int kThreads = 20;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    std::jthread([&caller] {
+      for (int i = 0; i < kCalls / kThreads; ++i) caller.call();
+    }).join();
+  }
 }
 
 }  // namespace

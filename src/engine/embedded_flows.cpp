@@ -143,6 +143,11 @@ void EmbeddedFlows::close_notices(NoticeStream* stream) {
   std::erase_if(notices_, [&](const auto& owned) { return owned.get() == stream; });
 }
 
+void EmbeddedFlows::tell(NoticeStream* stream, const Notice& notice) {
+  const EmbeddedCore::Locked lock(core_);
+  stream->produce(notice);
+}
+
 Result<CompletionStream*> EmbeddedFlows::open_completions(const CompletionStream::Plan& plan) {
   const EmbeddedCore::Locked lock(core_);
   return core_.engine_->flows().open_completions(plan);
@@ -222,6 +227,15 @@ int EmbeddedFlows::post_send(FlowHandle flow, std::span<const verbs::SendRequest
   int error = 0;
   core_.submit([&](base::Instant now) {
     error = core_.engine_->flows().post_send(flow, requests, taken, now);
+    return Status::ok;
+  });
+  return error;
+}
+
+int EmbeddedFlows::post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests) {
+  int error = 0;
+  core_.submit([&](base::Instant now) {
+    error = core_.engine_->flows().post_send_all(flow, requests, now);
     return Status::ok;
   });
   return error;

@@ -25,6 +25,7 @@ class EmbeddedFlows final : public FlowCore {
   Status change_region(std::uint32_t key, const RegionPlan& plan) override;
   Result<NoticeStream*> open_notices() override;
   void close_notices(NoticeStream* stream) override;
+  void tell(NoticeStream* stream, const Notice& notice) override;
   Result<CompletionStream*> open_completions(const CompletionStream::Plan& plan) override;
   Status close_completions(CompletionStream* stream) override;
   void arm(CompletionStream* stream, CompletionStream::Armed armed) override;
@@ -38,6 +39,7 @@ class EmbeddedFlows final : public FlowCore {
   Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) override;
   FlowFacts flow_facts(FlowHandle flow) override;
   int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
+  int post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests) override;
   int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
   bool progress() override;
   void linger() override;

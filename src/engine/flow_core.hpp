@@ -88,6 +88,8 @@ class FlowCore {
 
   virtual Result<NoticeStream*> open_notices() = 0;
   virtual void close_notices(NoticeStream* stream) = 0;
+  /// A face's own news among the engine's.
+  virtual void tell(NoticeStream* stream, const Notice& notice) = 0;
 
   virtual Result<CompletionStream*> open_completions(const CompletionStream::Plan& plan) = 0;
   /// `again`, and nothing changed, while flows feed it.
@@ -110,6 +112,8 @@ class FlowCore {
   virtual Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) = 0;
   virtual FlowFacts flow_facts(FlowHandle flow) = 0;
   virtual int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) = 0;
+  /// All of them, or none.
+  virtual int post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests) = 0;
   virtual int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) = 0;
 
   virtual bool progress() = 0;

@@ -30,6 +30,21 @@ int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requ
   return error;
 }
 
+int Flows::post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
+  engine_.now_ = now;
+  Flow* flow = find(handle);
+  if (flow == nullptr || flow->is_closing) return EINVAL;
+  const std::uint32_t tail = flow->tail;
+  for (const verbs::SendRequest& request : requests) {
+    if (const int error = take_send(*flow, request); error != 0) {
+      flow->tail = tail;  // nobody has seen them yet
+      return error;
+    }
+  }
+  pump(*flow, now);
+  return 0;
+}
+
 int Flows::take_send(Flow& flow, const verbs::SendRequest& request) {
   if (flow.state() < QpState::rts) return EINVAL;
   const verbs::QpCapacity& capacity = flow.plan.capacity;

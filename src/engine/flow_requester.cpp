@@ -300,6 +300,7 @@ bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {
     }
   }
   ++flow.next;
+  if (static_cast<std::int32_t>(flow.next - flow.begun) > 0) flow.begun = flow.next;  // it may have to come again
   if (entry.is_read()) ++flow.reads_out;
   ++counters_.requests_sent;
   if (cause != Cause::none) {

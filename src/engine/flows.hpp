@@ -77,6 +77,7 @@ class Flows {
   Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   FlowFacts flow_facts(FlowHandle flow);
   int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
+  int post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests, base::Instant now);
   int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
 
   // The engine's side.

@@ -56,9 +56,20 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
   if (options.comp_vector >= owner->limits.comp_vectors) {
     return failure(EINVAL, "completion queue: no such completion vector");
   }
+  if (options.channel != nullptr && options.on_event) {
+    return failure(EINVAL, "completion queue: a channel or a callback, not both");
+  }
+  std::shared_ptr<EventThread> event_thread;
+  if (options.on_event) {
+    auto running = EventThread::of(owner);
+    if (!running) return std::unexpected(std::move(running.error()));
+    event_thread = std::move(*running);
+  }
   if (!owner->queues.take()) return failure(ENOMEM, "all completion queues of the context are in use");
   auto state = std::make_shared<QueueState>();
   state->context = owner;
+  state->event_thread = std::move(event_thread);
+  state->on_event = options.on_event;
   engine::CompletionStream::Plan plan{.capacity = options.capacity,
                                       .channel = nullptr,
                                       .events = owner->events,
@@ -66,11 +77,13 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
                                       .events_cookie = owner->event_owners.add(options.cookie),
                                       .ignores_overrun = options.ignores_overrun};
   state->number_in_context = plan.events_cookie;
-  if (options.channel != nullptr) {
-    state->channel = options.channel->state();
+  if (options.channel != nullptr) state->channel = options.channel->state();
+  if (state->event_thread) state->channel = state->event_thread->channel();
+  if (state->channel) {
     ++state->channel->queues;
     plan.channel = state->channel->stream;
-    plan.channel_cookie = state->number_in_channel = state->channel->owners.add(options.cookie);
+    plan.channel_cookie = state->number_in_channel = state->channel->owners.add(
+        state->event_thread ? reinterpret_cast<std::uintptr_t>(&state->on_event) : options.cookie);
   }
   auto stream = owner->flows->open_completions(plan);
   if (!stream) return std::unexpected(std::move(stream.error()));
@@ -83,6 +96,9 @@ Result<> CompletionQueue::destroy() {
   if (!state_) return failure(EINVAL, "this completion queue is destroyed already");
   if (!state_->context->is_dead()) {
     if (state_->users != 0) return failure(EBUSY, "queue pairs use the completion queue: destroy them first");
+    if (state_->event_thread && state_->event_thread->is_this_thread()) {
+      return failure(EBUSY, "a completion queue cannot be destroyed by its own callback");
+    }
     if (state_->channel) state_->channel->owners.remove(state_->number_in_channel);
     state_->context->event_owners.remove(state_->number_in_context);
   }
@@ -134,7 +150,9 @@ int CompletionQueue::request_notify(bool solicited_only) noexcept {
 }
 
 void CompletionQueue::ack_events(std::uint32_t count) noexcept {
-  if (state_->channel) state_->channel->owners.acknowledge(state_->number_in_channel, count);
+  if (state_->channel && !state_->event_thread) {
+    state_->channel->owners.acknowledge(state_->number_in_channel, count);
+  }
 }
 
 }  // namespace fairlead::verbs

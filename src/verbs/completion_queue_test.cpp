@@ -3,6 +3,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 
 #include "verbs/pair_for_tests.hpp"
 
@@ -187,6 +189,67 @@ TEST(CompletionQueue, ASleeperIsWokenThoughNobodyPolls) {
   EXPECT_EQ(*c.b.channel.get_event(), 77u);  // the engines' threads do it all
   c.b.queue.ack_events(1);
   EXPECT_EQ(c.one_at_b().status, WcStatus::success);
+}
+
+TEST(CompletionQueue, CallsWhoWantsToBeCalled) {
+  Side a(1, Road::udp), b(2, Road::udp);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::uint64_t> received;
+  CompletionQueue* called = nullptr;
+  int calls = 0;
+  const auto on_event = [&] {
+    const std::scoped_lock lock(mutex);
+    ++calls;
+    EXPECT_EQ(called->destroy().error().system_errno, EBUSY);
+    EXPECT_EQ(called->request_notify(false), 0);
+    std::array<WorkCompletion, 4> some;
+    for (int count = called->poll(some); count > 0; count = called->poll(some)) {
+      for (const auto& one : std::span(some).first(static_cast<std::size_t>(count))) received.push_back(one.wr_id);
+    }
+    changed.notify_all();
+  };
+  EXPECT_EQ(CompletionQueue::create(b.context, {.channel = &b.channel, .on_event = on_event}).error().system_errno,
+            EINVAL);
+  auto queue = *CompletionQueue::create(b.context, {.capacity = 64, .on_event = on_event});
+  called = &queue;
+  auto pa = *make_pair_at(a, QpType::rc, {.max_send_wr = 16});
+  auto pb =
+      *QueuePair::create(b.domain, {.send_queue = &queue, .receive_queue = &queue, .capacity = {.max_recv_wr = 16}});
+  move_up(pa, attributes_for({}, b.device, pb.number(), 1, 1), QpState::rts);
+  move_up(pb, attributes_for({}, a.device, pa.number(), 1, 1), QpState::rts);
+  ASSERT_EQ(queue.request_notify(false), 0);
+  constexpr std::uint64_t kMessages = 10;
+  const Sge to = b.sge(0, 10);
+  for (std::uint64_t id = 0; id < kMessages; ++id) ASSERT_EQ(pb.post_receive({.id = id, .sges = {&to, 1}}), 0);
+  for (std::uint64_t id = 0; id < kMessages; ++id) {
+    ASSERT_EQ(pa.post_send({.id = id, .sges = {}, .flags = send_flags::signaled}), 0);
+  }
+  {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return received.size() == kMessages; }));
+    EXPECT_TRUE(std::ranges::is_sorted(received));
+    EXPECT_GE(calls, 1);
+    EXPECT_LE(calls, static_cast<int>(kMessages));
+  }
+  EXPECT_TRUE(pb.destroy());
+  EXPECT_TRUE(queue.destroy());  // waits for a call under way
+}
+
+TEST(QueuePairs, PostAllOfABatchOrNothing) {
+  PairOptions options;
+  options.capacity = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1};
+  Connected c(Road::self, options);
+  const SendRequest good{.id = 1, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled};
+  const std::array<Sge, 2> too_many{};
+  SendRequest bad = good;
+  bad.sges = too_many;
+  EXPECT_EQ(c.pa.post_send_all(std::array{good, good, bad}), EINVAL);
+  EXPECT_EQ(c.pa.post_send_all(std::array{good, good, good, good, good}), ENOMEM);
+  WorkCompletion none;
+  EXPECT_EQ(c.a.queue.poll({&none, 1}), 0);
+  EXPECT_EQ(c.pa.post_send_all(std::array{good, good, good, good}), 0);
+  EXPECT_EQ(c.at_a(4).size(), 4u);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "verbs/context_state.hpp"
+#include "verbs/port_watch.hpp"
 
 namespace fairlead::verbs {
 namespace {
@@ -181,6 +182,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   auto events = state->flows->open_notices();
   if (!events) return std::unexpected(std::move(events.error()));
   state->events = *events;
+  state->port_number_in_context = state->event_owners.add(1);
   const std::scoped_lock lock(everybody().mutex);
   prepare_process();
   everybody().contexts.push_back(state.get());
@@ -208,6 +210,7 @@ const DeviceLimits& Context::limits() const noexcept {
 Result<PortAttributes> Context::query_port(std::uint8_t port) const {
   if (port != 1) return failure(EINVAL, "a device has port 1 only");
   PortAttributes attributes;
+  attributes.state = has_port(*state_) ? PortState::active : PortState::down;
   attributes.is_infiniband = state_->personality == Personality::ib;
   if (attributes.is_infiniband) {
     attributes.lid = static_cast<std::uint16_t>(state_->device.gid[14] << 8 | state_->device.gid[15]);
@@ -231,6 +234,7 @@ int Context::async_descriptor() const noexcept {
 
 Result<AsyncEvent> Context::get_async_event() {
   if (auto alive = check_alive(*state_); !alive) return std::unexpected(std::move(alive.error()));
+  if (auto waited = wait_for_event(*state_); !waited) return std::unexpected(std::move(waited.error()));
   AsyncEvent event;
   const auto notice = state_->event_owners.get(*state_->events, event.cookie);
   if (!notice) return std::unexpected(notice.error());

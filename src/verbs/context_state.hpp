@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include <fairlead/verbs/device.hpp>
 
+#include "base/interface_watch.hpp"
 #include "engine/core.hpp"
 
 namespace fairlead::verbs {
@@ -55,6 +57,8 @@ class Quota {
   std::atomic<std::uint32_t> used_{0};
 };
 
+class EventThread;
+
 struct ContextState {
   ContextState(const Device& its_device, const ContextOptions& options);
   ~ContextState();
@@ -71,10 +75,16 @@ struct ContextState {
   engine::FlowAccount* accounts = nullptr;
   engine::NoticeStream* events = nullptr;
   EventOwners event_owners;
+  std::uint64_t port_number_in_context = 0;
+  std::atomic<bool> is_port_active{true};  // as it was told last
+  std::once_flag watching;
+  std::optional<base::InterfaceWatch> interfaces;  // opened by who waits for events first
   Quota domains{limits.max_pd}, channels{1024}, queues{limits.max_cq}, addresses{limits.max_ah},
       shared_receives{limits.max_srq}, pairs{limits.max_qp};
   std::atomic<std::uint32_t> next_domain{1};
   std::atomic<bool> is_forgotten{false};  // we are a child of fork()
+  std::mutex event_thread_mutex;
+  std::weak_ptr<EventThread> event_thread;  // while a completion queue wants to be called
 };
 
 /// Fails with an errno and a sentence.

@@ -66,7 +66,9 @@ TEST_P(Datagrams, ThatDoNotFitAreDroppedAndTheReceiveStays) {
     ASSERT_EQ(c.pa.post_send(request), 0);
     EXPECT_EQ(c.one_at_a().status, WcStatus::success);
     // Over a road that reorders the next one must not overtake it.
-    if (drop != nullptr) ASSERT_TRUE(c.wait_until_counted_at_b(drop, before));
+    if (drop != nullptr) {
+      ASSERT_TRUE(c.wait_until_counted_at_b(drop, before));
+    }
   }
   const WorkCompletion received = c.one_at_b();
   EXPECT_EQ(received.wr_id, 1u);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -308,6 +309,38 @@ TEST(Threads, PostAndPollOnDifferentAndOnTheSameObjects) {
   EXPECT_EQ(received, kThreads * kEach);
   while (sent < kThreads * kEach && std::chrono::steady_clock::now() < end) sent += c.at_a(1).size();
   EXPECT_EQ(sent, kThreads * kEach);
+}
+
+TEST(Threads, DestroyWhatIsBusyWhileOthersPollItsQueue) {
+  Side a(1, Road::udp), b(2, Road::udp);
+  std::atomic<bool> is_over{false};
+  const auto poll = [&](Side& side) {
+    std::array<WorkCompletion, 4> some;
+    while (!is_over) EXPECT_GE(side.queue.poll(some), 0);
+  };
+  std::jthread poller_of_a(poll, std::ref(a)), poller_of_b(poll, std::ref(b));
+  constexpr std::uint32_t kLength = 20'000;
+  std::vector<std::byte> target(kLength);
+  for (int round = 0; round < 25; ++round) {
+    auto pa = *make_pair_at(a, QpType::rc, {.max_send_wr = 16}), pb = *make_pair_at(b);
+    auto region = *MemoryRegion::add(b.domain, at(target.data(), kLength, Side::kAllRights));
+    move_up(pa, attributes_for({}, b.device, pb.number(), 1, 1), QpState::rts);
+    move_up(pb, attributes_for({}, a.device, pa.number(), 1, 1), QpState::rts);
+    const Sge from = a.sge(0, kLength);
+    for (std::uint64_t id = 0; id < 16; ++id) {
+      ASSERT_EQ(pa.post_send({.id = id,
+                              .sges = {&from, 1},
+                              .opcode = id % 2 == 0 ? SendOpcode::write : SendOpcode::read,
+                              .flags = send_flags::signaled,
+                              .rkey = region.rkey(),
+                              .remote_addr = reinterpret_cast<std::uintptr_t>(target.data())}),
+                0);
+    }
+    std::jthread remover([&] { EXPECT_TRUE(region.remove()); });
+    std::jthread destroyer([&] { EXPECT_TRUE(pb.destroy()); });
+    EXPECT_TRUE(pa.destroy());
+  }
+  is_over = true;
 }
 
 TEST(Devices, AreTheAddressesOfThisHost) {

@@ -188,6 +188,12 @@ int QueuePair::post_send(std::span<const SendRequest> requests, std::size_t& tak
   return state_->flows->post_send(state_->flow, requests, taken);
 }
 
+int QueuePair::post_send_all(std::span<const SendRequest> requests) noexcept {
+  if (state_->is_dead()) [[unlikely]]
+    return EIO;
+  return state_->flows->post_send_all(state_->flow, requests);
+}
+
 int QueuePair::post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {
   taken = 0;
   if (state_->is_dead()) [[unlikely]]

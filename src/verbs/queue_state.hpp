@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "verbs/context_state.hpp"
+#include "verbs/event_thread.hpp"
 
 namespace fairlead::verbs {
 
@@ -27,6 +28,7 @@ struct ChannelState {
 
 struct QueueState {
   ~QueueState() {
+    if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);  // nobody is called after that
     if (stream != nullptr && !context->is_dead()) context->flows->close_completions(stream);
     if (channel) --channel->queues;
     context->queues.give();
@@ -38,6 +40,8 @@ struct QueueState {
   std::shared_ptr<ChannelState> channel;
   engine::CompletionStream* stream = nullptr;
   std::uint64_t number_in_channel = 0, number_in_context = 0;
+  std::function<void()> on_event;  // with a thread that calls it
+  std::shared_ptr<EventThread> event_thread;
   std::mutex consumer;  // one at a time
   std::atomic<std::uint32_t> capacity{0};
   std::atomic<std::uint32_t> users{0};  // queue pairs, once for each direction

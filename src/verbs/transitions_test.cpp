@@ -201,8 +201,12 @@ TEST_P(Transitions, QueryTellsWhatWasSet) {
   EXPECT_EQ(now.path_mtu, Mtu::bytes_1024);
 }
 
-TEST(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {
-  Connected c(Road::udp);
+class SendQueueDrained : public ::testing::TestWithParam<Road> {};
+INSTANTIATE_TEST_SUITE_P(, SendQueueDrained, ::testing::Values(Road::self, Road::shm, Road::udp),
+                         [](const auto& one) { return to_string(one.param); });
+
+TEST_P(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {
+  Connected c(GetParam());
   const Sge to = c.b.sge(0, 10);
   const std::uint64_t before = c.counted_at_b("receiver not ready");
   ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // waits for a receive

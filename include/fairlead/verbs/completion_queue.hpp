@@ -2,6 +2,7 @@
 // Completion queues and the channels that tell of them (spec: verbs, section 13).
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -40,14 +41,18 @@ struct CompletionQueueOptions {
   std::uint64_t cookie = 0;       ///< comes with its events
   std::uint32_t comp_vector = 0;  ///< below DeviceLimits::comp_vectors
   bool ignores_overrun = false;   ///< what finds no room is lost, without an error
+  /// Instead of a channel: called for each event that request_notify() asked for, by one thread of the context that
+  /// sleeps otherwise. It may poll, post and ask for the next event; to destroy the queue from it is EBUSY. It must not
+  /// throw.
+  std::function<void()> on_event{};
 };
 
 class CompletionQueue {
  public:
-  /// EINVAL: capacity or comp_vector out of range; ENOMEM.
+  /// EINVAL: capacity or comp_vector out of range, or a channel and on_event; ENOMEM.
   static Result<CompletionQueue> create(const Context& context, const CompletionQueueOptions& options);
-  /// EBUSY, and nothing changed, while a queue pair uses it. Waits until every event that was got is acknowledged;
-  /// events not yet got are gone.
+  /// EBUSY, and nothing changed, while a queue pair uses it. Waits until every event that was got is acknowledged, or
+  /// on_event has returned; events not yet got are gone.
   Result<> destroy();
 
   /// EINVAL: out of range, or fewer than the entries in it. Shrinking keeps the room.
@@ -59,7 +64,7 @@ class CompletionQueue {
   int poll(std::span<WorkCompletion> out) noexcept;
 
   /// One event for the next completion that is added from now on; solicited_only: that is solicited or failed. "Any"
-  /// stays armed when "solicited" is asked for after it. EINVAL without a channel.
+  /// stays armed when "solicited" is asked for after it. EINVAL without a channel or on_event.
   int request_notify(bool solicited_only) noexcept;
   void ack_events(std::uint32_t count) noexcept;
 

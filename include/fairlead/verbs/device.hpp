@@ -46,12 +46,12 @@ struct DeviceLimits {
   std::uint32_t max_qp_wr = 16384;
   std::uint32_t max_sge = 32;
   std::uint32_t max_inline = 1024;  ///< bytes
-  std::uint32_t max_cq = 65536;
+  std::uint32_t max_cq = 16384;
   std::uint32_t max_cqe = 65536;
   std::uint32_t max_mr = 65536;
   std::uint32_t max_pd = 65536;
   std::uint32_t max_ah = 65536;
-  std::uint32_t max_srq = 65536;
+  std::uint32_t max_srq = 16384;
   std::uint32_t max_srq_wr = 16384;
   std::uint32_t max_srq_sge = 32;
   std::uint32_t max_qp_rd_atom = 16;
@@ -83,10 +83,11 @@ enum class AsyncEventType : std::uint8_t {
   sq_drained = 5,
   device_fatal = 8,
   port_active = 9,
-  port_err = 10,
+  port_err = 10,  ///< the interface went down, or lost the device's address
   srq_err = 14,
   srq_limit_reached = 15,
   qp_last_wqe_reached = 16,
+  gid_change = 18,  ///< the interface lost the device's address
 };
 
 struct AsyncEvent {

@@ -162,6 +162,8 @@ class QueuePair {
   /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (opcode, pieces, inline length, or state).
   int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;
   int post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
+  /// Posts all of them, or none if one cannot be: the first error then.
+  int post_send_all(std::span<const SendRequest> requests) noexcept;
 
   /// One request.
   int post_send(const SendRequest& request) noexcept {

@@ -1,0 +1,25 @@
+#pragma once
+// The kernel's news of interfaces and addresses. What it says is not looked at: whoever hears of a change looks at
+// local_interfaces() again.
+
+#include <fairlead/error.hpp>
+
+#include "base/file_descriptor.hpp"
+
+namespace fairlead::base {
+
+class InterfaceWatch {
+ public:
+  static Result<InterfaceWatch> open();
+
+  /// Readable when something has changed since the last drain().
+  int descriptor() const { return socket_.get(); }
+  void drain();
+
+ private:
+  explicit InterfaceWatch(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+  FileDescriptor socket_;
+};
+
+}  // namespace fairlead::base

@@ -1,0 +1,66 @@
+#include "verbs/event_thread.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "verbs/queue_state.hpp"
+
+namespace fairlead::verbs {
+
+Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<ContextState>& context) {
+  const std::scoped_lock lock(context->event_thread_mutex);
+  if (auto running = context->event_thread.lock()) return running;
+  base::FileDescriptor stop(::eventfd(0, EFD_CLOEXEC));
+  if (!stop.is_open()) return failure(ENOMEM, "no event descriptor: raise the limit of open files");
+  if (!context->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
+  auto stream = context->flows->open_notices();
+  if (!stream) {
+    context->channels.give();
+    return std::unexpected(std::move(stream.error()));
+  }
+  ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);  // an event of a queue that is gone is nothing to wait for
+  auto channel = std::make_shared<ChannelState>(context, *stream);
+  try {
+    auto started = std::make_shared<EventThread>(std::move(channel), std::move(stop));
+    context->event_thread = started;
+    return started;
+  } catch (const std::system_error&) {
+    return failure(ENOMEM, "no thread for completion callbacks: raise the limit of processes");
+  }
+}
+
+EventThread::EventThread(std::shared_ptr<ChannelState> channel, base::FileDescriptor stop)
+    : channel_(std::move(channel)), stop_(std::move(stop)), thread_([this] { run(); }) {}
+
+EventThread::~EventThread() {
+  if (channel_->context->is_dead()) {
+    thread_.detach();  // it does not exist in the child of a fork
+    return;
+  }
+  const std::uint64_t one = 1;
+  // An event descriptor takes a 1, always.
+  if (::write(stop_.get(), &one, sizeof one) == sizeof one) thread_.join();
+}
+
+void EventThread::run() {
+  std::array<pollfd, 2> waits{{{channel_->stream->descriptor(), POLLIN, 0}, {stop_.get(), POLLIN, 0}}};
+  for (;;) {
+    if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
+    if ((waits[1].revents & POLLIN) != 0) return;
+    if ((waits[0].revents & POLLIN) == 0) continue;
+    std::uint64_t callback = 0;
+    const auto notice = channel_->owners.get(*channel_->stream, callback);
+    if (!notice) continue;
+    // It stays where it is until the event is acknowledged: EventOwners::remove() waits for that.
+    (*reinterpret_cast<const std::function<void()>*>(callback))();
+    channel_->owners.acknowledge(notice->cookie, 1);
+  }
+}
+
+}  // namespace fairlead::verbs
