@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/net_swarm.hpp"
+#include "sim/pair_swarm.hpp"
 #include "sim/plot.hpp"
 #include "sim/scenario_file.hpp"
 #include "sim/swarm.hpp"
@@ -27,6 +29,7 @@ struct Wishes {
   double hours = 0;
   std::string scenario;
   std::string svg;
+  std::string swarm = "engines";
   bool has_trace = false;
 };
 
@@ -48,7 +51,9 @@ void say_last_words(int signal) {
 }
 
 std::string replay_command(const Wishes& wishes, std::uint64_t seed) {
-  return fmt::format("./dev sim --seed {}{}{}", seed, wishes.scenario.empty() ? "" : " --scenario ", wishes.scenario);
+  return fmt::format("./dev sim --seed {}{}{}{}{}", seed, wishes.scenario.empty() ? "" : " --scenario ",
+                     wishes.scenario, wishes.swarm == "engines" ? "" : " --swarm ",
+                     wishes.swarm == "engines" ? "" : wishes.swarm);
 }
 
 void prepare_last_words(const Wishes& wishes, std::uint64_t seed) {
@@ -75,6 +80,34 @@ std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
   for (const auto& [status, count] : ends)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(status));
   return text.empty() ? "none" : text;
+}
+
+/// The swarms of the faces.
+bool run_face_seed(const Wishes& wishes, std::uint64_t seed, Totals& totals) {
+  prepare_last_words(wishes, seed);
+  sim::Report common;
+  std::uint64_t begun = 0, ended_well = 0;
+  if (wishes.swarm == "net") {
+    const sim::NetReport report = sim::run_net_swarm(seed);
+    common = {.finding = report.finding, .hash = report.hash, .time = report.time};
+    begun = report.operations;
+    ended_well = report.succeeded;
+  } else {
+    const sim::PairReport report = sim::run_pair_swarm(seed);
+    common = {.finding = report.finding, .hash = report.hash, .time = report.time};
+    begun = report.succeeded + report.failed + report.active_sent;
+    ended_well = report.succeeded + report.active_answered;
+  }
+  common.events = begun;
+  common.ends[Status::ok] = ended_well;
+  add(totals, common);
+  if (wishes.seeds == 1 && wishes.hours == 0) {
+    fmt::print("{}, seed {}: {} simulated, {} operations, {} ended well; hash {:016x}\n", wishes.swarm, seed,
+               sim::to_text(common.time), begun, ended_well, common.hash);
+  }
+  if (common.finding)
+    fmt::print("FOUND with seed {}: {}\n  replay: {}\n", seed, *common.finding, replay_command(wishes, seed));
+  return !common.finding;
 }
 
 bool run_seed(const Wishes& wishes, const std::optional<sim::Scenario>& scenario, std::uint64_t seed, Totals& totals) {
@@ -122,8 +155,10 @@ int run(const Wishes& wishes) {
   const auto wanted = base::Duration(static_cast<std::int64_t>(wishes.hours * 3600e9));
   Totals totals;
   bool is_clean = true;
-  for (std::uint64_t seed = wishes.seed; totals.runs < wishes.seeds || totals.time < wanted; ++seed)
-    is_clean &= run_seed(wishes, scenario, seed, totals);
+  for (std::uint64_t seed = wishes.seed; totals.runs < wishes.seeds || totals.time < wanted; ++seed) {
+    is_clean &=
+        wishes.swarm == "engines" ? run_seed(wishes, scenario, seed, totals) : run_face_seed(wishes, seed, totals);
+  }
   if (totals.runs > 1) print_totals(totals);
   return is_clean ? 0 : 1;
 }
@@ -138,6 +173,9 @@ int main(int argc, char** argv) {
                  "a file of sim/scenarios; without it each seed draws a world of its own");
   app.add_option("--seeds", wishes.seeds, "how many seeds, one after the other (1)");
   app.add_option("--hours", wishes.hours, "further seeds until so much time has been simulated altogether");
+  app.add_option("--swarm", wishes.swarm,
+                 "what a seed draws: engines, net (the net face) or pairs (queue pairs, active messages)")
+      ->check(CLI::IsMember({"engines", "net", "pairs"}));
   app.add_flag("--trace", wishes.has_trace, "print each event");
   app.add_option("--svg", wishes.svg, "plot window, round trip and goodput of the run into this file");
   try {

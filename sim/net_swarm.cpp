@@ -41,6 +41,7 @@ NetReport run_net_swarm(std::uint64_t seed) {
   Trace trace(nullptr);
   NetWorld world(random.next(), draw_options(random));
   NetShared shared{world, random, findings, trace};
+  const base::Instant began = world.now();
   const path::SimLink usual = draw_link(random);
   world.network().set_default_link(usual);
 
@@ -91,7 +92,8 @@ NetReport run_net_swarm(std::uint64_t seed) {
           .hash = trace.hash(),
           .operations = shared.operations,
           .succeeded = shared.succeeded,
-          .restarts = shared.restarts};
+          .restarts = shared.restarts,
+          .time = world.now() - began};
 }
 
 }  // namespace fairlead::sim

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/time.hpp"
+
 namespace fairlead::sim {
 
 struct NetReport {
@@ -14,6 +16,7 @@ struct NetReport {
   std::uint64_t hash = 0;        // of all events: the same seed gives the same
   std::uint64_t operations = 0;  // accepted
   std::uint64_t succeeded = 0, restarts = 0;
+  base::Duration time{};  // simulated
 };
 
 NetReport run_net_swarm(std::uint64_t seed);

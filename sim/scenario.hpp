@@ -81,6 +81,7 @@ struct Expectation {
   bool has_no_resends = false;
   double resends_max = 1;                // share of the segments sent, all hosts together
   bool has_no_needless_resends = false;  // nothing resent had arrived
+  base::Duration no_resends_after{};     // from then on nothing is sent again: what the path does has been learnt
   double goodput_min = 0;                // share of the receiver's downlink, over the time of the flows
   double fair_share_min = 0;             // of the equal share, for the slowest of the flows that are like the last one
   double latency_p99_max_of_idle = 0;  // 99th percentile of the flow `latency_flow`, in round trips of an idle network

@@ -60,6 +60,9 @@ class Swarm {
     if (is_on()) set(Option::resend_after_min, one_of<3>({200, 10'000, 50'000}));
     if (is_on()) set(Option::embedded_max, one_of<3>({0, 64, 1024}));
     if (is_on()) set(Option::tiny_max, one_of<3>({0, 64, 1024}));
+    if (is_on()) set(Option::command_depth, one_of<3>({16, 64, 65'536}));
+    if (is_on()) set(Option::data_depth, one_of<3>({16, 64, 65'536}));
+    if (is_on()) set(Option::command_segment, one_of<3>({1200, 1472, 1920}));
   }
 
   path::SimLink draw_link() {

@@ -59,6 +59,11 @@ Report World::run() {
     check_all_arrived(hosts_, shared());
     check_excuses(kBegin, shared());
     check_expectation(hosts_, flows_, kBegin, shared());
+    const Resends before = resends_learning_.value_or(resends()), after = resends();
+    SIM_CHECK(findings_, before.all() == after.all(),
+              "{} segments were sent again after {}, none should be: {} by threshold, {} by probes",
+              after.all() - before.all(), to_text(scenario_.expect.no_resends_after), after.fast - before.fast,
+              after.probe - before.probe);
   }
   return report();
 }
@@ -71,10 +76,22 @@ Report World::report() {
   for (Host& host : hosts_) {
     if (!host.is_up()) continue;
     report.datagrams += host.engine()->link()->counters().datagrams_sent;
-    report.resends += host.engine()->link()->counters().resends;
   }
+  report.resends = resends().all();
   report.rare = rare_.counts();
   return report;
+}
+
+World::Resends World::resends() {
+  Resends sum;
+  for (Host& host : hosts_) {
+    if (!host.is_up()) continue;
+    const link::LinkCounters& link = host.engine()->link()->counters();
+    sum.fast += link.resends_fast;
+    sum.probe += link.resends_probe;
+    sum.other += link.resends - link.resends_fast - link.resends_probe;
+  }
+  return sum;
 }
 
 // Steps --------------------------------------------------------------------------------------------------------------
@@ -136,6 +153,8 @@ void World::step() {
               flows_[awaited.flow].plan().from, flows_[awaited.flow].plan().to, to_text(scenario_.resumes_within));
   }
   if (samples_ && samples_->next_at() <= now_) samples_->take(hosts_, now_);
+  const base::Duration learning = scenario_.expect.no_resends_after;
+  if (learning.count() != 0 && !resends_learning_ && now_ >= kBegin + learning) resends_learning_ = resends();
 }
 
 void World::turn_flow(std::uint32_t number) {

@@ -74,6 +74,11 @@ class World {
   void run_wind_down();
   void run_silence();
   bool is_drained() const;
+  struct Resends {
+    std::uint64_t fast = 0, probe = 0, other = 0;
+    std::uint64_t all() const { return fast + probe + other; }
+  };
+  Resends resends();
 
   Scenario scenario_;
   Findings findings_;
@@ -89,6 +94,7 @@ class World {
   std::multimap<base::Instant, Change> changes_;
   std::multimap<base::Instant, Awaited> awaited_;
   std::optional<Samples> samples_;
+  std::optional<Resends> resends_learning_;  // until expect.no_resends_after
 };
 
 }  // namespace fairlead::sim

@@ -22,6 +22,9 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
   link.receive_buffer_bytes = path.receive_buffer_bytes();
   link.embedded_max = static_cast<std::uint32_t>(options.get(Option::embedded_max));
   link.tiny_max = static_cast<std::uint32_t>(options.get(Option::tiny_max));
+  link.command_depth = static_cast<std::uint32_t>(options.get(Option::command_depth));
+  link.data_depth = static_cast<std::uint32_t>(options.get(Option::data_depth));
+  link.command_segment_max = static_cast<std::uint32_t>(options.get(Option::command_segment));
   link.ack_after = microseconds(options.get(Option::ack_delay));
   link.resend_after_min = microseconds(options.get(Option::resend_after_min));
   link.give_up_after = milliseconds(options.get(Option::give_up_after));

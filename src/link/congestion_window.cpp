@@ -34,6 +34,7 @@ void CongestionWindow::shrink(base::Duration excess, std::uint64_t floor) {
   // What was not used cannot have made the queue.
   const std::uint64_t used = std::clamp(in_flight_most_, least_, bytes_);
   const std::uint64_t share = static_cast<std::uint64_t>(1000 * excess / round_trip_) * 4 / 5;
+  is_congested_ = true;
   bytes_ = std::min(bytes_, std::max(used - used * std::min<std::uint64_t>(share, 500) / 1000, floor));
 }
 
@@ -58,6 +59,7 @@ void CongestionWindow::try_to_fill_only(base::Instant now) {
   const std::uint64_t wanted = std::max(2 * filling_ + allowance_, least_);
   if (wanted >= bytes_ || now < trial_not_before_) return try_more(now);
   if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) begin_trial(wanted);
+  is_congested_ = true;
   bytes_ = wanted;
 }
 
@@ -75,13 +77,17 @@ void CongestionWindow::judge_trial(base::Instant now) {
   rate_tried_ = std::max(rate_tried_, rate_);
   if (--trial_rounds_ != 0) return;
   if (is_for_more_) {
-    if (rate_tried_ >= rate_before_ * 5 / 4) return;
+    if (rate_tried_ >= rate_before_ * 5 / 4) {
+      is_congested_ = false;
+      return;
+    }
     bytes_ = std::min(bytes_, bytes_before_);
     more_pause_ = std::clamp(2 * more_pause_, kTrialPause, kTrialPauseMost);
     more_not_before_ = now + more_pause_;
     return;
   }
   if (!is_in_use() || rate_tried_ >= rate_before_ * 3 / 4) return;
+  is_congested_ = false;
   bytes_ = std::max(bytes_, bytes_before_);
   trial_pause_ = std::clamp(2 * trial_pause_, kTrialPause, kTrialPauseMost);
   trial_not_before_ = now + trial_pause_;
@@ -109,6 +115,7 @@ void CongestionWindow::end_round(base::Instant now) {
     try_to_fill_only(now);
   } else if (is_limiting() && is_in_use()) {
     bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most_);
+    is_congested_ = is_congested_ && is_limiting();
   }
   round_began_ = now;
   round_ends_ = now + round_trip_;

@@ -39,6 +39,13 @@ class CongestionWindow {
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_limiting() const { return bytes_ < most_; }
+  /// The path has shown a queue of ours, and nothing since that it carries more.
+  bool is_congested() const { return is_congested_; }
+  /// What the path has delivered of late, in bytes per nanosecond; 0: not known.
+  double rate() const {
+    return filling_ == 0 ? 0
+                         : static_cast<double>(filling_) / static_cast<double>(std::min(empty_, empty_before_).count());
+  }
 
   void on_loss() { ++lost_; }
   /// An ACK of so many segments and bytes; `in_flight` bytes were on the way before it.
@@ -66,6 +73,7 @@ class CongestionWindow {
   void shrink(base::Duration excess, std::uint64_t floor);
 
   std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
+  bool is_congested_ = false;
   std::uint64_t filling_ = 0;  // what fills the empty path at the rate of delivery
   base::Instant round_began_, round_ends_;
 

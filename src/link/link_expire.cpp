@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -33,7 +34,9 @@ base::Duration Link::State::probe_after(const Peer& peer) const {
   const base::Duration round_trip = peer.round_trip.smoothed();
   const base::Duration measured =
       round_trip + std::max(round_trip, 4 * peer.round_trip.variation()) + wire::to_duration(peer.theirs.ack_after);
-  return std::min(std::max(options.probe_after_min, measured), options.resend_after_max);
+  // Where segments fall behind, the last one may only be late, and its ACK too.
+  const base::Duration lateness = peer.reordering.patience(round_trip) - (round_trip + round_trip / 8);
+  return std::min(std::max(options.probe_after_min, measured + lateness), options.resend_after_max);
 }
 
 base::Duration Link::State::ask_again_after(const Peer& peer) const {
@@ -63,6 +66,8 @@ base::Instant Link::State::due(const Peer& peer) const {
     at = std::min(at, peer.asked_at + ask_again_after(peer));
   }
   at = std::min({at, peer.loss_at, peer.mtu.due()});
+  if (peer.pacer.is_waiting() && !peer.ready_hook.is_linked() && peer.has_bulk_queued()) [[unlikely]]
+    at = std::min(at, peer.pacer.next());
   if (peer.ack.is_owed && !peer.ack.is_at_once) at = std::min(at, peer.ack.due);
   if (peer.reassembly.open_count() != 0) at = std::min(at, peer.last_heard + options.give_up_after);
   if (peer.has_storage() && peer.is_quiet()) {
@@ -117,6 +122,7 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       follow_mtu(peer, now);
     }
     if (peer.loss_at <= now) find_losses(peer, now);
+    if (peer.pacer.is_waiting() && peer.pacer.next() <= now) make_ready(peer);
     if (peer.has_asked && peer.window.in_flight() == 0 && peer.asked_at + ask_again_after(peer) <= now) {
       // Nobody answered: the grant may be lost, or there is none to get. One segment goes, and asks again.
       peer.has_asked = false;
@@ -131,7 +137,8 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       peer.ack.is_at_once = true;
       if (!peer.ack_hook.is_linked()) acks.push_back(peer);
     }
-    if (peer.is_quiet() && std::max(peer.last_heard, peer.last_sent) + options.idle_release <= now) {
+    if (peer.is_quiet() && (std::max(peer.last_heard, peer.last_sent) + options.idle_release <= now ||
+                            base::rare("link: a quiet peer gives its window back early"))) {
       peer.window.release_ring();
       peer.received.release_bitmap();
       peer.reassembly.release_slots();

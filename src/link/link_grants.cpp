@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -83,6 +84,7 @@ void Link::State::give_grants(base::Instant now) {
       ++grants_out;
       ++counters.grants_given;
     }
+    if (base::rare("link: a grant is not told")) continue;
     next.ack.is_at_once = true;
     if (!next.ack_hook.is_linked()) acks.push_back(next);
   }

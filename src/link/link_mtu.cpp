@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 #include "wire/part.hpp"
 
@@ -164,6 +165,7 @@ void Link::State::on_probe(Peer& peer, const wire::Frame& frame) {
 
 void Link::State::on_probe_answer(Peer& peer, const wire::Frame& frame, base::Instant now) {
   ++counters.probe_answers_received;
+  if (base::rare("link: a probe's answer is overheard")) return;
   peer.mtu.on_answer(frame.header.sequence, now);
   follow_mtu(peer, now);
 }

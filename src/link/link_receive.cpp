@@ -1,6 +1,7 @@
 // A datagram came: it is parsed, its session found by its token, its ACK taken, its sequence judged; what is new is
 // delivered at once, also beyond a gap.
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -102,7 +103,9 @@ void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant no
 }
 
 bool Link::State::accept_chunk(Peer& peer, const wire::Record& record) {
-  const Reassembly::Verdict verdict = peer.reassembly.judge(record);
+  Reassembly::Verdict verdict = peer.reassembly.judge(record);
+  if (base::rare("link: a chunk finds no slot")) [[unlikely]]
+    verdict = Reassembly::Verdict::no_slot;
   if (verdict != Reassembly::Verdict::fits) [[unlikely]] {
     refuse(verdict == Reassembly::Verdict::no_slot ? Refusal::no_slot : Refusal::bad_chunk);
     return false;
@@ -138,7 +141,8 @@ void Link::State::owe_ack(Peer& peer, const wire::Frame& frame, base::Instant no
     debt.due = now + options.ack_after;
     wake_by(peer, debt.due);
   }
-  if (is_at_once || debt.segments >= peer.segments_limit[0] / 4 || debt.bytes >= peer.bytes_limit[0] / 4) {
+  if (is_at_once || base::rare("link: an ack goes at once") || debt.segments >= peer.segments_limit[0] / 4 ||
+      debt.bytes >= peer.bytes_limit[0] / 4) {
     debt.is_at_once = true;
     if (!peer.ack_hook.is_linked()) acks.push_back(peer);
   }

@@ -4,11 +4,12 @@
 // Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
 // lone message waits for one round at most. A peer that is ready alone is served without any account.
 //
-// A place kept: for pacing is_open_for(), where a rate may say "not yet".
+// A peer on whose path a queue was found is paced (pacer.hpp): its long messages wait for their time, others do not.
 
 #include <algorithm>
 #include <bit>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -94,6 +95,8 @@ void Link::State::make_ready(Peer& peer) {
 bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const {
   // Whatever the limits are, one may always go; but who is held back waits for his turn.
   if (peer.window.in_flight() == 0) return channel == Channel::command || peer.granted != 0;
+  if (base::rare("link: the window looks full")) [[unlikely]]
+    return false;
   const auto index = static_cast<std::size_t>(channel);
   if (channel == Channel::data && peer.bytes_in_flight + size + options.segment_overhead > peer.granted) [[unlikely]]
     return false;
@@ -107,8 +110,20 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
   const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
   add_queued(peer, Channel::command, base, now, bytes_max, datagrams_max, train);
+  const bool is_paced = train.datagrams == 0 && peer.congestion.is_congested();
+  if (is_paced) [[unlikely]] {
+    if (peer.has_bulk_queued() && !peer.pacer.may_send(now)) {
+      wake_by(peer, peer.pacer.next());
+      return false;
+    }
+    bytes_max = std::min(bytes_max, Pacer::burst(peer.congestion.rate(), peer.datagram_size));
+  }
   if (train.datagrams == 0) add_queued(peer, Channel::data, base, now, bytes_max, datagrams_max, train);
   if (train.datagrams == 0) add_cut(peer, base, now, bytes_max, datagrams_max, train);
+  if (is_paced) [[unlikely]] {
+    if (train.datagrams != 0) peer.pacer.on_sent(charge(train), peer.congestion.rate(), now);
+    if (train.datagrams == 0) peer.pacer.on_blocked();
+  }
   if (train.datagrams == 0) {
     if (peer.granted != Peer::kNoBound) [[unlikely]]
       ask_for_grant(peer, now);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -52,7 +53,7 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
 void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                            std::uint32_t datagram_size_max) {
   Peer* peer = peers.find(from);
-  const bool may_add = half_open < options.half_open_max;
+  const bool may_add = half_open < options.half_open_max && !base::rare("link: a hello finds no place");
   if (peer == nullptr) peer = may_add ? add_peer(from, datagram_size_max) : nullptr;
   if (peer == nullptr || (!peer->candidate && !may_add)) return refuse(Refusal::table_full);
   ++counters.hellos_received;
@@ -78,7 +79,7 @@ void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& f
 void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
   Peer* peer = peers.find_slot_of(frame.header.token);
   if (peer == nullptr || peer->address != from || peer->state != Peer::State::opening ||
-      peer->ours.token != frame.header.token) {
+      peer->ours.token != frame.header.token || base::rare("link: a hello's answer is overheard")) {
     return refuse(Refusal::late_hello_ack);
   }
   ++counters.hello_acks_received;
@@ -220,6 +221,7 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   peer.reassembly.release_slots();
   peer.messages_open = 0;
   peer.turn_bytes = 0;
+  peer.pacer = {};
   peer.slots_taken = 0;
   peer.bytes_in_flight = 0;
   peer.order = peer.order_acked = peer.order_judged = 0;

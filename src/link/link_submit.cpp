@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -32,7 +33,9 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
   if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) < message.size) [[unlikely]]
     return Status::invalid;
   Status status = Status::again;
-  if (counters.messages_pending + outcomes.size() < options.messages_max) [[likely]] {
+  const bool has_room = counters.messages_pending + outcomes.size() < options.messages_max &&
+                        !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
+  if (has_room) [[likely]] {
     status = message.size <= options.embedded_max ? embed(*peer, message) : refer(*peer, message);
   }
   if (status != Status::ok) [[unlikely]] {

@@ -20,6 +20,7 @@
 #include "base/time.hpp"
 #include "link/congestion_window.hpp"
 #include "link/message.hpp"
+#include "link/pacer.hpp"
 #include "link/path_mtu.hpp"
 #include "link/reassembly.hpp"
 #include "link/receive_window.hpp"
@@ -107,6 +108,7 @@ struct Peer {
   wire::Sequence ack_reach;        // the last ACK told of the segments before this one
 
   CongestionWindow congestion;
+  Pacer pacer;
 
   // What the peer grants us of long messages, in bytes in flight.
   static constexpr std::uint64_t kNoBound = ~std::uint64_t{0};

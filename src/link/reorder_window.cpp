@@ -51,7 +51,7 @@ std::uint64_t ReorderWindow::positions(std::uint32_t least) const {
 
 base::Duration ReorderWindow::patience(base::Duration round_trip) const {
   const base::Duration least = round_trip + round_trip / 8;
-  return std::min(std::max(least, known_.age + known_.age / 8),
+  return std::min(std::max(least, known_.age + known_.age / 4),
                   kRoundTripsMost * std::max(round_trip, base::Duration(1)));
 }
 

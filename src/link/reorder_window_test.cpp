@@ -21,7 +21,7 @@ TEST(ReorderWindow, WaitsALittleLongerThanWhatItSaw) {
   ReorderWindow window;
   window.saw(64, 160us);
   EXPECT_EQ(window.positions(3), 81U);
-  EXPECT_EQ(window.patience(80us), 180us);
+  EXPECT_EQ(window.patience(80us), 200us);
   window.saw(10, 100us);
   EXPECT_EQ(window.positions(3), 81U);
 }
@@ -38,7 +38,7 @@ TEST(ReorderWindow, ASuspicionCountsWhenItIsConfirmed) {
   EXPECT_EQ(window.positions(3), 3U);
   window.confirm(80us, kNow);
   EXPECT_EQ(window.positions(3), 51U);
-  EXPECT_EQ(window.patience(80us), 135us);
+  EXPECT_EQ(window.patience(80us), 150us);
 }
 
 TEST(ReorderWindow, ANeedlessResendThatNobodySuspectedDoublesOncePerRoundTrip) {

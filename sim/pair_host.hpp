@@ -1,0 +1,78 @@
+#pragma once
+// A host of the swarm of queue pairs: an engine with memory that peers may use, one stream of completions, and a port
+// for active messages. It may be killed at any time; the next life has the same address and memory and nothing else.
+
+#include <sys/eventfd.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/flows.hpp"
+#include "path/sim_network.hpp"
+#include "sim/addresses.hpp"
+#include "sim/findings.hpp"
+#include "sim/random.hpp"
+#include "sim/trace.hpp"
+
+namespace fairlead::sim {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::uint32_t kActivePort = 0x410000;
+
+struct PairHost {
+  static constexpr std::size_t kMemory = 1 << 20;
+  static constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
+                                           verbs::access::remote_read | verbs::access::remote_atomic;
+  static constexpr std::uint32_t kEvents = 256;
+
+  std::uint32_t number = 0, life = 0;
+  std::vector<std::byte> memory = std::vector<std::byte>(kMemory);
+  std::unique_ptr<engine::NoticeStream> notices;  // outlives the engine that feeds it
+  std::unique_ptr<engine::Engine> engine;
+  engine::CompletionStream* stream = nullptr;
+  std::uint32_t key = 0;
+  engine::PortHandle port;
+
+  bool is_up() const { return engine != nullptr; }
+  engine::Flows& flows() const { return engine->flows(); }
+  engine::Port& active_port() const { return *engine->port(port); }
+  std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
+
+  void start(path::SimNetwork& network, const engine::EngineOptions& options, Random& random) {
+    auto path = network.attach(address_of(number));
+    ENSURE(path.has_value(), "host {}: {}", number, path.error().message);
+    ++life;
+    notices = std::make_unique<engine::NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK)));
+    engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, random.next() | 1,
+                                              random.next());
+    stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
+    key = flows().regions().add(
+        {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});
+    port = *engine->open_port(kActivePort);
+    ENSURE(active_port().events->reserve(kEvents) == Status::ok && engine->activate(port) == Status::ok,
+           "no port for active messages");
+    active_port().active->rule.kind = engine::AccessRule::Kind::all;
+  }
+
+  void kill() {
+    engine.reset();
+    notices.reset();
+    stream = nullptr;
+  }
+};
+
+/// What all parts of a run see.
+struct PairShared {
+  std::vector<PairHost>& hosts;
+  Random& random;
+  Findings& findings;
+  Trace& trace;
+  base::Instant now{};
+  bool had_faults = false;  // from then on requests may fail
+  bool is_ending = false;   // nothing new begins
+};
+
+}  // namespace fairlead::sim

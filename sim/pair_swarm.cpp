@@ -1,0 +1,223 @@
+#include "sim/pair_swarm.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/rare.hpp"
+#include "sim/active_traffic.hpp"
+#include "sim/pair_conversation.hpp"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr base::Duration kPairSilence = 40s, kPairsEndWithin = 120s;
+constexpr std::uint32_t kConversationsMost = 6;
+
+path::SimLink draw_pair_link(Random& random) {
+  path::SimLink link;
+  link.delay = random.between(1us, 300us);
+  link.datagram_size_max = random.chance(0.5) ? 1472 : 8972;
+  if (random.chance(0.6)) link.loss = random.share() * 0.08;
+  if (random.chance(0.2)) link.loss_burst = 20;
+  if (random.chance(0.4)) link.duplication = random.share() * 0.1;
+  if (random.chance(0.3)) link.duplicate_delay = random.between(1us, 2s);
+  if (random.chance(0.4)) link.reordering = random.share() * 0.3;
+  if (random.chance(0.4)) link.reorder_delay = random.between(1us, 2ms);
+  if (random.chance(0.3)) link.corruption = random.share() * 0.02;
+  return link;
+}
+
+engine::EngineOptions draw_pair_options(Random& random) {
+  engine::EngineOptions options;
+  const auto set = [&](engine::Option option, std::uint64_t value) {
+    ENSURE(options.set(option, value).has_value(), "an option out of range");
+  };
+  set(engine::Option::give_up_after, random.between(300, 2000));
+  set(engine::Option::unreachable_after, random.between(200, 1000));
+  if (random.chance(0.3)) set(engine::Option::early_max, 60'000);
+  if (random.chance(0.3)) set(engine::Option::window_segments, 64);
+  if (random.chance(0.3)) set(engine::Option::data_depth, 16);
+  return options;
+}
+
+class PairSwarm {
+ public:
+  explicit PairSwarm(std::uint64_t seed) : random_(seed), rare_(random_.next()), network_(random_.next()) {
+    if (random_.chance(0.5)) base::rare_branches = &rare_;
+    usual_ = draw_pair_link(random_);
+    options_ = draw_pair_options(random_);
+    network_.set_default_link(usual_);
+    hosts_.resize(random_.between(2, 4));
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      hosts_[i].number = i;
+      hosts_[i].start(network_, options_, random_);
+    }
+    shared_.now = kBegin;
+    const auto conversations = static_cast<std::uint32_t>(random_.between(1, kConversationsMost));
+    for (std::uint32_t i = 0; i < conversations; ++i) {
+      const auto from = static_cast<std::uint32_t>(random_.below(hosts_.size()));
+      auto to = static_cast<std::uint32_t>(random_.below(hosts_.size() - 1));
+      if (to >= from) ++to;
+      conversations_.emplace_back(shared_, i, from, to);
+    }
+    if (random_.chance(0.4)) kills_ = 0.002;
+    if (random_.chance(0.4)) partitions_ = 0.002;
+    if (random_.chance(0.6)) active_ = random_.share();
+  }
+  ~PairSwarm() { base::rare_branches = nullptr; }
+
+  PairReport run() {
+    const std::uint64_t rounds = random_.between(300, 2000);
+    const auto pace = static_cast<std::uint64_t>(random_.between(2'000, 2'000'000));  // ns
+    for (std::uint64_t round = 0; round < rounds && is_clean(); ++round) {
+      run_for(base::Duration(static_cast<std::int64_t>(random_.below(2 * pace))));
+      draw_faults();
+      if (random_.chance(active_)) traffic_.send();
+    }
+    heal();
+    shared_.is_ending = true;
+    const base::Instant latest = shared_.now + kPairsEndWithin;
+    while (is_clean() && shared_.now < latest && !is_over()) run_for(1ms);
+    SIM_CHECK(findings_, is_over(), "not all conversations come to their end");
+    run_for(kPairSilence);
+    if (is_clean()) check_nothing_left();
+    return report();
+  }
+
+ private:
+  bool is_clean() const { return findings_.is_clean(); }
+  bool is_over() const {
+    return std::ranges::all_of(conversations_, [](const PairConversation& one) { return one.is_closed(); });
+  }
+
+  void run_for(base::Duration span) {
+    const base::Instant end = shared_.now + span;
+    while (is_clean()) {
+      bool has_happened = false;
+      base::Instant next = network_.next_event();
+      for (PairHost& host : hosts_) {
+        if (!host.is_up()) continue;
+        has_happened |= host.engine->progress(shared_.now);
+        host.engine->notify_touched();
+      }
+      for (PairHost& host : hosts_) take(host);
+      for (PairConversation& one : conversations_) one.act();
+      for (const PairHost& host : hosts_) {
+        if (host.is_up()) next = std::min(next, host.engine->next_deadline());
+      }
+      while (!restarts_.empty() && restarts_.begin()->first <= shared_.now) {
+        hosts_[restarts_.begin()->second].start(network_, options_, random_);
+        restarts_.erase(restarts_.begin());
+        has_happened = true;
+      }
+      if (shared_.now >= healed_at_) heal_network();
+      if (!restarts_.empty()) next = std::min(next, restarts_.begin()->first);
+      if (has_happened) next = shared_.now + kPass;
+      if (next > end) break;
+      shared_.now = std::max(next, shared_.now + kPass);
+      network_.advance(shared_.now);
+    }
+    shared_.now = std::max(shared_.now, end);
+    network_.advance(shared_.now);
+  }
+
+  void take(PairHost& host) {
+    if (!host.is_up()) return;
+    verbs::WorkCompletion completions[64];
+    const std::size_t count = host.stream->take(completions, 64, host.flows().accounts());
+    for (std::size_t i = 0; i < count; ++i) {
+      for (PairConversation& one : conversations_) {
+        if (one.take(host.number, completions[i])) break;
+      }
+    }
+    while (host.notices->consume() != nullptr) {
+    }
+    traffic_.take(host);
+  }
+
+  void draw_faults() {
+    if (random_.chance(kills_)) {
+      PairHost& host = hosts_[random_.below(hosts_.size())];
+      if (!host.is_up()) return;
+      for (PairConversation& one : conversations_) one.on_death(host.number);
+      host.kill();
+      restarts_.emplace(shared_.now + random_.between(1us, 1s), host.number);
+      shared_.had_faults = true;
+      ++killed_;
+    }
+    if (random_.chance(partitions_) && healed_at_ == base::kNever) {
+      path::SimLink nothing = usual_;
+      nothing.loss = 1;
+      network_.set_default_link(nothing);
+      healed_at_ = shared_.now + random_.between(1ms, 5s);
+      shared_.had_faults = true;
+    }
+  }
+
+  void heal_network() {
+    network_.set_default_link(usual_);
+    healed_at_ = base::kNever;
+  }
+
+  void heal() {
+    heal_network();
+    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, options_, random_);
+    restarts_.clear();
+  }
+
+  void check_nothing_left() {
+    traffic_.check_end();
+    for (PairHost& host : hosts_) {
+      const engine::EngineUse use = host.engine->use();
+      SIM_CHECK(findings_, use.operations == 0 && use.placements == 0 && use.deferred == 0,
+                "host {} is left with {} operations, {} placements, {} answers", host.number, use.operations,
+                use.placements, use.deferred);
+      const link::LinkCounters& link = host.engine->link()->counters();
+      SIM_CHECK(findings_, link.is_consistent() && link.messages_pending == 0 && link.segments_in_flight == 0,
+                "host {}: the link is left with {} messages and {} segments in flight", host.number,
+                link.messages_pending, link.segments_in_flight);
+      SIM_CHECK(findings_, host.engine->next_deadline() == base::kNever, "host {} is idle, but wants a pass in {}",
+                host.number, to_text(host.engine->next_deadline() - shared_.now));
+      SIM_CHECK(findings_, host.flows().counters().completions_lost == 0, "host {} lost completions", host.number);
+    }
+  }
+
+  PairReport report() const {
+    PairReport report{.finding = findings_.first(), .hash = trace_.hash(), .time = shared_.now - kBegin};
+    for (const PairConversation& one : conversations_) {
+      report.succeeded += one.succeeded();
+      report.failed += one.failed();
+      report.openings += one.openings();
+    }
+    report.kills = killed_;
+    report.active_sent = traffic_.sent();
+    report.active_answered = traffic_.answered();
+    return report;
+  }
+
+  static constexpr base::Duration kPass = 500ns;
+
+  Random random_;
+  Findings findings_;
+  Trace trace_{nullptr};
+  base::RareBranches rare_;
+  path::SimNetwork network_;
+  path::SimLink usual_;
+  engine::EngineOptions options_;
+  std::vector<PairHost> hosts_;
+  PairShared shared_{hosts_, random_, findings_, trace_};
+  std::deque<PairConversation> conversations_;
+  ActiveTraffic traffic_{shared_};
+  double kills_ = 0, partitions_ = 0, active_ = 0;
+  base::Instant healed_at_ = base::kNever;
+  std::multimap<base::Instant, std::uint32_t> restarts_;
+  std::uint64_t killed_ = 0;
+};
+
+}  // namespace
+
+PairReport run_pair_swarm(std::uint64_t seed) {
+  return PairSwarm(seed).run();
+}
+
+}  // namespace fairlead::sim

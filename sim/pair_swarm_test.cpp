@@ -1,0 +1,54 @@
+// Queue pairs and active messages over whole engines, in worlds drawn from seeds.
+
+#include "sim/pair_swarm.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+namespace fairlead::sim {
+namespace {
+
+constexpr std::uint64_t kFixedPairSeeds = 30, kFreshPairSeeds = 20;
+
+PairReport run_pairs(std::uint64_t seed) {
+  PairReport report = run_pair_swarm(seed);
+  if (report.finding) ADD_FAILURE() << *report.finding << "\n  replay: ./dev sim --swarm pairs --seed " << seed;
+  return report;
+}
+
+TEST(PairSwarm, TheFixedSeeds) {
+  PairReport all;
+  for (std::uint64_t seed = 1; seed <= kFixedPairSeeds && !HasFailure(); ++seed) {
+    const PairReport report = run_pairs(seed);
+    all.succeeded += report.succeeded;
+    all.failed += report.failed;
+    all.openings += report.openings;
+    all.kills += report.kills;
+    all.active_answered += report.active_answered;
+  }
+  // That it tests something.
+  EXPECT_GT(all.succeeded, 3000u);
+  EXPECT_GT(all.failed, 20u);
+  EXPECT_GT(all.openings, 100u);
+  EXPECT_GT(all.kills, 10u);
+  EXPECT_GT(all.active_answered, 1000u);
+}
+
+TEST(PairSwarm, FreshSeeds) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const char* wish = std::getenv("FAIRLEAD_SIM_SEED");
+  const std::uint64_t first =
+      wish != nullptr ? std::strtoull(wish, nullptr, 10)
+                      : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  for (std::uint64_t seed = first; seed < first + kFreshPairSeeds && !HasFailure(); ++seed) run_pairs(seed);
+}
+
+TEST(PairSwarm, OneSeedOneRun) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) EXPECT_EQ(run_pairs(seed).hash, run_pairs(seed).hash) << seed;
+}
+
+}  // namespace
+}  // namespace fairlead::sim

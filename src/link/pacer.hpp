@@ -1,0 +1,53 @@
+#pragma once
+// When the next segments of long messages may go to a peer on whose path a queue was found: at five quarters of the
+// rate at which the path has delivered of late, in bursts that last it some 20 us. So a sender that begins again with
+// an open window does not lay all of it into the queue of the narrowest line at once. Off the straight line: a peer
+// without a queue is never asked.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace fairlead::link {
+
+class Pacer {
+ public:
+  /// Bytes that may go at once, at least two segments. `rate` in bytes per nanosecond; 0: not known, no bound.
+  static std::uint32_t burst(double rate, std::uint32_t segment) {
+    if (rate <= 0) return kBurstMost;
+    const double bytes = std::min(rate * static_cast<double>(kBurst.count()), static_cast<double>(kBurstMost));
+    return std::max(static_cast<std::uint32_t>(bytes), 2 * segment);
+  }
+
+  base::Instant next() const { return next_; }
+  /// Whether a burst may go now. If not, the peer is to be looked at when next() has come.
+  bool may_send(base::Instant now) {
+    if (now >= next_) return true;
+    is_waiting_ = true;
+    return false;
+  }
+  bool is_waiting() const { return is_waiting_; }
+
+  void on_sent(std::uint64_t bytes, double rate, base::Instant now) {
+    if (rate <= 0) return;
+    // Who had to wait and was woken late makes up for it; who had no wish or no window does not.
+    const base::Instant from = is_waiting_ ? now - kLateMost : now;
+    next_ =
+        std::max(next_, from) + base::Duration(static_cast<std::int64_t>(static_cast<double>(bytes) / (rate * kGain)));
+    if (next_ > now) is_waiting_ = false;
+  }
+  /// Nothing could go, for other reasons.
+  void on_blocked() { is_waiting_ = false; }
+
+ private:
+  static constexpr double kGain = 1.25;
+  static constexpr base::Duration kBurst = std::chrono::microseconds(20), kLateMost = std::chrono::milliseconds(1);
+  static constexpr std::uint32_t kBurstMost = 65'000;
+
+  base::Instant next_{};
+  bool is_waiting_ = false;
+};
+
+}  // namespace fairlead::link

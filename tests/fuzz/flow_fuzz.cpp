@@ -1,0 +1,184 @@
+// A peer sends any envelope of a flow to queue pairs of each type that are connected to it: requests in and out of
+// order, in chunks, too long, with guessed keys, and answers to what was never asked. What is not shared with it stays
+// as it is, nothing is left, and every queue pair can be closed.
+
+#include <sys/eventfd.h>
+
+#include "engine/flows.hpp"
+#include "tests/fuzz/stranger.hpp"
+
+namespace {
+
+using namespace fairlead;
+using namespace fairlead::fuzz;
+using verbs::QpState;
+using verbs::QpType;
+
+constexpr std::size_t kShared = 16'384;  // the peer may use it; as much again takes receives; the rest is ours
+constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
+                                  verbs::access::remote_read | verbs::access::remote_atomic;
+
+class Target {
+ public:
+  Target() : world_(options()), notices_(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK))) {
+    stream_ = flows().open_completions({.capacity = 256, .events = &notices_});
+    shared_ = add_region(0, kRights);
+    receives_ = add_region(kShared, verbs::access::local_write);
+    own_ = add_region(2 * kShared, verbs::access::local_write);
+    for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
+      End& end = ends_.emplace_back();
+      end.type = type;
+      ENSURE(flows().open_flow({.type = type,
+                                .capacity = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+                                .domain = 2,
+                                .send_stream = stream_,
+                                .receive_stream = stream_,
+                                .shared_pool = {},
+                                .events = &notices_},
+                               end.handle, end.number) == Status::ok,
+             "a flow does not open");
+      connect(end);
+    }
+  }
+
+  void act(Script& script) {
+    const std::uint8_t action = script.byte();
+    End& end = ends_[(action >> 4) % ends_.size()];
+    switch (action % 10) {
+      case 0:
+        return world_.run(std::chrono::microseconds(script.byte()) * 20);
+      case 1:
+        return connect(end);
+      case 2:
+      case 3: {
+        const verbs::Sge into{receives_at_ + script.take<std::uint16_t>() % kShared, script.take<std::uint16_t>(),
+                              receives_};
+        const verbs::ReceiveRequest receive{.id = 1, .sges = {&into, 1}};
+        std::size_t taken = 0;
+        flows().post_receive(end.handle, {&receive, 1}, taken);
+        return;
+      }
+      case 4:
+        return ask(end, script);
+      default:
+        return send(end, script);
+    }
+  }
+
+  void finish() {
+    world_.run(5ms);
+    for (const End& end : ends_) flows().begin_close(end.handle, world_.now);
+    for (int rounds = 0; rounds < 50; ++rounds) {
+      world_.run(1s);
+      take();
+    }
+    for (const End& end : ends_) {
+      ENSURE(flows().is_quiet(end.handle), "a flow that was closed is not quiet");
+      flows().free_flow(end.handle);
+    }
+    for (std::size_t i = 2 * kShared; i < memory_.size(); ++i)
+      ENSURE(memory_[i] == std::byte{0}, "memory that was not shared was written, at {}", i - 2 * kShared);
+  }
+
+ private:
+  struct End {
+    engine::FlowHandle handle;
+    std::uint32_t number = 0;
+    QpType type = QpType::rc;
+    std::uint32_t sequence = 1000;
+  };
+
+  static engine::EngineOptions options() {
+    engine::EngineOptions options;
+    ENSURE(options.set(engine::Option::early_max, 40'000).has_value(), "an option out of range");
+    ENSURE(options.set(engine::Option::operations_max, 64).has_value(), "an option out of range");
+    return options;
+  }
+
+  engine::Flows& flows() { return world_.engine->flows(); }
+
+  std::uint32_t add_region(std::size_t offset, std::uint32_t rights) {
+    return flows().regions().add(
+        {.base = memory_.data() + offset, .length = kShared, .iova = offset, .access = rights, .domain = 2});
+  }
+
+  void connect(End& end) {
+    verbs::QpAttributes attributes = flows().flow_facts(end.handle).attributes;
+    if (const QpState from = attributes.state; from != QpState::reset) {
+      attributes.state = QpState::reset;
+      if (flows().change_flow(end.handle, from, attributes, world_.now) != Status::ok) return;
+    }
+    attributes = {};
+    attributes.dest_qp_num = 77;
+    attributes.rq_psn = attributes.sq_psn = end.sequence = 1000;
+    attributes.qkey = 5;
+    attributes.access_flags = kRights;
+    attributes.av = {.dgid = Stranger::own().ip, .is_global = true};
+    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 2;
+    attributes.timeout = 10;
+    attributes.retry_cnt = 1;
+    attributes.rnr_retry = 1;
+    for (const auto& [from, to] :
+         {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
+      attributes.state = to;
+      if (flows().change_flow(end.handle, from, attributes, world_.now) != Status::ok) return;
+    }
+  }
+
+  /// So that there is something to answer.
+  void ask(const End& end, Script& script) {
+    const verbs::Sge sge{receives_at_, script.take<std::uint16_t>() % 8U * 8, receives_};
+    verbs::SendRequest request{.id = 1,
+                               .opcode = static_cast<verbs::SendOpcode>(script.byte() % 7),
+                               .flags = verbs::send_flags::signaled,
+                               .rkey = 1};
+    request.sges = {&sge, 1};
+    std::size_t taken = 0;
+    flows().post_send(end.handle, {&request, 1}, taken, world_.now);
+  }
+
+  void send(End& end, Script& script) {
+    const std::uint8_t shape = script.byte();
+    const std::uint32_t keys[] = {shared_, shared_, receives_, own_};
+    const std::uint64_t key = (shape & 0x80) != 0 ? script.take<std::uint32_t>() : keys[shape % 4];
+    const std::uint64_t order = (shape & 0x40) != 0 ? script.near(end.sequence) & 0xff'ffff : end.sequence++;
+    const wire::Envelope envelope{
+        .operation = static_cast<wire::Operation>(6 + script.byte() % 6),
+        .status = static_cast<std::uint8_t>((shape & 0x20) != 0 ? script.byte() : 0),
+        .flags = (shape & 0x20) != 0 ? script.take<std::uint16_t>() : static_cast<std::uint16_t>(script.byte() % 8),
+        .source_port = (shape & 0x10) != 0 ? script.take<std::uint32_t>() : 77,
+        .target_port = script.byte() == 255 ? script.take<std::uint32_t>() : end.number,
+        .key = order << 32 | (end.type == QpType::ud ? 5 : key),
+        .cookie = script.near(0),
+        .offset = script.near(script.take<std::uint16_t>()),
+        .a = script.near(script.byte()),
+    };
+    world_.send(envelope, (shape & 0x08) != 0 ? script.take<std::uint16_t>() % Stranger::kPayloadMost : script.byte());
+    if ((shape & 0x04) != 0) world_.run(100us);
+  }
+
+  void take() {
+    verbs::WorkCompletion completions[64];
+    stream_->take(completions, 64, flows().accounts());
+    while (notices_.consume() != nullptr) {
+    }
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(3 * kShared);
+  const std::uint64_t receives_at_ = kShared;
+  Stranger world_;
+  engine::NoticeStream notices_;
+  engine::CompletionStream* stream_ = nullptr;
+  std::uint32_t shared_ = 0, receives_ = 0, own_ = 0;
+  std::deque<End> ends_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Script script(data, size);
+  Target target;
+  for (int actions = 0; actions < 64 && !script.is_over(); ++actions) target.act(script);
+  target.finish();
+  return 0;
+}
