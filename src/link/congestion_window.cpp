@@ -74,6 +74,7 @@ void CongestionWindow::try_more(base::Instant now) {
 
 void CongestionWindow::judge_trial(base::Instant now) {
   if (trial_rounds_ == 0) return;
+  if (!is_for_more_ && !is_in_use()) return;  // what is not used proves nothing: not the end of a transfer either
   rate_tried_ = std::max(rate_tried_, rate_);
   if (--trial_rounds_ != 0) return;
   if (is_for_more_) {
@@ -86,7 +87,7 @@ void CongestionWindow::judge_trial(base::Instant now) {
     more_not_before_ = now + more_pause_;
     return;
   }
-  if (!is_in_use() || rate_tried_ >= rate_before_ * 3 / 4) return;
+  if (rate_tried_ >= rate_before_ * 3 / 4) return;
   is_congested_ = false;
   bytes_ = std::max(bytes_, bytes_before_);
   trial_pause_ = std::clamp(2 * trial_pause_, kTrialPause, kTrialPauseMost);
