@@ -27,7 +27,7 @@ class ActiveTraffic {
  private:
   struct Request {
     std::uint32_t from = 0, from_life = 0, to = 0;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes{};
     iovec piece{};
     bool has_come = false, has_ended = false;
   };

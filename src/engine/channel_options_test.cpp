@@ -8,6 +8,7 @@
 
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::engine {
 namespace {
