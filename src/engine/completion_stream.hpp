@@ -60,7 +60,9 @@ class CompletionStream {
   };
   enum class Armed : std::uint8_t { no, solicited, any };
 
-  explicit CompletionStream(const Plan& plan) : plan_(plan), events_(plan.capacity) {}
+  explicit CompletionStream(const Plan& plan) : plan_(plan), events_(plan.capacity) {
+    events_.consumer().look_at_once();
+  }
 
   // Under the engine's lock.
   /// False if there was no room: lost, and (unless overruns are ignored) the queue is broken.

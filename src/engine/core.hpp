@@ -58,6 +58,7 @@ struct Send {
   std::span<const iovec> memory;
   std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
+  base::Instant now{};  // if the caller has just asked its clock: saves asking again
 };
 
 /// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.

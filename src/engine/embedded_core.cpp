@@ -139,7 +139,7 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
   if (send.length > kMessageSizeMax) return Status::message_size;
-  return submit([&](base::Instant now) { return engine_->send(port, send, operation, now); });
+  return submit([&](base::Instant now) { return engine_->send(port, send, operation, now); }, send.now);
 }
 
 Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {

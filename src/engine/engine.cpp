@@ -101,6 +101,7 @@ Result<PortHandle> Engine::make_port(std::uint32_t number) {
   }
   port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
   port.events = std::make_unique<queue::EventQueue<Completion>>();
+  port.events->consumer().look_at_once();
   port_numbers_.set(number, slot);
   return PortHandle{slot, ports_.generation(slot)};
 }

@@ -31,7 +31,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   if (port == nullptr) return Status::stale;
   if (send.memory.size() > link::kPiecesMax || send.length > scatter_size(send.memory)) return Status::invalid;
   now_ = now;
-  const bool is_local = is_here(send.to.engine);
+  const bool is_local = send.to.engine != last_peer_address_ && is_here(send.to.engine);
   if (!is_local && !link_) return Status::unreachable;
 
   const std::uint32_t slot = make_operation(OperationKind::send, handle, send.cookie);
@@ -174,11 +174,12 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
 }
 
 Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
+  if (address == last_peer_address_ && address.port != 0) [[likely]]
+    return last_peer_;
   if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
     return std::unexpected(
         Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
   }
-  if (address == last_peer_address_) return last_peer_;
   if (lane()) {
     auto peer = lane()->find(address);
     if (!peer && (lane()->is_forced() || !link_->find(address))) peer = lane()->seek(address, now_);

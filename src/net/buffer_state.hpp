@@ -5,8 +5,8 @@
 // both have it; the final event frees it just before its callback. All fields of the operation belong to the machine's
 // lock while queued.
 //
-// References: the handle, the queue, each callback that runs. With the last one the memory goes, so a callback may
-// destroy its own buffer. Destruction elsewhere waits for the callback, which has the handle.
+// References: the handle, the queue, then the callback of the final event. With the last one the memory goes, so a
+// callback may destroy its own buffer. Destruction elsewhere waits for the callback, which has the handle.
 
 #include <array>
 #include <atomic>
@@ -38,10 +38,22 @@ struct BufferState {
   static const BufferState& of(const Buffer& buffer) { return *buffer.state_; }
 
   /// Marks, on the stack of the thread that calls back, whose callback runs. Callbacks nest if one destroys a buffer.
+  /// A final event brings the queue's reference along, to be dropped after the callback. The others need none: while
+  /// one is told, nobody else can tell the final event. If the callback itself makes it come, the reference goes to the
+  /// outer call.
   class Calling {
    public:
-    explicit Calling(const BufferState& buffer) : buffer_(buffer), outer_(innermost) { innermost = this; }
-    ~Calling() { innermost = outer_; }
+    Calling(BufferState& buffer, bool has_reference)
+        : buffer_(buffer), outer_(innermost), has_reference_(has_reference) {
+      innermost = this;
+    }
+    ~Calling() {
+      innermost = outer_;
+      if (!has_reference_) return;
+      Calling* frame = outer_;
+      while (frame != nullptr && (&frame->buffer_ != &buffer_ || frame->has_reference_)) frame = frame->outer_;
+      frame != nullptr ? static_cast<void>(frame->has_reference_ = true) : buffer_.release();
+    }
     Calling(const Calling&) = delete;
     Calling& operator=(const Calling&) = delete;
     /// Whether the calling thread is in a callback of the buffer.
@@ -52,9 +64,10 @@ struct BufferState {
     }
 
    private:
-    static thread_local const Calling* innermost;
-    const BufferState& buffer_;
-    const Calling* outer_;
+    static thread_local Calling* innermost;
+    BufferState& buffer_;
+    Calling* outer_;
+    bool has_reference_;
   };
 
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.
@@ -85,7 +98,6 @@ struct BufferState {
   std::uint64_t length = 0;  // of sends: bytes
   Instant added;
   Instant deadline = kNever;
-  EndPoint to;
   engine::OperationHandle operation;
   BufferDescriptor descriptor{};
   QueueHook queue_hook;

@@ -154,6 +154,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   engine::PortHandle port_;
   EndPoint own_;
   EndPointTable end_points_;
+  EndPoint last_sender_;  // of the message delivered last
 
   Queue queued_;
   DeadlineQueue deadlines_;
@@ -166,6 +167,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::size_t finishers_ = 0;     // threads in finish()
   std::function<void()> signal_;  // of notify(), not called yet
   std::thread thread_;
+  bool is_in_deliver_all_ = false;             // its thread has the turn
+  std::shared_ptr<Machine> kept_by_delivery_;  // itself, if the handle was destroyed in a callback of deliver_all()
   std::shared_ptr<Machine> kept_;  // in a simulation: itself, from start() to its end, as a thread would keep it
 };
 

@@ -49,7 +49,7 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
   engine::OperationHandle operation;
   Status status = core_->reserve_events(port_, plan.events);
   if (status == Status::ok) {
-    status = submit(operation);
+    status = submit(operation, added);
     if (status != Status::ok) core_->release_events(port_, plan.events);
   }
   if (status != Status::ok) {
@@ -84,7 +84,7 @@ Status Machine::add(Buffer& face, const MessageReceive& operation) {
     return Status::invalid;
   }
   const Plan plan{.kind = QueueKind::message_receive, .deadline = operation.deadline, .events = operation.messages_max};
-  return enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+  return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
     const engine::Receive receive{.memory = buffer.memory,
                                   .size_min = *size_min,
                                   .messages_max = operation.messages_max,
@@ -100,15 +100,14 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
   const auto length = length_in(buffer, operation.length);
   if (!length || !end_points_.owns(operation.to)) return Status::invalid;
   const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
-  const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+  return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant added) {
     const engine::Send send{.to = EndPointState::of(operation.to)->remote,
                             .memory = buffer.memory,
                             .length = *length,
-                            .cookie = buffer.cookie()};
+                            .cookie = buffer.cookie(),
+                            .now = to_engine(added)};
     return core_->send(port_, send, handle);
   });
-  if (status == Status::ok) buffer.to = operation.to;
-  return status;
 }
 
 Status Machine::add(Buffer& face, const PassiveReceive& operation) {
@@ -136,7 +135,7 @@ Status Machine::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted
   if (!length) return Status::invalid;
   std::uint64_t key = 0;
   const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
-  const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+  const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
     const engine::Exposure exposure{.memory = buffer.memory,
                                     .length = *length,
                                     .is_writable = kind == QueueKind::passive_bulk_receive,
@@ -157,7 +156,7 @@ Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const st
   const auto length = length_in(buffer, wanted);
   if (!length) return Status::invalid;
   const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
-  return enqueue(buffer, plan, [&](engine::OperationHandle& handle) {
+  return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
     const auto passive = decode_descriptor(bytes, kind, *length);
     if (!passive) return passive.error();
     const base::SocketAddress& own = EndPointState::of(own_)->remote.engine;

@@ -24,8 +24,8 @@ bool is_receive(QueueKind kind) {
 }
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
-void call_back(const BufferState& buffer, const BufferEvent& event) noexcept {
-  const BufferState::Calling calling(buffer);
+void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
+  const BufferState::Calling calling(buffer, event.is_final);
   buffer.callbacks[std::to_underlying(event.queue)](event);
 }
 
@@ -40,9 +40,13 @@ bool Machine::deliver_one(Lock& lock) {
 
   const bool is_ok = completion.status == Status::ok;
   const bool is_message = buffer.kind == QueueKind::message_receive;
-  // The sender's reference, and a sent message's, are dropped after the callback.
-  const EndPoint sender = is_ok && is_message ? end_points_.find_or_make(completion.source) : EndPoint();
-  const EndPoint receiver = completion.is_final ? std::exchange(buffer.to, EndPoint()) : EndPoint();
+  // Most messages come from the sender of the one before: the reference to it goes round.
+  EndPoint sender;
+  if (is_ok && is_message) {
+    sender = std::exchange(last_sender_, EndPoint());
+    if (!sender || EndPointState::of(sender)->remote != completion.source)
+      sender = end_points_.find_or_make(completion.source);
+  }
   const BufferEvent event{.buffer = *buffer.face,
                           .queue = buffer.kind,
                           .status = status_of(completion, buffer.ender),
@@ -52,15 +56,11 @@ bool Machine::deliver_one(Lock& lock) {
                           .time = to_public(completion.time_ns),
                           .sender = sender};
   note(buffer, event);
-  if (event.is_final) {
-    unlink(buffer);  // its reference passes to us
-  } else {
-    buffer.refer();
-  }
+  if (event.is_final) unlink(buffer);  // its reference passes to the call
   lock.unlock();
   call_back(buffer, event);
-  buffer.release();
   lock.lock();
+  if (sender) last_sender_ = std::move(sender);
   return true;
 }
 
@@ -108,14 +108,18 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
 // Synchronous delivery ----------------------------------------------------------------------------------------------
 
 std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
-  std::shared_ptr<Machine> self;
+  std::shared_ptr<Machine> self;  // from a callback that destroyed the handle, until the lock is open
   Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
   if (!is_turn_free()) return 0;
   core_->progress();
   if (!core_->has_event(port_)) return 0;
-  self = shared_from_this();  // a callback may destroy the handle
-  return deliver_some(lock, budget);
+  is_in_deliver_all_ = true;
+  const std::size_t delivered = deliver_some(lock, budget);
+  is_in_deliver_all_ = false;
+  if (kept_by_delivery_) [[unlikely]]
+    self = std::move(kept_by_delivery_);
+  return delivered;
 }
 
 bool Machine::pending() {

@@ -167,6 +167,7 @@ Result<> Machine::close() {
   if (before != MachineState::initialized && before != MachineState::stopped && before != MachineState::failed) {
     return wrong_state("close");
   }
+  last_sender_ = EndPoint();
   if (end_points_.is_referred(own_)) {
     return refused(Status::bad_state, "the application still refers to end points of the transfer machine: drop them");
   }
@@ -196,6 +197,7 @@ void Machine::let_go() {
   }
   if (is_inside()) {
     face_ = nullptr;
+    if (is_in_deliver_all_) kept_by_delivery_ = shared_from_this();
     if (thread_.joinable()) thread_.detach();  // it holds a reference to this machine
     return;
   }

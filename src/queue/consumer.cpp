@@ -12,7 +12,6 @@ namespace fairlead::queue {
 namespace {
 
 constexpr std::uint64_t kThinLook = 64;  // elements
-constexpr std::uint32_t kPaceMax = 16;   // pauses of the processor
 
 std::uint64_t address_of(const void* place) {
   return reinterpret_cast<std::uintptr_t>(place);
@@ -83,7 +82,7 @@ bool Consumer::look() noexcept {
     return false;
   }
   if (count_seen >= size_) return refuse();
-  pace_ = count_seen == 1 ? 1 : count_seen < kThinLook ? std::min(2 * pace_ + 2, kPaceMax) : pace_ / 2;
+  pace_ = std::min(count_seen == 1 ? 1 : count_seen < kThinLook ? 2 * pace_ + 2 : pace_ / 2, pace_max_);
   seen_ = produced;
   return true;
 }

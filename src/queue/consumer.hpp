@@ -26,6 +26,8 @@ struct Geometry {
 /// One thread at a time.
 class Consumer {
  public:
+  static constexpr std::uint32_t kPaceMax = 16;  // pauses of the processor
+
   /// Makes a queue in segment 0, before anybody else may see it.
   static Result<Consumer> create(std::span<std::byte> segment_zero, const Geometry& geometry);
 
@@ -45,6 +47,9 @@ class Consumer {
   }
   /// Up to `max` elements in order, all owned until the next get or add; fewer where a run ends.
   Stretch get(std::uint32_t max) noexcept;
+
+  /// For a consumer that lets the producer run on its own thread: it never waits a little before a look.
+  void look_at_once() noexcept { pace_max_ = 0; }
 
   /// Why get() gave nothing: again (empty), or invalid (a counter or link makes no sense, nothing was followed).
   Status status() const noexcept { return status_; }
@@ -100,6 +105,7 @@ class Consumer {
   Run* run_ = nullptr;  // where element_ lies
   std::uint32_t run_count_ = 0;
   std::uint32_t pace_ = 0;  // to wait before the next look
+  std::uint32_t pace_max_ = kPaceMax;
   Status status_ = Status::again;
   std::uint64_t epoch_ = 0;
   std::array<Unused, kSegmentsMax> unused_{};
