@@ -68,6 +68,7 @@ std::uint32_t longest_datagram(const EngineOptions& options, std::size_t size, i
   auto far = std::move(*network.attach(at[1]));
   link::Link peer(link::LinkOptions{}, 3, 4);
   const PortHandle port = *near.open_port(5);
+  EXPECT_EQ(near.port(port)->events->reserve(1000), Status::ok);
   std::vector<std::byte> bytes(size);
   const iovec piece{bytes.data(), bytes.size()};
   OperationHandle operation;

@@ -558,10 +558,11 @@ void Flows::end_outcome(const link::Outcome& outcome, base::Instant now) {
   Flow* flow = flows_[index].get();
   ENSURE(flow != nullptr && flow->flights > 0, "flow index {} was freed with a message in the link", index);
   --flow->flights;
-  if (!is_request || number - flow->head >= flow->next - flow->head) return;
+  if (!is_request || number - flow->head >= flow->tail - flow->head) return;
   SendEntry& entry = flow->entry(number);
   if (entry.flights == 0) return;
   --entry.flights;
+  if (number - flow->head >= flow->next - flow->head) return;  // it has to be sent again, whatever became of it
   if (flow->plan.type != QpType::rc) {
     entry.is_done = true;
     if (outcome.status != Status::ok) ++counters_.dropped_unreachable;
