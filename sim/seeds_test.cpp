@@ -64,7 +64,8 @@ TEST(SeedsTest, OneSeedOneTrace) {
 }
 
 TEST(SeedsTest, EachRareBranchIsTaken) {
-  constexpr std::uint64_t kMetOften = 1000;  // grants are rare in small worlds: incast_64 and the link's tests have them
+  constexpr std::uint64_t kMetOften =
+      1000;  // grants are rare in small worlds: incast_64 and the link's tests have them
   std::map<std::string_view, base::RareBranches::Count> counts;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     for (const auto& [place, count] : World(draw_scenario(seed), seed).run().rare) {

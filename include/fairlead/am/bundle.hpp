@@ -34,9 +34,9 @@ class Bundle {
   /// Makes progress and runs the handlers of what has arrived, at most DomainSettings::poll_max. bad_state in a
   /// handler.
   Status poll();
-  /// Waits until a message is there for one of the endpoints, a request has come back, or the deadline; then polls once.
-  /// Looks for a moment, then sleeps; without outstanding requests nothing wakes it but a message. timed_out; bad_state
-  /// in a handler.
+  /// Waits until a message is there for one of the endpoints, a request has come back, or the deadline; then polls
+  /// once. Looks for a moment, then sleeps; without outstanding requests nothing wakes it but a message. timed_out;
+  /// bad_state in a handler.
   Status wait(Instant deadline = kNever);
   bool has_message() const;
 
