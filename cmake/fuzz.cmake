@@ -19,8 +19,12 @@ function(fairlead_fuzzers folder)
       set(target ${name}_replay)
       add_executable(${target} ${source})
       target_link_libraries(${target} PRIVATE fairlead_replay)
+      set(inputs ${FAIRLEAD_REPLAY_INPUTS})
+      if(name MATCHES "^(active|flow|link)$")  # whole engines or links for each input
+        math(EXPR inputs "${inputs} / 5")
+      endif()
       add_test(NAME ${FAIRLEAD_TEST_PREFIX}fuzz.${name}
-               COMMAND ${target} --inputs ${FAIRLEAD_REPLAY_INPUTS} --corpus ${PROJECT_SOURCE_DIR}/${folder}/corpus/${name})
+               COMMAND ${target} --inputs ${inputs} --corpus ${PROJECT_SOURCE_DIR}/${folder}/corpus/${name})
       set_tests_properties(${FAIRLEAD_TEST_PREFIX}fuzz.${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
     endif()
     target_link_libraries(${target} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers Threads::Threads)

@@ -11,8 +11,11 @@ function(fairlead_test_program name label)
   target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers PkgConfig::isal
                         GTest::gmock GTest::gtest_main Threads::Threads nlohmann_json::nlohmann_json)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
-  # Test sources compile up to four times as fast so; what they test is in the library, but for the queue's templates.
-  if(NOT label STREQUAL queue)
+  # Test sources compile up to four times as fast so; what they test is in the library. But the queue's tests are mostly
+  # its templates, and the link's have a world of their own to compute.
+  if(label STREQUAL link)
+    target_compile_options(${name} PRIVATE -O1)
+  elseif(NOT label STREQUAL queue)
     target_compile_options(${name} PRIVATE -O0)
     fairlead_precompile(${name} tests <gmock/gmock.h> <gtest/gtest.h>)
   endif()
@@ -66,6 +69,7 @@ function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)
   target_link_libraries(fairlead-sim PRIVATE fairlead_${folder}_shared fairlead fairlead_settings fmt::fmt Boost::headers
                         PkgConfig::isal CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)
+  target_compile_options(fairlead-sim PRIVATE $<$<CONFIG:Release>:-O1>)
   fairlead_precompile(fairlead-sim programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 
@@ -77,7 +81,7 @@ function(fairlead_benchmarks folder)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers CLI11::CLI11
                           nlohmann_json::nlohmann_json Threads::Threads)
-    fairlead_precompile(${name} programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
+    fairlead_precompile(${name} benches <CLI/CLI.hpp> <nlohmann/json.hpp>)
   endforeach()
   target_link_libraries(queue_bench PRIVATE ck)  # a rival
 endfunction()
@@ -92,11 +96,13 @@ function(fairlead_programs folder)
                         nlohmann_json::nlohmann_json Threads::Threads)
   target_compile_definitions(fairlead_tools PRIVATE FAIRLEAD_VERSION="${PROJECT_VERSION}"
                              FAIRLEAD_IBVERBS_FOLDER="${FAIRLEAD_IBVERBS_FOLDER}")
+  target_compile_options(fairlead_tools PRIVATE $<$<CONFIG:Release>:-O1>)  # two thirds of the time; the work is in the library
   fairlead_precompile(fairlead_tools tools <CLI/CLI.hpp> <nlohmann/json.hpp>)
   fairlead_group(fairlead_tools)
   add_executable(fairlead_command ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
   set_target_properties(fairlead_command PROPERTIES OUTPUT_NAME fairlead)
   target_link_libraries(fairlead_command PRIVATE fairlead_tools)
+  target_compile_options(fairlead_command PRIVATE $<$<CONFIG:Release>:-O1>)
   fairlead_precompile(fairlead_command programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 

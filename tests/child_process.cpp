@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <random>
 #include <thread>
 
 extern char** environ;  // of the C library
@@ -28,18 +29,15 @@ std::string content_of(int descriptor) {
   return text;
 }
 
-/// The port that was bound, 0 if none.
-int bind_for_a_moment(int port) {
-  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  socklen_t length = sizeof address;
-  const bool is_bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                        getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  close(probe);
-  return is_bound ? ntohs(address.sin_port) : 0;
+bool can_bind_as(int type, std::uint32_t address, int port) {
+  const int descriptor = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(address);
+  at.sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool is_bound = bind(descriptor, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  close(descriptor);
+  return is_bound;
 }
 
 }  // namespace
@@ -114,12 +112,19 @@ Finished run(const std::vector<std::string>& words, std::chrono::milliseconds li
   return {exit_code, process.output(), process.error_output()};
 }
 
+// Not one that the kernel would choose for somebody else in the next moment: those begin at 32768.
 int free_port() {
-  return bind_for_a_moment(0);
+  constexpr int kFirst = 10'000, kCount = 20'000, kTries = 1000;
+  static std::mt19937 random(std::random_device{}());
+  for (int tries = 0; tries < kTries; ++tries) {
+    const int port = kFirst + static_cast<int>(random() % kCount);
+    if (can_bind(port) && can_bind_as(SOCK_STREAM, INADDR_ANY, port)) return port;
+  }
+  return 0;
 }
 
 bool can_bind(int port) {
-  return bind_for_a_moment(port) == port;
+  return can_bind_as(SOCK_DGRAM, INADDR_LOOPBACK, port);
 }
 
 }  // namespace fairlead::tests

@@ -44,7 +44,7 @@ struct Finished {
 };
 Finished run(const std::vector<std::string>& words, std::chrono::milliseconds limit = std::chrono::seconds{60});
 
-/// A UDP port of 127.0.0.1 that nobody has at the moment.
+/// A port that nobody has at the moment, neither as UDP on 127.0.0.1 nor as TCP; 0 if there is none.
 int free_port();
 /// Whether somebody could have this one now.
 bool can_bind(int port);

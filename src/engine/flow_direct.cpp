@@ -187,7 +187,7 @@ void Flows::show(const Flow& flow) {
 
 void Flows::show_region(std::uint32_t key) {
   SharedTables* tables = shared_tables();
-  if (tables == nullptr) return;
+  if (tables == nullptr || key >> 8 >= SharedTables::kRegions) return;  // peers reach the last slot by messages
   SharedRegion shown;
   if (regions_.is_known(key)) {
     const RegionPlan& plan = regions_.plan(key);
