@@ -1,6 +1,7 @@
 #pragma once
-// What the thread sanitizer cannot see by itself: memory mapped at two addresses of one process, as in the tests of
-// shared memory. What is released at one address is acquired at the other. Nothing in other builds.
+// Orders that the thread sanitizer cannot see by itself, both between two engines of one process as tests have them:
+// memory mapped at two addresses, and datagrams. Whoever sends has released what was before; whoever receives has
+// acquired it. Nothing in other builds.
 
 namespace fairlead::base {
 
@@ -13,16 +14,16 @@ namespace fairlead::base {
 #ifdef FAIRLEAD_THREAD_SANITIZER
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
-inline char across_mappings;
-inline void released_across_mappings() noexcept {
-  __tsan_release(&across_mappings);
+inline char unseen;
+inline void release_unseen() noexcept {
+  __tsan_release(&unseen);
 }
-inline void acquired_across_mappings() noexcept {
-  __tsan_acquire(&across_mappings);
+inline void acquire_unseen() noexcept {
+  __tsan_acquire(&unseen);
 }
 #else
-inline void released_across_mappings() noexcept {}
-inline void acquired_across_mappings() noexcept {}
+inline void release_unseen() noexcept {}
+inline void acquire_unseen() noexcept {}
 #endif
 
 }  // namespace fairlead::base

@@ -50,7 +50,7 @@ class RingWriter {
     const std::uint32_t bytes = static_cast<std::uint32_t>(body_bytes), low = static_cast<std::uint32_t>(passed);
     __builtin_memcpy(record + 8, &bytes, sizeof bytes);
     __builtin_memcpy(record + 12, &low, sizeof low);
-    base::released_across_mappings();
+    base::release_unseen();
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(record))
         .store(place_.secret + written_, std::memory_order_release);
     written_ += lines_of(body_bytes);
@@ -115,7 +115,7 @@ class RingReader {
     if (std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at(read_))).load(std::memory_order_acquire) !=
         place_.secret + read_)
       return false;
-    base::acquired_across_mappings();
+    base::acquire_unseen();
     return true;
   }
 

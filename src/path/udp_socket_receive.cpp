@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/thread_sanitizer.hpp"
 #include "path/udp_socket.hpp"
 
 namespace fairlead::path {
@@ -46,6 +47,7 @@ UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, Arrival& arr
     has_errors_ = true;
   }
   if (length < 0) return Received::nothing;
+  base::acquire_unseen();
   if (static_cast<std::size_t>(length) > buffer.size()) [[unlikely]]
     return Received::truncated;
   arrival.bytes = buffer.first(static_cast<std::size_t>(length));

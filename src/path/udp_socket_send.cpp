@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/ensure.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "path/udp_socket.hpp"
 
 namespace fairlead::path {
@@ -58,6 +59,7 @@ UdpSocket::Sent UdpSocket::send(const Train& train, PathCounters& counters, int&
   const std::size_t bytes = total_bytes(train.pieces);
   ENSURE(train.datagram_size > 0 && train.pieces.size() <= kPiecesMax, "train of {} pieces, datagram size {}",
          train.pieces.size(), train.datagram_size);
+  base::release_unseen();
   error = transmit(train, bytes, counters);
   if (error == 0) [[likely]]
     return Sent::done;
