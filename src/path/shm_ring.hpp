@@ -7,7 +7,8 @@
 // The mark of the record that starts at line n is `secret + n`. The reader knows what it waits for, so a record is
 // there as soon as its first word is right: one line moves for a short record, there is no counter to look at. Old
 // bytes cannot pass for a record, because n never comes again; a payload cannot either, because whoever wrote it does
-// not know the secret. `passed` carries the reader's progress in the other direction, as an ACK rides on data.
+// not know the secret; and no word is part the one, part the other. `passed` carries the reader's progress in the other
+// direction, as an ACK rides on data.
 //
 // What the other side writes is read once, checked, then used as a copy.
 
@@ -50,6 +51,10 @@ class RingWriter {
     const std::uint32_t bytes = static_cast<std::uint32_t>(body_bytes), low = static_cast<std::uint32_t>(passed);
     __builtin_memcpy(record + 8, &bytes, sizeof bytes);
     __builtin_memcpy(record + 12, &low, sizeof low);
+    // A last line of a few bytes keeps no part of the mark that stood there rounds ago: with the right payload before
+    // it, the two together would be a mark.
+    const std::size_t end = kRingHead + body_bytes, cut = end % kRingLine;
+    if (cut != 0 && cut < sizeof(std::uint64_t)) __builtin_memset(record + end, 0, sizeof(std::uint64_t) - cut);
     base::release_unseen();
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(record))
         .store(place_.secret + written_, std::memory_order_release);

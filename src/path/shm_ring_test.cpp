@@ -53,6 +53,32 @@ TEST_F(ShmRing, HandsOverRecordsOfAnyLengthInOrderManyTimesRound) {
   }
 }
 
+// Found by a program that sent two bytes 20,000 times: the last two bytes of a record, with what stood behind them
+// since the round before, were the mark of the next round.
+TEST_F(ShmRing, NoMarkIsMadeOfAnOldOneAndAPayload) {
+  constexpr std::uint64_t kLines = kBytes / kRingLine;
+  const auto pass_short = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(write("x"));
+      ASSERT_EQ(read(), "x");
+      reader_.tell();
+      ASSERT_TRUE(writer_.look());
+    }
+  };
+  for (std::size_t spilled = 1; spilled < sizeof(std::uint64_t); ++spilled) {
+    pass_short(kLines);  // a mark in each line
+    const std::uint64_t mark = kSecret + writer_.written() + 1 + kLines;
+    std::string text(kRingLine - kRingHead + spilled, 'y');
+    std::memcpy(text.data() + kRingLine - kRingHead, &mark, spilled);
+    ASSERT_TRUE(write(text));
+    ASSERT_EQ(read(), text);
+    reader_.tell();
+    ASSERT_TRUE(writer_.look());
+    pass_short(kLines - 1);
+    EXPECT_EQ(read(), "nothing") << spilled;
+  }
+}
+
 TEST_F(ShmRing, IsFullUntilTheReaderTells) {
   std::size_t written = 0;
   while (write("12345678")) ++written;
