@@ -60,6 +60,19 @@ TEST(LinkMtu, ABlackHoleInTheMiddleOfTrafficIsFoundAndSegmentsAreCutAgain) {
   EXPECT_GT(world.ends[1].link->counters().parts_received, 0U);
 }
 
+TEST(LinkMtu, APathThatNarrowsWhileShortAndLongMessagesWaitKeepsItsTurnOnce) {
+  World world(4);
+  world.path_datagram = kJumbo;
+  world.send(0, 1, 8);
+  world.run_for(100ms);
+  for (int i = 0; i < 60; ++i) world.send(0, 1, 64);  // in blocks that are longer than the path will be
+  world.send(0, 1, 100'000);
+  world.ends[0].link->set_datagram_size_max(world.peer(0, 1), 1300, world.now);
+  world.run_until_ended(1s);
+  world.expect_all_delivered();
+  EXPECT_EQ(size_used(world), 1300U);
+}
+
 TEST(LinkMtu, WhatTheKernelSaysIsFollowedAtOnce) {
   World world(4);
   world.path_datagram = kJumbo;

@@ -62,7 +62,8 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
     const bool is_hotel_full = hotel.is_full();
     if (is_served && !is_alone) peer.turn_bytes -= static_cast<std::int64_t>(charge(train));
     if (!is_served || is_alone || !peer.has_queued()) peer.turn_bytes = std::min<std::int64_t>(peer.turn_bytes, 0);
-    if (peer.has_queued() && (is_served || is_hotel_full)) {
+    const bool is_ready_again = peer.ready_hook.is_linked();  // the path had become narrower
+    if (peer.has_queued() && (is_served || is_hotel_full) && !is_ready_again) {
       if (peer.turn_bytes > 0) {
         ready.push_front(peer);
       } else {
