@@ -244,8 +244,10 @@ bool Engine::emit(std::size_t trains_max, base::Instant now) {
       is_emit_cut_short_ = true;
       break;
     }
-    is_emit_cut_short_ = false;
-    if (!link_->next_train(now, path_->train_bytes_max(), datagrams_max, train_)) return trains != 0;
+    if (!link_->next_train(now, path_->train_bytes_max(), datagrams_max, train_)) {
+      is_emit_cut_short_ = false;
+      return trains != 0;
+    }
     const path::Train train{.to = train_.to,
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};
@@ -255,6 +257,7 @@ bool Engine::emit(std::size_t trains_max, base::Instant now) {
     if (!is_taken) [[unlikely]] {
       ++counters_.trains_not_taken;
       link_->take_back(train_, now);
+      is_emit_cut_short_ = false;  // the path says when it goes on
       break;
     }
   }

@@ -389,18 +389,16 @@ base::SocketAddress Flows::address_of(const verbs::AddressVector& vector, std::u
 
 std::string Flows::describe() const {
   const FlowCounters& c = counters_;
-  return describe_direct() + fmt::format(
-                                 "requests sent {}, executed {}, repeated {}; duplicates {}; held {} (most {} bytes), "
-                                 "refused for lack of room "
-                                 "{}\n"
-                                 "not ready {}, receiver not ready {}, no receive {}, wrong queue key {}, gaps {}, "
-                                 "malformed {}, late answers {}\n"
-                                 "answers sent {}, dropped {}; unreachable {}; completions lost {}; regions {}\n",
-                                 c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.held,
-                                 c.held_bytes_most, c.refused_no_room, c.refused_not_ready, c.receiver_not_ready,
-                                 c.dropped_no_receive, c.dropped_queue_key, c.dropped_gap, c.dropped_malformed,
-                                 c.dropped_late_answer, c.answers_sent, c.dropped_answers, c.dropped_unreachable,
-                                 c.completions_lost, regions_.used());
+  return describe_direct() +
+         fmt::format("requests sent {}, executed {}, repeated {}; duplicates {}; held {} (most {} bytes), ",
+                     c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.held,
+                     c.held_bytes_most) +
+         fmt::format("refused for lack of room {}\nnot ready {}, receiver not ready {}, no receive {}, ",
+                     c.refused_no_room, c.refused_not_ready, c.receiver_not_ready, c.dropped_no_receive) +
+         fmt::format("wrong queue key {}, gaps {}, malformed {}, late answers {}\n", c.dropped_queue_key, c.dropped_gap,
+                     c.dropped_malformed, c.dropped_late_answer) +
+         fmt::format("answers sent {}, dropped {}; unreachable {}; completions lost {}; regions {}\n", c.answers_sent,
+                     c.dropped_answers, c.dropped_unreachable, c.completions_lost, regions_.used());
 }
 
 }  // namespace fairlead::engine

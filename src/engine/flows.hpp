@@ -2,9 +2,9 @@
 // All flows of one engine, with what they need: regions, streams, pools. Passive like the engine: time is an argument,
 // the caller holds the engine's lock.
 //
-// The files: flows (objects and states), flow_post (what is posted), flow_requester (sending and answers),
-// flow_direct (one-sided requests that we carry out in a neighbour's memory), flow_responder (executing), flow_arrival
-// (chunks and what comes early), flow_datagram (UD), flow_timer.
+// The files: flows (objects and states), flow_post (what is posted), flow_requester (sending), flow_answers (what comes
+// back), flow_direct (one-sided requests that we carry out in a neighbour's memory), flow_responder (executing),
+// flow_arrival (chunks and what comes early), flow_datagram (UD), flow_timer.
 
 #include <deque>
 #include <memory>
@@ -159,10 +159,7 @@ class Flows {
   wire::Envelope envelope_of(Flow& flow, std::uint32_t number);
   verbs::Cause gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t* regions, std::uint32_t& count);
   Status submit(Flow& flow, const link::Outgoing& message, base::Instant now);
-  void on_answer(const link::Delivery& delivery, base::Instant now);
-  void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
-  void take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now);
-  void acknowledge(Flow& flow, std::uint32_t end, base::Instant now);
+  static base::Duration answer_patience(const Flow& flow);
 
   // flow_direct.cpp
   enum class Direct : std::uint8_t { none, later, done };
@@ -172,6 +169,12 @@ class Flows {
   SharedTables* shared_tables();
   std::string describe_direct() const;
 
+  // flow_answers.cpp
+  static verbs::Cause cause_of(Status status);
+  void on_answer(const link::Delivery& delivery, base::Instant now);
+  void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
+  void take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now);
+  void acknowledge(Flow& flow, std::uint32_t end, base::Instant now);
   void finish_read(Flow& flow, std::uint32_t number, base::Instant now);
   void place_read(Flow& flow, std::uint32_t number, std::uint64_t offset, std::span<const std::byte> bytes);
   void fail_request(Flow& flow, std::uint32_t number, verbs::WcStatus status, verbs::Cause cause);
@@ -179,7 +182,6 @@ class Flows {
   void not_ready(Flow& flow, std::uint32_t number, verbs::Cause cause, base::Instant now);
   void complete_in_order(Flow& flow, base::Instant now);
   void fail_head(Flow& flow, verbs::WcStatus status, verbs::Cause cause);
-  static base::Duration answer_patience(const Flow& flow);
 
   // flow_responder.cpp
   void on_request(const link::Delivery& delivery, base::Instant now);

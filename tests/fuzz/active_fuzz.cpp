@@ -1,7 +1,9 @@
 // A peer sends any active message to a port: requests, replies, returned and rejected ones, packed, long and placed.
 // What is handed up can be read and written to its end, placed bytes lie in the segment, and the bounds hold.
 
+#include "base/ensure.hpp"
 #include "engine/active_port.hpp"
+#include "tests/fuzz/script.hpp"
 #include "tests/fuzz/stranger.hpp"
 
 namespace {
@@ -114,9 +116,5 @@ class Target {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Script script(data, size);
-  Target target;
-  for (int actions = 0; actions < 64 && !script.is_over(); ++actions) target.act(script);
-  target.finish();
-  return 0;
+  return play<Target>(data, size, 64);
 }

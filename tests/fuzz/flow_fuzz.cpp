@@ -4,7 +4,9 @@
 
 #include <sys/eventfd.h>
 
+#include "base/ensure.hpp"
 #include "engine/flows.hpp"
+#include "tests/fuzz/script.hpp"
 #include "tests/fuzz/stranger.hpp"
 
 namespace {
@@ -176,9 +178,5 @@ class Target {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Script script(data, size);
-  Target target;
-  for (int actions = 0; actions < 64 && !script.is_over(); ++actions) target.act(script);
-  target.finish();
-  return 0;
+  return play<Target>(data, size, 64);
 }

@@ -10,6 +10,7 @@
 #include "base/ensure.hpp"
 #include "path/shm_memory.hpp"
 #include "path/shm_ring.hpp"
+#include "tests/fuzz/script.hpp"
 #include "wire/lane_record.hpp"
 
 namespace {
@@ -29,49 +30,40 @@ class Pair {
   Pair(const std::uint8_t* data, std::size_t size) : script_(data, size) { std::memset(place_.memory, 0, kBytes); }
 
   void run() {
-    while (!script_.empty() && act()) {
+    while (!script_.is_over() && act()) {
       ENSURE(writer_.passed() <= writer_.written(), "{} passed of {}", writer_.passed(), writer_.written());
       ENSURE(writer_.room() <= kBytes - path::kRingHead, "room for {}", writer_.room());
     }
   }
 
  private:
-  template <typename Number>
-  Number take() {
-    Number number = 0;
-    const std::size_t length = std::min(sizeof number, script_.size());
-    std::memcpy(&number, script_.data(), length);
-    script_ = script_.subspan(length);
-    return number;
-  }
-
   /// False when the connection ends.
   bool act() {
-    switch (take<std::uint8_t>() % 6) {
+    switch (script_.take<std::uint8_t>() % 6) {
       case 0:
-        return write(take<std::uint16_t>() % (kBytes + 100));
+        return write(script_.take<std::uint16_t>() % (kBytes + 100));
       case 1:
       case 2:
         return read();
       case 3: {
         is_honest_ = false;
-        const std::size_t at = take<std::uint16_t>() % (kBytes - 8);
-        const auto value = take<std::uint64_t>();
+        const std::size_t at = script_.take<std::uint16_t>() % (kBytes - 8);
+        const auto value = script_.take<std::uint64_t>();
         std::memcpy(place_.memory + at, &value, sizeof value);
         return true;
       }
       case 4: {
         is_honest_ = false;  // a record where the reader looks next
-        const std::uint64_t mark = kSecret + reader_.read(), rest = take<std::uint64_t>();
+        const std::uint64_t mark = kSecret + reader_.read(), rest = script_.take<std::uint64_t>();
         std::byte* at = place_.memory + (reader_.read() % place_.lines) * path::kRingLine;
         std::memcpy(at, &mark, sizeof mark);
         std::memcpy(at + sizeof mark, &rest, sizeof rest);
         return true;
       }
       default:
-        if (take<std::uint8_t>() % 4 == 0) {
+        if (script_.take<std::uint8_t>() % 4 == 0) {
           is_honest_ = false;
-          passed_.store(take<std::uint64_t>());
+          passed_.store(script_.take<std::uint64_t>());
         } else {
           reader_.tell();
         }
@@ -94,6 +86,7 @@ class Pair {
       ENSURE(!is_honest_ || read_ == written_, "record {} of {} is not there", read_, written_);
       return true;
     }
+    ENSURE(!is_honest_ || read_ != written_, "a record behind {} that nobody wrote", written_);
     const auto record = reader_.record();
     if (!record) {
       ENSURE(!is_honest_, "an honest record was refused");
@@ -135,7 +128,7 @@ class Pair {
     return bytes.data() >= place_.memory && bytes.data() + bytes.size() <= place_.memory + 2 * kBytes;
   }
 
-  std::span<const std::uint8_t> script_;
+  fuzz::Script script_;
   std::atomic<std::uint64_t> passed_{0};
   path::RingPlace place_{memory().ring(0), kBytes / path::kRingLine, kSecret};
   path::RingWriter writer_{place_, passed_};

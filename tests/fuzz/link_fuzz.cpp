@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "link/link.hpp"
+#include "tests/fuzz/script.hpp"
 #include "wire/segment.hpp"
 
 namespace {
 
 using namespace fairlead;
+using namespace fairlead::fuzz;
 using namespace std::chrono_literals;
 
 void expect(bool is_true, std::source_location place = std::source_location::current()) {
@@ -23,23 +25,6 @@ void expect(bool is_true, std::source_location place = std::source_location::cur
   std::fprintf(stderr, "not so: %s:%u\n", place.file_name(), static_cast<unsigned>(place.line()));
   std::abort();
 }
-
-/// The input as a source of numbers; zero when it is used up.
-class Script {
- public:
-  Script(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-  bool is_over() const { return rest_.empty(); }
-  std::uint8_t byte() {
-    if (rest_.empty()) return 0;
-    const std::uint8_t value = rest_.front();
-    rest_ = rest_.subspan(1);
-    return value;
-  }
-  std::uint32_t number() { return byte() | std::uint32_t{byte()} << 8; }
-
- private:
-  std::span<const std::uint8_t> rest_;
-};
 
 struct Datagram {
   std::size_t to;
@@ -68,7 +53,7 @@ class Pair {
     switch ((action >> 1) % 10) {
       case 0:
       case 1:
-        return submit(i, script.number());
+        return submit(i, script.take<std::uint16_t>());
       case 2:
         return drain();
       case 3:
@@ -83,7 +68,7 @@ class Pair {
         if (!network_.empty()) network_.push_back(network_[script.byte() % network_.size()]);
         return;
       case 8:
-        return pass(base::Duration(script.number()) * (1 << (script.byte() % 24)));
+        return pass(base::Duration(script.take<std::uint16_t>()) * (1 << (script.byte() % 24)));
       default:
         if ((action & 0x40) == 0) {
           links_[i]->cancel(peer(i), script.byte());
@@ -168,7 +153,7 @@ class Pair {
     if (network_.empty()) return;
     std::vector<std::byte>& bytes = network_[script.byte() % network_.size()].bytes;
     for (int changes = 1 + script.byte() % 4; changes > 0; --changes) {
-      bytes[script.number() % bytes.size()] = static_cast<std::byte>(script.byte());
+      bytes[script.take<std::uint16_t>() % bytes.size()] = static_cast<std::byte>(script.byte());
     }
     wire::seal(bytes, {});
   }
@@ -205,9 +190,5 @@ class Pair {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Script script(data, size);
-  Pair pair;
-  for (int actions = 0; actions < 4096 && !script.is_over(); ++actions) pair.act(script);
-  pair.finish();
-  return 0;
+  return play<Pair>(data, size, 4096);
 }

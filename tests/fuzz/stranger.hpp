@@ -2,45 +2,19 @@
 // An engine on virtual time, and a stranger that speaks the link's language to it and says what the input wants: so any
 // envelope with any payload reaches the engine's faces, as it would from a peer that means harm.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <cstring>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
 
 namespace fairlead::fuzz {
 
 using namespace std::chrono_literals;
-
-/// The input as a source of numbers; zero when it is used up.
-class Script {
- public:
-  Script(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-  bool is_over() const { return rest_.empty(); }
-  template <typename Number>
-  Number take() {
-    Number number = 0;
-    const std::size_t length = std::min(sizeof number, rest_.size());
-    std::memcpy(&number, rest_.data(), length);
-    rest_ = rest_.subspan(length);
-    return number;
-  }
-  std::uint8_t byte() { return take<std::uint8_t>(); }
-  /// Mostly a small number beside a known one, sometimes any.
-  std::uint64_t near(std::uint64_t known) {
-    const std::uint8_t how = byte();
-    return how < 200 ? known + static_cast<std::uint64_t>(static_cast<std::int64_t>(how % 8) - (how < 128 ? 0 : 4))
-                     : take<std::uint64_t>();
-  }
-
- private:
-  std::span<const std::uint8_t> rest_;
-};
 
 class Stranger {
  public:

@@ -1,0 +1,46 @@
+#pragma once
+// An input of a fuzz target as what shall happen: numbers, one after the other.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace fairlead::fuzz {
+
+/// Zero when it is used up.
+class Script {
+ public:
+  Script(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
+  bool is_over() const { return rest_.empty(); }
+  template <typename Number>
+  Number take() {
+    Number number = 0;
+    const std::size_t length = std::min(sizeof number, rest_.size());
+    std::memcpy(&number, rest_.data(), length);
+    rest_ = rest_.subspan(length);
+    return number;
+  }
+  std::uint8_t byte() { return take<std::uint8_t>(); }
+  /// Mostly a small number beside a known one, sometimes any.
+  std::uint64_t near(std::uint64_t known) {
+    const std::uint8_t how = byte();
+    return how < 200 ? known + static_cast<std::uint64_t>(static_cast<std::int64_t>(how % 8) - (how < 128 ? 0 : 4))
+                     : take<std::uint64_t>();
+  }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
+
+/// Lets a `World` act by the input, at most so often, and come to its end.
+template <typename World>
+int play(const std::uint8_t* data, std::size_t size, int actions_max) {
+  Script script(data, size);
+  World world;
+  for (int actions = 0; actions < actions_max && !script.is_over(); ++actions) world.act(script);
+  world.finish();
+  return 0;
+}
+
+}  // namespace fairlead::fuzz
