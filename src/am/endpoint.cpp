@@ -42,10 +42,10 @@ std::span<std::byte> Endpoint::segment() const {
   return {state_->segment.base, static_cast<std::size_t>(state_->segment.length)};
 }
 
-Status Endpoint::set_handler(std::uint8_t index, Handler handler, void* context) {
+Status Endpoint::set_handler(std::uint8_t index, Handler handler, void* context, HandlerShape shape) {
   if (index == 0 || handler == nullptr) return Status::invalid;
   BundleState::Lock lock(state_->bundle->lock);
-  state_->handlers[index] = {handler, context};
+  state_->handlers[index] = {handler, context, shape};
   return Status::ok;
 }
 
@@ -54,7 +54,7 @@ Status Endpoint::set_handler_any(std::uint8_t& index, Handler handler, void* con
   BundleState::Lock lock(state_->bundle->lock);
   for (unsigned i = 1; i < kHandlers; ++i) {
     if (state_->handlers[i].handler != nullptr) continue;
-    state_->handlers[i] = {handler, context};
+    state_->handlers[i] = {handler, context, {}};
     index = static_cast<std::uint8_t>(i);
     return Status::ok;
   }

@@ -164,6 +164,7 @@ void EndpointState::serve_request(Lock& lock, engine::Arrival& arrival) {
   if (!is_well_formed(arrival, word) || word.kind == Word::Kind::empty) return refuse(arrival, Status::message_size);
   const Registered registered = handlers[word.handler];
   if (registered.handler == nullptr) return refuse(arrival, Status::not_supported);
+  if (!registered.shape.accepts(word.arguments, word.size())) return refuse(arrival, Status::message_size);
   Delivered delivered{*this, arrival, true};
   run_handler(*this, lock, [&] { registered.handler(registered.context, delivered.token, message_of(arrival, word)); });
   if (!std::exchange(delivered.may_reply, false)) return;
@@ -222,6 +223,7 @@ void EndpointState::serve_reply(Lock& lock, engine::Arrival& arrival) {
   }
   const Registered registered = handlers[word.handler];
   if (status == Status::ok && registered.handler == nullptr) status = Status::not_supported;
+  if (status == Status::ok && !registered.shape.accepts(word.arguments, word.size())) status = Status::message_size;
   if (status != Status::ok) {
     if (is_get || status == Status::no_memory) return give_back(lock, slot, refusal_of(status));
     if (!is_sender_lost(status)) refuse(arrival, status);

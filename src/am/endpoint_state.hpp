@@ -108,6 +108,7 @@ struct EndpointState {
   struct Registered {
     Handler handler = nullptr;
     void* context = nullptr;
+    HandlerShape shape{};
   };
   struct RemotePortHash {
     std::size_t operator()(const engine::RemotePort& its) const {

@@ -63,6 +63,31 @@ TEST_P(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
   run_good_requests(1000);
 }
 
+void take_two_words(Token&, std::int64_t) {}
+
+TEST_P(ReturnedMessages, ATypedHandlerTakesMessagesOfItsShapeOnly) {
+  constexpr auto kTwoWords = index_of<&take_two_words>(51);
+  ASSERT_EQ(b.endpoint->set_typed<&take_two_words>(kTwoWords), Status::ok);
+  constexpr std::array<Argument, 3> kWords{1, 2, 3};
+  for (const std::size_t words : {0U, 1U, 3U}) {
+    ASSERT_EQ(a.endpoint->request(0, 51, std::span(kWords).first(words)), Status::ok);
+    expect_returned(Refusal::bad_arguments, Operation::request);
+  }
+  ASSERT_EQ(a.endpoint->request_medium(0, 51, pattern(8), std::span(kWords).first(2)), Status::ok);
+  expect_returned(Refusal::bad_arguments, Operation::request_medium);
+  ASSERT_EQ(a.endpoint->request(0, kTwoWords, std::int64_t{5}), Status::ok);
+  ASSERT_TRUE(until([&] { return a.endpoint->outstanding() == 0; }));
+  EXPECT_TRUE(a.returned.empty());
+
+  const auto reply_badly = [](void*, Token& token, const Message&) { EXPECT_EQ(token.reply(51, {}), Status::ok); };
+  ASSERT_EQ(b.endpoint->set_handler(50, reply_badly), Status::ok);
+  ASSERT_EQ(a.endpoint->set_typed<&take_two_words>(kTwoWords), Status::ok);
+  ASSERT_EQ(a.endpoint->request(0, 50, {}), Status::ok);
+  ASSERT_TRUE(until([&] { return b.returned.size() == 1; }));
+  EXPECT_EQ(b.returned[0].refusal, Refusal::reply_rejected);
+  run_good_requests(1000);
+}
+
 TEST_P(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
   const auto reply_badly = [](void*, Token& token, const Message&) { EXPECT_EQ(token.reply(201, {}), Status::ok); };
   ASSERT_EQ(b.endpoint->set_handler(50, reply_badly), Status::ok);

@@ -35,14 +35,14 @@ class Endpoint {
   std::span<std::byte> segment() const;
 
   /// `invalid`: index 0, which is the error handler's, or null.
-  Status set_handler(std::uint8_t index, Handler handler, void* context = nullptr);
+  Status set_handler(std::uint8_t index, Handler handler, void* context = nullptr, HandlerShape shape = {});
   /// The first free index from 1 on; no_memory if there is none.
   Status set_handler_any(std::uint8_t& index, Handler handler, void* context = nullptr);
   void set_error_handler(ErrorHandler handler, void* context = nullptr);
   /// A function of its argument types (typed.hpp): set_typed<&on_sum>(3).
   template <auto Function>
   Status set_typed(TypedIndex<typename Typed<Function>::Arguments> index) {
-    return set_handler(index.value, &Typed<Function>::call);
+    return set_handler(index.value, &Typed<Function>::call, nullptr, Typed<Function>::kShape);
   }
 
   // ---- peers

@@ -58,6 +58,17 @@ class Token {
 /// A handler of AM-2: one function for all arguments. `context` is what it was registered with.
 using Handler = void (*)(void* context, Token& token, const Message& message);
 
+/// What a handler takes. A message of another shape is refused with `bad_arguments`.
+struct HandlerShape {
+  static constexpr std::uint8_t kAny = 0xFF;
+  std::uint8_t words = kAny;  ///< arguments
+  bool has_data = false;      ///< medium or long, else short; looked at only where the words are told
+
+  constexpr bool accepts(std::size_t its_words, Size size) const {
+    return words == kAny || (words == its_words && has_data == (size != Size::brief));
+  }
+};
+
 /// Why a message came back; the numbers are AM-2's.
 enum class Refusal : std::uint8_t {
   bad_arguments = 1,

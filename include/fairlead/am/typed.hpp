@@ -8,7 +8,8 @@
 //   endpoint.set_typed<&on_sum>(kSum);
 //   peer_endpoint.request(to, kSum, 5, 0.5F);
 //
-// Arguments are trivially copyable and take whole words of 4 bytes each, 16 together.
+// Arguments are trivially copyable and take whole words of 4 bytes each, 16 together. A message with another number of
+// words, or with data for a handler that takes none, goes back to its sender as `bad_arguments`.
 
 #include <array>
 #include <cstddef>
@@ -86,9 +87,9 @@ template <auto Function>
 struct Typed {
   using Its = Signature<decltype(Function)>;
   using Arguments = typename Its::Arguments;
-  /// A message with another number of words is not ours: ignored.
+  static constexpr HandlerShape kShape{static_cast<std::uint8_t>(Its::kWords), Its::kHasData};
+  /// For messages of this shape only.
   static void call(void*, Token& token, const Message& message) {
-    if (message.arguments.size() != Its::kWords) return;
     auto values = Its::unpack(message.arguments);
     if constexpr (Its::kHasData) {
       std::apply([&](auto&... unpacked) { Function(token, message.data, unpacked...); }, values);
