@@ -100,7 +100,8 @@ class RingWriter {
   std::byte* at(std::uint64_t line) const noexcept { return place_.memory + (line & (place_.lines - 1)) * kRingLine; }
   std::uint64_t lines_in_use() const noexcept { return written_ - passed_seen_; }
   std::uint64_t free_lines() const noexcept { return place_.lines - lines_in_use(); }
-  bool is_old(std::uint32_t more) const noexcept { return -more <= place_.lines; }
+  /// A record may have lain there while the counter told of many rounds.
+  static bool is_old(std::uint32_t more) noexcept { return -more < 1U << 31; }
   void want_next_block() noexcept;
 
   RingPlace place_;

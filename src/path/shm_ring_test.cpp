@@ -104,6 +104,21 @@ TEST_F(ShmRing, LearnsTheReadersProgressFromRecordsInAnyOrder) {
   EXPECT_EQ(writer_.passed(), 2u);
 }
 
+// Found by a server that answered 128 reads before it looked at the next requests: those told of long ago.
+TEST_F(ShmRing, BearsARecordThatIsRoundsOlderThanTheCounter) {
+  for (std::size_t round = 0; round < 5; ++round) {
+    while (write("answer")) {
+    }
+    while (reader_.has_record()) ASSERT_EQ(read(), "answer");
+    reader_.tell();
+    ASSERT_TRUE(writer_.look());
+  }
+  const std::uint64_t passed = writer_.passed();
+  ASSERT_GT(passed, 4 * place_.lines);
+  EXPECT_TRUE(writer_.learn(0));
+  EXPECT_EQ(writer_.passed(), passed);
+}
+
 TEST_F(ShmRing, RefusesProgressThatCannotBe) {
   ASSERT_TRUE(write("1"));
   EXPECT_FALSE(writer_.learn(2));
