@@ -37,10 +37,21 @@ class Floor : public testing::Test {
   FloorOptions options_;
 };
 
+/// A busy machine may not let both processes run within the time: again with more of it.
+template <typename Measure, typename HasCounted>
+auto measured(const Measure& measure, FloorOptions options, const HasCounted& has_counted) {
+  auto floor = measure(options);
+  for (int round = 0; round < 9 && floor && !has_counted(*floor); ++round) {
+    options.duration *= 2;
+    floor = measure(options);
+  }
+  return floor;
+}
+
 TEST_F(Floor, OfUdpExchangesCountsRoundTrips) {
   for (const std::uint32_t bytes : {8u, 100'000u}) {
     options_.bytes = bytes;
-    const auto floor = floor_udp_exchange(options_);
+    const auto floor = measured(floor_udp_exchange, options_, [](const auto& its) { return its.one_way.count() != 0; });
     ASSERT_TRUE(floor) << floor.error().message;
     EXPECT_GT(floor->one_way.count(), 0u);
   }
@@ -50,7 +61,7 @@ TEST_F(Floor, OfStreamsCountsBytes) {
   for (const std::uint32_t bytes : {8u, 65'536u}) {
     options_.bytes = bytes;
     for (const auto measure : {floor_udp_stream, floor_tcp_stream}) {
-      const auto floor = measure(options_);
+      const auto floor = measured(measure, options_, [](const auto& its) { return its.bytes != 0; });
       ASSERT_TRUE(floor) << floor.error().message;
       EXPECT_GT(floor->bytes, 0u);
       EXPECT_GT(floor->gb_per_s, 0);
