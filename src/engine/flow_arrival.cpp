@@ -3,7 +3,6 @@
 // requester is asked to come back with it when its turn has come: the link has acknowledged it and will not.
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -13,12 +12,6 @@
 namespace fairlead::engine {
 
 using verbs::QpType;
-
-namespace {
-
-constexpr base::Duration kGapPatience = std::chrono::milliseconds(100);  // UC
-
-}  // namespace
 
 std::uint32_t Flows::add_arrival(Flow& flow, const link::Delivery& delivery) {
   const std::uint32_t slot = arrivals_.acquire();

@@ -39,7 +39,7 @@ void Flows::on_timer(Flow& flow, base::Instant now) {
       counters_.dropped_gap += first - flow.expected;
       flow.expected = first;
       drain(flow, now);
-      if (flow.first_arrival != kNone) flow.gap_due = now + std::chrono::milliseconds(100);
+      if (flow.first_arrival != kNone) flow.gap_due = now + kGapPatience;
     }
   }
   if (flow.is_paused && now >= flow.resume_at) pump(flow, now);

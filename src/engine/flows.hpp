@@ -105,7 +105,8 @@ class Flows {
   static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
   static constexpr std::uint32_t kArrivalsMaxOfFlow = 8192;
   static constexpr std::size_t kDeferredMax = 65536;
-  static constexpr std::uint64_t kDatagramMax = 4096;  // UD
+  static constexpr std::uint64_t kDatagramMax = 4096;                      // UD
+  static constexpr base::Duration kGapPatience = std::chrono::seconds(1);  // UC: what the link repairs comes earlier
 
   // How a request was answered. The order is the wire's.
   enum class Verdict : std::uint8_t { ack, rnr, invalid, access, operation, not_ready, go_back };
