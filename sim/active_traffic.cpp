@@ -70,6 +70,11 @@ void ActiveTraffic::take(PairHost& host) {
 
 void ActiveTraffic::take_request(PairHost& host, engine::Arrival& arrival, Request& request) {
   shared_.trace.add(shared_.now, {kActiveCame, host.number, arrival.name, arrival.data_length});
+  if (arrival.status != Status::ok) {  // the rest of it will not come
+    SIM_CHECK(shared_.findings, shared_.had_faults, "request {} came as {} and nothing excuses it", arrival.name,
+              to_string(arrival.status));
+    return;
+  }
   SIM_CHECK(shared_.findings, request.to == host.number && !request.has_come,
             "request {} came to host {}, again or wrongly", arrival.name, host.number);
   request.has_come = true;
