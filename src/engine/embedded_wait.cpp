@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/processor.hpp"
+#include "base/short_slice.hpp"
 #include "engine/embedded_core.hpp"
 
 namespace fairlead::engine {
@@ -61,6 +62,7 @@ bool EmbeddedCore::pass(base::Instant now) {
   const bool any = engine_->progress(now);
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  passed_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   if (engine_->has_report()) [[unlikely]] {
     const std::string report = engine_->take_report();
     lock.unlock();
@@ -83,13 +85,26 @@ void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
   ::eventfd_write(kick_.get(), 1);
 }
 
+bool EmbeddedCore::is_driven(base::Instant now) const {
+  constexpr base::Duration kPollsFollow = std::chrono::microseconds(5);  // those of a program that polls steadily
+  return now.time_since_epoch().count() - passed_at_.load(std::memory_order_relaxed) < kPollsFollow.count();
+}
+
+// Some programs poll a little and then spin on memory that the peer writes, or sleep on a descriptor: whoever leaves
+// the work to them for a tick lets everything wait for it. When the thread finds work that nobody had taken, it is
+// attentive for a while: it listens to the path although somebody polls, and only steps back from who does so steadily.
 void EmbeddedCore::run() {
-  std::uint64_t passes_seen = 0, sleeps_seen = 0;
+  constexpr auto kAttentive = std::chrono::milliseconds(20);
+  constexpr int kDrivenMost = 16;  // wakings in a row that found somebody polling steadily
+  base::ask_for_short_slice();
+  std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
   base::Duration tick = kTickMin;
+  base::Instant attentive_until = base::Instant::min();
+  int driven_wakings = 0;
   while (!is_stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
     const auto now = base::MonotonicClock::now();
-    if (passes != passes_seen) {
+    if (passes != passes_seen && now >= attentive_until) {
       // Somebody else drives: look again after a tick whether they still do. Until then nobody needs to kick for an
       // earlier deadline; if the driver leaves, a timer is late by a tick at most. Each look takes the processor from
       // somebody for some 10 us, so steady polling is looked at less often.
@@ -101,8 +116,17 @@ void EmbeddedCore::run() {
       tick = std::min(2 * tick, kTickMax);
     } else {
       tick = kTickMin;
-      pass(now);
-      passes_seen = passes_.load(std::memory_order_relaxed);
+      if (passes != passes_seen && is_driven(now)) {
+        if (++driven_wakings == kDrivenMost) attentive_until = base::Instant::min();
+      } else {
+        const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
+        const bool has_driver = sleeps != std::exchange(drivers_seen, sleeps);
+        if (pass(now)) {
+          driven_wakings = 0;
+          if (!has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) attentive_until = now + kAttentive;
+        }
+        passes_seen = passes_.load(std::memory_order_relaxed);
+      }
       base::Instant deadline;
       {
         std::unique_lock lock(mutex_);

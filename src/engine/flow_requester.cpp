@@ -56,8 +56,9 @@ void Flows::pump(Flow& flow, base::Instant now) {
     flush_sends(flow);
     return;
   }
-  if (flow.head == flow.tail) return;
+  // What is unreliable has completed already, so its owner may never look again.
   if (flow.has_peer && flow.next != next_before) engine_.send_eagerly(flow.peer, now);
+  if (flow.head == flow.tail) return;
   set_timer(flow, due(flow));
 }
 

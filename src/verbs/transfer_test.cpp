@@ -1,5 +1,7 @@
 // What arrives: every operation over every road.
 
+#include <thread>
+
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -37,6 +39,32 @@ TEST_P(Transfer, SendsArriveInOrderWithTheirSizes) {
     EXPECT_EQ(sent.wr_id, 100 + id);
     EXPECT_EQ(sent.status, WcStatus::success);
     EXPECT_EQ(sent.opcode, WcOpcode::send);
+  }
+}
+
+// As ib_write_lat does it: both look at their memory alone, and what completes at once is not polled for.
+TEST_P(Transfer, UnreliableWritesLeaveThoughNobodyPolls) {
+  Connected c(GetParam(), {.type = QpType::uc});
+  const auto turn = [](Side& from, QueuePair& pair, Side& to, std::byte value) {
+    from.memory[0] = value;
+    const Sge piece = from.sge(0, 1);
+    from.meet_engine();
+    ASSERT_EQ(pair.post_send({.id = 1,
+                              .sges = {&piece, 1},
+                              .opcode = SendOpcode::write,
+                              .flags = 0,
+                              .rkey = to.region.rkey(),
+                              .remote_addr = to.remote(1)}),
+              0);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    for (to.meet_engine(); to.memory[1] != value && std::chrono::steady_clock::now() < end; to.meet_engine()) {
+      std::this_thread::yield();
+    }
+    ASSERT_EQ(to.memory[1], value);
+  };
+  for (int i = 1; i <= 5 && !HasFatalFailure(); ++i) {
+    turn(c.a, c.pa, c.b, static_cast<std::byte>(i));
+    turn(c.b, c.pb, c.a, static_cast<std::byte>(i));
   }
 }
 
