@@ -50,6 +50,7 @@ function(fairlead_tests folder)
     add_library(fairlead_${folder}_shared OBJECT ${shared})
     target_link_libraries(fairlead_${folder}_shared PRIVATE fairlead_settings fmt::fmt Boost::headers GTest::gmock
                           nlohmann_json::nlohmann_json)
+    target_compile_options(fairlead_${folder}_shared PRIVATE $<$<CONFIG:Release>:-O1>)
     fairlead_precompile(fairlead_${folder}_shared shared)
     fairlead_group(fairlead_${folder}_shared)
   endif()
@@ -70,7 +71,6 @@ function(fairlead_simulator folder)
   target_link_libraries(fairlead-sim PRIVATE fairlead_${folder}_shared fairlead fairlead_settings fmt::fmt Boost::headers
                         PkgConfig::isal CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)
   target_compile_options(fairlead-sim PRIVATE $<$<CONFIG:Release>:-O1>)
-  fairlead_precompile(fairlead-sim programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 
 # Each *_bench.cpp of a folder is a benchmark program of its own.
@@ -103,7 +103,6 @@ function(fairlead_programs folder)
   set_target_properties(fairlead_command PROPERTIES OUTPUT_NAME fairlead)
   target_link_libraries(fairlead_command PRIVATE fairlead_tools)
   target_compile_options(fairlead_command PRIVATE $<$<CONFIG:Release>:-O1>)
-  fairlead_precompile(fairlead_command programs <CLI/CLI.hpp> <nlohmann/json.hpp>)
 endfunction()
 
 function(fairlead_program_tests folder)
