@@ -39,6 +39,7 @@ struct PortHandle {
 struct OperationHandle {
   std::uint32_t slot = ~0U;
   std::uint32_t generation = 0;
+  base::Instant at{};  // when it was submitted, by the engine's clock; unset if the engine had no need to know
   bool operator==(const OperationHandle&) const = default;
 };
 

@@ -31,7 +31,7 @@ Everyone& everyone() {
 
 EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick)
     : engine_(std::move(engine)),
-      thread_sleeps_until_(base::Instant::min().time_since_epoch().count()),
+      thread_sleeps_until_(kSomebodyDrives),
       ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(Option::spin))),
       kick_(std::move(kick)) {
   if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
@@ -138,8 +138,22 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 }
 
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
+  if (send_near(port, send, operation)) return Status::ok;
   if (send.length > kMessageSizeMax) return Status::message_size;
   return submit([&](base::Instant now) { return engine_->send(port, send, operation, now); }, send.now);
+}
+
+bool EmbeddedCore::send_near(PortHandle port, const Send& send, OperationHandle& operation) {
+  base::Instant deadline = base::kNever;
+  {
+    Locked lock(*this);
+    if (!engine_->is_near(send.to.engine)) return false;
+    time_of_near_call();
+    if (!engine_->send_near(port, send, operation)) return false;
+    deadline = deadline_to_tell();
+  }
+  kick_if_later_than(deadline);
+  return true;
 }
 
 Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {
@@ -181,7 +195,8 @@ Status EmbeddedCore::set_segment(PortHandle port, const Segment& segment) {
 }
 
 Status EmbeddedCore::send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) {
-  return submit([&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });
+  return submit_near([&] { return engine_->is_near(message.to.engine); },
+                     [&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });
 }
 
 bool EmbeddedCore::next_loss(std::uint64_t& seen, PeerLoss& loss) {

@@ -16,6 +16,7 @@
 
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
+#include "engine/clock_pace.hpp"
 #include "engine/core.hpp"
 #include "engine/embedded_flows.hpp"
 #include "engine/engine.hpp"
@@ -74,6 +75,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   friend class EmbeddedFlows;
 
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
+  static constexpr std::int64_t kSomebodyDrives = base::Instant::min().time_since_epoch().count();
   static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
   static constexpr base::Duration kTickMax = std::chrono::milliseconds(4);
 
@@ -117,8 +119,17 @@ class EmbeddedCore final : public Core, public ActivePorts {
   }
   template <typename Submit>
   Status submit(Submit&& call, base::Instant now = {});
+  template <typename TimeOfCall, typename Submit>
+  Status submit_at(TimeOfCall&& time_of_call, Submit&& call);
+  template <typename IsNear, typename Submit>
+  Status submit_near(IsNear&& is_near, Submit&& call);
+  bool send_near(PortHandle port, const Send& send, OperationHandle& operation);
+  base::Instant time_of_near_call();
+  base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);
   bool is_driven(base::Instant now) const;
+  bool pass(std::unique_lock<std::mutex>& lock, base::Instant now);
+  bool look();
   void leave_everyone();
   void linger();
   void write_report(const std::string& report) const;
@@ -140,25 +151,50 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
   std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
   std::atomic<bool> is_stopping_{false};
+  ClockPace pace_;             // under the lock
   queue::WaitLadder ladder_;   // of all who wait
   base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
   EmbeddedFlows flows_{*this};
   std::thread thread_;
 };
 
-/// `now`: as the caller's clock said just before; asked here if it did not.
-template <typename Submit>
-Status EmbeddedCore::submit(Submit&& call, base::Instant now) {
+// For what goes to peers of this host, which no timer needs to know exactly.
+inline base::Instant EmbeddedCore::time_of_near_call() {
+  if (!pace_.may_skip()) engine_->set_now(base::MonotonicClock::now());
+  return engine_->now();
+}
+
+// When the engine's thread has to wake at the latest. While somebody drives it wants to know of no deadline.
+inline base::Instant EmbeddedCore::deadline_to_tell() const {
+  const bool is_told = thread_sleeps_until_.load(std::memory_order_relaxed) == kSomebodyDrives;
+  return is_told ? base::kNever : engine_->next_deadline();
+}
+
+/// `time_of_call`: asked under the lock.
+template <typename TimeOfCall, typename Submit>
+Status EmbeddedCore::submit_at(TimeOfCall&& time_of_call, Submit&& call) {
   Status status = Status::ok;
   base::Instant deadline = base::kNever;
   {
     Locked lock(*this);
-    status = call(now == base::Instant{} ? base::MonotonicClock::now() : now);
+    status = call(time_of_call());
     engine_->notify_touched();
-    deadline = engine_->next_deadline();
+    deadline = deadline_to_tell();
   }
   kick_if_later_than(deadline);
   return status;
+}
+
+/// `now`: as the caller's clock said just before; asked here if it did not.
+template <typename Submit>
+Status EmbeddedCore::submit(Submit&& call, base::Instant now) {
+  return submit_at([now] { return now == base::Instant{} ? base::MonotonicClock::now() : now; }, call);
+}
+
+/// `is_near`: asked under the lock, whether what is submitted goes to a peer of this host.
+template <typename IsNear, typename Submit>
+Status EmbeddedCore::submit_near(IsNear&& is_near, Submit&& call) {
+  return submit_at([&] { return is_near() ? time_of_near_call() : base::MonotonicClock::now(); }, call);
 }
 
 }  // namespace fairlead::engine

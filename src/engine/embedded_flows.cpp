@@ -225,8 +225,13 @@ FlowFacts EmbeddedFlows::flow_facts(FlowHandle flow) {
 
 int EmbeddedFlows::post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   int error = 0;
-  core_.submit([&](base::Instant now) {
-    error = core_.engine_->flows().post_send(flow, requests, taken, now);
+  Flows* flows = nullptr;
+  const auto is_near = [&] {
+    flows = &core_.engine_->flows();
+    return flows->is_near(flow);
+  };
+  core_.submit_near(is_near, [&](base::Instant now) {
+    error = flows->post_send(flow, requests, taken, now);
     return Status::ok;
   });
   return error;
@@ -247,7 +252,7 @@ int EmbeddedFlows::post_receive(FlowHandle flow, std::span<const verbs::ReceiveR
 }
 
 bool EmbeddedFlows::progress() {
-  return core_.pass(base::MonotonicClock::now());
+  return core_.look();
 }
 
 void EmbeddedFlows::linger() {

@@ -58,7 +58,10 @@ void EmbeddedCore::linger() {
 bool EmbeddedCore::pass(base::Instant now) {
   if (wanted_.load(std::memory_order_relaxed) != 0) return false;
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return false;
+  return lock && pass(lock, pace_.asked(now));
+}
+
+bool EmbeddedCore::pass(std::unique_lock<std::mutex>& lock, base::Instant now) {
   const bool any = engine_->progress(now);
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -71,8 +74,17 @@ bool EmbeddedCore::pass(base::Instant now) {
   return any;
 }
 
+// As pass(), for those who poll again and again: most look only at what peers of this host have written.
+bool EmbeddedCore::look() {
+  if (wanted_.load(std::memory_order_relaxed) != 0) return false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  const bool is_time_good = engine_->is_near() && pace_.may_skip();
+  return pass(lock, is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
+}
+
 bool EmbeddedCore::progress() {
-  return engine_->path() != nullptr && pass(base::MonotonicClock::now());
+  return engine_->path() != nullptr && look();
 }
 
 // The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.
@@ -86,7 +98,8 @@ void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
 }
 
 bool EmbeddedCore::is_driven(base::Instant now) const {
-  constexpr base::Duration kPollsFollow = std::chrono::microseconds(5);  // those of a program that polls steadily
+  // Those of a program that polls steadily; the time of a pass may be that old itself (clock_pace.hpp).
+  constexpr base::Duration kPollsFollow = std::chrono::microseconds(20);
   return now.time_since_epoch().count() - passed_at_.load(std::memory_order_relaxed) < kPollsFollow.count();
 }
 
@@ -109,7 +122,7 @@ void EmbeddedCore::run() {
       // earlier deadline; if the driver leaves, a timer is late by a tick at most. Each look takes the processor from
       // somebody for some 10 us, so steady polling is looked at less often.
       passes_seen = passes;
-      thread_sleeps_until_.store(base::Instant::min().time_since_epoch().count(), std::memory_order_relaxed);
+      thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
       std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
       poll_until(kicked, now + tick);
       if (tick == kTickMax) rest_if_polled(sleeps_seen);
@@ -130,6 +143,7 @@ void EmbeddedCore::run() {
       base::Instant deadline;
       {
         std::unique_lock lock(mutex_);
+        pace_.stop();
         if (!engine_->arm()) continue;
         deadline = engine_->next_deadline();
         if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, now + kTickMin);
@@ -219,6 +233,7 @@ void EmbeddedCore::sleep(std::span<Port* const> ports, base::Instant deadline) {
       woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
       woken[count++] = {engine_->lane_descriptor(), POLLIN, 0};
       Locked lock(*this);
+      pace_.stop();
       sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
       if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);

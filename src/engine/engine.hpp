@@ -79,6 +79,9 @@ class Engine {
 
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation);
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
+  /// The straight line of send(), at the time of the last call: a short message to the peer of this host that was sent
+  /// to last. False: nothing was done, send() has to.
+  bool send_near(PortHandle port, const Send& send, OperationHandle& operation);
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
   Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                   base::Instant now);
@@ -95,6 +98,16 @@ class Engine {
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
+  /// The time of the last call.
+  base::Instant now() const { return now_; }
+  void set_now(base::Instant now) { now_ = std::max(now, now_); }
+  /// Only peers of this host have something to say, and nothing waits for a certain time: a pass at the time of the
+  /// last one will do, for some microseconds.
+  bool is_near() const;
+  /// Whether messages to that address take the lane; as far as it is known at once.
+  bool is_near(const base::SocketAddress& address) const {
+    return address == last_peer_address_ && Lane::has(last_peer_) && address.port != 0;
+  }
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
   /// Before a thread sleeps on the descriptors of path and lane: false if there is something to do already. The lane is
@@ -137,6 +150,7 @@ class Engine {
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
   static constexpr std::uint32_t kNetworkLooks = 256;
+  static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
   Lane* lane() { return link_ ? link_->lane() : nullptr; }
@@ -158,6 +172,12 @@ class Engine {
   // engine_submit.cpp
   Result<link::PeerHandle> peer_at(const base::SocketAddress& address);
   void send_eagerly(link::PeerHandle peer, base::Instant now);
+
+  // engine_near.cpp
+  struct LaneTaker;
+  bool take_brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes);
+  bool cancel_near(const OperationHandle& operation);
+  void end_near(const NearEnd& end);
 
   // engine_local.cpp
   void send_local(std::uint32_t slot, std::uint32_t target_port);

@@ -68,16 +68,6 @@ bool Engine::is_network_due(base::Instant now) {
   return true;
 }
 
-bool Engine::collect_lane(base::Instant now) {
-  const auto take = [&](const link::Delivery& delivery) { deliver(delivery, now); };
-  bool any = lane()->collect(now, take);
-  if (now >= attend_at_) {
-    attend_at_ = now + kNetworkLookEvery;
-    any |= lane()->attend(now, take);
-  }
-  return any;
-}
-
 bool Engine::collect(base::Instant now) {
   std::array<path::Arrival, kArrivalsInPass> arrivals;
   const std::size_t taken_max = base::rare("engine: a pass takes one arrival") ? 1 : kArrivalsInPass;
@@ -114,6 +104,10 @@ bool Engine::collect(base::Instant now) {
 
 bool Engine::react(base::Instant now) {
   bool any = false;
+  while (const auto end = lane() ? lane()->next_lost() : std::nullopt) {
+    end_near(*end);
+    any = true;
+  }
   // Outcomes first: a peer's loss promises that every message to it has had its outcome.
   while (const auto outcome = link_->next_outcome()) {
     end_outcome(*outcome);

@@ -140,6 +140,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
 }
 
 bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) {
+  if (name.slot >= kNearSlots && name.slot != kNone) return cancel_near(name);
   Port* port = ports_.find(handle.slot, handle.generation);
   Operation* operation = operations_.find(name.slot, name.generation);
   if (port == nullptr || operation == nullptr || operation->port != handle.slot) return false;

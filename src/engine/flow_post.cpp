@@ -14,6 +14,11 @@ using verbs::QpType;
 using verbs::SendOpcode;
 using verbs::WcStatus;
 
+bool Flows::is_near(FlowHandle handle) {
+  const Flow* flow = find(handle);
+  return flow != nullptr && flow->has_peer && Lane::has(flow->peer);
+}
+
 int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
                      base::Instant now) {
   taken = 0;

@@ -76,6 +76,8 @@ class Flows {
   void free_flow(FlowHandle flow);
   Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   FlowFacts flow_facts(FlowHandle flow);
+  /// Whether its peer is on this host.
+  bool is_near(FlowHandle flow);
   int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
   int post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests, base::Instant now);
   int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);

@@ -80,7 +80,15 @@ void Lane::lose(std::uint32_t index, Status status, base::Instant now) {
     outcomes_.push({cookie, status});
     ++counters_.messages_failed;
   };
-  for (; !peer.pending.empty(); peer.pending.pop()) fail(peer.pending.front().cookie);
+  for (; !peer.pending.empty(); peer.pending.pop()) {
+    const Pending& first = peer.pending.front();
+    if (first.owner == kNone) {
+      fail(first.cookie);
+    } else {
+      lost_.push({first.cookie, first.owner, first.length, status});
+      ++counters_.messages_failed;
+    }
+  }
   for (auto* queue : {&peer.shorts, &peer.longs}) {
     for (; !queue->empty(); queue->pop()) {
       if (queue->front().message.wants_outcome) fail(queue->front().message.cookie);
@@ -187,6 +195,13 @@ std::optional<link::Notice> Lane::next_notice() {
   const link::Notice notice = notices_.front();
   notices_.pop();
   return notice;
+}
+
+std::optional<NearEnd> Lane::next_lost() {
+  if (lost_.empty()) return std::nullopt;
+  const NearEnd end = lost_.front();
+  lost_.pop();
+  return end;
 }
 
 // Receiving -----------------------------------------------------------------------------------------------------------

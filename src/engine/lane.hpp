@@ -39,6 +39,21 @@ struct LaneCounters {
   std::uint64_t messages_failed = 0;
 };
 
+/// A short message whose end is told to the one who collects, by these words of its own.
+struct NearSend {
+  std::uint32_t source_port = 0, target_port = 0;
+  std::span<const std::byte> bytes;
+  std::uint64_t cookie = 0;
+  std::uint32_t owner = 0;
+};
+/// The end of one.
+struct NearEnd {
+  std::uint64_t cookie = 0;
+  std::uint32_t owner = 0;
+  std::uint32_t length = 0;
+  Status status = Status::ok;
+};
+
 class Lane {
  public:
   static constexpr std::uint32_t kFirstSlot = 1U << 20;
@@ -68,22 +83,31 @@ class Lane {
   /// As Link::submit() and Link::cancel().
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now);
   bool cancel(link::PeerHandle peer, std::uint64_t cookie);
+  /// The straight line: a short message that nothing waits before is written at once. Its number in the peer's ring, or
+  /// 0 if nothing was done.
+  std::uint64_t send_now(link::PeerHandle peer, const NearSend& send, base::Instant now);
+  /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
+  bool is_on_its_way(std::uint32_t index, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) {
     peers_[peer.slot - kFirstSlot].arriving.target = target;
   }
 
-  /// Takes what has come and calls deliver(delivery) for each piece; the bytes lie in memory that the peer shares and
-  /// may still change. True if anything happened.
-  template <typename Deliver>
-  bool collect(base::Instant now, Deliver&& deliver);
+  /// Takes what has come: for each piece taker.brief(peer, head, bytes) or, where that says no or it is no short
+  /// message, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each
+  /// message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
+  template <typename Taker>
+  bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.
-  template <typename Deliver>
-  bool attend(base::Instant now, Deliver&& deliver);
+  template <typename Taker>
+  bool attend(base::Instant now, Taker&& taker);
   /// Peers that stopped reading, or were not found in time.
   void expire(base::Instant now);
   base::Instant next_deadline() const { return expire_at_; }
   std::optional<link::Outcome> next_outcome();
   std::optional<link::Notice> next_notice();
+  /// The end of a message of send_now() whose peer is lost.
+  std::optional<NearEnd> next_lost();
+  bool has_news() const { return !outcomes_.empty() || !notices_.empty() || !lost_.empty(); }
 
   /// Before sleeping: the peers know how far we have read, and ring from now on. False if there is something to do.
   bool arm();
@@ -115,6 +139,8 @@ class Lane {
   struct Pending {
     std::uint64_t line = 0;  // when the reader has passed it ...
     std::uint64_t cookie = 0;
+    std::uint32_t owner = kNone;  // none: an outcome of submit()
+    std::uint32_t length = 0;
   };
   struct Arriving {
     bool is_under_way = false;
@@ -153,17 +179,22 @@ class Lane {
   bool write_chunk(Peer& peer, path::ShmPeer& to);
   void gather_chunk(Peer& peer, std::byte* out, std::size_t bytes);
   bool pump(Peer& peer, path::ShmPeer& to);
-  bool end_passed(Peer& peer, const path::ShmPeer& to);
+  template <typename Taker>
+  bool end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker);
   Status wait_for_room(Peer& peer, const link::Outgoing& message);
   void make_busy(std::uint32_t index, base::Instant now);
   std::byte* copy_block(const link::Outgoing& message);
   void release(const Waiting& waiting) {
     if (waiting.copy != nullptr) free_blocks_.push_back(waiting.copy);
   }
-  bool serve_sender(Peer& peer, path::ShmPeer& to);
+  template <typename Taker>
+  bool serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker);
+  void refuse_reader(const Peer& peer);
 
-  template <typename Deliver>
-  bool take(std::uint32_t hub_slot, Deliver&& deliver);
+  template <typename Taker>
+  bool take(std::uint32_t hub_slot, Taker&& taker);
+  template <typename Taker>
+  bool take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker);
   bool read_record(std::uint32_t index, const path::RingReader::Record& record);
 
   std::unique_ptr<path::ShmHub> hub_;
@@ -175,6 +206,7 @@ class Lane {
   std::vector<std::uint32_t> busy_;  // peers that something is pending to
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
+  base::Fifo<NearEnd> lost_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::vector<std::byte*> free_blocks_;
   wire::LaneRecord record_;
@@ -183,22 +215,38 @@ class Lane {
   LaneCounters counters_;
 };
 
+// One record; false if it makes no sense.
+template <typename Taker>
+inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker) {
+  const auto record = from.reader.record();
+  if (!record || !from.writer.learn(record->passed)) [[unlikely]]
+    return false;
+  bytes = record->body.size();
+  wire::LaneHead head;
+  if (wire::is_brief_lane(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
+      [[likely]] {
+    ++counters_.messages_delivered;
+    counters_.bytes_delivered += bytes - sizeof head;
+    return true;
+  }
+  if (!read_record(index, *record)) return false;
+  taker.deliver(delivery_);
+  return true;
+}
+
 // What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
-template <typename Deliver>
-bool Lane::take(std::uint32_t hub_slot, Deliver&& deliver) {
+template <typename Taker>
+bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
   const std::uint32_t index = by_hub_slot_[hub_slot];
   if (index == kNone) return false;
   path::ShmPeer& from = hub_->peer(hub_slot);
   int taken = 0;
-  while (taken < kRecordsInPass && from.reader.has_record()) {
-    const auto record = from.reader.record();
-    if (!record || !from.writer.learn(record->passed) || !read_record(index, *record)) [[unlikely]] {
+  for (std::size_t bytes = 0; taken < kRecordsInPass && from.reader.has_record(); ++taken) {
+    if (!take_record(index, from, bytes, taker)) [[unlikely]] {
       hub_->refuse(hub_slot, "what it wrote into shared memory makes no sense");
       return true;
     }
-    deliver(delivery_);
-    from.reader.pass(record->body.size());
-    ++taken;
+    from.reader.pass(bytes);
   }
   if (taken > 0) {
     hub_->note_traffic(hub_slot);
@@ -211,20 +259,48 @@ bool Lane::take(std::uint32_t hub_slot, Deliver&& deliver) {
     from.alert();
   }
   Peer& peer = peers_[index];
-  return (!peer.is_idle() && serve_sender(peer, from)) || taken > 0;
+  return (!peer.is_idle() && serve_sender(peer, from, taker)) || taken > 0;
 }
 
-template <typename Deliver>
-bool Lane::collect(base::Instant now, Deliver&& deliver) {
+// Ends what the peer's reader has passed.
+template <typename Taker>
+bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
   bool any = false;
-  hub_->look([&](std::uint32_t slot) { any |= take(slot, deliver); });
+  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed()) {
+    const Pending& first = peer.pending.front();
+    if (first.owner == kNone) {
+      outcomes_.push({first.cookie, Status::ok});
+    } else {
+      taker.ended(NearEnd{first.cookie, first.owner, first.length, Status::ok});
+    }
+    peer.pending.pop();
+    any = true;
+  }
+  return any;
+}
+
+template <typename Taker>
+bool Lane::serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker) {
+  if (!to.writer.look()) [[unlikely]] {
+    refuse_reader(peer);
+    return true;
+  }
+  bool any = end_passed(peer, to, taker);
+  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
+  return any;
+}
+
+template <typename Taker>
+bool Lane::collect(base::Instant now, Taker&& taker) {
+  bool any = false;
+  hub_->look([&](std::uint32_t slot) { any |= take(slot, taker); });
   if (now >= expire_at_) [[unlikely]]
     expire(now);
   return any;
 }
 
-template <typename Deliver>
-bool Lane::attend(base::Instant now, Deliver&& deliver) {
+template <typename Taker>
+bool Lane::attend(base::Instant now, Taker&& taker) {
   hub_->attend();
   bool any = false;
   while (auto event = hub_->next_event()) {
@@ -237,7 +313,7 @@ bool Lane::attend(base::Instant now, Deliver&& deliver) {
         remember_reason(event->address, event->reason);
         break;
       case path::ShmEvent::Kind::ended: {
-        for (int looks = 0; looks < kLastLooks && take(event->slot, deliver); ++looks) {
+        for (int looks = 0; looks < kLastLooks && take(event->slot, taker); ++looks) {
         }
         remember_reason(event->address, event->reason);
         const std::uint32_t index = by_hub_slot_[event->slot];

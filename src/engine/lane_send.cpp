@@ -44,6 +44,43 @@ Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base
   return wait_for_room(peer, message);
 }
 
+std::uint64_t Lane::send_now(link::PeerHandle handle, const NearSend& send, base::Instant now) {
+  const std::uint32_t index = handle.slot - kFirstSlot;
+  if (index >= peers_.size()) return 0;
+  Peer& peer = peers_[index];
+  const std::size_t size = send.bytes.size();
+  if (peer.generation != handle.generation || peer.hub_slot == kNone || !peer.shorts.empty() || size > kWholeMax)
+      [[unlikely]]
+    return 0;
+  path::ShmPeer& to = hub_->peer(peer.hub_slot);
+  std::byte* body = to.writer.reserve(sizeof(wire::LaneHead) + size);
+  if (body == nullptr) [[unlikely]]
+    return 0;
+  const wire::LaneHead head{.kind = wire::LaneKind::brief,
+                            .operation = static_cast<std::uint8_t>(wire::Operation::message),
+                            .source_port = send.source_port,
+                            .target_port = send.target_port};
+  std::memcpy(body, &head, sizeof head);
+  if (size > 0) std::memcpy(body + sizeof head, send.bytes.data(), size);
+  to.writer.publish(sizeof head + size, to.reader.read());
+  to.reader.told();
+  to.alert();
+  const std::uint64_t number = to.writer.written();
+  peer.pending.push({number, send.cookie, send.owner, static_cast<std::uint32_t>(size)});
+  if (!peer.is_busy) [[unlikely]]
+    make_busy(index, now);
+  ++counters_.messages_sent;
+  counters_.bytes_sent += size;
+  return number;
+}
+
+bool Lane::is_on_its_way(std::uint32_t index, std::uint32_t number) {
+  if (index >= peers_.size()) return false;
+  Peer& peer = peers_[index];
+  return !peer.pending.empty() &&
+         static_cast<std::int32_t>(number - static_cast<std::uint32_t>(peer.pending.front().line)) >= 0;
+}
+
 Status Lane::wait_for_room(Peer& peer, const link::Outgoing& message) {
   if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max) {
     --counters_.messages_sent;
@@ -77,7 +114,7 @@ bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& mess
   const std::size_t before = wire::lane_head_bytes(kind);
   std::byte* body = to.writer.reserve(before + message.size);
   if (body == nullptr) [[unlikely]] {
-    if (!to.writer.look()) hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
+    if (!to.writer.look()) refuse_reader(peer);
     body = to.writer.reserve(before + message.size);
     if (body == nullptr) return false;
   }
@@ -89,7 +126,7 @@ bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& mess
   }
   to.writer.publish(before + message.size, to.reader.read());
   to.reader.told();
-  if (message.wants_outcome) peer.pending.push({to.writer.written(), message.cookie});
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
   return true;
 }
 
@@ -111,7 +148,7 @@ bool Lane::write_chunk(Peer& peer, path::ShmPeer& to) {
   ++counters_.chunks_sent;
   peer.long_sent += chunk;
   if (peer.long_sent < message.size) return true;
-  if (message.wants_outcome) peer.pending.push({to.writer.written(), message.cookie});
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
   peer.longs.pop();
   peer.long_sent = peer.long_piece = peer.long_offset = 0;
   return true;
@@ -152,25 +189,8 @@ bool Lane::pump(Peer& peer, path::ShmPeer& to) {
   return any;
 }
 
-// Ends what the peer's reader has passed.
-bool Lane::end_passed(Peer& peer, const path::ShmPeer& to) {
-  bool any = false;
-  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed()) {
-    outcomes_.push({peer.pending.front().cookie, Status::ok});
-    peer.pending.pop();
-    any = true;
-  }
-  return any;
-}
-
-bool Lane::serve_sender(Peer& peer, path::ShmPeer& to) {
-  if (!to.writer.look()) [[unlikely]] {
-    hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
-    return true;
-  }
-  bool any = end_passed(peer, to);
-  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
-  return any;
+void Lane::refuse_reader(const Peer& peer) {
+  hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
 }
 
 bool Lane::cancel(link::PeerHandle handle, std::uint64_t cookie) {

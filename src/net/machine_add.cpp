@@ -40,8 +40,9 @@ Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
 // Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
 template <typename Submit>
 Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
-  const Instant added = domain_->time();
-  if (plan.deadline <= added) return Status::too_late;
+  // Without a deadline the engine's own clock will do, where it has just looked at it.
+  const Instant added = plan.deadline == kNever ? Instant() : domain_->time();
+  if (plan.deadline != kNever && plan.deadline <= added) return Status::too_late;
   auto expected = BufferState::Phase::free;
   if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {
     return Status::bad_state;
@@ -63,7 +64,9 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
   buffer.ender = BufferState::Ender::nobody;
   buffer.events = plan.events;
   buffer.length = plan.length;
-  buffer.added = added;
+  buffer.added = operation.at != base::Instant{} ? to_public(operation.at)
+                 : added != Instant()            ? added
+                                                 : domain_->time();
   buffer.deadline = plan.deadline;
   buffer.operation = operation;
   queued_.push_back(buffer);

@@ -68,6 +68,14 @@ struct LaneRecord {
   std::span<const std::byte> payload;
 };
 
+/// Whether it is a brief record; its head is copied before it is looked at.
+inline bool is_brief_lane(std::span<const std::byte> body, LaneHead& head) {
+  if (body.size() < sizeof head) return false;
+  std::memcpy(&head, body.data(), sizeof head);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  return head.kind == LaneKind::brief;
+}
+
 /// False if it is no record. The head is copied before it is looked at; the payload stays where it is.
 inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   LaneHead head;

@@ -29,7 +29,7 @@ struct BufferEvent {
   bool is_final = true;
   std::uint64_t length = 0;  ///< bytes received: on success of one of the three receive queues, else 0
   std::uint64_t offset = 0;  ///< message_receive: where in the buffer the message starts; else 0
-  Instant time;              ///< when the engine finished it
+  Instant time;              ///< when the engine finished it, to some microseconds
   const EndPoint& sender;    ///< message_receive with status ok; else empty. Copy it to keep it
 };
 
