@@ -51,13 +51,13 @@ class Courier : private link::Link {
   using Link::expire;
   using Link::facts;
   using Link::find;
+  using Link::is_eager;
   using Link::for_each_peer;
   using Link::next_deadline;
   using Link::next_delivery;
   using Link::next_train;
   using Link::peer;
   using Link::receive;
-  using Link::segments_in_flight;
   using Link::set_datagram_size_max;
   using Link::take_back;
   using Link::unreachable;

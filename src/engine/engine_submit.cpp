@@ -199,11 +199,11 @@ Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
   return *peer;
 }
 
-// A lone message leaves at once. Behind a few segments in flight, what comes next waits for the next pass and travels
-// together. That pass comes: the acknowledgement of what is in flight wakes somebody.
+// What does not leave now leaves with the next pass. That pass comes: the acknowledgement of what is in flight wakes
+// somebody.
 void Engine::send_eagerly(link::PeerHandle peer, base::Instant now) {
   if (Lane::has(peer)) return;
-  if (link_->segments_in_flight(peer) < kEagerInFlight) emit(1, now);
+  if (link_->is_eager(peer)) emit(1, now);
 }
 
 }  // namespace fairlead::engine

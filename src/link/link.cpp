@@ -83,9 +83,9 @@ PeerFacts Link::facts(PeerHandle handle) const {
   return peer == nullptr ? PeerFacts{} : state_->facts(*peer);
 }
 
-std::uint32_t Link::segments_in_flight(PeerHandle handle) const {
+bool Link::is_eager(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
-  return peer == nullptr ? 0 : peer->window.in_flight();
+  return peer == nullptr || state_->is_eager(*peer);
 }
 
 PeerFacts Link::State::facts(const Peer& peer) const {

@@ -142,8 +142,9 @@ class Link {
   /// What the path can carry to it now: also what was sent before follows.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
-  /// One of these facts, for every submission.
-  std::uint32_t segments_in_flight(PeerHandle peer) const;
+  /// After a submission: whether to call next_train() at once, because little is in flight to this peer or because what
+  /// waits has just filled a segment and is worth a call of its own. Else it travels with what comes in the meantime.
+  bool is_eager(PeerHandle peer) const;
   /// Valid until the peer is forgotten; no address if the handle is stale.
   const base::SocketAddress& address(PeerHandle peer) const;
   /// Shows at most so many peers, in no order; `visit` must not call the link.

@@ -5,6 +5,13 @@
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
+namespace {
+
+// Segments full of tiny messages after which the sender hears: who has so many messages in flight waits for their ends
+// before he sends more, and should not have to wait for all of them.
+constexpr std::uint32_t kCommandsToAnswer = 6;
+
+}  // namespace
 
 void Link::State::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                           std::uint32_t datagram_size_max) {
@@ -135,6 +142,7 @@ void Link::State::owe_ack(Peer& peer, const wire::Frame& frame, base::Instant no
     debt.was_duplicate = is_duplicate;
   }
   ++debt.segments;
+  if ((frame.header.flags & wire::Flags::kCommand) != 0) ++debt.commands;
   debt.bytes += wire::kSegmentHeaderBytes + frame.payload.size() + options.segment_overhead;
   if (!debt.is_owed) {
     debt.is_owed = true;
@@ -142,7 +150,7 @@ void Link::State::owe_ack(Peer& peer, const wire::Frame& frame, base::Instant no
     wake_by(peer, debt.due);
   }
   if (is_at_once || base::rare("link: an ack goes at once") || debt.segments >= peer.segments_limit[0] / 4 ||
-      debt.bytes >= peer.bytes_limit[0] / 4) {
+      debt.bytes >= peer.bytes_limit[0] / 4 || debt.commands >= kCommandsToAnswer) {
     debt.is_at_once = true;
     if (!peer.ack_hook.is_linked()) acks.push_back(peer);
   }

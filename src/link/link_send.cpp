@@ -180,6 +180,7 @@ Segment* Link::State::take_queued(Peer& peer, Channel channel, std::uint32_t siz
   if (segment.size > size_max || !is_open_for(peer, channel, segment.size)) return nullptr;
   segment.hook.unlink();
   peer.queued_messages[index] -= segment.records;
+  --peer.queued_segments[index];
   counters.whole_sent += segment.records;
   return &segment;
 }
@@ -306,7 +307,7 @@ void Link::State::settle_ack(Peer& peer) {
   if (!debt.is_owed || (debt.is_at_once && peer.received.bitmap_words() > 1)) return;
   debt.is_owed = false;
   debt.is_at_once = false;
-  debt.segments = 0;
+  debt.segments = debt.commands = 0;
   debt.bytes = 0;
   peer.ack_hook.unlink();
 }

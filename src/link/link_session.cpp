@@ -155,7 +155,7 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
   for (SegmentList& queue : peer.queued) {
     while (!queue.empty()) end_records(queue.front());
   }
-  peer.queued_messages = {};
+  peer.queued_messages = peer.queued_segments = {};
   while (peer.window.in_flight() != 0) {
     Segment& segment = *peer.window.find(peer.window.oldest());
     peer.window.remove(segment);

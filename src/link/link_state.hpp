@@ -38,6 +38,8 @@ struct Link::State {
   Status submit(PeerHandle handle, const Outgoing& message, base::Instant now);
   Status embed(Peer& peer, const Outgoing& message);
   Status refer(Peer& peer, const Outgoing& message);
+  bool is_eager(const Peer& peer) const;
+  std::uint32_t block_size_max(const Peer& peer) const;
   Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes);
   bool cancel(PeerHandle handle, std::uint64_t cookie);
   bool cancel_embedded(Peer& peer, Channel channel, std::uint64_t cookie);

@@ -11,6 +11,9 @@ namespace fairlead::link {
 namespace {
 
 constexpr std::uint64_t kMessageSizeMost = std::uint64_t{1} << 48;
+constexpr std::uint32_t kEagerInFlight = 4;
+constexpr std::uint32_t kSegmentsWorthACall = 6;
+constexpr std::uint32_t kTinyBytes = 16;  // where less than such a message still fits, a segment is full
 
 std::uint64_t bytes_in(std::span<const iovec> pieces) {
   std::uint64_t sum = 0;
@@ -82,15 +85,28 @@ Status Link::State::embed(Peer& peer, const Outgoing& message) {
   return Status::ok;
 }
 
+std::uint32_t Link::State::block_size_max(const Peer& peer) const {
+  return std::min(options.command_segment_max,
+                  peer.state == Peer::State::open ? peer.datagram_size : std::uint32_t{wire::kDatagramSizeLeast});
+}
+
+/// A lone message never waits. Behind a few segments in flight, messages wait for company until the next pass, but not
+/// for more than a call is worth: else the receiver would have nothing to do while the sender gathers, and the sender
+/// nothing while the receiver takes all of it.
+bool Link::State::is_eager(const Peer& peer) const {
+  if (peer.window.in_flight() < kEagerInFlight) return true;
+  const auto channel = index_of(Channel::command);
+  if (peer.queued_segments[channel] < kSegmentsWorthACall) return false;
+  const Segment& last = peer.queued[channel].back();
+  return last.records == Block::kRecordsMax || last.size + wire::whole_bytes(kTinyBytes) > block_size_max(peer);
+}
+
 /// The last segment that waits, if the record still fits: what waits together travels together.
 Segment* Link::State::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes) {
   SegmentList& queue = peer.queued[index_of(channel)];
   if (!queue.empty()) {
     Segment& last = queue.back();
-    const std::uint32_t size_max =
-        std::min(options.command_segment_max,
-                 peer.state == Peer::State::open ? peer.datagram_size : std::uint32_t{wire::kDatagramSizeLeast});
-    if (last.records < Block::kRecordsMax && wire::aligned(last.size) + bytes <= size_max) return &last;
+    if (last.records < Block::kRecordsMax && wire::aligned(last.size) + bytes <= block_size_max(peer)) return &last;
   }
   Segment* segment = hotel.check_in_with_block(peer);
   if (segment == nullptr) [[unlikely]]
@@ -98,6 +114,7 @@ Segment* Link::State::block_with_space(Peer& peer, Channel channel, std::uint32_
   segment->channel = channel;
   segment->size = wire::kSegmentHeaderBytes;
   queue.push_back(*segment);
+  ++peer.queued_segments[index_of(channel)];
   return segment;
 }
 
@@ -164,7 +181,10 @@ bool Link::State::cancel_embedded(Peer& peer, Channel channel, std::uint64_t coo
       segment.outcomes_wanted = (segment.outcomes_wanted & below) | ((segment.outcomes_wanted >> 1) & ~below);
       --segment.records;
       --peer.queued_messages[index_of(channel)];
-      if (segment.records == 0) hotel.check_out(segment);
+      if (segment.records == 0) {
+        --peer.queued_segments[index_of(channel)];
+        hotel.check_out(segment);
+      }
       finish(cookie, is_wanted, Status::canceled);
       return true;
     }

@@ -1,5 +1,6 @@
 // How full trains are: the ends of messages, and what is sent again, must not make many short ones.
 
+#include "link/segment.hpp"
 #include "link/world_for_tests.hpp"
 
 namespace fairlead::link::testing {
@@ -101,6 +102,71 @@ TEST(LinkTrains, MessagesOfManyPiecesAndWholeOnesAmongLongOnesAllArrive) {
   for (std::size_t i = 0; i < 200; ++i) world.send(0, 1, 800 + i * 517 % 30'000, 1 + i * 37 % 200);
   world.run_until_ended();
   world.expect_all_delivered();
+}
+
+// Tiny messages in a stream: the first leave alone, then six full segments make a call. Neither end waits for the whole
+// of what the other one does.
+TEST(LinkTrains, TinyMessagesLeaveWhenTheyAreWorthACall) {
+  constexpr int kAlone = 4, kSegments = 6, kRecords = Block::kRecordsMax;
+  World world(7);
+  open_session(world);
+  Link& near = *world.ends[0].link;
+  const PeerHandle far = world.peer(0, 1);
+  std::vector<int> eager_after, trains;
+  for (int i = 1; i <= kAlone + 2 * kSegments * kRecords; ++i) {
+    world.send(0, 1, 8);
+    if (!near.is_eager(far)) continue;
+    eager_after.push_back(i);
+    for (const std::uint32_t datagrams : datagrams_of_trains(world)) trains.push_back(static_cast<int>(datagrams));
+  }
+  EXPECT_EQ(eager_after,
+            (std::vector<int>{1, 2, 3, 4, kAlone + kSegments * kRecords, kAlone + 2 * kSegments * kRecords}));
+  EXPECT_EQ(trains, (std::vector<int>{1, 1, 1, 1, kSegments, kSegments}));
+  world.run_until_ended();
+  world.expect_all_delivered();
+}
+
+TEST(LinkTrains, CanceledTinyMessagesAreNoLongerCounted) {
+  constexpr int kAlone = 4, kSegments = 6, kRecords = Block::kRecordsMax;
+  World world(8);
+  open_session(world);
+  Link& near = *world.ends[0].link;
+  const PeerHandle far = world.peer(0, 1);
+  for (int i = 0; i < kAlone; ++i) {
+    world.send(0, 1, 8);
+    EXPECT_EQ(datagrams_of_trains(world).size(), 1U);
+  }
+  std::vector<std::uint64_t> cookies;
+  for (int i = 0; i < kSegments * kRecords; ++i) cookies.push_back(world.send(0, 1, 8));
+  EXPECT_TRUE(near.is_eager(far));
+  for (int i = 0; i < kRecords; ++i) EXPECT_TRUE(near.cancel(far, cookies[static_cast<std::size_t>(i)]));
+  EXPECT_FALSE(near.is_eager(far));
+  near.disconnect(far, world.now);
+  EXPECT_TRUE(near.is_eager(far)) << "nobody there: nothing to wait for";
+}
+
+TEST(LinkTrains, SixSegmentsOfTinyMessagesAreAcknowledgedAtOnce) {
+  World world(9);
+  open_session(world);
+  for (const std::uint32_t segments : {5U, 6U}) {
+    world.run_for(std::chrono::milliseconds(1));
+    for (std::uint32_t i = 0; i < segments * Block::kRecordsMax; ++i) world.send(0, 1, 8);
+    Train train;
+    ASSERT_TRUE(world.ends[0].link->next_train(world.now, kTrainBytes, kTrainDatagrams, train));
+    ASSERT_EQ(train.datagrams, segments);
+    Link& far = *world.ends[1].link;
+    std::uint32_t taken = 0;
+    for (std::size_t i = 0; i < train.piece_count; ++i) {  // a datagram is one piece
+      far.receive(world.ends[0].address,
+                  {static_cast<const std::byte*>(train.pieces[i].iov_base), train.pieces[i].iov_len}, world.now,
+                  kPathDatagram);
+      while (far.next_delivery()) ++taken;
+    }
+    EXPECT_EQ(taken, segments * Block::kRecordsMax);
+    EXPECT_EQ(far.next_train(world.now, kTrainBytes, kTrainDatagrams, train), segments == 6);
+    world.run_until_ended();  // by the ACK's delay, or by the tail probe: this one was put nowhere
+  }
+  world.expect_consistent();
 }
 
 }  // namespace

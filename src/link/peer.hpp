@@ -51,6 +51,7 @@ struct AckDebt {
   base::Instant echo_arrived;
   base::Instant due;           // if owed and not at once
   std::uint32_t segments = 0;  // since the last ACK
+  std::uint32_t commands = 0;  // of these on the command channel
   std::uint64_t bytes = 0;
 };
 
@@ -88,7 +89,7 @@ struct Peer {
 
   // Waiting to be sent: short messages in segments by channel, long ones, and long ones cut to their end.
   std::array<SegmentList, kChannels> queued;
-  std::array<std::uint32_t, kChannels> queued_messages{};
+  std::array<std::uint32_t, kChannels> queued_messages{}, queued_segments{};
   MessageList messages, messages_cut;
   std::int64_t turn_bytes = 0;      // left of its turn among the ready peers; below zero: owed to the others
   std::uint32_t messages_open = 0;  // in these two lists

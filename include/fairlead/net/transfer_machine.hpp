@@ -174,7 +174,7 @@ class TransferMachine {
   /// Makes progress on this thread, then calls back for at most `budget` pending events; returns how many. 0 also
   /// if another thread, or a callback further up this stack, is delivering.
   /// `bad_state` unless started and synchronous.
-  std::expected<std::size_t, Status> deliver_all(std::size_t budget = 64);
+  std::expected<std::size_t, Status> deliver_all(std::size_t budget = 256);
   /// Makes progress; true if deliver_all() would find an event. False unless started and synchronous.
   bool pending();
   /// Waits until an event is pending or `deadline` passes: spins first, then sleeps. True if one is pending.
