@@ -22,6 +22,7 @@ int ibv_dofork_range(void*, size_t) {
 }
 
 int ibv_attach_mcast(ibv_qp* pair, const ibv_gid*, std::uint16_t) {
+  const Call call;
   return fail(find(pair) != nullptr ? EOPNOTSUPP : EINVAL);
 }
 int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {

@@ -45,6 +45,7 @@ namespace verbs = fairlead::verbs;
 extern "C" {
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || attributes == nullptr) return refuse(EINVAL);
   auto native = verbs::AddressHandle::create(domain->native, to_native(*attributes));
@@ -54,14 +55,13 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 }
 
 int ibv_destroy_ah(ibv_ah* ah) {
+  const Call call;
   Address* address = find(ah);
-  if (address == nullptr) return fail(EINVAL);
-  if (const auto done = address->native.destroy(); !done) return fail(done.error());
-  table<Address>().destroy(address);
-  return 0;
+  return address != nullptr && table<Address>().destroy(address) ? 0 : fail(EINVAL);
 }
 
 int ibv_init_ah_from_wc(ibv_context* abi, std::uint8_t port, ibv_wc* completion, ibv_grh* header, ibv_ah_attr* out) {
+  const Call call;
   OpenContext* context = find_context(abi);
   const bool has_header = completion != nullptr && (completion->wc_flags & IBV_WC_GRH) != 0;
   if (context == nullptr || completion == nullptr || out == nullptr || port != 1 || (has_header && header == nullptr)) {
@@ -84,6 +84,7 @@ int ibv_init_ah_from_wc(ibv_context* abi, std::uint8_t port, ibv_wc* completion,
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_grh* header, std::uint8_t port) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
   ibv_ah_attr attributes{};
@@ -93,6 +94,7 @@ ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_grh* header, s
 
 int ibv_resolve_eth_l2_from_gid(ibv_context* abi, ibv_ah_attr* attributes, std::uint8_t mac[ETHERNET_LL_SIZE],
                                 std::uint16_t* vlan) {
+  const Call call;
   if (find_context(abi) == nullptr || attributes == nullptr || mac == nullptr) return fail(EINVAL);
   // There is no layer 2 below us that anybody could see: an address of local administration that tells hosts apart.
   mac[0] = mac[1] = 0x02;

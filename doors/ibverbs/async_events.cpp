@@ -30,6 +30,7 @@ bool is_of_port(ibv_event_type type) {
 }
 
 void* element_of(const verbs::AsyncEvent& event) {
+  const Call call;
   const auto handle = static_cast<std::uint32_t>(event.cookie);
   switch (event.type) {
     case verbs::AsyncEventType::cq_err:
@@ -45,6 +46,13 @@ void* element_of(const verbs::AsyncEvent& event) {
   }
 }
 
+/// A copy: who waits for an event must not keep the device from being closed.
+std::optional<verbs::Context> native_of(const ibv_context* abi) {
+  const Call call;
+  const OpenContext* context = find_context(abi);
+  return context != nullptr ? std::optional(context->native) : std::nullopt;
+}
+
 }  // namespace
 }  // namespace fairlead::ibverbs
 
@@ -54,12 +62,12 @@ namespace verbs = fairlead::verbs;
 extern "C" {
 
 int ibv_get_async_event(ibv_context* abi, ibv_async_event* out) {
-  OpenContext* context = find_context(abi);
-  if (context == nullptr || out == nullptr) {
+  auto native = native_of(abi);
+  if (!native || out == nullptr) {
     fail(EINVAL);
     return -1;
   }
-  const auto event = context->native.get_async_event();
+  const auto event = native->get_async_event();
   if (!event) {
     fail(event.error());
     return -1;
@@ -74,7 +82,7 @@ int ibv_get_async_event(ibv_context* abi, ibv_async_event* out) {
   }
   GotEvents& got = got_events();
   const std::lock_guard guard(got.mutex);
-  got.unacknowledged.push_back({out->element.qp, out->event_type, context->native, *event});
+  got.unacknowledged.push_back({out->element.qp, out->event_type, *native, *event});
   return 0;
 }
 

@@ -10,12 +10,26 @@ Channel* find(const ibv_comp_channel* abi) {
 
 }  // namespace fairlead::ibverbs
 
+namespace fairlead::ibverbs {
+namespace {
+
+/// A copy: who waits for an event must not keep the channel from being destroyed.
+std::optional<verbs::CompletionChannel> native_of(const ibv_comp_channel* abi) {
+  const Call call;
+  const Channel* channel = find(abi);
+  return channel != nullptr ? std::optional(channel->native) : std::nullopt;
+}
+
+}  // namespace
+}  // namespace fairlead::ibverbs
+
 using namespace fairlead::ibverbs;
 namespace verbs = fairlead::verbs;
 
 extern "C" {
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) {
+  const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr) return refuse(EINVAL);
   auto native = verbs::CompletionChannel::open(context->native);
@@ -26,25 +40,31 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) {
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* abi) {
+  const Call call;
   Channel* channel = find(abi);
   if (channel == nullptr) return fail(EINVAL);
-  if (const auto done = channel->native.close(); !done) return fail(done.error());
-  registry<Channel>().erase(channel);
-  delete channel;
+  auto native = channel->native;
+  if (const auto done = native.close(); !done) return fail(done.error());
+  if (!registry<Channel>().erase(channel)) return fail(EINVAL);
+  {
+    const verbs::CompletionChannel ended = std::move(channel->native);
+  }
+  registry<Channel>().rest(channel);
   return 0;
 }
 
 int ibv_get_cq_event(ibv_comp_channel* abi, ibv_cq** out, void** cookie) {
-  Channel* channel = find(abi);
-  if (channel == nullptr || out == nullptr || cookie == nullptr) {
+  auto native = native_of(abi);
+  if (!native || out == nullptr || cookie == nullptr) {
     fail(EINVAL);
     return -1;
   }
-  const auto handle = channel->native.get_event();
+  const auto handle = native->get_event();
   if (!handle) {
     fail(handle.error());
     return -1;
   }
+  const Call call;
   Queue* queue = table<Queue>().find(static_cast<std::uint32_t>(*handle));
   if (queue == nullptr) {
     fail(EINVAL);
@@ -56,6 +76,7 @@ int ibv_get_cq_event(ibv_comp_channel* abi, ibv_cq** out, void** cookie) {
 }
 
 void ibv_ack_cq_events(ibv_cq* abi, unsigned count) {
+  const Call call;
   if (Queue* queue = find(abi); queue != nullptr) queue->native->ack_events(count);
 }
 }

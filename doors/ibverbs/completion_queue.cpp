@@ -1,7 +1,6 @@
 // Completion queues: making them, polling them the plain way.
 #include <cstring>
 
-#include "doors/ibverbs/empty_polls.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -24,13 +23,13 @@ constexpr std::uint64_t kFields = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_
 
 Queue* make_queue(OpenContext& context, const verbs::CompletionQueueOptions& options, ibv_comp_channel* channel,
                   void* cookie) {
-  Queue* queue = table<Queue>().create(context);
+  Queue* queue = table<Queue>().make(context);
   if (queue == nullptr) return refuse(ENOMEM);
   verbs::CompletionQueueOptions with_cookie = options;
   with_cookie.cookie = queue->handle;
   auto native = verbs::CompletionQueue::create(context.native, with_cookie);
   if (!native) {
-    table<Queue>().destroy(queue);
+    table<Queue>().discard(queue);
     return refuse(native.error());
   }
   queue->native.emplace(std::move(*native));
@@ -44,6 +43,7 @@ Queue* make_queue(OpenContext& context, const verbs::CompletionQueueOptions& opt
 }  // namespace
 
 int poll_queue(ibv_cq* abi, int count, ibv_wc* out) {
+  const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr || count < 0) [[unlikely]]
     return -fail(EINVAL);
@@ -64,11 +64,12 @@ int poll_queue(ibv_cq* abi, int count, ibv_wc* out) {
     polled += got;
     if (got < wanted) break;
   }
-  polled > 0 ? empty_polls.poll_found() : empty_polls.poll_was_empty();
+  polled > 0 ? call.polls().poll_found() : call.polls().poll_was_empty();
   return polled;
 }
 
 int request_notify(ibv_cq* abi, int solicited_only) {
+  const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
   const int code = queue->native->request_notify(solicited_only != 0);
@@ -76,6 +77,7 @@ int request_notify(ibv_cq* abi, int solicited_only) {
 }
 
 ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) {
+  const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || attributes == nullptr || attributes->cqe == 0) return refuse(EINVAL);
   constexpr unsigned kMasks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
@@ -95,12 +97,12 @@ ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) {
                              .ignores_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0},
                             attributes->channel, attributes->cq_context);
   if (queue == nullptr) return nullptr;
-  queue->is_single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   set_operations(*queue, attributes->wc_flags);
-  return queue;
+  return table<Queue>().publish(queue);
 }
 
 int modify_queue(ibv_cq* abi, ibv_modify_cq_attr* attributes) {
+  const Call call;
   if (find(abi) == nullptr || attributes == nullptr) return fail(EINVAL);
   return fail(EOPNOTSUPP);  // moderation: events are not held back here
 }
@@ -112,6 +114,7 @@ using namespace fairlead::ibverbs;
 extern "C" {
 
 ibv_cq* ibv_create_cq(ibv_context* abi, int capacity, void* cookie, ibv_comp_channel* channel_abi, int comp_vector) {
+  const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || capacity <= 0 || comp_vector < 0) return refuse(EINVAL);
   Channel* channel = find(channel_abi);
@@ -121,22 +124,25 @@ ibv_cq* ibv_create_cq(ibv_context* abi, int capacity, void* cookie, ibv_comp_cha
                              .channel = channel != nullptr ? &channel->native : nullptr,
                              .comp_vector = static_cast<std::uint32_t>(comp_vector)},
                             channel_abi, cookie);
-  return queue != nullptr ? queue->face() : nullptr;
+  return queue != nullptr ? table<Queue>().publish(queue)->face() : nullptr;
 }
 
 int ibv_resize_cq(ibv_cq* abi, int capacity) {
+  const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr || capacity <= 0) return fail(EINVAL);
   if (const auto done = queue->native->resize(static_cast<std::uint32_t>(capacity)); !done) return fail(done.error());
-  queue->cqe = static_cast<int>(queue->native->capacity());
+  std::atomic_ref(queue->cqe).store(static_cast<int>(queue->native->capacity()), std::memory_order_relaxed);
   return 0;
 }
 
 int ibv_destroy_cq(ibv_cq* abi) {
+  const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
-  if (const auto done = queue->native->destroy(); !done) return fail(done.error());
-  table<Queue>().destroy(queue);
-  return 0;
+  if (queue->bracket.is_entered()) return fail(EBUSY);  // somebody reads from it
+  auto native = *queue->native;
+  if (const auto done = native.destroy(); !done) return fail(done.error());
+  return table<Queue>().destroy(queue) ? 0 : fail(EINVAL);
 }
 }

@@ -137,7 +137,8 @@ ibv_context* ibv_import_device(int descriptor) {
   struct stat wanted{}, status{};
   if (::fstat(descriptor, &wanted) != 0) return refuse(EBADF);
   for (OpenContext* each : registry<OpenContext>().all()) {
-    if (::fstat(each->context.cmd_fd, &status) != 0) continue;
+    const Call call;
+    if (find_context(&each->context) == nullptr || ::fstat(each->context.cmd_fd, &status) != 0) continue;
     if (status.st_ino != wanted.st_ino || status.st_dev != wanted.st_dev) continue;
     auto* context = new OpenContext(each->identity, each->native);
     context->is_imported = true;
@@ -147,16 +148,20 @@ ibv_context* ibv_import_device(int descriptor) {
 }
 
 int ibv_close_device(ibv_context* abi) {
+  const Call call;
   OpenContext* context = find_context(abi);
-  if (context == nullptr) return fail(EINVAL);
-  if (!registry<OpenContext>().erase(context)) return fail(EINVAL);
+  if (context == nullptr || !registry<OpenContext>().erase(context)) return fail(EINVAL);
   destroy_all_of(*context);
   if (!context->is_imported) {
     explain_context(context->identity.name, context->native);
     [[maybe_unused]] const auto closed = context->native.close();
   }
   ::close(abi->cmd_fd);
-  delete context;
+  {
+    const verbs::Context ended = std::move(context->native);
+  }
+  // Programs look into a context before they call anything, also by way of an object that is destroyed.
+  registry<OpenContext>().rest(context);
   return 0;
 }
 }

@@ -22,6 +22,7 @@ std::byte* place(ibv_dm* abi, std::uint64_t offset, std::size_t length) {
 }
 
 int copy_to(ibv_dm* abi, std::uint64_t offset, const void* from, std::size_t length) {
+  const Call call;
   std::byte* to = place(abi, offset, length);
   if (to == nullptr) return fail(EINVAL);
   std::memcpy(to, from, length);
@@ -29,6 +30,7 @@ int copy_to(ibv_dm* abi, std::uint64_t offset, const void* from, std::size_t len
 }
 
 int copy_from(void* to, ibv_dm* abi, std::uint64_t offset, std::size_t length) {
+  const Call call;
   const std::byte* from = place(abi, offset, length);
   if (from == nullptr) return fail(EINVAL);
   std::memcpy(to, from, length);
@@ -36,7 +38,7 @@ int copy_from(void* to, ibv_dm* abi, std::uint64_t offset, std::size_t length) {
 }
 
 DeviceMemory* make(OpenContext& context) {
-  DeviceMemory* memory = table<DeviceMemory>().create(context);
+  DeviceMemory* memory = table<DeviceMemory>().make(context);
   if (memory == nullptr) return refuse(ENOMEM);
   memory->context = &context.context;
   memory->memcpy_to_dm = copy_to;
@@ -47,6 +49,7 @@ DeviceMemory* make(OpenContext& context) {
 }  // namespace
 
 ibv_dm* add_device_memory(ibv_context* abi, ibv_alloc_dm_attr* attributes) {
+  const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || attributes == nullptr || attributes->comp_mask != 0 || attributes->length == 0) {
     return refuse(EINVAL);
@@ -61,24 +64,26 @@ ibv_dm* add_device_memory(ibv_context* abi, ibv_alloc_dm_attr* attributes) {
   if (memory == nullptr) return nullptr;
   memory->bytes = owner;
   memory->length = length;
-  return memory;
+  return table<DeviceMemory>().publish(memory);
 }
 
 int remove_device_memory(ibv_dm* abi) {
+  const Call call;
   DeviceMemory* memory = find(abi);
   if (memory == nullptr || memory->is_imported) return fail(EINVAL);
-  for (const Region* region : table<Region>().all()) {
-    const auto offset = static_cast<std::uintptr_t>(static_cast<std::byte*>(region->addr) - memory->bytes.get());
-    if (region->addr != nullptr && offset < memory->length) return fail(EBUSY);
+  for (const std::uint32_t handle : table<Region>().all()) {
+    const Call look;
+    const Region* region = table<Region>().find(handle);
+    if (region != nullptr && region->device_bytes == memory->bytes) return fail(EBUSY);
   }
-  table<DeviceMemory>().destroy(memory);
-  return 0;
+  return table<DeviceMemory>().destroy(memory) ? 0 : fail(EINVAL);
 }
 
 ibv_mr* add_device_region(ibv_pd* pd, ibv_dm* abi, std::uint64_t offset, std::size_t length, unsigned access) {
+  const Call call;
   std::byte* bytes = place(abi, offset, length);
   if (bytes == nullptr || (access & IBV_ACCESS_ZERO_BASED) == 0) return refuse(EINVAL);
-  return add_region(pd, bytes, length, {}, access);
+  return add_region(pd, bytes, length, {}, access, find(abi)->bytes);
 }
 
 }  // namespace fairlead::ibverbs
@@ -88,6 +93,7 @@ using namespace fairlead::ibverbs;
 extern "C" {
 
 ibv_dm* ibv_import_dm(ibv_context* abi, std::uint32_t handle) {
+  const Call call;
   OpenContext* context = find_context(abi);
   const DeviceMemory* original = table<DeviceMemory>().find(handle);
   if (context == nullptr || original == nullptr) return refuse(EINVAL);
@@ -96,10 +102,11 @@ ibv_dm* ibv_import_dm(ibv_context* abi, std::uint32_t handle) {
   memory->bytes = original->bytes;
   memory->length = original->length;
   memory->is_imported = true;
-  return memory;
+  return table<DeviceMemory>().publish(memory);
 }
 
 void ibv_unimport_dm(ibv_dm* abi) {
+  const Call call;
   DeviceMemory* memory = table<DeviceMemory>().find(abi);
   if (memory != nullptr && memory->is_imported) table<DeviceMemory>().destroy(memory);
 }

@@ -9,6 +9,7 @@
 namespace fairlead::ibverbs {
 
 ibv_td* add_thread_domain(ibv_context* abi, ibv_td_init_attr* attributes) {
+  const Call call;
   if (find_context(abi) == nullptr || attributes == nullptr) return refuse(EINVAL);
   if (attributes->comp_mask != 0) return refuse(EOPNOTSUPP);
   auto* domain = new ibv_td{abi};
@@ -18,30 +19,35 @@ ibv_td* add_thread_domain(ibv_context* abi, ibv_td_init_attr* attributes) {
 
 int remove_thread_domain(ibv_td* domain) {
   if (!registry<ibv_td>().erase(domain)) return fail(EINVAL);
-  delete domain;
+  registry<ibv_td>().rest(domain);
   return 0;
 }
 
 ibv_pd* add_parent_domain(ibv_context* abi, ibv_parent_domain_init_attr* attributes) {
+  const Call call;
   constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if (find_context(abi) == nullptr || attributes == nullptr) return refuse(EINVAL);
   if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
   if (attributes->td != nullptr && !registry<ibv_td>().contains(attributes->td)) return refuse(EINVAL);
   Domain* base = find(attributes->pd);
   if (base == nullptr) return refuse(EINVAL);
-  Domain* domain = table<Domain>().create(base->owner, base->native);
+  Domain* domain = table<Domain>().make(base->owner, base->native);
   if (domain == nullptr) return refuse(ENOMEM);
-  domain->base = base;
-  ++base->parents;
-  return domain;
+  domain->base = base->parents;
+  ++*domain->base;
+  return table<Domain>().publish(domain);
 }
 
 int advise_region(ibv_pd* pd, ibv_advise_mr_advice, std::uint32_t, ibv_sge* list, std::uint32_t count) {
+  const Call call;
   if (find(pd) == nullptr || (count != 0 && list == nullptr)) return fail(EINVAL);
-  const std::vector<Region*> regions = table<Region>().all();
+  const std::vector<std::uint32_t> regions = table<Region>().all();
   for (const ibv_sge& piece : std::span(list, count)) {
-    const bool is_known =
-        std::ranges::any_of(regions, [&](const Region* region) { return region->lkey == piece.lkey; });
+    const bool is_known = std::ranges::any_of(regions, [&](std::uint32_t handle) {
+      const Call look;
+      const Region* region = table<Region>().find(handle);
+      return region != nullptr && region->lkey == piece.lkey;
+    });
     if (!is_known) return fail(ENOENT);
   }
   return 0;  // advice: the kernel fetches pages when they are touched
@@ -54,35 +60,39 @@ using namespace fairlead::ibverbs;
 extern "C" {
 
 ibv_pd* ibv_import_pd(ibv_context* abi, std::uint32_t handle) {
+  const Call call;
   OpenContext* context = find_context(abi);
   const Domain* original = table<Domain>().find(handle);
   if (context == nullptr || original == nullptr) return refuse(EINVAL);
-  Domain* domain = table<Domain>().create(*context, original->native);
+  Domain* domain = table<Domain>().make(*context, original->native);
   if (domain == nullptr) return refuse(ENOMEM);
   domain->is_imported = true;
-  return domain;
+  return table<Domain>().publish(domain);
 }
 
 void ibv_unimport_pd(ibv_pd* pd) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain != nullptr && domain->is_imported) table<Domain>().destroy(domain);
 }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) {
+  const Call call;
   Domain* domain = find(pd);
   const Region* original = table<Region>().find(handle);
   if (domain == nullptr || original == nullptr) return refuse(EINVAL);
-  Region* region = table<Region>().create(domain->owner);
+  Region* region = table<Region>().make(domain->owner);
   if (region == nullptr) return refuse(ENOMEM);
   region->context = pd->context;
   region->pd = pd;
   region->length = original->length;  // its address is none here, as with devices
   region->lkey = original->lkey;
   region->rkey = original->rkey;
-  return region;
+  return table<Region>().publish(region);
 }
 
 void ibv_unimport_mr(ibv_mr* mr) {
+  const Call call;
   Region* region = find(mr);
   if (region != nullptr && !region->native) table<Region>().destroy(region);
 }

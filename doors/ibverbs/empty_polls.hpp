@@ -23,7 +23,8 @@ class EmptyPolls {
  private:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr std::uint32_t kSpins = 256;  // tens of microseconds: a peer on another processor has answered by then
+  static constexpr std::uint32_t kSpins =
+      256;  // tens of microseconds: a peer on another processor has answered by then
   static constexpr std::uint32_t kPollsPerYield = 32;
   static constexpr auto kDear = std::chrono::microseconds(300);
   static constexpr auto kRest = std::chrono::milliseconds(20);
@@ -39,7 +40,5 @@ class EmptyPolls {
   std::uint32_t count_ = 0;
   Clock::time_point rests_until_{};
 };
-
-inline thread_local EmptyPolls empty_polls;
 
 }  // namespace fairlead::ibverbs

@@ -55,7 +55,10 @@ void print() {
   Report& all = report();
   const std::lock_guard guard(all.mutex);
   for (const std::string& each : all.closed) text += each;
-  for (const OpenContext* each : registry<OpenContext>().all()) text += describe(each->identity.name, each->native);
+  for (const OpenContext* each : registry<OpenContext>().all()) {
+    const Call call;
+    if (find_context(&each->context) != nullptr) text += describe(each->identity.name, each->native);
+  }
   text += all.failures.empty() ? "no completion failed\n" : "completions that failed:\n";
   for (const Failure& each : all.failures) text += describe(each);
   if (all.failures_not_kept != 0) text += fmt::format("  and {} more\n", all.failures_not_kept);

@@ -1,7 +1,6 @@
 // Extended completion queues: one completion at a time, its fields by calls.
 #include <ctime>
 
-#include "doors/ibverbs/empty_polls.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -12,14 +11,14 @@ const verbs::WorkCompletion& current(ibv_cq_ex* abi) {
   return static_cast<Queue*>(abi)->current;
 }
 
-int take_next(Queue& queue) {
+int take_next(Queue& queue, const Call& call) {
   const int got = queue.native->poll({&queue.current, 1});
   if (got < 0) return EINVAL;
   if (got == 0) {
-    empty_polls.poll_was_empty();
+    call.polls().poll_was_empty();
     return ENOENT;
   }
-  empty_polls.poll_found();
+  call.polls().poll_found();
   queue.status = static_cast<ibv_wc_status>(queue.current.status);
   queue.wr_id = queue.current.wr_id;
   if (queue.current.status != verbs::WcStatus::success) [[unlikely]]
@@ -29,20 +28,25 @@ int take_next(Queue& queue) {
 
 int start_poll(ibv_cq_ex* abi, ibv_poll_cq_attr* attributes) {
   if (attributes != nullptr && attributes->comp_mask != 0) return fail(EINVAL);
-  auto& queue = *static_cast<Queue*>(abi);
-  if (!queue.is_single_threaded) queue.bracket.lock();
-  const int code = take_next(queue);
-  if (code != 0 && !queue.is_single_threaded) queue.bracket.unlock();  // then end_poll() does not come
+  const Call call;
+  Queue* queue = table<Queue>().find(abi);
+  if (queue == nullptr || queue->bracket.is_mine()) return fail(EINVAL);
+  queue->bracket.enter();
+  const bool is_live = table<Queue>().is_live(queue);  // not destroyed while we waited
+  const int code = is_live ? take_next(*queue, call) : fail(EINVAL);
+  if (code != 0) queue->bracket.leave();  // then end_poll() does not come
   return code;
 }
 
 int next_poll(ibv_cq_ex* abi) {
-  return take_next(*static_cast<Queue*>(abi));
+  const Call call;
+  Queue* queue = table<Queue>().find(abi);
+  return queue != nullptr && queue->bracket.is_mine() ? take_next(*queue, call) : fail(EINVAL);
 }
 
 void end_poll(ibv_cq_ex* abi) {
-  auto& queue = *static_cast<Queue*>(abi);
-  if (!queue.is_single_threaded) queue.bracket.unlock();
+  const Call call;
+  if (Queue* queue = table<Queue>().find(abi); queue != nullptr) queue->bracket.leave();
 }
 
 std::uint64_t wall_clock(ibv_cq_ex* abi) {

@@ -7,48 +7,48 @@
 namespace fairlead::ibverbs {
 namespace {
 
-Pair& pair_of(ibv_qp_ex* abi) {
-  return *static_cast<Pair*>(abi);
+/// Null if this thread is not between wr_start() and wr_complete(): then a builder does nothing. Whoever is keeps the
+/// queue pair from being destroyed.
+Pair* pair_of(ibv_qp_ex* abi) {
+  const Call call;
+  Pair* pair = table<Pair>().find(abi);
+  return pair != nullptr && pair->bracket.is_mine() ? pair : nullptr;
 }
 
-verbs::SendRequest& add(ibv_qp_ex* abi, verbs::SendOpcode opcode) {
-  Staged& staged = pair_of(abi).staged;
+void add(ibv_qp_ex* abi, const verbs::SendRequest& request) {
+  Pair* pair = pair_of(abi);
+  if (pair == nullptr) return;
+  Staged& staged = pair->staged;
   Staged::Piece& piece = staged.pieces.emplace_back();
+  piece.request = request;
   piece.request.id = abi->wr_id;
   piece.request.flags = abi->wr_flags;
-  piece.request.opcode = opcode;
   piece.sge_first = staged.sges.size();
   piece.inline_first = staged.inlined.size();
-  return piece.request;
 }
 
-verbs::SendRequest& add_remote(ibv_qp_ex* abi, verbs::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address) {
-  verbs::SendRequest& request = add(abi, opcode);
-  request.rkey = rkey;
-  request.remote_addr = address;
-  return request;
+void spoil(ibv_qp_ex* abi, int error) {
+  if (Pair* pair = pair_of(abi); pair != nullptr) pair->staged.error = error;
 }
 
-Staged::Piece* last(ibv_qp_ex* abi) {
-  Staged& staged = pair_of(abi).staged;
-  if (!staged.pieces.empty()) return &staged.pieces.back();
-  staged.error = EINVAL;  // a setter before any builder
+Staged::Piece* last(Pair* pair) {
+  if (pair == nullptr) return nullptr;
+  if (!pair->staged.pieces.empty()) return &pair->staged.pieces.back();
+  if (pair->staged.error == 0) pair->staged.error = EINVAL;  // a setter before any builder
   return nullptr;
 }
 
-void refuse_builder(ibv_qp_ex* abi) {
-  add(abi, verbs::SendOpcode::send);
-  pair_of(abi).staged.error = EOPNOTSUPP;
-}
-
 void start(ibv_qp_ex* abi) {
-  Pair& pair = pair_of(abi);
-  pair.bracket.lock();
-  pair.staged.pieces.clear();
-  pair.staged.sges.clear();
-  pair.staged.inlined.clear();
-  pair.staged.requests.clear();
-  pair.staged.error = 0;
+  const Call call;
+  Pair* pair = table<Pair>().find(abi);
+  if (pair == nullptr) return;
+  if (!pair->bracket.is_mine()) pair->bracket.enter();
+  if (!table<Pair>().is_live(pair)) return pair->bracket.leave();  // destroyed while we waited
+  pair->staged.pieces.clear();
+  pair->staged.sges.clear();
+  pair->staged.inlined.clear();
+  pair->staged.requests.clear();
+  pair->staged.error = 0;
 }
 
 int post_staged(Pair& pair) {
@@ -65,6 +65,7 @@ int post_staged(Pair& pair) {
   for (Staged::Piece& piece : staged.pieces) {
     const bool is_inline = piece.inline_length != 0;
     const std::size_t first = is_inline ? next_inline++ : piece.sge_first;
+    if (piece.to) piece.request.to = &*piece.to;
     piece.request.sges = std::span(staged.sges).subspan(first, is_inline ? 1 : piece.sge_count);
     staged.requests.push_back(piece.request);
   }
@@ -73,20 +74,24 @@ int post_staged(Pair& pair) {
 }
 
 int complete(ibv_qp_ex* abi) {
-  Pair& pair = pair_of(abi);
-  const int code = post_staged(pair);
-  pair.bracket.unlock();
+  const Call call;
+  Pair* pair = table<Pair>().find(abi);
+  if (pair == nullptr || !pair->bracket.is_mine()) return fail(EINVAL);
+  const int code = post_staged(*pair);
+  pair->bracket.leave();
   return code == 0 ? 0 : fail(code);
 }
 
 void abort(ibv_qp_ex* abi) {
-  pair_of(abi).bracket.unlock();
+  const Call call;
+  if (Pair* pair = table<Pair>().find(abi); pair != nullptr) pair->bracket.leave();
 }
 
 void set_sge_list(ibv_qp_ex* abi, std::size_t count, const ibv_sge* list) {
-  Staged::Piece* piece = last(abi);
+  Pair* pair = pair_of(abi);
+  Staged::Piece* piece = last(pair);
   if (piece == nullptr) return;
-  Staged& staged = pair_of(abi).staged;
+  Staged& staged = pair->staged;
   piece->sge_first = staged.sges.size();
   piece->sge_count = count;
   for (std::size_t i = 0; i < count; ++i) staged.sges.push_back({list[i].addr, list[i].length, list[i].lkey});
@@ -98,18 +103,18 @@ void set_sge(ibv_qp_ex* abi, std::uint32_t lkey, std::uint64_t address, std::uin
 }
 
 void set_inline_list(ibv_qp_ex* abi, std::size_t count, const ibv_data_buf* list) {
-  Staged::Piece* piece = last(abi);
+  Pair* pair = pair_of(abi);
+  Staged::Piece* piece = last(pair);
   if (piece == nullptr) return;
-  Pair& pair = pair_of(abi);
   std::size_t length = 0;
   for (std::size_t i = 0; i < count; ++i) {
     length += list[i].length;
-    if (length > pair.native->capacity().max_inline) {
-      pair.staged.error = EINVAL;
+    if (length > pair->native->capacity().max_inline) {
+      pair->staged.error = EINVAL;
       return;
     }
   }
-  std::vector<std::byte>& inlined = pair.staged.inlined;
+  std::vector<std::byte>& inlined = pair->staged.inlined;
   piece->inline_first = inlined.size();
   piece->inline_length = length;
   piece->request.flags |= verbs::send_flags::inlined;
@@ -125,14 +130,16 @@ void set_inline(ibv_qp_ex* abi, void* data, std::size_t length) {
 }
 
 void set_ud_address(ibv_qp_ex* abi, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
-  Staged::Piece* piece = last(abi);
+  const Call call;
+  Pair* pair = pair_of(abi);
+  Staged::Piece* piece = last(pair);
   if (piece == nullptr) return;
   const Address* address = find(ah);
   if (address == nullptr) {
-    pair_of(abi).staged.error = EINVAL;
+    pair->staged.error = EINVAL;
     return;
   }
-  piece->request.to = &address->native.vector();
+  piece->to = address->native.vector();
   piece->request.remote_qpn = qpn;
   piece->request.remote_qkey = qkey;
 }
@@ -148,33 +155,36 @@ void set_operations(Pair& pair) {
   pair.wr_set_inline_data = set_inline;
   pair.wr_set_inline_data_list = set_inline_list;
   pair.wr_set_ud_addr = set_ud_address;
-  pair.wr_set_xrc_srqn = [](ibv_qp_ex* abi, std::uint32_t) { pair_of(abi).staged.error = EOPNOTSUPP; };
+  pair.wr_set_xrc_srqn = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
 
-  pair.wr_send = [](ibv_qp_ex* abi) { add(abi, verbs::SendOpcode::send); };
-  pair.wr_send_imm = [](ibv_qp_ex* abi, __be32 imm) { add(abi, verbs::SendOpcode::send_imm).imm = imm; };
+  using verbs::SendOpcode;
+  pair.wr_send = [](ibv_qp_ex* abi) { add(abi, {.opcode = SendOpcode::send}); };
+  pair.wr_send_imm = [](ibv_qp_ex* abi, __be32 imm) { add(abi, {.opcode = SendOpcode::send_imm, .imm = imm}); };
   pair.wr_rdma_read = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address) {
-    add_remote(abi, verbs::SendOpcode::read, rkey, address);
+    add(abi, {.opcode = SendOpcode::read, .rkey = rkey, .remote_addr = address});
   };
   pair.wr_rdma_write = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address) {
-    add_remote(abi, verbs::SendOpcode::write, rkey, address);
+    add(abi, {.opcode = SendOpcode::write, .rkey = rkey, .remote_addr = address});
   };
   pair.wr_rdma_write_imm = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
-    add_remote(abi, verbs::SendOpcode::write_imm, rkey, address).imm = imm;
+    add(abi, {.opcode = SendOpcode::write_imm, .imm = imm, .rkey = rkey, .remote_addr = address});
   };
   pair.wr_atomic_cmp_swp = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
                               std::uint64_t swap) {
-    verbs::SendRequest& request = add_remote(abi, verbs::SendOpcode::compare_swap, rkey, address);
-    request.compare_add = compare;
-    request.swap = swap;
+    add(abi, {.opcode = SendOpcode::compare_swap,
+              .rkey = rkey,
+              .remote_addr = address,
+              .compare_add = compare,
+              .swap = swap});
   };
   pair.wr_atomic_fetch_add = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, std::uint64_t summand) {
-    add_remote(abi, verbs::SendOpcode::fetch_add, rkey, address).compare_add = summand;
+    add(abi, {.opcode = SendOpcode::fetch_add, .rkey = rkey, .remote_addr = address, .compare_add = summand});
   };
-  pair.wr_bind_mw = [](ibv_qp_ex* abi, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse_builder(abi); };
-  pair.wr_local_inv = [](ibv_qp_ex* abi, std::uint32_t) { refuse_builder(abi); };
-  pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t) { refuse_builder(abi); };
-  pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { refuse_builder(abi); };
-  pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t, std::uint64_t, const void*) { refuse_builder(abi); };
+  pair.wr_bind_mw = [](ibv_qp_ex* abi, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_local_inv = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t, std::uint64_t, const void*) { spoil(abi, EOPNOTSUPP); };
 }
 
 }  // namespace fairlead::ibverbs

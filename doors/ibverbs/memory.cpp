@@ -26,19 +26,22 @@ void describe(Region& region) {
 
 }  // namespace
 
-ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access) {
+ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access,
+                   const std::shared_ptr<std::byte>& device_bytes) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || !is_known(access)) return refuse(EINVAL);
   auto native = verbs::MemoryRegion::add(
       domain->native, {.address = address, .length = length, .access = access & ~kNeedless, .iova = iova});
   if (!native) return refuse(native.error());
-  Region* region = table<Region>().create(domain->owner);
+  Region* region = table<Region>().make(domain->owner);
   if (region == nullptr) return refuse(ENOMEM);
   region->native.emplace(std::move(*native));
+  region->device_bytes = device_bytes;
   region->context = pd->context;
   region->pd = pd;
   describe(*region);
-  return region;
+  return table<Region>().publish(region);
 }
 
 }  // namespace fairlead::ibverbs
@@ -49,6 +52,7 @@ namespace verbs = fairlead::verbs;
 extern "C" {
 
 ibv_pd* ibv_alloc_pd(ibv_context* abi) {
+  const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr) return refuse(EINVAL);
   auto native = verbs::ProtectionDomain::allocate(context->native);
@@ -58,17 +62,18 @@ ibv_pd* ibv_alloc_pd(ibv_context* abi) {
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || domain->is_imported) return fail(EINVAL);
-  if (domain->parents != 0) return fail(EBUSY);
-  if (domain->base != nullptr) {
-    --domain->base->parents;
-    table<Domain>().destroy(domain);
+  if (*domain->parents != 0) return fail(EBUSY);
+  if (const auto base = domain->base; base != nullptr) {
+    if (!table<Domain>().destroy(domain)) return fail(EINVAL);
+    --*base;
     return 0;
   }
-  if (const auto done = domain->native.deallocate(); !done) return fail(done.error());
-  table<Domain>().destroy(domain);
-  return 0;
+  auto native = domain->native;
+  if (const auto done = native.deallocate(); !done) return fail(done.error());
+  return table<Domain>().destroy(domain) ? 0 : fail(EINVAL);
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
@@ -91,6 +96,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, in
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
   constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  const Call call;
   Region* region = find(mr);
   if (region != nullptr && !region->native) region = nullptr;  // imported ones are changed where they come from
   const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
@@ -105,6 +111,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   if (moves) change.place = {.address = address, .length = length, .access = 0, .iova = {}};
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) change.access = static_cast<unsigned>(access) & ~kNeedless;
   if (changes_domain) change.domain = &domain->native;
+  const std::lock_guard guard(region->changing);
   if (const auto done = region->native->change(change); !done) {
     fail(done.error());
     return IBV_REREG_MR_ERR_CMD;
@@ -115,10 +122,10 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
+  const Call call;
   Region* region = find(mr);
   if (region == nullptr || !region->native) return fail(EINVAL);
   if (const auto done = region->native->remove(); !done) return fail(done.error());
-  table<Region>().destroy(region);
-  return 0;
+  return table<Region>().destroy(region) ? 0 : fail(EINVAL);
 }
 }

@@ -1,17 +1,21 @@
 #pragma once
 // The objects of one kind that programs hold pointers to. A program may hand back a pointer to an object that is gone,
 // or one whose handle it has overwritten; both are noticed: an object is what its handle names, at the place it stands
-// at. The memory of an object is never returned, so that looking at a stale pointer is harmless.
+// at. The memory of an object is never returned, so that looking at a stale pointer is harmless, and rests for a while
+// before another object gets it. What a Call has found stays until the Call ends.
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
+
+#include "doors/ibverbs/call.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -21,14 +25,14 @@ class ObjectTable {
  public:
   using Abi = typename Object::Abi;
 
-  /// Null if there are too many. The handle is set.
+  /// Null if there are too many. The handle is set; nobody finds it yet.
   template <typename... Arguments>
-  Object* create(Arguments&&... arguments) {
+  Object* make(Arguments&&... arguments) {
     const std::lock_guard guard(mutex_);
     std::uint32_t index = 0;
-    if (!free_.empty()) {
-      index = free_.back();
-      free_.pop_back();
+    if (free_.size() > kRest || (!free_.empty() && used_ == kObjectsMax)) {
+      index = free_.front();
+      free_.pop_front();
     } else if (used_ < kObjectsMax) {
       index = used_;
       if (index % kChunk == 0) chunks_[index / kChunk].store(new Chunk, std::memory_order_release);
@@ -38,46 +42,61 @@ class ObjectTable {
     }
     Slot& slot = *slot_at(index);
     auto* object = new (slot.memory) Object(std::forward<Arguments>(arguments)...);
-    const std::uint32_t handle = slot.generation << kIndexBits | index;
-    Object::handle_of(*object) = handle;
-    slot.live.store(kIsLive | handle, std::memory_order_release);
+    Object::handle_of(*object) = slot.generation << kIndexBits | index;
     return object;
   }
+  /// It is complete: from now on it is found.
+  Object* publish(Object* object) {
+    slot_of(object).live.store(kIsLive | Object::handle_of(*object), std::memory_order_release);
+    return object;
+  }
+  /// As publish() after make(), for what is complete at once.
+  template <typename... Arguments>
+  Object* create(Arguments&&... arguments) {
+    Object* object = make(std::forward<Arguments>(arguments)...);
+    return object != nullptr ? publish(object) : nullptr;
+  }
+  /// Of what was never published.
+  void discard(Object* object) { release(object, Object::handle_of(*object) & kIndexMask); }
 
-  void destroy(Object* object) {
-    const std::lock_guard guard(mutex_);
-    Slot& slot = *reinterpret_cast<Slot*>(object);
-    const auto index = static_cast<std::uint32_t>(slot.live.load(std::memory_order_relaxed)) & kIndexMask;
-    slot.live.store(0, std::memory_order_release);
-    slot.generation = (slot.generation + 1) & kGenerationMask;
-    object->~Object();
-    free_.push_back(index);
+  /// Nobody finds it any more; returns when nobody uses it and it is gone. False if somebody else was faster.
+  bool destroy(Object* object) {
+    Slot& slot = slot_of(object);
+    const std::uint64_t live = slot.live.exchange(0, std::memory_order_acq_rel);
+    if (live == 0) return false;
+    ThreadUses::wait_until_unused(object);
+    release(object, static_cast<std::uint32_t>(live) & kIndexMask);
+    return true;
   }
 
   /// Null if this is no object, or not any more.
   Object* find(const Abi* abi) const {
     if (abi == nullptr) [[unlikely]]
       return nullptr;
-    Object* object = find(Object::handle_of(*const_cast<Abi*>(abi)));
-    return static_cast<const Abi*>(object) == abi ? object : nullptr;
+    const std::uint32_t handle = handle_at(abi);
+    Slot* slot = slot_at(handle & kIndexMask);
+    if (slot == nullptr || static_cast<const Abi*>(reinterpret_cast<Object*>(slot->memory)) != abi) [[unlikely]]
+      return nullptr;
+    return use(*slot, handle);
   }
 
   Object* find(std::uint32_t handle) const {
     Slot* slot = slot_at(handle & kIndexMask);
-    if (slot == nullptr || slot->live.load(std::memory_order_acquire) != (kIsLive | handle)) [[unlikely]]
-      return nullptr;
-    return std::launder(reinterpret_cast<Object*>(slot->memory));
+    return slot != nullptr ? use(*slot, handle) : nullptr;
   }
 
-  /// All that are live now.
-  std::vector<Object*> all() const {
+  /// Whether what a Call has found is still there for others.
+  bool is_live(Object* object) const { return slot_of(object).live.load(std::memory_order_acquire) != 0; }
+
+  /// The handles of all that are live now.
+  std::vector<std::uint32_t> all() const {
     const std::lock_guard guard(mutex_);
-    std::vector<Object*> objects;
+    std::vector<std::uint32_t> handles;
     for (std::uint32_t i = 0; i < used_; ++i) {
-      Slot& slot = *slot_at(i);
-      if (slot.live.load(std::memory_order_relaxed) != 0) objects.push_back(reinterpret_cast<Object*>(slot.memory));
+      const std::uint64_t live = slot_at(i)->live.load(std::memory_order_relaxed);
+      if (live != 0) handles.push_back(static_cast<std::uint32_t>(live));
     }
-    return objects;
+    return handles;
   }
 
  private:
@@ -85,6 +104,7 @@ class ObjectTable {
   static constexpr std::uint32_t kGenerationMask = (1U << (32 - kIndexBits)) - 1;
   static constexpr std::uint32_t kObjectsMax = 1U << kIndexBits;
   static constexpr std::uint32_t kChunk = 64;
+  static constexpr std::size_t kRest = 256;  // that many others are destroyed before memory is used again
   static constexpr std::uint64_t kIsLive = 1ULL << 32;
 
   struct Slot {
@@ -94,6 +114,36 @@ class ObjectTable {
   };
   using Chunk = std::array<Slot, kChunk>;
 
+  static Slot& slot_of(Object* object) { return *reinterpret_cast<Slot*>(object); }
+
+  // What a program points to may be gone, and another object be made there meanwhile: then it is not that one.
+#if defined(__SANITIZE_THREAD__)
+  __attribute__((no_sanitize("thread")))
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
+#endif
+#endif
+  static std::uint32_t
+  handle_at(const Abi* abi) {
+    return *static_cast<const volatile std::uint32_t*>(&Object::handle_of(*const_cast<Abi*>(abi)));
+  }
+
+  Object* use(Slot& slot, std::uint32_t handle) const {
+    auto* object = std::launder(reinterpret_cast<Object*>(slot.memory));
+    if (!ThreadUses::mine().note(object)) [[unlikely]]
+      return nullptr;
+    return slot.live.load(std::memory_order_acquire) == (kIsLive | handle) ? object : nullptr;
+  }
+
+  void release(Object* object, std::uint32_t index) {
+    object->~Object();
+    const std::lock_guard guard(mutex_);
+    Slot& slot = slot_of(object);
+    slot.generation = (slot.generation + 1) & kGenerationMask;
+    free_.push_back(index);
+  }
+
   Slot* slot_at(std::uint32_t index) const {
     Chunk* chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
     return chunk != nullptr ? &(*chunk)[index % kChunk] : nullptr;
@@ -101,7 +151,7 @@ class ObjectTable {
 
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;
-  std::vector<std::uint32_t> free_;
+  std::deque<std::uint32_t> free_;  // the longest first
   std::array<std::atomic<Chunk*>, kObjectsMax / kChunk> chunks_{};
 };
 

@@ -3,13 +3,16 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "doors/ibverbs/abi.hpp"
+#include "doors/ibverbs/bracket.hpp"
 #include "doors/ibverbs/identity.hpp"
 #include "doors/ibverbs/object_table.hpp"
 #include "doors/ibverbs/pointer_registry.hpp"
@@ -50,7 +53,7 @@ struct OpenContext : verbs_context {
   bool is_imported = false;  // a second view of one that somebody else closes
 };
 
-/// Null if it is not open.
+/// Null if it is not open; else it stays until the Call ends.
 OpenContext* find_context(const ibv_context* context);
 /// Destroys what a program leaves behind in a context that it closes.
 void destroy_all_of(const OpenContext& context);
@@ -64,8 +67,9 @@ struct Domain : ibv_pd {
 
   OpenContext& owner;
   verbs::ProtectionDomain native;
-  Domain* base = nullptr;        // of a parent domain, which is the same domain under another pointer
-  std::atomic<int> parents = 0;  // parent domains over this one
+  using Count = std::atomic<int>;
+  std::shared_ptr<Count> parents = std::make_shared<Count>(0);  // parent domains over this one
+  std::shared_ptr<Count> base;  // of a parent domain, which is the same domain under another pointer: the other's count
   bool is_imported = false;
 };
 
@@ -77,6 +81,8 @@ struct Region : ibv_mr {
 
   OpenContext& owner;
   std::optional<verbs::MemoryRegion> native;  // none if it is imported
+  std::shared_ptr<std::byte> device_bytes;    // that it lies in
+  std::mutex changing;
 };
 
 struct Channel : ibv_comp_channel {
@@ -96,9 +102,8 @@ struct Queue : ibv_cq_ex {
 
   OpenContext& owner;
   std::optional<verbs::CompletionQueue> native;  // always there, but while being created
-  std::mutex bracket;                            // held from start_poll to end_poll
+  Bracket bracket;                               // from start_poll to end_poll
   verbs::WorkCompletion current;                 // what the read_* calls read
-  bool is_single_threaded = false;
 };
 
 struct SharedReceive : ibv_srq {
@@ -117,6 +122,7 @@ struct Staged {
     verbs::SendRequest request;
     std::size_t sge_first = 0, sge_count = 0;
     std::size_t inline_first = 0, inline_length = 0;
+    std::optional<verbs::AddressVector> to;  // a copy: the handle may go before the request is posted
   };
   std::vector<Piece> pieces;
   std::vector<verbs::Sge> sges;
@@ -135,7 +141,7 @@ struct Pair : ibv_qp_ex {
   std::optional<verbs::QueuePair> native;
   bool signals_all = false;
   bool is_extended = false;
-  std::mutex bracket;  // held from wr_start to wr_complete or wr_abort
+  Bracket bracket;  // from wr_start to wr_complete or wr_abort
   Staged staged;
 };
 
@@ -150,6 +156,7 @@ struct Address : ibv_ah {
   verbs::AddressHandle native;
 };
 
+// What these find stays until the Call ends in which they were asked.
 inline Domain* find(const ibv_pd* pd) {
   return table<Domain>().find(pd);
 }

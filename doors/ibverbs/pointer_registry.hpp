@@ -1,9 +1,13 @@
 #pragma once
 // The live objects of a kind whose C structure has no handle: known by their address alone.
 
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 #include <vector>
+
+#include "doors/ibverbs/call.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -14,14 +18,26 @@ class PointerRegistry {
     const std::lock_guard guard(mutex_);
     all_.insert(object);
   }
-  /// False if it was not there.
+  /// False if it was not there. Returns when nobody uses it any more.
   bool erase(Object* object) {
-    const std::lock_guard guard(mutex_);
-    return all_.erase(object) != 0;
+    {
+      const std::lock_guard guard(mutex_);
+      if (all_.erase(object) == 0) return false;
+    }
+    ThreadUses::wait_until_unused(object);
+    return true;
   }
+  /// Then it stays until the Call ends.
   bool contains(Object* object) const {
     const std::lock_guard guard(mutex_);
-    return all_.contains(object);
+    return all_.contains(object) && ThreadUses::mine().note(object);
+  }
+  /// Keeps the memory of one that was erased, as that of the last kResting: a stale pointer names nothing new
+  /// meanwhile.
+  void rest(Object* erased) {
+    const std::lock_guard guard(mutex_);
+    resting_.emplace_back(erased);
+    if (resting_.size() > kResting) resting_.pop_front();
   }
   std::vector<Object*> all() const {
     const std::lock_guard guard(mutex_);
@@ -29,8 +45,11 @@ class PointerRegistry {
   }
 
  private:
+  static constexpr std::size_t kResting = 64;
+
   mutable std::mutex mutex_;
   std::unordered_set<Object*> all_;
+  std::deque<std::unique_ptr<Object>> resting_;  // the longest first
 };
 
 /// The one registry of a kind; never destroyed, as threads may use it while the process exits.

@@ -69,6 +69,7 @@ int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to) {
 template <typename Native, typename Abi, typename Translate, typename Post>
 int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   while (chain != nullptr) {
+    const Call batch_call;  // the address handles of a batch
     std::array<Native, kBatch> batch;
     std::array<Abi*, kBatch> from;
     std::size_t count = 0;
@@ -107,6 +108,7 @@ int post_all(Abi* chain, Abi** bad, Translate translate_one, Post post) {
 }  // namespace
 
 int post_send(ibv_qp* abi, ibv_send_wr* requests, ibv_send_wr** bad) {
+  const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr) [[unlikely]] {
     if (bad != nullptr) *bad = requests;
@@ -119,6 +121,7 @@ int post_send(ibv_qp* abi, ibv_send_wr* requests, ibv_send_wr** bad) {
 }
 
 int post_receive(ibv_qp* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr) [[unlikely]] {
     if (bad != nullptr) *bad = requests;
@@ -130,6 +133,7 @@ int post_receive(ibv_qp* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 }
 
 int post_shared_receive(ibv_srq* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr) [[unlikely]] {
     if (bad != nullptr) *bad = requests;

@@ -107,6 +107,7 @@ void hand_out(const Structure& value, void* out, std::size_t size) {
 }  // namespace
 
 int query_port(ibv_context* abi, std::uint8_t port, ibv_port_attr* out, std::size_t size) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr) return fail(EINVAL);
   const auto attributes = port_attributes(*context, port);
@@ -117,6 +118,7 @@ int query_port(ibv_context* abi, std::uint8_t port, ibv_port_attr* out, std::siz
 
 int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
                           std::size_t size) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || size < sizeof out->orig_attr) return fail(EINVAL);
   if (input != nullptr && input->comp_mask != 0) return fail(EINVAL);
@@ -134,6 +136,7 @@ int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* inp
 }
 
 int query_values(ibv_context* abi, ibv_values_ex* values) {
+  const Call call;
   if (find_context(abi) == nullptr || values == nullptr) return fail(EINVAL);
   if ((values->comp_mask & ~IBV_VALUES_MASK_RAW_CLOCK) != 0) return fail(EINVAL);
   if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) ::clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
@@ -148,6 +151,7 @@ namespace verbs = fairlead::verbs;
 extern "C" {
 
 int ibv_query_device(ibv_context* abi, ibv_device_attr* out) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr) return fail(EINVAL);
   fill(*context, *out);
@@ -159,6 +163,7 @@ int ibv_query_port(ibv_context* abi, std::uint8_t port, _compat_ibv_port_attr* o
 }
 
 int ibv_query_gid(ibv_context* abi, std::uint8_t port, int index, ibv_gid* out) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || index < 0) {
     fail(EINVAL);
@@ -175,6 +180,7 @@ int ibv_query_gid(ibv_context* abi, std::uint8_t port, int index, ibv_gid* out) 
 
 int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsigned* type);
 int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsigned* type) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || type == nullptr || !context->native.query_gid(port, index)) {
     fail(EINVAL);
@@ -186,6 +192,7 @@ int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsi
 
 int _ibv_query_gid_ex(ibv_context* abi, std::uint32_t port, std::uint32_t index, ibv_gid_entry* out,
                       std::uint32_t flags, std::size_t size) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || flags != 0 || port != 1) return fail(EINVAL);
   const auto gid = context->native.query_gid(1, index);
@@ -197,6 +204,7 @@ int _ibv_query_gid_ex(ibv_context* abi, std::uint32_t port, std::uint32_t index,
 
 ssize_t _ibv_query_gid_table(ibv_context* abi, ibv_gid_entry* out, std::size_t count, std::uint32_t flags,
                              std::size_t size) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || flags != 0) return -fail(EINVAL);
   const auto port = context->native.query_port(1);
@@ -213,6 +221,7 @@ ssize_t _ibv_query_gid_table(ibv_context* abi, ibv_gid_entry* out, std::size_t c
 }
 
 int ibv_query_pkey(ibv_context* abi, std::uint8_t port, int index, __be16* out) {
+  const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || index < 0) {
     fail(EINVAL);

@@ -33,6 +33,7 @@ ibv_qp_cap to_abi(const verbs::QpCapacity& capacity) {
           .max_inline_data = capacity.max_inline};
 }
 
+/// Not published yet.
 Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   Domain* domain = find(pd);
   Queue* send_queue = find(attributes.send_cq);
@@ -41,7 +42,7 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   if (domain == nullptr || send_queue == nullptr || receive_queue == nullptr) return refuse(EINVAL);
   if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
   if (operations_of(raw(attributes.qp_type)) == 0) return refuse(EOPNOTSUPP);
-  Pair* pair = table<Pair>().create(domain->owner);
+  Pair* pair = table<Pair>().make(domain->owner);
   if (pair == nullptr) return refuse(ENOMEM);
   const ibv_qp_cap& cap = attributes.cap;
   auto native =
@@ -57,7 +58,7 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
                                                 .signals_all = attributes.sq_sig_all != 0,
                                                 .cookie = pair->qp_base.handle});
   if (!native) {
-    table<Pair>().destroy(pair);
+    table<Pair>().discard(pair);
     return refuse(native.error());
   }
   pair->native.emplace(std::move(*native));
@@ -79,6 +80,11 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 /// Programs give a queue pair the flags of its regions; these mean nothing to it.
 constexpr unsigned kOfRegionsOnly =
     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+
+/// Programs read it; two threads may change it.
+void show_state(Pair& pair, ibv_qp_state state) {
+  std::atomic_ref(pair.qp_base.state).store(state, std::memory_order_relaxed);
+}
 
 verbs::QpAttributes to_native(const ibv_qp_attr& from) {
   verbs::QpAttributes to;
@@ -138,6 +144,7 @@ ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
 }  // namespace
 
 ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
+  const Call call;
   constexpr std::uint32_t kKnown =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if (attributes == nullptr || (attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
@@ -155,7 +162,7 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
     pair->is_extended = true;
     set_operations(*pair);
   }
-  return &pair->qp_base;
+  return &table<Pair>().publish(pair)->qp_base;
 }
 
 }  // namespace fairlead::ibverbs
@@ -166,32 +173,36 @@ namespace verbs = fairlead::verbs;
 extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  const Call call;
   if (attributes == nullptr) return refuse(EINVAL);
   Pair* pair = make(pd, *attributes);
-  return pair != nullptr ? &pair->qp_base : nullptr;
+  return pair != nullptr ? &table<Pair>().publish(pair)->qp_base : nullptr;
 }
 
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* abi) {
+  const Call call;
   Pair* pair = find(abi);
   return pair != nullptr && pair->is_extended ? pair : nullptr;
 }
 
 int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) {
+  const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || attributes == nullptr) return fail(EINVAL);
   if (const auto done = pair->native->modify(to_native(*attributes), static_cast<std::uint32_t>(mask)); !done) {
     return fail(done.error());
   }
-  if ((mask & IBV_QP_STATE) != 0) pair->qp_base.state = attributes->qp_state;
+  if ((mask & IBV_QP_STATE) != 0) show_state(*pair, attributes->qp_state);
   return 0;
 }
 
 int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
+  const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || out == nullptr) return fail(EINVAL);
   *out = to_abi(pair->native->query());
   out->cap = to_abi(pair->native->capacity());
-  pair->qp_base.state = out->qp_state;
+  show_state(*pair, out->qp_state);
   if (init != nullptr) {
     const ibv_qp& face = pair->qp_base;
     *init = {.qp_context = face.qp_context,
@@ -210,10 +221,11 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
 }
 
 int ibv_destroy_qp(ibv_qp* abi) {
+  const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr) return fail(EINVAL);
+  if (pair->bracket.is_entered()) return fail(EBUSY);  // somebody builds requests for it
   if (const auto done = pair->native->destroy(); !done) return fail(done.error());
-  table<Pair>().destroy(pair);
-  return 0;
+  return table<Pair>().destroy(pair) ? 0 : fail(EINVAL);
 }
 }

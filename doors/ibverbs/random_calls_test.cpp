@@ -1,10 +1,12 @@
 // Thousands of verbs calls at random, on live, dead and null objects, with arguments right and wrong: nothing crashes,
-// nothing hangs, and every object can be destroyed in the end. One seed, told; another by FAIRLEAD_SEED.
+// nothing hangs, and every object can be destroyed in the end; also while another thread does the same with the same
+// objects. One seed, told; another by FAIRLEAD_SEED.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -18,47 +20,106 @@ namespace {
 constexpr int kCalls = 10'000;
 constexpr std::size_t kKept = 24;  // pointers of a kind, dead ones among them
 
+/// Pointers of a kind, dead ones among them. Threads put them and take them as they like.
+template <typename Object>
+using Kept = std::array<std::atomic<Object*>, kKept>;
+
+ibv_qp_init_attr_ex extended(ibv_pd* domain, ibv_cq* sends, ibv_cq* receives) {
+  ibv_qp_init_attr_ex attributes{};
+  attributes.pd = domain;
+  attributes.send_cq = sends;
+  attributes.recv_cq = receives;
+  attributes.cap = {8, 8, 2, 2, 64};
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attributes.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE;
+  return attributes;
+}
+
+/// What all callers have in common.
+struct Objects {
+  Objects() {
+    ibv_device** list = ibv_get_device_list(nullptr);
+    context = ibv_open_device(list[0]);
+    ibv_free_device_list(list);
+    ::fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
+    ibv_query_gid(context, 1, 0, &gid);
+    ibv_cq_init_attr_ex of_queue{};
+    of_queue.cqe = 1;
+    ibv_cq_ex* queue = ibv_create_cq_ex(context, &of_queue);
+    ibv_pd* domain = ibv_alloc_pd(context);
+    ibv_qp_init_attr_ex of_pair = extended(domain, ibv_cq_ex_to_cq(queue), ibv_cq_ex_to_cq(queue));
+    ibv_qp_ex* pair = ibv_qp_to_qp_ex(ibv_create_qp_ex(context, &of_pair));
+    polls = *queue;
+    posts = *pair;
+  }
+  ~Objects() { EXPECT_EQ(ibv_close_device(context), 0); }
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+
+  ibv_context* context = nullptr;
+  ibv_gid gid{};
+  std::array<char, 32768> memory{};
+  Kept<ibv_pd> domains{};
+  Kept<ibv_mr> regions{};
+  Kept<ibv_cq> queues{};
+  Kept<ibv_comp_channel> channels{};
+  Kept<ibv_srq> shared{};
+  Kept<ibv_qp> pairs{};
+  Kept<ibv_ah> addresses{};
+  Kept<ibv_cq_ex> extended_queues{};
+  Kept<ibv_qp_ex> extended_pairs{};
+  // The calls that lie in the objects themselves, taken from a live one.
+  ibv_cq_ex polls{};
+  ibv_qp_ex posts{};
+};
+
+/// Of an object that another thread may be destroying, or making anew in its place.
+#if defined(__SANITIZE_THREAD__)
+__attribute__((no_sanitize("thread")))
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+__attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
+#endif
+#endif
+std::uint32_t
+peek(const std::uint32_t& number) {
+  return *static_cast<const volatile std::uint32_t*>(&number);
+}
+
 class Caller {
  public:
-  explicit Caller(std::uint64_t seed) : random_(seed) {
-    ibv_device** list = ibv_get_device_list(nullptr);
-    context_ = ibv_open_device(list[0]);
-    ibv_free_device_list(list);
-    ::fcntl(context_->async_fd, F_SETFL, O_NONBLOCK);
-    ibv_query_gid(context_, 1, 0, &gid_);
-  }
-  ~Caller() { EXPECT_EQ(ibv_close_device(context_), 0); }
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
+  Caller(Objects& objects, std::uint64_t seed) : objects_(objects), random_(seed) {}
 
   void call() {
-    switch (below(24)) {
+    switch (below(26)) {
       case 0:
-        return keep(domains_, ibv_alloc_pd(context_));
+        return keep(objects_.domains, ibv_alloc_pd(objects_.context));
       case 1:
-        return void(ibv_dealloc_pd(any(domains_)));
+        return void(ibv_dealloc_pd(any(objects_.domains)));
       case 2:
-        return keep(regions_, ibv_reg_mr(any(domains_), memory_.data() + below(64), below(5000), odd_bits(8)));
+        return keep(objects_.regions,
+                    ibv_reg_mr(any(objects_.domains), objects_.memory.data() + below(64), below(5000), odd_bits(8)));
       case 3:
-        return void(ibv_dereg_mr(any(regions_)));
+        return void(ibv_dereg_mr(any(objects_.regions)));
       case 4:
-        return keep(queues_, ibv_create_cq(context_, static_cast<int>(below(40)) - 2, nullptr, any(channels_),
-                                           static_cast<int>(below(6)) - 1));
+        return keep(objects_.queues, ibv_create_cq(objects_.context, static_cast<int>(below(40)) - 2, nullptr,
+                                                   any(objects_.channels), static_cast<int>(below(6)) - 1));
       case 5:
-        return void(ibv_destroy_cq(any(queues_)));
+        return void(ibv_destroy_cq(any(objects_.queues)));
       case 6:
         return add_channel();
       case 7:
-        return void(ibv_destroy_comp_channel(any(channels_)));
+        return void(ibv_destroy_comp_channel(any(objects_.channels)));
       case 8:
         return add_shared();
       case 9:
-        return void(ibv_destroy_srq(any(shared_)));
+        return void(ibv_destroy_srq(any(objects_.shared)));
       case 10:
       case 11:
         return add_pair();
       case 12:
-        return void(ibv_destroy_qp(any(pairs_)));
+        return void(ibv_destroy_qp(any(objects_.pairs)));
       case 13:
       case 14:
         return modify();
@@ -75,6 +136,10 @@ class Caller {
         return events();
       case 22:
         return add_address();
+      case 23:
+        return poll_extended();
+      case 24:
+        return post_extended();
       default:
         return ask();
     }
@@ -86,42 +151,40 @@ class Caller {
   int odd_bits(unsigned count) { return static_cast<int>(below(1U << count)); }
 
   template <typename Object>
-  Object* any(std::vector<Object*>& objects) {
-    return objects.empty() || one_in(20) ? nullptr : objects[below(static_cast<std::uint32_t>(objects.size()))];
+  Object* any(Kept<Object>& kept) {
+    return one_in(20) ? nullptr : kept[below(kKept)].load(std::memory_order_acquire);
   }
   template <typename Object>
-  void keep(std::vector<Object*>& objects, Object* object) {
-    if (object == nullptr) return;
-    if (objects.size() < kKept) return objects.push_back(object);
-    objects[below(kKept)] = object;
+  void keep(Kept<Object>& kept, Object* object) {
+    if (object != nullptr) kept[below(kKept)].store(object, std::memory_order_release);
   }
 
   void add_channel() {
-    ibv_comp_channel* channel = ibv_create_comp_channel(context_);
+    ibv_comp_channel* channel = ibv_create_comp_channel(objects_.context);
     if (channel != nullptr) ::fcntl(channel->fd, F_SETFL, O_NONBLOCK);
-    keep(channels_, channel);
+    keep(objects_.channels, channel);
   }
 
   void add_shared() {
     ibv_srq_init_attr attributes{};
     attributes.attr = {below(20), below(4), below(8)};
-    keep(shared_, ibv_create_srq(any(domains_), &attributes));
+    keep(objects_.shared, ibv_create_srq(any(objects_.domains), &attributes));
   }
 
   void add_pair() {
     ibv_qp_init_attr attributes{};
-    attributes.send_cq = any(queues_);
-    attributes.recv_cq = any(queues_);
-    attributes.srq = one_in(3) ? any(shared_) : nullptr;
+    attributes.send_cq = any(objects_.queues);
+    attributes.recv_cq = any(objects_.queues);
+    attributes.srq = one_in(3) ? any(objects_.shared) : nullptr;
     attributes.cap = {below(20), below(20), below(4), below(4), below(100)};
     attributes.qp_type = one_in(10) ? static_cast<ibv_qp_type>(below(12)) : static_cast<ibv_qp_type>(2 + below(3));
     attributes.sq_sig_all = odd_bits(1);
-    keep(pairs_, ibv_create_qp(any(domains_), &attributes));
+    keep(objects_.pairs, ibv_create_qp(any(objects_.domains), &attributes));
   }
 
   ibv_ah_attr vector() {
     ibv_ah_attr vector{};
-    vector.grh.dgid = one_in(20) ? ibv_gid{} : gid_;
+    vector.grh.dgid = one_in(20) ? ibv_gid{} : objects_.gid;
     vector.is_global = one_in(20) ? 0 : 1;
     vector.port_num = one_in(20) ? 7 : 1;
     return vector;
@@ -129,19 +192,19 @@ class Caller {
 
   void add_address() {
     ibv_ah_attr attributes = vector();
-    keep(addresses_, ibv_create_ah(any(domains_), &attributes));
-    if (one_in(2)) ibv_destroy_ah(any(addresses_));
+    keep(objects_.addresses, ibv_create_ah(any(objects_.domains), &attributes));
+    if (one_in(2)) ibv_destroy_ah(any(objects_.addresses));
   }
 
   void modify() {
-    ibv_qp* pair = any(pairs_);
+    ibv_qp* pair = any(objects_.pairs);
     ibv_qp_attr attributes{};
     attributes.qp_state = static_cast<ibv_qp_state>(below(one_in(10) ? 9 : 4));
     attributes.path_mtu = IBV_MTU_1024;
     attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     attributes.ah_attr = vector();
-    ibv_qp* peer = any(pairs_);
-    attributes.dest_qp_num = peer != nullptr ? peer->qp_num : below(1U << 24);
+    ibv_qp* peer = any(objects_.pairs);
+    attributes.dest_qp_num = peer != nullptr ? peek(peer->qp_num) : below(1U << 24);
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
     attributes.port_num = 1;
     attributes.timeout = 1;
@@ -163,9 +226,9 @@ class Caller {
   }
 
   ibv_sge sge() {
-    const ibv_mr* region = any(regions_);
-    return {reinterpret_cast<std::uint64_t>(memory_.data()) + below(8192), below(one_in(4) ? 9000 : 64),
-            region != nullptr && !one_in(10) ? region->lkey : below(1U << 31)};
+    const ibv_mr* region = any(objects_.regions);
+    return {reinterpret_cast<std::uint64_t>(objects_.memory.data()) + below(8192), below(one_in(4) ? 9000 : 64),
+            region != nullptr && !one_in(10) ? peek(region->lkey) : below(1U << 31)};
   }
 
   void post_receive() {
@@ -179,9 +242,9 @@ class Caller {
     }
     ibv_recv_wr* bad = nullptr;
     if (one_in(3)) {
-      context_->ops.post_srq_recv(any(shared_), chain.data(), &bad);
+      objects_.context->ops.post_srq_recv(any(objects_.shared), chain.data(), &bad);
     } else {
-      context_->ops.post_recv(any(pairs_), chain.data(), &bad);
+      objects_.context->ops.post_recv(any(objects_.pairs), chain.data(), &bad);
     }
   }
 
@@ -200,74 +263,122 @@ class Caller {
       if (one_in(4)) {
         request.send_flags |= IBV_SEND_INLINE;
         request.num_sge = std::min(request.num_sge, 1);
-        sges[0] = {reinterpret_cast<std::uint64_t>(memory_.data()), below(64), 0};
+        sges[0] = {reinterpret_cast<std::uint64_t>(objects_.memory.data()), below(64), 0};
       }
-      const ibv_mr* region = any(regions_);
+      const ibv_mr* region = any(objects_.regions);
       if (request.opcode == IBV_WR_SEND || request.opcode == IBV_WR_SEND_WITH_IMM) {
-        const ibv_qp* peer = any(pairs_);
-        request.wr.ud = {any(addresses_), peer != nullptr ? peer->qp_num : below(1U << 24), 0};
+        const ibv_qp* peer = any(objects_.pairs);
+        request.wr.ud = {any(objects_.addresses), peer != nullptr ? peek(peer->qp_num) : below(1U << 24), 0};
       } else if (request.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || request.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-        request.wr.atomic = {reinterpret_cast<std::uint64_t>(memory_.data()) + below(64), 1, 2,
-                             region != nullptr ? region->rkey : 5};
+        request.wr.atomic = {reinterpret_cast<std::uint64_t>(objects_.memory.data()) + below(64), 1, 2,
+                             region != nullptr ? peek(region->rkey) : 5};
       } else {
-        request.wr.rdma = {reinterpret_cast<std::uint64_t>(memory_.data()) + below(8000),
-                           region != nullptr ? region->rkey : 5};
+        request.wr.rdma = {reinterpret_cast<std::uint64_t>(objects_.memory.data()) + below(8000),
+                           region != nullptr ? peek(region->rkey) : 5};
       }
     }
     ibv_send_wr* bad = nullptr;
-    context_->ops.post_send(any(pairs_), chain.data(), &bad);
+    objects_.context->ops.post_send(any(objects_.pairs), chain.data(), &bad);
   }
 
   void poll() {
     std::array<ibv_wc, 40> completions;
-    context_->ops.poll_cq(any(queues_), static_cast<int>(below(42)) - 1 - (one_in(2) ? 1 : 0), completions.data());
-    context_->ops.req_notify_cq(any(queues_), odd_bits(1));
+    objects_.context->ops.poll_cq(any(objects_.queues), static_cast<int>(below(42)) - 1 - (one_in(2) ? 1 : 0),
+                                  completions.data());
+    objects_.context->ops.req_notify_cq(any(objects_.queues), odd_bits(1));
+  }
+
+  void poll_extended() {
+    if (one_in(3)) {
+      ibv_cq_init_attr_ex attributes{};
+      attributes.cqe = below(40);
+      attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+      attributes.flags = one_in(3) ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0;
+      ibv_cq_ex* queue = ibv_create_cq_ex(objects_.context, &attributes);
+      keep(objects_.extended_queues, queue);
+      if (queue != nullptr) keep(objects_.queues, ibv_cq_ex_to_cq(queue));
+    }
+    ibv_cq_ex* queue = any(objects_.extended_queues);
+    ibv_poll_cq_attr attributes{};
+    const int started = one_in(20) ? 0 : objects_.polls.start_poll(queue, &attributes);
+    if (started == 0) objects_.polls.next_poll(queue);
+    if (one_in(4) && queue != nullptr) ibv_destroy_cq(ibv_cq_ex_to_cq(queue));
+    if (started == 0) objects_.polls.end_poll(queue);
+  }
+
+  void post_extended() {
+    if (one_in(3)) {
+      ibv_qp_init_attr_ex attributes = extended(any(objects_.domains), any(objects_.queues), any(objects_.queues));
+      ibv_qp* pair = ibv_create_qp_ex(objects_.context, &attributes);
+      if (pair != nullptr) {
+        keep(objects_.extended_pairs, ibv_qp_to_qp_ex(pair));
+        keep(objects_.pairs, pair);
+      }
+    }
+    ibv_qp_ex* pair = any(objects_.extended_pairs);
+    const ibv_qp_ex& call = objects_.posts;
+    if (!one_in(20)) call.wr_start(pair);
+    if (!one_in(20) && pair != nullptr) call.wr_rdma_write(pair, below(1U << 31), 4096);
+    const ibv_sge piece = sge();
+    call.wr_set_sge(pair, piece.lkey, piece.addr, piece.length);
+    if (one_in(4)) call.wr_set_inline_data(pair, objects_.memory.data(), below(80));
+    if (one_in(4) && pair != nullptr) ibv_destroy_qp(&pair->qp_base);
+    one_in(5) ? call.wr_abort(pair) : void(call.wr_complete(pair));
   }
 
   void events() {
     ibv_cq* queue = nullptr;
     void* cookie = nullptr;
-    if (ibv_get_cq_event(any(channels_), &queue, &cookie) == 0) ibv_ack_cq_events(queue, 1);
+    if (ibv_get_cq_event(any(objects_.channels), &queue, &cookie) == 0) ibv_ack_cq_events(queue, 1);
     ibv_async_event event{};
-    if (ibv_get_async_event(context_, &event) == 0) ibv_ack_async_event(&event);
+    if (ibv_get_async_event(objects_.context, &event) == 0) ibv_ack_async_event(&event);
   }
 
   void ask() {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr init{};
     ibv_srq_attr shared{};
-    ibv_query_qp(any(pairs_), &attributes, ~0, one_in(2) ? &init : nullptr);
-    ibv_query_srq(any(shared_), &shared);
+    ibv_query_qp(any(objects_.pairs), &attributes, ~0, one_in(2) ? &init : nullptr);
+    ibv_query_srq(any(objects_.shared), &shared);
     shared = {below(20), below(4), below(8)};
-    ibv_modify_srq(any(shared_), &shared, odd_bits(3));
-    ibv_resize_cq(any(queues_), static_cast<int>(below(100)) - 2);
-    ibv_rereg_mr(any(regions_), odd_bits(4), any(domains_), memory_.data(), below(4096), odd_bits(6));
+    ibv_modify_srq(any(objects_.shared), &shared, odd_bits(3));
+    ibv_resize_cq(any(objects_.queues), static_cast<int>(below(100)) - 2);
+    ibv_rereg_mr(any(objects_.regions), odd_bits(4), any(objects_.domains), objects_.memory.data(), below(4096),
+                 odd_bits(6));
   }
 
+  Objects& objects_;
   std::mt19937_64 random_;
-  ibv_context* context_ = nullptr;
-  ibv_gid gid_{};
-  std::array<char, 32768> memory_{};
-  std::vector<ibv_pd*> domains_;
-  std::vector<ibv_mr*> regions_;
-  std::vector<ibv_cq*> queues_;
-  std::vector<ibv_comp_channel*> channels_;
-  std::vector<ibv_srq*> shared_;
-  std::vector<ibv_qp*> pairs_;
-  std::vector<ibv_ah*> addresses_;
 };
+
+std::uint64_t seed() {
+  const char* wanted = std::getenv("FAIRLEAD_SEED");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
+}
 
 // The calls come from one thread after the other, so that most objects are used by others than their maker.
 TEST(RandomCalls, NeverCrashNorHang) {
-  const char* wanted = std::getenv("FAIRLEAD_SEED");
-  const std::uint64_t seed = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
-  SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed));
-  Caller caller(seed);
+  SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed()));
+  Objects objects;
+  Caller caller(objects, seed());
   constexpr int kThreads = 20;
   for (int thread = 0; thread < kThreads; ++thread) {
     std::jthread([&caller] {
       for (int i = 0; i < kCalls / kThreads; ++i) caller.call();
     }).join();
+  }
+}
+
+// An object goes while another thread is inside a call with it.
+TEST(RandomCalls, OfTwoThreadsWithTheSameObjectsNeverCrashNorHang) {
+  SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed()));
+  Objects objects;
+  std::vector<std::jthread> threads;
+  for (std::uint64_t thread = 1; thread <= 2; ++thread) {
+    threads.emplace_back([&objects, thread] {
+      Caller caller(objects, 1000 * thread + seed());
+      for (int i = 0; i < kCalls; ++i) caller.call();
+    });
   }
 }
 

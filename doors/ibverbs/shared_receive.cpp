@@ -6,16 +6,17 @@ namespace fairlead::ibverbs {
 namespace {
 
 ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes) {
+  const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
-  SharedReceive* queue = table<SharedReceive>().create(domain->owner);
+  SharedReceive* queue = table<SharedReceive>().make(domain->owner);
   if (queue == nullptr) return refuse(ENOMEM);
   auto native = verbs::SharedReceiveQueue::create(domain->native, {.max_wr = attributes.max_wr,
                                                                    .max_sge = attributes.max_sge,
                                                                    .limit = attributes.srq_limit,
                                                                    .cookie = queue->handle});
   if (!native) {
-    table<SharedReceive>().destroy(queue);
+    table<SharedReceive>().discard(queue);
     return refuse(native.error());
   }
   queue->native.emplace(std::move(*native));
@@ -25,7 +26,7 @@ ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes) {
   const verbs::SharedReceiveOptions granted = queue->native->query();
   attributes.max_wr = granted.max_wr;
   attributes.max_sge = granted.max_sge;
-  return queue;
+  return table<SharedReceive>().publish(queue);
 }
 
 }  // namespace
@@ -39,6 +40,7 @@ ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) {
 }
 
 int shared_receive_number(ibv_srq* abi, std::uint32_t* number) {
+  const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || number == nullptr) return fail(EINVAL);
   *number = queue->native->number();
@@ -57,6 +59,7 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
 }
 
 int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) {
+  const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || attributes == nullptr || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
   std::optional<std::uint32_t> max_wr, limit;
@@ -67,6 +70,7 @@ int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) {
 }
 
 int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) {
+  const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || out == nullptr) return fail(EINVAL);
   const fairlead::verbs::SharedReceiveOptions now = queue->native->query();
@@ -75,10 +79,11 @@ int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) {
 }
 
 int ibv_destroy_srq(ibv_srq* abi) {
+  const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
-  if (const auto done = queue->native->destroy(); !done) return fail(done.error());
-  table<SharedReceive>().destroy(queue);
-  return 0;
+  auto native = *queue->native;
+  if (const auto done = native.destroy(); !done) return fail(done.error());
+  return table<SharedReceive>().destroy(queue) ? 0 : fail(EINVAL);
 }
 }

@@ -8,8 +8,10 @@ namespace {
 
 template <typename Object, typename Destroy>
 void destroy_of(const OpenContext& context, Destroy destroy) {
-  for (Object* each : table<Object>().all()) {
-    if (&each->owner == &context) destroy(each);
+  for (const std::uint32_t handle : table<Object>().all()) {
+    const Call call;
+    Object* each = table<Object>().find(handle);
+    if (each != nullptr && &each->owner == &context) destroy(each);
   }
 }
 
@@ -23,7 +25,8 @@ void destroy_all_of(const OpenContext& context) {
                      [](Region* region) { region->native ? void(ibv_dereg_mr(region)) : ibv_unimport_mr(region); });
   destroy_of<Queue>(context, [](Queue* queue) { ibv_destroy_cq(queue->face()); });
   for (Channel* channel : registry<Channel>().all()) {
-    if (&channel->owner == &context) ibv_destroy_comp_channel(channel);
+    const Call call;
+    if (find(channel) != nullptr && &channel->owner == &context) ibv_destroy_comp_channel(channel);
   }
   destroy_of<DeviceMemory>(
       context, [](DeviceMemory* memory) { memory->is_imported ? ibv_unimport_dm(memory) : void(ibv_free_dm(memory)); });

@@ -27,24 +27,30 @@ Result<> ProtectionDomain::deallocate() {
 }
 
 struct RegionState {
-  explicit RegionState(std::shared_ptr<DomainState> its_domain) : domain(std::move(its_domain)) { ++domain->members; }
-  ~RegionState() {
-    remove();
-    --domain->members;
+  explicit RegionState(std::shared_ptr<DomainState> its_domain)
+      : context(its_domain->context), domain(std::move(its_domain)) {
+    ++domain->members;
   }
+  ~RegionState() { remove(); }
   RegionState(const RegionState&) = delete;
   RegionState& operator=(const RegionState&) = delete;
 
-  void remove() {
-    if (domain->context->is_dead()) return;
-    if (key != 0) domain->context->flows->remove_region(key);
-    if (!shown.empty()) domain->context->flows->free(shown);
-    key = 0;
-    shown = {};
+  /// False if it is removed already.
+  bool remove() {
+    const std::scoped_lock lock(mutex);
+    if (!domain) return false;
+    if (!context->is_dead()) {
+      if (key != 0) context->flows->remove_region(key);
+      if (!shown.empty()) context->flows->free(shown);
+    }
+    --domain->members;
+    domain.reset();
+    return true;
   }
 
   std::mutex mutex;
-  std::shared_ptr<DomainState> domain;
+  const std::shared_ptr<ContextState> context;
+  std::shared_ptr<DomainState> domain;  // until it is removed
   engine::RegionPlan plan;
   std::uint32_t key = 0;
   std::span<std::byte> shown;  // of allocate(): the engine's, or
@@ -123,17 +129,17 @@ MemoryRegion& MemoryRegion::operator=(MemoryRegion&&) noexcept = default;
 MemoryRegion::~MemoryRegion() = default;
 
 Result<> MemoryRegion::remove() {
-  if (!state_) return failure(EINVAL, "this memory region is deregistered already");
-  state_.reset();
+  if (!state_ || !state_->remove()) return failure(EINVAL, "this memory region is deregistered already");
   return {};
 }
 
 Result<> MemoryRegion::change(const Change& change) {
   if (!state_) return failure(EINVAL, "this memory region is deregistered");
-  if (auto alive = check_alive(*state_->domain->context); !alive) return alive;
+  if (auto alive = check_alive(*state_->context); !alive) return alive;
   const std::scoped_lock lock(state_->mutex);
-  const auto& domain = change.domain != nullptr ? change.domain->state() : state_->domain;
-  if (!domain || domain->context != state_->domain->context) {
+  if (!state_->domain) return failure(EINVAL, "this memory region is deregistered");
+  const auto domain = change.domain != nullptr ? change.domain->state() : state_->domain;
+  if (!domain || domain->context != state_->context) {
     return failure(EINVAL, "memory region: the new protection domain belongs to another context");
   }
   engine::RegionPlan plan = state_->plan;

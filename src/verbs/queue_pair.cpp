@@ -1,6 +1,7 @@
 #include <fairlead/verbs/queue_pair.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 
@@ -14,24 +15,29 @@ namespace fairlead::verbs {
 struct PairState {
   ~PairState() { close(); }
 
-  bool is_dead() const { return domain->context->is_dead(); }
+  bool is_dead() const { return context->is_dead(); }
 
-  void close() {
-    if (!is_open) return;
-    is_open = false;
-    ContextState& context = *domain->context;
-    if (!context.is_dead()) {
-      context.flows->close_flow(flow);
-      context.event_owners.remove(number_in_context);
+  /// False if it is closed already. Other threads may be inside a call: to them it is one that does not exist.
+  bool close() {
+    if (!is_open.exchange(false)) return false;
+    if (!context->is_dead()) {
+      context->flows->close_flow(flow);
+      context->event_owners.remove(number_in_context);
     }
     --send_queue->users;
     --receive_queue->users;
     if (shared_receive) --shared_receive->users;
     --domain->members;
-    context.pairs.give();
+    context->pairs.give();
+    send_queue.reset();
+    receive_queue.reset();
+    shared_receive.reset();
+    domain.reset();
+    return true;
   }
 
-  std::shared_ptr<DomainState> domain;
+  std::shared_ptr<ContextState> context;
+  std::shared_ptr<DomainState> domain;  // until it is closed, as the queues
   std::shared_ptr<QueueState> send_queue, receive_queue;
   std::shared_ptr<SharedReceiveState> shared_receive;
   engine::FlowCore* flows = nullptr;
@@ -40,7 +46,7 @@ struct PairState {
   std::uint64_t number_in_context = 0;
   QpType type = QpType::rc;
   QpCapacity capacity;
-  bool is_open = false;
+  std::atomic<bool> is_open{false};
   std::mutex changing;
 };
 
@@ -78,6 +84,7 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   if (!context.pairs.take()) return failure(ENOMEM, "all queue pairs of the device are in use");
 
   auto state = std::make_shared<PairState>();
+  state->context = owner->context;
   state->domain = owner;
   state->send_queue = options.send_queue->state();
   state->receive_queue = options.receive_queue->state();
@@ -128,9 +135,7 @@ QueuePair& QueuePair::operator=(QueuePair&&) noexcept = default;
 QueuePair::~QueuePair() = default;
 
 Result<> QueuePair::destroy() {
-  if (!state_) return failure(EINVAL, "this queue pair is destroyed already");
-  state_->close();
-  state_.reset();
+  if (!state_ || !state_->close()) return failure(EINVAL, "this queue pair is destroyed already");
   return {};
 }
 
@@ -145,8 +150,8 @@ const QpCapacity& QueuePair::capacity() const noexcept {
 }
 
 Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
-  if (!state_) return failure(EINVAL, "this queue pair is destroyed");
-  const ContextState& context = *state_->domain->context;
+  if (!state_ || !state_->is_open) return failure(EINVAL, "this queue pair is destroyed");
+  const ContextState& context = *state_->context;
   if (auto alive = check_alive(context); !alive) return alive;
   const std::scoped_lock lock(state_->changing);
   constexpr int kTriesMost = 16;  // it may fail while we look: each time it comes nearer to ERR

@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# Debian's verbs programs under `fairlead run`, unmodified: server and client of each, one line each with what the client
+# measured. As root they run as nobody. The exit code says whether all went well.
+set -uo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/verbs_programs.sh [--short] [--command FAIRLEAD] [WORD...]
+
+  --short            a selection, for every day
+  --command FAIRLEAD the command, by default build/bin/fairlead
+  WORD               only lines that contain all of these
+TEXT
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+fairlead=$here/build/bin/fairlead short=no words=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --short) short=yes ;;
+    --command) fairlead=$2; shift ;;
+    -h | --help) usage; exit 0 ;;
+    -*) usage >&2; exit 2 ;;
+    *) words+=("$1") ;;
+  esac
+  shift
+done
+[ -x "$fairlead" ] || { echo "verbs_programs: no command at $fairlead: ./dev build, or --command" >&2; exit 2; }
+
+ordinary_user=()
+if [ "$(id -u)" = 0 ]; then
+  ordinary_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  "${ordinary_user[@]}" test -x "$fairlead" || ordinary_user=()  # nobody may not look into this folder
+fi
+limit=$([ $short = yes ] && echo 60 || echo 240)  # seconds
+folder=$(mktemp -d) server=
+chmod 755 "$folder"
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$folder"' EXIT
+port=$((10000 + $$ % 8000)) passed=0 failed=0 skipped=0
+
+# Nobody listens there: the control connections of the programs.
+next_port() {
+  for _ in {1..2000}; do
+    port=$((port < 18999 ? port + 1 : 10000))
+    is_listening || return
+  done
+}
+is_listening() { [ -n "$(ss --listening --tcp --numeric --no-header "sport = :$port")" ]; }
+
+# What the client says of itself, in a few words.
+figure() {
+  case $1 in
+    qperf) awk -F ' += +' '/ = / { gsub(/^ +/, "", $1); if (!n++) printf "%s %s", $1, $2 }' "$2" ;;
+    ibv_*) awk '/usec\/iter/ { printf "%s us an exchange", $(NF - 1) }' "$2" ;;
+    *_lat) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 8) printf "%s B: typical %s us, 99.9 %% %s us", $1, $5, $NF; else if (NF > 4) printf "%s B: typical %s us", $1, $5 }' "$2" ;;
+    *_bw) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 3) printf "%s B: %s MB/s", $1, $4 }' "$2" ;;
+  esac
+}
+
+# pair "OPTIONS OF fairlead run" PROGRAM ARGUMENT...
+pair() {
+  local options=$1 word ended=0 code server_code
+  shift
+  for word in "${words[@]}"; do
+    [[ "$options $*" == *"$word"* ]] || return 0
+  done
+  printf -v line '%-62s %-12s' "$*" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
+  if ! command -v "$1" >/dev/null; then
+    skipped=$((skipped + 1))
+    echo "skip $line $1 is not installed"
+    return 0
+  fi
+  next_port
+  local run=("${ordinary_user[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" 127.0.0.1)
+  read -ra word <<<"$options"
+  run+=("${word[@]}" --)
+  if [ "$1" = qperf ]; then
+    ours=(qperf -lp "$port") theirs=(qperf -lp "$port" 127.0.0.1 "${@:2}")
+  else
+    ours+=(-p "$port")
+  fi
+  timeout "$limit" "${run[@]}" "${ours[@]}" >"$folder/server" 2>&1 &
+  server=$!
+  for _ in {1..1000}; do
+    is_listening && break
+    kill -0 $server 2>/dev/null || break
+    sleep 0.02
+  done
+  timeout "$limit" "${run[@]}" "${theirs[@]}" >"$folder/client" 2>&1
+  code=$?
+  if [ "$1" = qperf ]; then
+    kill $server
+    wait $server 2>/dev/null
+    server_code=0
+    grep -q ' = ' "$folder/client" || code=1
+  else
+    wait $server
+    server_code=$?
+  fi
+  server=
+  if [ $code = 0 ] && [ $server_code = 0 ]; then
+    passed=$((passed + 1))
+    echo "ok   $line $(figure "$1" "$folder/client")"
+  else
+    failed=$((failed + 1))
+    echo "FAIL $line client: $code, server: $server_code"
+    tail -n 12 "$folder/client" | sed 's/^/     client: /'
+    tail -n 12 "$folder/server" | sed 's/^/     server: /'
+  fi
+}
+
+faults="--path udp --fault drop=1%,reorder=5:16,duplicate=1%"
+
+selection() {
+  pair "" ibv_rc_pingpong -g 0 -n 200 -c
+  pair "" ibv_rc_pingpong -g 0 -n 100 -e -N -s 65536 -c
+  pair "" ibv_uc_pingpong -g 0 -n 100 -e -m 1024
+  pair "" ibv_ud_pingpong -g 0 -n 100 -s 1024
+  pair "" ibv_srq_pingpong -g 0 -n 100 -q 8
+  pair "--personality ib" ibv_rc_pingpong -n 100 -c
+  pair "--path udp" ib_send_lat -n 200 -s 64
+  pair "--path udp" ib_send_bw -n 200 -s 65536 -b
+  pair "--path udp" ib_write_lat -n 200
+  pair "--path shm" ib_write_bw -n 200 -q 16
+  pair "--path udp" ib_read_lat -n 200 -e
+  pair "--path shm" ib_read_bw -n 200 -q 16
+  pair "--path udp" ib_atomic_lat -n 200
+  pair "--path udp" ib_atomic_bw -n 200 -A CMP_AND_SWAP
+  pair "--path udp" ib_send_lat -c UD -n 200 -s 1024
+  pair "--path udp" ib_write_bw -c UC -n 200
+  pair "--path shm" ib_send_bw -n 200 -r 256 --use-srq -q 4
+  pair "--personality ib" qperf -t 1 rc_lat ud_lat  # it sends no GID, so it needs LIDs
+  pair "$faults" ib_write_bw -n 500 -s 65536
+  pair "$faults" ib_send_lat -n 500
+}
+
+pingpongs() {
+  local path kind option
+  for path in "--path shm" "--path udp"; do
+    for kind in rc uc ud srq; do
+      for option in "-n 500" "-n 200 -e" "-n 200 -c" "-n 200 -r 50" "-n 200 -l 1 -i 1"; do
+        pair "$path" ibv_${kind}_pingpong -g 0 $option
+      done
+      [ $kind = ud ] && continue
+      for option in "-s 1 -n 200 -c" "-s 1048576 -n 50 -c" "-m 256 -n 200 -c" "-m 4096 -n 200 -e"; do
+        pair "$path" ibv_${kind}_pingpong -g 0 $option
+      done
+    done
+    # Not -t with -e: there the program takes an event whose completion it has polled already for an error.
+    for option in "-t" "-j" "-N" "-N -t" "-N -e -s 65536 -c"; do
+      pair "$path" ibv_rc_pingpong -g 0 -n 200 $option
+    done
+    pair "$path" ibv_srq_pingpong -g 0 -n 200 -q 4 -e
+    for kind in rc uc ud srq; do
+      pair "$path --personality ib" ibv_${kind}_pingpong -n 200
+    done
+  done
+}
+
+perftests() {
+  local path test
+  for path in "--path shm" "--path udp"; do
+    for test in "ib_send_lat -c RC" "ib_send_lat -c UC" "ib_send_lat -c UD" "ib_write_lat -c RC" "ib_write_lat -c UC" \
+      "ib_read_lat" "ib_atomic_lat -A FETCH_AND_ADD" "ib_atomic_lat -A CMP_AND_SWAP" "ib_send_bw -c RC" "ib_send_bw -c UC" \
+      "ib_send_bw -c UD" "ib_write_bw -c RC" "ib_write_bw -c UC" "ib_read_bw" "ib_atomic_bw -A FETCH_AND_ADD" \
+      "ib_atomic_bw -A CMP_AND_SWAP"; do
+      pair "$path" $test -n 1000
+    done
+    for test in ib_send_lat ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw; do
+      pair "$path" $test -a -n 50
+    done
+    # perftest has no events for writes.
+    for test in "ib_send_lat" "ib_send_lat -c UD" "ib_send_lat -c UC" ib_read_lat ib_atomic_lat "ib_send_bw" "ib_send_bw -c UD" \
+      ib_read_bw ib_atomic_bw; do
+      pair "$path" $test -e -n 500
+    done
+    for test in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
+      pair "$path" $test -b -n 500
+      pair "$path" $test -q 16 -n 500
+    done
+    pair "$path" ib_write_bw -c UC -q 16 -n 500
+    pair "$path" ib_send_bw -c UD -b -n 500
+    pair "$path" ib_send_bw -r 256 --use-srq -q 4 -n 500
+    pair "$path" ib_send_lat -r 256 --use-srq -n 500
+    pair "$path" ib_send_lat -I 64 -s 32 -n 500
+    pair "$path" ib_write_lat -I 64 -s 32 -n 500
+    pair "$path" ib_write_bw -I 64 -s 32 -n 500
+    # Long enough for every ring and sequence to go round.
+    for test in ib_send_lat "ib_write_bw -s 8" "ib_read_bw -s 8" ib_atomic_bw; do
+      pair "$path" $test -n 100000
+    done
+  done
+}
+
+others() {
+  local test
+  for test in rc_lat ud_lat uc_lat rc_bw uc_bw ud_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
+    rc_rdma_write_poll_lat rc_rdma_write_bw rc_fetch_add_mr rc_compare_swap_mr; do
+    pair "--personality ib --path udp" qperf -t 1 $test
+  done
+}
+
+under_faults() {
+  local test
+  for test in "ibv_rc_pingpong -g 0 -c" "ibv_srq_pingpong -g 0" "ibv_uc_pingpong -g 0" "ib_send_lat" "ib_send_bw -s 1048576" \
+    "ib_write_lat" "ib_write_bw" "ib_read_lat" "ib_read_bw" "ib_atomic_lat" "ib_atomic_bw" "ib_write_bw -q 16" \
+    "ib_send_bw -c UD" "ib_write_bw -c UC"; do
+    pair "$faults" $test -n 500
+  done
+}
+
+if [ $short = yes ]; then
+  selection
+else
+  pingpongs
+  perftests
+  others
+  under_faults
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
