@@ -5,6 +5,11 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/child_process.hpp"
@@ -25,6 +30,19 @@ std::string two_processors() {
     if (CPU_ISSET(cpu, &ours)) found.push_back(cpu);
   }
   return found.size() == 2 ? fmt::format("{},{}", found[0], found[1]) : "";
+}
+
+/// A process that this one has started; -1 if there is none.
+pid_t child_of(pid_t parent) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string line;
+    std::getline(std::ifstream(entry.path() / "stat"), line);
+    // "PID (NAME) STATE PARENT ...", and a name may hold anything.
+    const std::size_t end_of_name = line.rfind(')');
+    if (end_of_name == std::string::npos || line.size() < end_of_name + 4) continue;
+    if (std::atoi(line.c_str() + end_of_name + 4) == parent) return std::atoi(line.c_str());
+  }
+  return -1;
 }
 
 Json rows_of(const std::vector<std::string>& words) {
@@ -99,6 +117,23 @@ TEST_F(Perf, RateLosesNothingToAReceiverThatIsLate) {
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.error_output, "");
   EXPECT_GT(Json::parse(finished.output)[0]["messages_per_s"], 0);
+}
+
+// A busy host may keep the second process waiting for seconds: no reason to call it silent.
+TEST_F(Perf, ASecondProcessThatStandsStillForSecondsIsWaitedFor) {
+  ChildProcess perf({FAIRLEAD_COMMAND, "perf", "latency", "--path", "udp", "--no-floor", "--json", "--seconds", "1",
+                     "--cpus", two_processors()});
+  pid_t far = -1;
+  for (int look = 0; look < 1000 && far < 0; ++look) {
+    std::this_thread::sleep_for(10ms);
+    far = child_of(perf.pid());
+  }
+  ASSERT_GT(far, 0);
+  std::this_thread::sleep_for(300ms);
+  ASSERT_EQ(::kill(far, SIGSTOP), 0);
+  std::this_thread::sleep_for(2200ms);
+  ASSERT_EQ(::kill(far, SIGCONT), 0);
+  EXPECT_EQ(perf.wait(100s), 0) << perf.error_output();
 }
 
 // Whatever is on this machine: each rival has a row, or is named with the reason.

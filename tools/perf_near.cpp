@@ -14,7 +14,9 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr Duration kSilenceMax = std::chrono::seconds{2};
+// Longer than the engine takes to give a peer up: if there is a cause, its word comes first. A busy host keeps a
+// process waiting for seconds.
+constexpr Duration kSilenceMax = std::chrono::seconds{15};
 constexpr int kWarmUpExchanges = 200;
 constexpr Duration kWarmUp = std::chrono::milliseconds{20};
 
