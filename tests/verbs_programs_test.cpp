@@ -171,6 +171,16 @@ TEST(VerbsProgram, ExitCodesAndSignalsAreTheProgramsOwn) {
   EXPECT_EQ(run(under_fairlead("", {"no-such-program"})).exit_code, 127);
 }
 
+TEST(VerbsProgram, WrongOptionsAreToldBeforeItStarts) {
+  for (const char* options : {"--path foo", "--personality x", "--devices 0", "--devices 17", "--fault bad=3",
+                              "--address 203.0.113.77", "--nonsense"}) {
+    const Finished finished = run(fairlead_run(options, {"echo", "started"}));
+    EXPECT_EQ(finished.exit_code, 2) << options << finished.error_output;
+    EXPECT_EQ(finished.output, "") << options;
+    EXPECT_THAT(finished.error_output, testing::StartsWith("fairlead: ")) << options;
+  }
+}
+
 TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <memory>
 
+#include <fairlead/verbs/device.hpp>
+
 #include "tools/command_line.hpp"
 #include "tools/executable.hpp"
 #include "tools/exit_code.hpp"
@@ -48,6 +50,16 @@ int complain(int code, const std::string& message) {
   return code;
 }
 
+/// What the program would stumble over: an address that is not here, a plan that is none.
+Result<> check_device(const Run& run) {
+  if (run.address.empty() && run.fault.empty()) return {};
+  const auto devices = verbs::devices();
+  if (!devices) return std::unexpected(devices.error());
+  if (run.fault.empty() || devices->empty()) return {};
+  const auto context = verbs::Context::open(devices->front());
+  return context ? Result<>{} : std::unexpected(context.error());
+}
+
 int start(const Run& run) {
   const std::filesystem::path preload = library();
   std::error_code failed;
@@ -67,6 +79,8 @@ int start(const Run& run) {
   if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
   if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
   if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
+
+  if (const auto usable = check_device(run); !usable) return complain(kExitUsage, usable.error().message);
 
   std::vector<char*> arguments;
   for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));
