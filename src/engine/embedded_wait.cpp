@@ -105,15 +105,16 @@ bool EmbeddedCore::is_driven(base::Instant now) const {
 
 // Some programs poll a little and then spin on memory that the peer writes, or sleep on a descriptor: whoever leaves
 // the work to them for a tick lets everything wait for it. When the thread finds work that nobody had taken, it is
-// attentive for a while: it listens to the path although somebody polls, and only steps back from who does so steadily.
+// attentive until it has found none for a while: it listens to the path although somebody polls, and steps back from
+// who polls at this moment.
 void EmbeddedCore::run() {
-  constexpr auto kAttentive = std::chrono::milliseconds(20);
-  constexpr int kDrivenMost = 16;  // wakings in a row that found somebody polling steadily
+  constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
+  constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
   base::Duration tick = kTickMin;
-  base::Instant attentive_until = base::Instant::min();
-  int driven_wakings = 0;
+  base::Instant attentive_until{};
+  base::Duration attentive = kAttentiveMin;
   while (!is_stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
     const auto now = base::MonotonicClock::now();
@@ -129,14 +130,13 @@ void EmbeddedCore::run() {
       tick = std::min(2 * tick, kTickMax);
     } else {
       tick = kTickMin;
-      if (passes != passes_seen && is_driven(now)) {
-        if (++driven_wakings == kDrivenMost) attentive_until = base::Instant::min();
-      } else {
+      if (passes == passes_seen || !is_driven(now)) {
         const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
         const bool has_driver = sleeps != std::exchange(drivers_seen, sleeps);
-        if (pass(now)) {
-          driven_wakings = 0;
-          if (!has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) attentive_until = now + kAttentive;
+        if (pass(now) && !has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) {
+          if (now - attentive_until >= kSoon) attentive = kAttentiveMin;
+          if (now >= attentive_until) attentive = std::min(2 * attentive, kAttentiveMax);
+          attentive_until = now + attentive;
         }
         passes_seen = passes_.load(std::memory_order_relaxed);
       }
