@@ -138,22 +138,27 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 }
 
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
-  if (send_near(port, send, operation)) return Status::ok;
   if (send.length > kMessageSizeMax) return Status::message_size;
-  return submit([&](base::Instant now) { return engine_->send(port, send, operation, now); }, send.now);
-}
-
-bool EmbeddedCore::send_near(PortHandle port, const Send& send, OperationHandle& operation) {
+  Status status = Status::ok;
   base::Instant deadline = base::kNever;
   {
-    Locked lock(*this);
-    if (!engine_->is_near(send.to.engine)) return false;
-    time_of_near_call();
-    if (!engine_->send_near(port, send, operation)) return false;
+    const Locked lock(*this);
+    if (!send_near(port, send, operation)) {
+      const base::Instant now = send.now == base::Instant{} ? base::MonotonicClock::now() : send.now;
+      status = engine_->send(port, send, operation, now);
+      engine_->notify_touched();
+    }
     deadline = deadline_to_tell();
   }
   kick_if_later_than(deadline);
-  return true;
+  return status;
+}
+
+/// Under the lock. False: it goes the general way.
+bool EmbeddedCore::send_near(PortHandle port, const Send& send, OperationHandle& operation) {
+  if (!engine_->is_near(send.to.engine)) return false;
+  time_of_near_call();
+  return engine_->send_near(port, send, operation);
 }
 
 Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {

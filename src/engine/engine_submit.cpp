@@ -40,7 +40,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   operation.memory = send.memory;
   operation.length = send.length;
   operation.other = send.to;
-  handle_out = handle_of(slot);
+  handle_out = {slot, operations_.generation(slot), now};
   if (is_local) {
     send_local(slot, send.to.port);
     ++counters_.messages_sent;
