@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as shells say it
 
-struct Run {
+struct Launch {
   std::vector<std::string> words;
   std::string path = "auto", personality = "roce";
   std::string fault, address;
@@ -51,7 +51,7 @@ int complain(int code, const std::string& message) {
 }
 
 /// What the program would stumble over: an address that is not here, a plan that is none.
-Result<> check_device(const Run& run) {
+Result<> check_device(const Launch& run) {
   if (run.address.empty() && run.fault.empty()) return {};
   const auto devices = verbs::devices();
   if (!devices) return std::unexpected(devices.error());
@@ -60,7 +60,7 @@ Result<> check_device(const Run& run) {
   return context ? Result<>{} : std::unexpected(context.error());
 }
 
-int start(const Run& run) {
+int start(const Launch& run) {
   const std::filesystem::path preload = library();
   std::error_code failed;
   if (!std::filesystem::exists(preload, failed)) {
@@ -92,7 +92,7 @@ int start(const Run& run) {
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
-  const auto run = std::make_shared<Run>();
+  const auto run = std::make_shared<Launch>();
   CLI::App* run_app =
       app.add_subcommand("run", "a program with an RDMA device, though there is none: fairlead run -- ib_write_bw");
   run_app->add_option("PROGRAM", run->words, "the program and its arguments, behind --")->required();
