@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t kDeviceMemoryAlignment = 4;  // of copies, as devices that have such memory want it
 
-DeviceMemory* find(const ibv_dm* abi) {
-  return table<DeviceMemory>().find(abi);
-}
-
 /// Where an access begins, or null if it does not lie inside.
 std::byte* place(ibv_dm* abi, std::uint64_t offset, std::size_t length) {
   const DeviceMemory* memory = find(abi);

@@ -23,4 +23,8 @@ struct DeviceMemory : ibv_dm {
   bool is_imported = false;
 };
 
+inline DeviceMemory* find(const ibv_dm* abi) {
+  return table<DeviceMemory>().find(abi);
+}
+
 }  // namespace fairlead::ibverbs

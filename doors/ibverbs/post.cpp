@@ -9,7 +9,7 @@ namespace {
 
 static_assert(sizeof(ibv_sge) == sizeof(verbs::Sge) && offsetof(ibv_sge, lkey) == offsetof(verbs::Sge, lkey));
 
-constexpr std::size_t kBatch = 16;  // requests of a chain handed on at once
+constexpr std::size_t kChainBatch = 16;  // requests of a chain handed on at once
 
 std::span<const verbs::Sge> sges_of(const ibv_sge* list, int count) {
   return {reinterpret_cast<const verbs::Sge*>(list), static_cast<std::size_t>(count)};
@@ -70,11 +70,11 @@ template <typename Native, typename Abi, typename Translate, typename Post>
 int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   while (chain != nullptr) {
     const Call batch_call;  // the address handles of a batch
-    std::array<Native, kBatch> batch;
-    std::array<Abi*, kBatch> from;
+    std::array<Native, kChainBatch> batch;
+    std::array<Abi*, kChainBatch> from;
     std::size_t count = 0;
     int code = 0;
-    for (Abi* each = chain; each != nullptr && count < kBatch; each = each->next) {
+    for (Abi* each = chain; each != nullptr && count < kChainBatch; each = each->next) {
       from[count] = each;
       if ((code = translate_one(*each, batch[count])) != 0) break;
       ++count;
