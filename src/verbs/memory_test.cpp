@@ -276,6 +276,51 @@ TEST(Processes, AChildOfForkBeginsAnew) {
   EXPECT_EQ(c.one_at_b().status, WcStatus::success);
 }
 
+// The child ends with everything under way: what it posted arrives, and what it took is acknowledged.
+TEST(Processes, WhatIsPostedRightBeforeTheExitArrives) {
+#ifdef FAIRLEAD_THREAD_SANITIZER
+  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
+#endif
+  constexpr std::uint64_t kSends = 20;
+  std::array<int, 2> up{}, down{};
+  ASSERT_EQ(::pipe(up.data()) | ::pipe(down.data()), 0);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    auto* side = new Side(1, Road::udp);
+    auto* pair = new QueuePair(std::move(*make_pair_at(*side, QpType::rc, {.max_send_wr = kSends})));
+    const std::uint32_t mine = pair->number();
+    std::uint32_t theirs = 0;
+    if (::write(up[1], &mine, sizeof mine) < 0 || ::read(down[0], &theirs, sizeof theirs) < 0) ::_exit(1);
+    Device there = side->device;
+    there.gid[15] = 2;
+    move_up(*pair, attributes_for({}, there, theirs, 1, 2), QpState::rts);
+    const Sge from = side->sge(0, 60'000);
+    for (std::uint64_t i = 0; i < kSends; ++i) {
+      if (pair->post_send({.id = i, .sges = {&from, 1}, .flags = send_flags::signaled}) != 0) ::_exit(1);
+    }
+    std::exit(0);
+  }
+  Side side(2, Road::udp);
+  auto pair = make_pair_at(side, QpType::rc, {.max_send_wr = 1, .max_recv_wr = kSends});
+  ASSERT_TRUE(pair);
+  const Sge to = side.sge(0, 60'000);
+  std::uint32_t theirs = 0;
+  ASSERT_EQ(::read(up[0], &theirs, sizeof theirs), static_cast<ssize_t>(sizeof theirs));
+  Device there = side.device;
+  there.gid[15] = 1;
+  move_up(*pair, attributes_for({}, there, theirs, 2, 1), QpState::rts);
+  for (std::uint64_t i = 0; i < kSends; ++i) ASSERT_EQ(pair->post_receive({.id = i, .sges = {&to, 1}}), 0);
+  const std::uint32_t mine = pair->number();
+  ASSERT_EQ(::write(down[1], &mine, sizeof mine), static_cast<ssize_t>(sizeof mine));
+  const auto received = collect(side, side, kSends);
+  EXPECT_EQ(received.size(), kSends);
+  for (const WorkCompletion& one : received) EXPECT_EQ(one.status, WcStatus::success);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const int end : {up[0], up[1], down[0], down[1]}) ::close(end);
+}
+
 TEST(Threads, PostAndPollOnDifferentAndOnTheSameObjects) {
   Connected c(Road::udp);
   constexpr std::uint64_t kEach = 400;
