@@ -76,8 +76,8 @@ struct NetEnd {
   net::TransferMachine machine;
   net::EndPoint own;
   std::uint64_t received = 0;
+  std::vector<net::Buffer*> idle;  // outlives the buffers: their last events come with their end
   std::vector<std::unique_ptr<net::Buffer>> inboxes, outboxes;
-  std::vector<net::Buffer*> idle;
 };
 
 struct NetPair {
