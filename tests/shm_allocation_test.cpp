@@ -66,6 +66,7 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
   const auto to_far = near.machine.create_end_point(far.own.address()).value();
   for (const std::uint64_t size : kSizes) {
     std::uint64_t sent = 0, received = 0;
+    bool is_ending = false;
     std::vector<std::unique_ptr<net::Buffer>> outboxes, inboxes;
     std::vector<net::Buffer*> idle;
     idle.reserve(kBuffers);
@@ -79,7 +80,7 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
       idle.push_back(outboxes.back().get());
       inboxes.push_back(net::Buffer::allocate(domain, size).value());
       inboxes.back()->set_callback([&](const net::BufferEvent& event) {
-        if (event.status == Status::canceled) return;
+        if (event.status == Status::canceled || is_ending) return;
         ++received;
         ASSERT_EQ(far.machine.add(event.buffer, net::MessageReceive{}), Status::ok);
       });
@@ -100,6 +101,7 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
     const std::uint64_t before = allocations.load();
     run(2000);
     EXPECT_EQ(allocations.load() - before, 0u) << "messages of " << size << " bytes";
+    is_ending = true;  // messages may still be on their way
     for (const auto& inbox : inboxes) far.machine.cancel(*inbox);
     while (idle.size() < kBuffers) near.machine.deliver_all();
     while (std::ranges::any_of(inboxes, [](const auto& inbox) { return inbox->is_queued(); }))
