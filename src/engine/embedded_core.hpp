@@ -127,7 +127,6 @@ class EmbeddedCore final : public Core, public ActivePorts {
   base::Instant time_of_near_call();
   base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);
-  bool is_driven(base::Instant now) const;
   bool pass(std::unique_lock<std::mutex>& lock, base::Instant now);
   bool look();
   void leave_everyone();
@@ -145,7 +144,6 @@ class EmbeddedCore final : public Core, public ActivePorts {
   mutable std::mutex mutex_;
   mutable std::atomic<std::uint32_t> wanted_{0};   // threads that must have the lock
   std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
-  std::atomic<std::int64_t> passed_at_{0};         // when the last of them began
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
   std::atomic<std::uint64_t> sleeps_{0};           // of waiters on the path's descriptor
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too

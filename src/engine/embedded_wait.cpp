@@ -65,7 +65,6 @@ bool EmbeddedCore::pass(std::unique_lock<std::mutex>& lock, base::Instant now) {
   const bool any = engine_->progress(now);
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  passed_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   if (engine_->has_report()) [[unlikely]] {
     const std::string report = engine_->take_report();
     lock.unlock();
@@ -97,18 +96,13 @@ void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
   ::eventfd_write(kick_.get(), 1);
 }
 
-bool EmbeddedCore::is_driven(base::Instant now) const {
-  // Those of a program that polls steadily; the time of a pass may be that old itself (clock_pace.hpp).
-  constexpr base::Duration kPollsFollow = std::chrono::microseconds(20);
-  return now.time_since_epoch().count() - passed_at_.load(std::memory_order_relaxed) < kPollsFollow.count();
-}
-
-// Some programs poll a little and then spin on memory that the peer writes, or sleep on a descriptor: whoever leaves
-// the work to them for a tick lets everything wait for it. When the thread finds work that nobody had taken, it is
-// attentive until it has found none for a while: it listens to the path although somebody polls, and steps back from
-// who polls at this moment.
+// Some programs poll a little and then spin on memory that the peer writes: whoever leaves the work to them for a whole
+// tick lets everything wait for it. When the thread finds work that nobody had taken, it is attentive until it has
+// found none for a while: its ticks are short. It does not listen to the path meanwhile: each datagram would wake it,
+// and take the processor from somebody who polls.
 void EmbeddedCore::run() {
   constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
+  constexpr auto kAttentiveTick = std::chrono::microseconds(100);
   constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
@@ -118,28 +112,27 @@ void EmbeddedCore::run() {
   while (!is_stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
     const auto now = base::MonotonicClock::now();
-    if (passes != passes_seen && now >= attentive_until) {
+    if (passes != passes_seen) {
       // Somebody else drives: look again after a tick whether they still do. Until then nobody needs to kick for an
       // earlier deadline; if the driver leaves, a timer is late by a tick at most. Each look takes the processor from
       // somebody for some 10 us, so steady polling is looked at less often.
       passes_seen = passes;
       thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
       std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
-      poll_until(kicked, now + tick);
+      const bool is_attentive = now < attentive_until;
+      poll_until(kicked, now + (is_attentive ? kAttentiveTick : tick));
       if (tick == kTickMax) rest_if_polled(sleeps_seen);
-      tick = std::min(2 * tick, kTickMax);
+      if (!is_attentive) tick = std::min(2 * tick, kTickMax);
     } else {
       tick = kTickMin;
-      if (passes == passes_seen || !is_driven(now)) {
-        const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
-        const bool has_driver = sleeps != std::exchange(drivers_seen, sleeps);
-        if (pass(now) && !has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) {
-          if (now - attentive_until >= kSoon) attentive = kAttentiveMin;
-          if (now >= attentive_until) attentive = std::min(2 * attentive, kAttentiveMax);
-          attentive_until = now + attentive;
-        }
-        passes_seen = passes_.load(std::memory_order_relaxed);
+      const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
+      const bool has_driver = sleeps != std::exchange(drivers_seen, sleeps);
+      if (pass(now) && !has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) {
+        if (now - attentive_until >= kSoon) attentive = kAttentiveMin;
+        if (now >= attentive_until) attentive = std::min(2 * attentive, kAttentiveMax);
+        attentive_until = now + attentive;
       }
+      passes_seen = passes_.load(std::memory_order_relaxed);
       base::Instant deadline;
       {
         std::unique_lock lock(mutex_);
