@@ -86,11 +86,13 @@ TEST_P(Messages, AsynchronousLongOnesRefuseRatherThanWait) {
   ASSERT_EQ(a.endpoint->set_depth(4), Status::ok);
   const auto data = pattern(20'000);
   int taken = 0;
-  for (int i = 0; i < 6; ++i) taken += a.endpoint->request_long_async(0, 0, kEcho, data, {}) == Status::ok;
+  // Each to a place of its own: the next one comes while the handler still reads the one before.
+  for (std::uint64_t i = 0; i < 6; ++i)
+    taken += a.endpoint->request_long_async(0, i * data.size(), kEcho, data, {}) == Status::ok;
   // In one engine the requests wait at the other bundle, which only its own poll serves.
   EXPECT_EQ(taken, 4);
   ASSERT_TRUE(until([&] { return a.seen.size() == 4; }));
-  EXPECT_EQ(a.endpoint->request_long_async(0, 0, kEcho, data, {}), Status::ok);
+  EXPECT_EQ(a.endpoint->request_long_async(0, 6 * data.size(), kEcho, data, {}), Status::ok);
   ASSERT_TRUE(until([&] { return a.seen.size() == 5 && a.endpoint->outstanding() == 0; }));
 }
 
