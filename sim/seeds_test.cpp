@@ -1,5 +1,5 @@
-// Worlds drawn from seeds: a fixed set that each run repeats, and fresh ones that no run had before. A fault that a seed
-// found gets a test of its own beside the code that had it.
+// Worlds drawn from seeds: a fixed set that each run repeats, and fresh ones that no run had before. A fault that a
+// seed found gets a test of its own beside the code that had it.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

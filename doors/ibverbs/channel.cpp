@@ -8,9 +8,6 @@ Channel* find(const ibv_comp_channel* abi) {
   return abi != nullptr && registry<Channel>().contains(channel) ? channel : nullptr;
 }
 
-}  // namespace fairlead::ibverbs
-
-namespace fairlead::ibverbs {
 namespace {
 
 /// A copy: who waits for an event must not keep the channel from being destroyed.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "doors/ibverbs/call.hpp"
+#include "doors/ibverbs/peek.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -117,17 +118,7 @@ class ObjectTable {
   static Slot& slot_of(Object* object) { return *reinterpret_cast<Slot*>(object); }
 
   // What a program points to may be gone, and another object be made there meanwhile: then it is not that one.
-#if defined(__SANITIZE_THREAD__)
-  __attribute__((no_sanitize("thread")))
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
-#endif
-#endif
-  static std::uint32_t
-  handle_at(const Abi* abi) {
-    return *static_cast<const volatile std::uint32_t*>(&Object::handle_of(*const_cast<Abi*>(abi)));
-  }
+  static std::uint32_t handle_at(const Abi* abi) { return peek(Object::handle_of(*const_cast<Abi*>(abi))); }
 
   Object* use(Slot& slot, std::uint32_t handle) const {
     auto* object = std::launder(reinterpret_cast<Object*>(slot.memory));

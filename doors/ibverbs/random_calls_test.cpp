@@ -14,8 +14,11 @@
 #include <vector>
 
 #include "doors/ibverbs/abi.hpp"
+#include "doors/ibverbs/peek.hpp"
 
 namespace {
+
+using fairlead::ibverbs::peek;
 
 constexpr int kCalls = 10'000;
 constexpr std::size_t kKept = 24;  // pointers of a kind, dead ones among them
@@ -73,19 +76,6 @@ struct Objects {
   ibv_cq_ex polls{};
   ibv_qp_ex posts{};
 };
-
-/// Of an object that another thread may be destroying, or making anew in its place.
-#if defined(__SANITIZE_THREAD__)
-__attribute__((no_sanitize("thread")))
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-__attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
-#endif
-#endif
-std::uint32_t
-peek(const std::uint32_t& number) {
-  return *static_cast<const volatile std::uint32_t*>(&number);
-}
 
 class Caller {
  public:

@@ -51,8 +51,8 @@ class Courier : private link::Link {
   using Link::expire;
   using Link::facts;
   using Link::find;
-  using Link::is_eager;
   using Link::for_each_peer;
+  using Link::is_eager;
   using Link::next_deadline;
   using Link::next_delivery;
   using Link::next_train;

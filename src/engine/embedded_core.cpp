@@ -139,19 +139,10 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
   if (send.length > kMessageSizeMax) return Status::message_size;
-  Status status = Status::ok;
-  base::Instant deadline = base::kNever;
-  {
-    const Locked lock(*this);
-    if (!send_near(port, send, operation)) {
-      const base::Instant now = send.now == base::Instant{} ? base::MonotonicClock::now() : send.now;
-      status = engine_->send(port, send, operation, now);
-      engine_->notify_touched();
-    }
-    deadline = deadline_to_tell();
-  }
-  kick_if_later_than(deadline);
-  return status;
+  return submit_locked([&] {
+    if (send_near(port, send, operation)) return Status::ok;
+    return engine_->send(port, send, operation, send.now == base::Instant{} ? base::MonotonicClock::now() : send.now);
+  });
 }
 
 /// Under the lock. False: it goes the general way.

@@ -118,9 +118,9 @@ class EmbeddedCore final : public Core, public ActivePorts {
     return *port.active;
   }
   template <typename Submit>
-  Status submit(Submit&& call, base::Instant now = {});
-  template <typename TimeOfCall, typename Submit>
-  Status submit_at(TimeOfCall&& time_of_call, Submit&& call);
+  Status submit_locked(Submit&& call);
+  template <typename Submit>
+  Status submit(Submit&& call);
   template <typename IsNear, typename Submit>
   Status submit_near(IsNear&& is_near, Submit&& call);
   bool send_near(PortHandle port, const Send& send, OperationHandle& operation);
@@ -168,14 +168,14 @@ inline base::Instant EmbeddedCore::deadline_to_tell() const {
   return is_told ? base::kNever : engine_->next_deadline();
 }
 
-/// `time_of_call`: asked under the lock.
-template <typename TimeOfCall, typename Submit>
-Status EmbeddedCore::submit_at(TimeOfCall&& time_of_call, Submit&& call) {
+/// Under the lock; the engine's thread learns of an earlier deadline.
+template <typename Submit>
+Status EmbeddedCore::submit_locked(Submit&& call) {
   Status status = Status::ok;
   base::Instant deadline = base::kNever;
   {
     Locked lock(*this);
-    status = call(time_of_call());
+    status = call();
     engine_->notify_touched();
     deadline = deadline_to_tell();
   }
@@ -183,16 +183,15 @@ Status EmbeddedCore::submit_at(TimeOfCall&& time_of_call, Submit&& call) {
   return status;
 }
 
-/// `now`: as the caller's clock said just before; asked here if it did not.
 template <typename Submit>
-Status EmbeddedCore::submit(Submit&& call, base::Instant now) {
-  return submit_at([now] { return now == base::Instant{} ? base::MonotonicClock::now() : now; }, call);
+Status EmbeddedCore::submit(Submit&& call) {
+  return submit_locked([&] { return call(base::MonotonicClock::now()); });
 }
 
-/// `is_near`: asked under the lock, whether what is submitted goes to a peer of this host.
+/// `is_near`: whether what is submitted goes to a peer of this host.
 template <typename IsNear, typename Submit>
 Status EmbeddedCore::submit_near(IsNear&& is_near, Submit&& call) {
-  return submit_at([&] { return is_near() ? time_of_near_call() : base::MonotonicClock::now(); }, call);
+  return submit_locked([&] { return call(is_near() ? time_of_near_call() : base::MonotonicClock::now()); });
 }
 
 }  // namespace fairlead::engine

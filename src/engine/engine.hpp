@@ -143,7 +143,7 @@ class Engine {
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kTrainsInPass = 32;
   static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then it looks what has come
-  static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
+  static constexpr std::size_t kDeferredMax = 65536;       // answers that wait for room in the link
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;

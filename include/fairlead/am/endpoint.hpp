@@ -34,7 +34,7 @@ class Endpoint {
   void set_segment(void* base, std::uint64_t length);
   std::span<std::byte> segment() const;
 
-  /// `invalid`: index 0, which is the error handler's, or null.
+  /// `invalid`: index 0, which is the error handler's, or null. Messages that have not the shape go back.
   Status set_handler(std::uint8_t index, Handler handler, void* context = nullptr, HandlerShape shape = {});
   /// The first free index from 1 on; no_memory if there is none.
   Status set_handler_any(std::uint8_t& index, Handler handler, void* context = nullptr);
