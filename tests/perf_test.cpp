@@ -108,6 +108,33 @@ TEST_F(Perf, RateCountsMessages) {
   expect_keys(rows[0]);
 }
 
+TEST_F(Perf, QueuePairsHaveEachOperationOverEachPath) {
+  for (const char* path : {"shm", "udp"}) {
+    for (const char* op : {"send", "write", "read", "fetch_add", "compare_swap"}) {
+      const Json rows = rows_of({"verbs", "--op", op, "--path", path, "--no-floor"});
+      ASSERT_EQ(rows.size(), 1u) << op << path;
+      expect_keys(rows[0]);
+      EXPECT_EQ(rows[0]["op"], op);
+      EXPECT_EQ(rows[0]["path"], path);
+      EXPECT_GT(rows[0]["p50_us"], 0);
+    }
+  }
+}
+
+TEST_F(Perf, AStreamOfQueuePairsHasItsDepthUnderWay) {
+  const Json rows = rows_of({"verbs", "--op", "write", "--stream", "--path", "shm", "--size", "8,1M", "--depth", "4"});
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["op"], "write stream");
+  EXPECT_EQ(rows[1]["path"], "floor-shm");
+  for (const Json& row : rows) expect_keys(row);
+}
+
+TEST_F(Perf, AnAtomicHasNoOtherSize) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "perf", "verbs", "--op", "fetch_add", "--size", "16"}, 100s);
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_TRUE(finished.error_output.contains("8 bytes")) << finished.error_output;
+}
+
 // On one processor the sender fills all buffers before the receiver has its turn, if nothing holds it back.
 TEST_F(Perf, RateLosesNothingToAReceiverThatIsLate) {
   const std::string two = two_processors(), one = two.substr(0, two.find(','));

@@ -1,7 +1,9 @@
-// `fairlead perf latency|bandwidth|rate`: the options of the command line.
+// `fairlead perf latency|bandwidth|rate|am|verbs`: the options of the command line.
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "tools/perf_far.hpp"
 #include "tools/perf_loss.hpp"
 #include "tools/perf_run.hpp"
+#include "tools/perf_verbs.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -88,6 +91,20 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   });
 }
 
+/// What measurements between two processes have in common.
+template <typename Options>
+void add_pair_options(CLI::App& app, Options& options) {
+  add_seconds(app, "--seconds", options.time, 0.05, "of each row; its floor takes as long again");
+  add_processors(app, options.cpus);
+  app.add_option("--path", options.path, "udp: over the loopback; shm: through shared memory")
+      ->check(CLI::IsMember({"udp", "shm"}).description(""))
+      ->type_name("udp|shm")
+      ->capture_default_str();
+  app.add_flag("!--no-floor", options.has_floors, "leave out what the platform gives by itself");
+  app.add_flag("--json", options.is_json, "an array of rows instead of a table");
+  add_engine_settings(app, options.engine);
+}
+
 void add_am(CLI::App& perf, int& exit_code) {
   struct Words {
     PerfAmOptions options;
@@ -106,16 +123,8 @@ void add_am(CLI::App& perf, int& exit_code) {
       ->capture_default_str();
   app->add_flag("--one-way", words->options.is_one_way, "as many requests at a time as there are credits");
   add_count(*app, "--depth", words->options.depth, 1U, 1024U, "credits: requests under way at a time");
-  add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floor takes as long again");
-  add_processors(*app, words->options.cpus);
-  app->add_option("--path", words->options.path, "udp: over the loopback; shm: through shared memory")
-      ->check(CLI::IsMember({"udp", "shm"}).description(""))
-      ->type_name("udp|shm")
-      ->capture_default_str();
   app->add_flag("--unpacked", words->is_unpacked, "no message is packed: each has a buffer and a completion step");
-  app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
-  app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
-  add_engine_settings(*app, words->options.engine);
+  add_pair_options(*app, words->options);
   app->callback([words, &exit_code] {
     auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
     if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
@@ -128,6 +137,44 @@ void add_am(CLI::App& perf, int& exit_code) {
       options.engine.emplace_back("embedded_max", "0");
     }
     exit_code = run_perf_am(options);
+  });
+}
+
+void add_verbs(CLI::App& perf, int& exit_code) {
+  struct Words {
+    PerfVerbsOptions options;
+    std::string op = "send", sizes = "8";
+  };
+  static const std::map<std::string, VerbsOp> kOps{{"send", VerbsOp::send},
+                                                   {"write", VerbsOp::write},
+                                                   {"read", VerbsOp::read},
+                                                   {"fetch_add", VerbsOp::fetch_add},
+                                                   {"compare_swap", VerbsOp::compare_swap}};
+  const auto words = std::make_shared<Words>();
+  words->options.cpus = {0, 1};
+  CLI::App* app = perf.add_subcommand("verbs", "queue pairs: sends, one-sided writes and reads, atomics");
+  app->add_option("--op", words->op,
+                  "send and write: one way, there and back halved; the others: until they have ended")
+      ->check(CLI::IsMember(kOps).description(""))
+      ->type_name("send|write|read|fetch_add|compare_swap")
+      ->capture_default_str();
+  app->add_option("--size", words->sizes, "one or several, 1 to 64M; atomics have 8")
+      ->type_name("SIZE,...")
+      ->capture_default_str();
+  app->add_flag("--stream", words->options.is_stream, "many at a time instead of one");
+  add_count(*app, "--depth", words->options.depth, 1U, 1024U, "requests under way at a time, of a stream");
+  add_pair_options(*app, words->options);
+  app->callback([words, &exit_code] {
+    auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
+    if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
+    PerfVerbsOptions& options = words->options;
+    options.sizes = std::move(*parsed);
+    options.op = kOps.at(words->op);
+    const bool is_atomic = options.op == VerbsOp::fetch_add || options.op == VerbsOp::compare_swap;
+    if (is_atomic && std::ranges::any_of(options.sizes, [](std::uint64_t size) { return size != 8; }))
+      throw CLI::ValidationError("--size", "an atomic has 8 bytes: leave --size out");
+    options.engine.emplace_back("path", options.path);
+    exit_code = run_perf_verbs(options);
   });
 }
 
@@ -164,6 +211,7 @@ void add_perf(CLI::App& app, int& exit_code) {
   add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends",
                   exit_code);
   add_am(*perf, exit_code);
+  add_verbs(*perf, exit_code);
   add_far(app, exit_code);
 }
 

@@ -14,7 +14,7 @@ enum class AmKind : std::uint8_t { brief, medium, large };  // short, medium, lo
 
 struct PerfAmOptions {
   AmKind kind = AmKind::medium;
-  bool is_one_way = false;   // many requests at a time; else one request and its short reply
+  bool is_one_way = false;  // many requests at a time; else one request and its short reply
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{1};  // of each row
   std::string path = "udp";                 // or shm

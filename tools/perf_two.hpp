@@ -1,0 +1,51 @@
+#pragma once
+// A measurement between this process and a second one that is forked for it and gone when it ends.
+
+#include <fairlead/error.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/perf_control.hpp"
+#include "tools/perf_row_maker.hpp"
+
+namespace fairlead::tools {
+
+struct PerfTwo {
+  std::vector<int> cpus;  // near and far
+  bool is_json = false;
+  /// The second process, on its processor: serves until the control closes; its exit code.
+  std::function<int(PerfControl)> serve;
+  /// This one.
+  std::function<Result<std::vector<PerfRow>>(PerfControl&)> measure;
+};
+
+/// Prints the rows; the exit code.
+int run_two(const PerfTwo& two);
+
+/// One row, measured in pieces that take turns with its floor.
+struct PerfTwoRow {
+  PerfOp op = PerfOp::latency;
+  std::string name;
+  std::string path;  // udp or shm
+  std::uint64_t size = 0;
+  Duration time{};
+  std::vector<int> cpus;
+  bool has_floor = true;
+};
+Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>(Duration)>& measure,
+                 std::vector<PerfRow>& rows);
+
+/// What to say if the second process is gone.
+Error second_is_gone();
+
+/// Polls until the control has something to say: it is asked rarely, by a system call.
+template <typename Poll>
+void serve_until_told(const PerfControl& control, Poll poll) {
+  constexpr std::uint32_t kPollsPerLook = 4096;
+  for (std::uint32_t polls = 0; polls % kPollsPerLook != 0 || !control.is_readable(); ++polls) poll();
+}
+
+}  // namespace fairlead::tools

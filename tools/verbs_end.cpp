@@ -1,0 +1,162 @@
+#include "tools/verbs_end.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+
+namespace fairlead::tools {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kReceives = 1024;
+
+const verbs::Device& loopback() {
+  static const verbs::Device device{
+      .name = "perf", .address = "127.0.0.1", .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1}};
+  return device;
+}
+
+verbs::SendOpcode opcode_of(VerbsOp op) {
+  switch (op) {
+    case VerbsOp::send:
+      return verbs::SendOpcode::send;
+    case VerbsOp::write:
+      return verbs::SendOpcode::write;
+    case VerbsOp::read:
+      return verbs::SendOpcode::read;
+    case VerbsOp::fetch_add:
+      return verbs::SendOpcode::fetch_add;
+    case VerbsOp::compare_swap:
+      break;
+  }
+  return verbs::SendOpcode::compare_swap;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options) {
+  using namespace verbs;
+  auto context = Context::open(loopback(), {.engine = options.engine});
+  if (!context) return std::unexpected(context.error());
+  auto domain = ProtectionDomain::allocate(*context);
+  if (!domain) return std::unexpected(domain.error());
+  auto sends = CompletionQueue::create(*context, {.capacity = options.depth + 1});
+  if (!sends) return std::unexpected(sends.error());
+  auto receives = CompletionQueue::create(*context, {.capacity = 2 * kReceives});
+  if (!receives) return std::unexpected(receives.error());
+  const std::uint64_t half = (options.size_max + kPage - 1) / kPage * kPage;
+  auto region = MemoryRegion::allocate(
+      *domain, 2 * half, access::local_write | access::remote_write | access::remote_read | access::remote_atomic);
+  if (!region) return std::unexpected(region.error());
+  auto pair = QueuePair::create(
+      *domain,
+      {.type = QpType::rc,
+       .send_queue = &*sends,
+       .receive_queue = &*receives,
+       .shared_receive = nullptr,
+       .capacity = {.max_send_wr = options.depth + 1, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}});
+  if (!pair) return std::unexpected(pair.error());
+  std::unique_ptr<VerbsEnd> end(new VerbsEnd(std::move(*context), std::move(*domain), std::move(*sends),
+                                             std::move(*receives), std::move(*region), std::move(*pair), half));
+  // So that no page is touched first while measured.
+  std::fill_n(end->memory(), 2 * half, std::byte{0});
+  return end;
+}
+
+VerbsPost VerbsEnd::post() const {
+  return {loopback().gid, pair_.number(), region_.rkey(), reinterpret_cast<std::uintptr_t>(region_.address())};
+}
+
+Result<> VerbsEnd::connect(const VerbsPost& to) {
+  using namespace verbs;
+  there_ = to;
+  QpAttributes wanted;
+  wanted.access_flags = access::remote_write | access::remote_read | access::remote_atomic;
+  wanted.path_mtu = Mtu::bytes_4096;
+  wanted.dest_qp_num = to.number;
+  wanted.av = {.dgid = to.gid, .is_global = true};
+  wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 16;
+  wanted.min_rnr_timer = 1;
+  wanted.port_num = 1;
+  wanted.timeout = 14;
+  wanted.retry_cnt = wanted.rnr_retry = 7;
+  struct Step {
+    QpState state;
+    std::uint32_t mask;
+  };
+  const std::array steps{
+      Step{QpState::init, qp_mask::state | qp_mask::pkey_index | qp_mask::port | qp_mask::access_flags},
+      Step{QpState::rtr, qp_mask::state | qp_mask::av | qp_mask::path_mtu | qp_mask::dest_qp_num | qp_mask::rq_psn |
+                             qp_mask::max_dest_rd_atomic | qp_mask::min_rnr_timer},
+      Step{QpState::rts, qp_mask::state | qp_mask::sq_psn | qp_mask::timeout | qp_mask::retry_cnt | qp_mask::rnr_retry |
+                             qp_mask::max_rd_atomic}};
+  for (const Step& step : steps) {
+    wanted.state = step.state;
+    if (auto moved = pair_.modify(wanted, step.mask); !moved) return moved;
+  }
+  for (std::uint32_t i = 0; i < kReceives; ++i) {
+    if (const int error = receive(); error != 0)
+      return std::unexpected(Error{Status::system, error, "a receive request was refused"});
+  }
+  return {};
+}
+
+int VerbsEnd::request(VerbsOp op, std::uint64_t size) noexcept {
+  const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory()) + half_, static_cast<std::uint32_t>(size),
+                       region_.lkey()};
+  return pair_.post_send({.sges = {&sge, 1},
+                          .opcode = opcode_of(op),
+                          .flags = verbs::send_flags::signaled,
+                          .rkey = there_.rkey,
+                          .remote_addr = there_.address,
+                          .compare_add = 1,
+                          .swap = 1});
+}
+
+int VerbsEnd::receive() noexcept {
+  const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory()), static_cast<std::uint32_t>(half_), region_.lkey()};
+  return pair_.post_receive({.sges = {&sge, 1}});
+}
+
+bool VerbsEnd::take(verbs::CompletionQueue& queue, std::uint64_t& count) noexcept {
+  std::array<verbs::WorkCompletion, 32> taken;
+  const int got = queue.poll(taken);
+  for (int i = 0; i < got; ++i) {
+    if (taken[static_cast<std::size_t>(i)].status != verbs::WcStatus::success) {
+      failed_ = taken[static_cast<std::size_t>(i)];
+      return false;
+    }
+    ++count;
+  }
+  return got >= 0;
+}
+
+bool VerbsEnd::reap() noexcept {
+  const std::uint64_t before = received_;
+  if (!take(sends_, ended_) || !take(receives_, received_)) return false;
+  for (std::uint64_t i = before; i < received_; ++i) {
+    if (receive() != 0) return false;
+  }
+  return true;
+}
+
+Error VerbsEnd::failure() const {
+  return {
+      Status::system, 0,
+      fmt::format("the measurement failed: a request ended with status {}: {}", static_cast<unsigned>(failed_.status),
+                  verbs::explain(static_cast<verbs::Cause>(failed_.vendor_err)))};
+}
+
+std::uint8_t VerbsEnd::arrived(std::uint64_t size) const noexcept {
+  auto& last = *reinterpret_cast<std::uint8_t*>(memory() + size - 1);
+  return std::atomic_ref(last).load(std::memory_order_acquire);
+}
+
+void VerbsEnd::stamp(std::uint64_t size, std::uint8_t number) noexcept {
+  memory()[half_ + size - 1] = std::byte{number};
+}
+
+}  // namespace fairlead::tools

@@ -1,0 +1,74 @@
+#pragma once
+// One end of a measurement of queue pairs: a reliable connection, memory that the other end may reach, and counts.
+
+#include <fairlead/verbs.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fairlead::tools {
+
+enum class VerbsOp : std::uint8_t { send, write, read, fetch_add, compare_swap };
+
+/// What one end has to know of the other.
+struct VerbsPost {
+  verbs::Gid gid{};
+  std::uint32_t number = 0;  // of the queue pair
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;  // of the memory
+};
+
+struct VerbsEndOptions {
+  std::uint64_t size_max = 8;
+  std::uint32_t depth = 1;  // requests under way at a time
+  std::vector<std::pair<std::string, std::string>> engine;
+};
+
+class VerbsEnd {
+ public:
+  static Result<std::unique_ptr<VerbsEnd>> open(const VerbsEndOptions& options);
+
+  VerbsPost post() const;
+  Result<> connect(const VerbsPost& to);
+
+  /// One request with a completion; its memory is the outgoing half, there the arriving half. 0 or an errno.
+  int request(VerbsOp op, std::uint64_t size) noexcept;
+  int receive() noexcept;
+  /// Takes what has ended; false after one that failed, which failure() tells.
+  bool reap() noexcept;
+  std::uint64_t ended() const noexcept { return ended_; }
+  std::uint64_t received() const noexcept { return received_; }
+  Error failure() const;
+
+  /// The last byte of what a peer writes, and of what we write.
+  std::uint8_t arrived(std::uint64_t size) const noexcept;
+  void stamp(std::uint64_t size, std::uint8_t number) noexcept;
+
+ private:
+  VerbsEnd(verbs::Context context, verbs::ProtectionDomain domain, verbs::CompletionQueue sends,
+           verbs::CompletionQueue receives, verbs::MemoryRegion region, verbs::QueuePair pair, std::uint64_t half)
+      : context_(std::move(context)),
+        domain_(std::move(domain)),
+        sends_(std::move(sends)),
+        receives_(std::move(receives)),
+        region_(std::move(region)),
+        pair_(std::move(pair)),
+        half_(half) {}
+  bool take(verbs::CompletionQueue& queue, std::uint64_t& count) noexcept;
+  std::byte* memory() const noexcept { return static_cast<std::byte*>(region_.address()); }
+
+  verbs::Context context_;
+  verbs::ProtectionDomain domain_;
+  verbs::CompletionQueue sends_, receives_;
+  verbs::MemoryRegion region_;
+  verbs::QueuePair pair_;
+  std::uint64_t half_;  // bytes: what arrives lies in the first, what goes in the second
+  VerbsPost there_;
+  std::uint64_t ended_ = 0, received_ = 0;
+  verbs::WorkCompletion failed_;
+};
+
+}  // namespace fairlead::tools
