@@ -259,7 +259,9 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
     from.alert();
   }
   Peer& peer = peers_[index];
-  return (!peer.is_idle() && serve_sender(peer, from, taker)) || taken > 0;
+  if (peer.is_idle() || !serve_sender(peer, from, taker)) return taken > 0;
+  hub_->note_traffic(hub_slot);
+  return true;
 }
 
 // Ends what the peer's reader has passed.

@@ -373,7 +373,7 @@ void ShmHub::watch(std::uint32_t slot) {
   std::uint32_t place = watched_count_;
   if (place == kWatchedMax) {
     place = 0;
-    while (place < kWatchedMax && looks_ - last_traffic_[watched_[place]] < kIdleLooks) ++place;
+    while (place < kWatchedMax && looks_ - last_traffic_[watched_[place]] < kBusyLooks) ++place;
     if (place == kWatchedMax) return;  // all are busy: this one goes on ringing
     unwatch(place);
   } else {
@@ -384,13 +384,40 @@ void ShmHub::watch(std::uint32_t slot) {
   peer.own->is_watching.store(1, std::memory_order_relaxed);
 }
 
-// What came in the meantime without ringing is looked at as if it had rung.
 void ShmHub::unwatch(std::uint32_t place) {
   const std::uint32_t slot = watched_[place];
   peers_[slot]->own->is_watching.store(0, std::memory_order_seq_cst);
   base::barrier_everywhere();
   ++counters_.unwatched;
+  ring_if_news(slot);
+}
+
+// So that those who have fallen quiet cost a pass nothing. One barrier for all of them.
+void ShmHub::unwatch_idle() {
+  std::array<std::uint32_t, kWatchedMax> idle;
+  std::uint32_t idle_count = 0, kept = 0;
+  for (std::uint32_t i = 0; i < watched_count_; ++i) {
+    const std::uint32_t slot = watched_[i];
+    if (looks_ - last_traffic_[slot] < kIdleLooks) {
+      watched_[kept++] = slot;
+    } else {
+      idle[idle_count++] = slot;
+      peers_[slot]->own->is_watching.store(0, std::memory_order_seq_cst);
+    }
+  }
+  watched_count_ = kept;
+  if (idle_count == 0) return;
+  base::barrier_everywhere();
+  counters_.unwatched += idle_count;
+  for (std::uint32_t i = 0; i < idle_count; ++i) ring_if_news(idle[i]);
+}
+
+// To be looked at as if it had rung, if it has written or read meanwhile.
+bool ShmHub::ring_if_news(std::uint32_t slot) {
+  const ShmPeer& peer = *peers_[slot];
+  if (!peer.reader.has_record() && !peer.writer.has_news()) return false;
   bell_.ring(slot);
+  return true;
 }
 
 // Whoever has our greeting has the arena, though its answer may not have been read.
@@ -425,12 +452,7 @@ bool ShmHub::arm() {
   bell_.announce_sleep();
   if (watched_count_ > 0) base::barrier_everywhere();
   bool has_news = bell_.has_rung();
-  for (std::uint32_t i = 0; i < watched_count_; ++i) {
-    const ShmPeer& peer = *peers_[watched_[i]];
-    if (!peer.reader.has_record() && !peer.writer.has_news()) continue;
-    bell_.ring(watched_[i]);
-    has_news = true;
-  }
+  for (std::uint32_t i = 0; i < watched_count_; ++i) has_news |= ring_if_news(watched_[i]);
   watched_count_ = 0;
   is_armed_ = true;
   ++counters_.sleeps;

@@ -92,7 +92,8 @@ class ShmHub {
   /// Calls visit(slot) for each peer that is watched, and each that rang; those are watched from now on, if it pays.
   template <typename Visit>
   void look(Visit&& visit) {
-    ++looks_;
+    if (++looks_ % kIdleLooks == 0) [[unlikely]]
+      unwatch_idle();
     for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
     if (!bell_.has_rung()) [[likely]]
       return;
@@ -102,7 +103,7 @@ class ShmHub {
       visit(slot);
     });
   }
-  /// The peer has just had traffic: it stays watched.
+  /// The peer has just written, or read what we wrote: it stays watched.
   void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
   /// Looks at the peer in the next pass, though it does not ring.
   void remind(std::uint32_t slot) noexcept { bell_.ring(slot); }
@@ -135,7 +136,8 @@ class ShmHub {
 
  private:
   static constexpr std::uint32_t kWatchedMax = 8;
-  static constexpr std::uint64_t kIdleLooks = 4096;  // without traffic, before another may take the place
+  static constexpr std::uint64_t kBusyLooks = 4096;   // without traffic, before another may take the place
+  static constexpr std::uint64_t kIdleLooks = 65536;  // without traffic, before it has to ring again
 
   ShmHub(const base::SocketAddress& own, std::uint64_t epoch, const ShmOptions& options)
       : own_(own), epoch_(epoch), options_(options) {}
@@ -161,6 +163,8 @@ class ShmHub {
   bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
   void watch(std::uint32_t slot);
   void unwatch(std::uint32_t place);
+  void unwatch_idle();
+  bool ring_if_news(std::uint32_t slot);
 
   base::SocketAddress own_;
   std::uint64_t epoch_;

@@ -159,6 +159,36 @@ TEST(ShmHub, MoreBusyPeersThanAreWatchedLoseNothing) {
   }
 }
 
+TEST(ShmHub, AQuietPeerIsNoLongerLookedAtUntilItRings) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  write(near.to(far), "1");
+  EXPECT_EQ(look(far), "1");
+  EXPECT_TRUE(far.to(near).is_watched());
+  for (int i = 0; i < 200'000 && far.to(near).is_watched(); ++i) EXPECT_EQ(look(far), "");
+  EXPECT_FALSE(far.to(near).is_watched());
+  EXPECT_EQ(far.hub->counters().unwatched, 1u);
+  write(near.to(far), "2");
+  EXPECT_EQ(look(far), "2");
+  EXPECT_TRUE(far.to(near).is_watched());
+}
+
+TEST(ShmHub, APeerWithTrafficStaysWatched) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  write(near.to(far), "1");
+  look(far);
+  for (int i = 0; i < 200'000; ++i) {
+    if (i % 10'000 == 0) {
+      write(near.to(far), "x");
+      far.hub->note_traffic(far.hub->find(near.own));
+    }
+    look(far);
+  }
+  EXPECT_TRUE(far.to(near).is_watched());
+  EXPECT_EQ(far.hub->counters().unwatched, 0u);
+}
+
 TEST(ShmHub, PeersBeyondTheBoundAreDeclined) {
   Side far(0, 10, {.ring_bytes = 64 * 1024, .peers_max = 2});
   Side one(1, 1), two(2, 2), three(3, 3);
