@@ -36,11 +36,8 @@ bool SimCore::progress() {
   return any;
 }
 
-bool SimCore::next_event(engine::PortHandle port, engine::Completion& completion) {
-  const engine::Completion* next = engine_->port(port)->events->consume();
-  if (next == nullptr) return false;
-  completion = *next;
-  return true;
+std::size_t SimCore::next_events(engine::PortHandle port, std::span<engine::Completion> to) {
+  return engine_->port(port)->events->consume(to);
 }
 
 bool SimCore::wait(engine::PortHandle port, base::Instant deadline) {

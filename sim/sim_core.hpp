@@ -56,7 +56,7 @@ class SimCore final : public engine::Core {
     return engine_->cancel(port, operation, now());
   }
   bool progress() override;
-  bool next_event(engine::PortHandle port, engine::Completion& completion) override;
+  std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
   bool has_event(engine::PortHandle port) const override { return !engine_->port(port)->events->is_empty(); }
   bool wait(engine::PortHandle port, base::Instant deadline) override;
   void interrupt(engine::PortHandle) override {}

@@ -117,8 +117,10 @@ class Core {
 
   /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
   virtual bool progress() = 0;
-  /// [consumer] Takes the next event of the port, if there is one. Does not make progress.
-  virtual bool next_event(PortHandle port, Completion& completion) = 0;
+  /// [consumer] Takes the next events of the port, as many as there are and `to` holds; how many. Does not make
+  /// progress.
+  virtual std::size_t next_events(PortHandle port, std::span<Completion> to) = 0;
+  bool next_event(PortHandle port, Completion& completion) { return next_events(port, {&completion, 1}) == 1; }
   /// Whether next_event() would find one. Any thread.
   virtual bool has_event(PortHandle port) const = 0;
   /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first,

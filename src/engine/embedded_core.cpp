@@ -114,11 +114,8 @@ void EmbeddedCore::release_events(PortHandle handle, std::uint32_t count) {
   port.events_reserved -= count;
 }
 
-bool EmbeddedCore::next_event(PortHandle handle, Completion& completion) {
-  const Completion* next = port_of(handle).events->consume();
-  if (next == nullptr) return false;
-  completion = *next;
-  return true;
+std::size_t EmbeddedCore::next_events(PortHandle handle, std::span<Completion> to) {
+  return port_of(handle).events->consume(to);
 }
 
 bool EmbeddedCore::has_event(PortHandle handle) const {

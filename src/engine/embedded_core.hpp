@@ -45,7 +45,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
   bool cancel(PortHandle port, OperationHandle operation) override;
   bool progress() override;
-  bool next_event(PortHandle port, Completion& completion) override;
+  std::size_t next_events(PortHandle port, std::span<Completion> to) override;
   bool has_event(PortHandle port) const override;
   bool wait(PortHandle port, base::Instant deadline) override;
   void interrupt(PortHandle port) override;

@@ -129,8 +129,8 @@ class Lane {
   static constexpr int kRecordsInPass = 64;                         // of one peer
   static constexpr int kShortsInTurn = 16;                          // before a chunk has its turn
   static constexpr std::size_t kReasonsMax = 1024;
-  static constexpr std::uint64_t kUntoldMax = 512;  // lines passed
-  static constexpr int kLastLooks = 128;            // at what a peer that is gone has left
+  static constexpr std::uint64_t kUntoldMax = 31;  // lines passed
+  static constexpr int kLastLooks = 128;           // at what a peer that is gone has left
 
   struct Waiting {
     link::Outgoing message;

@@ -1,6 +1,7 @@
 #pragma once
 // A Core without an engine: it keeps what was submitted, and a test decides what becomes of it, and in which order.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -130,12 +131,12 @@ class FakeCore final : public engine::Core {
   }
 
   bool progress() override { return false; }
-  bool next_event(engine::PortHandle, engine::Completion& completion) override {
+  std::size_t next_events(engine::PortHandle, std::span<engine::Completion> to) override {
     const std::scoped_lock lock(mutex_);
-    if (events_.empty()) return false;
-    completion = events_.front();
-    events_.pop_front();
-    return true;
+    const std::size_t count = std::min(to.size(), events_.size());
+    std::copy_n(events_.begin(), count, to.begin());
+    events_.erase(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
   }
   bool has_event(engine::PortHandle) const override {
     const std::scoped_lock lock(mutex_);

@@ -10,12 +10,16 @@
 // Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, a
 // thread in deliver_all(), or stop() of a machine without a thread. The machine does not stop before the turn is free.
 //
+// Events are taken from the Core many at a time, with one lock for the account of all; then they are told one after
+// another without it. Until an event is told its buffer is queued for everybody, only the account has closed with it.
+//
 // Simulation. Without a thread of its own a machine is stepped by the domain's Simulation, and what waits lets that
 // pass the time. Everything else is the same code.
 //
 // Deadlines. The event thread sleeps at most until `armed_`, and add() wakes it for an earlier one only. A deadline
 // once armed stays armed though its buffer completes first: traffic with equal time limits wakes it once per limit.
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -111,7 +115,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void report_drops(Lock& lock);
   void expire_deadlines();
   void wake_thread();
-  void wait_for_change(Lock& lock);
+  void wait_for_change(Lock& lock, Duration at_most = Duration::max());
   bool is_thread_delivering() const;
 
   // machine_add.cpp
@@ -125,10 +129,12 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void end_early(BufferState& buffer, BufferState::Ender ender);
 
   // machine_deliver.cpp
-  bool deliver_one(Lock& lock);
+  bool has_event() const { return next_taken_ != end_taken_ || core_->has_event(port_); }
+  std::size_t deliver(Lock& lock, std::size_t most);
   std::size_t deliver_some(Lock& lock, std::size_t budget);
-  void note(const BufferState& buffer, const BufferEvent& event);
-  void unlink(BufferState& buffer);
+  bool take_events(std::size_t most);
+  std::size_t tell_events(Lock& lock, std::size_t most);
+  void note(const BufferState& buffer, const engine::Completion& completion);
   void take_turn() { turn_ = std::this_thread::get_id(); }
   void end_turn();
   bool is_turn_free() const { return turn_ == std::thread::id(); }
@@ -137,7 +143,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   const MachineCallback on_event_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;      // state, turn, a final event that finish() waits for
+  std::condition_variable changed_;      // state, turn
   std::condition_variable thread_wake_;  // the event thread, while it does not wait in the Core
 
   TransferMachine* face_;                                       // null when the application has let go of it
@@ -156,6 +162,11 @@ class Machine : public std::enable_shared_from_this<Machine> {
   EndPointTable end_points_;
   EndPoint last_sender_;  // of the message delivered last
 
+  // Events that were taken from the Core at once, counted, and not told yet. Belong to whoever has the turn.
+  static constexpr std::size_t kTakenMax = 32;
+  std::array<engine::Completion, kTakenMax> taken_;
+  std::size_t next_taken_ = 0, end_taken_ = 0;
+
   Queue queued_;
   DeadlineQueue deadlines_;
   Instant armed_ = kNever;  // the event thread looks again by then
@@ -164,7 +175,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
 
   std::thread::id turn_;  // who calls back; nobody's by default
   Waiter waiter_ = Waiter::nobody;
-  std::size_t finishers_ = 0;     // threads in finish()
   std::function<void()> signal_;  // of notify(), not called yet
   std::thread thread_;
   bool is_in_deliver_all_ = false;             // its thread has the turn

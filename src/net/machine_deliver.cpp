@@ -31,67 +31,88 @@ void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
 
 }  // namespace
 
-// Delivers the next event, if there is one. The lock is open during the callback.
-bool Machine::deliver_one(Lock& lock) {
-  engine::Completion completion;
-  if (!core_->next_event(port_, completion)) return false;
-  BufferState& buffer = BufferState::of(completion.cookie);
-  ENSURE(buffer.machine.load(std::memory_order_relaxed) == this, "an event for a buffer that is not queued here");
-
-  const bool is_ok = completion.status == Status::ok;
-  const bool is_message = buffer.kind == QueueKind::message_receive;
-  // Most messages come from the sender of the one before: the reference to it goes round.
-  EndPoint sender;
-  if (is_ok && is_message) {
-    sender = std::exchange(last_sender_, EndPoint());
-    if (!sender || EndPointState::of(sender)->remote != completion.source)
-      sender = end_points_.find_or_make(completion.source);
+// Takes the next events from the Core and closes the account with them. The ones before have been told.
+bool Machine::take_events(std::size_t most) {
+  next_taken_ = 0;
+  end_taken_ = core_->next_events(port_, std::span(taken_).first(std::min(most, kTakenMax)));
+  std::uint32_t released = 0;
+  for (engine::Completion& completion : std::span(taken_).first(end_taken_)) {
+    BufferState& buffer = BufferState::of(completion.cookie);
+    ENSURE(buffer.machine.load(std::memory_order_relaxed) == this, "an event for a buffer that is not queued here");
+    completion.status = status_of(completion, buffer.ender);
+    note(buffer, completion);
+    if (!completion.is_final) continue;
+    queued_.erase(queued_.iterator_to(buffer));
+    deadlines_.remove(buffer);
+    released += buffer.events;
   }
-  const BufferEvent event{.buffer = *buffer.face,
-                          .queue = buffer.kind,
-                          .status = status_of(completion, buffer.ender),
-                          .is_final = completion.is_final,
-                          .length = is_ok && is_receive(buffer.kind) ? completion.length : 0,
-                          .offset = is_ok && is_message ? completion.offset : 0,
-                          .time = to_public(completion.time_ns),
-                          .sender = sender};
-  note(buffer, event);
-  if (event.is_final) unlink(buffer);  // its reference passes to the call
-  lock.unlock();
-  call_back(buffer, event);
-  lock.lock();
-  if (sender) last_sender_ = std::move(sender);
-  return true;
+  if (released > 0) core_->release_events(port_, released);
+  return end_taken_ != 0;
 }
 
-void Machine::note(const BufferState& buffer, const BufferEvent& event) {
+void Machine::note(const BufferState& buffer, const engine::Completion& completion) {
   QueueStatistics& queue = statistics_.queues[std::to_underlying(buffer.kind)];
-  if (event.is_final) queue.time_in_queue += event.time - buffer.added;
-  if (event.status != Status::ok) {
+  if (completion.is_final) queue.time_in_queue += to_public(completion.time_ns) - buffer.added;
+  if (completion.status != Status::ok) {
     ++queue.failures;
     return;
   }
   ++queue.successes;
-  const std::uint64_t bytes = is_receive(buffer.kind) ? event.length : buffer.length;
+  const std::uint64_t bytes = is_receive(buffer.kind) ? completion.length : buffer.length;
   queue.bytes_total += bytes;
   queue.bytes_max = std::max(queue.bytes_max, bytes);
 }
 
-// From here on the buffer is the application's.
-void Machine::unlink(BufferState& buffer) {
-  queued_.erase(queued_.iterator_to(buffer));
-  deadlines_.remove(buffer);
-  core_->release_events(port_, buffer.events);
-  buffer.machine.store(nullptr, std::memory_order_relaxed);
-  buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
-  if (finishers_ != 0) changed_.notify_all();
+// Tells what was taken, at most so many. The lock is open meanwhile; callbacks may come back here.
+std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
+  // Most messages come from the sender of the one before: the reference to it goes round.
+  EndPoint sender = std::exchange(last_sender_, EndPoint());
+  const EndPoint nobody;
+  const bool is_thread = is_thread_delivering();
+  std::size_t told = 0;
+  lock.unlock();
+  // stop() hands synchronous delivery over to the event thread, between two events.
+  while (told < most && next_taken_ != end_taken_ && is_thread == is_thread_delivering()) {
+    const engine::Completion& completion = taken_[next_taken_++];
+    BufferState& buffer = BufferState::of(completion.cookie);
+    const bool is_ok = completion.status == Status::ok;
+    const bool is_message = is_ok && buffer.kind == QueueKind::message_receive;
+    if (is_message && (!sender || EndPointState::of(sender)->remote != completion.source)) [[unlikely]] {
+      lock.lock();
+      sender = end_points_.find_or_make(completion.source);
+      lock.unlock();
+    }
+    const BufferEvent event{.buffer = *buffer.face,
+                            .queue = buffer.kind,
+                            .status = completion.status,
+                            .is_final = completion.is_final,
+                            .length = is_ok && is_receive(buffer.kind) ? completion.length : 0,
+                            .offset = is_message ? completion.offset : 0,
+                            .time = to_public(completion.time_ns),
+                            .sender = is_message ? sender : nobody};
+    if (event.is_final) {  // from here on the buffer is the application's; its reference passes to the call
+      buffer.machine.store(nullptr, std::memory_order_relaxed);
+      buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
+    }
+    call_back(buffer, event);
+    ++told;
+  }
+  lock.lock();
+  if (sender) last_sender_ = std::move(sender);
+  return told;
+}
+
+// The next events, if there are any; the caller has the turn.
+std::size_t Machine::deliver(Lock& lock, std::size_t most) {
+  if (next_taken_ == end_taken_ && !take_events(most)) return 0;
+  return tell_events(lock, most);
 }
 
 void Machine::end_turn() {
   turn_ = std::thread::id();
   changed_.notify_all();
   // The event thread waits for the turn only when it is about to stop.
-  if (state_.load(std::memory_order_relaxed) != MachineState::started) thread_wake_.notify_one();
+  if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_thread();
 }
 
 // The turn must be free.
@@ -99,8 +120,11 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
   take_turn();
   const bool is_thread = is_thread_delivering();
   std::size_t delivered = 0;
-  // stop() hands synchronous delivery over to the event thread, between two events.
-  while (delivered < budget && is_thread == is_thread_delivering() && deliver_one(lock)) ++delivered;
+  while (delivered < budget && is_thread == is_thread_delivering()) {
+    const std::size_t more = deliver(lock, budget - delivered);
+    if (more == 0) break;
+    delivered += more;
+  }
   end_turn();
   return delivered;
 }
@@ -113,7 +137,7 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
   if (!is_turn_free()) return 0;
   core_->progress();
-  if (!core_->has_event(port_)) return 0;
+  if (!has_event()) return 0;
   is_in_deliver_all_ = true;
   const std::size_t delivered = deliver_some(lock, budget);
   is_in_deliver_all_ = false;
@@ -126,7 +150,7 @@ bool Machine::pending() {
   const Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return false;
   core_->progress();
-  return core_->has_event(port_);
+  return is_turn_free() ? has_event() : core_->has_event(port_);
 }
 
 std::expected<bool, Status> Machine::wait(Instant deadline) {
@@ -161,16 +185,15 @@ void Machine::finish(BufferState& buffer) {
   Lock lock(mutex_);
   if (buffer.machine.load(std::memory_order_relaxed) != this) return;
   end_early(buffer, BufferState::Ender::owner);
-  ++finishers_;
   while (buffer.machine.load(std::memory_order_relaxed) == this) {
     const bool has_turn = turn_ == std::this_thread::get_id();
     const bool may_take_turn = is_turn_free() && (!is_thread_delivering() || is_inside());
     if (!has_turn && !may_take_turn) {
-      wait_for_change(lock);
+      wait_for_change(lock, kFinishStep);  // nobody tells between two events that were taken together
       continue;
     }
     if (!has_turn) take_turn();
-    if (!deliver_one(lock)) {
+    if (deliver(lock, 1) == 0) {
       const bool may_wait = waiter_ == Waiter::nobody;
       if (may_wait) waiter_ = Waiter::application;
       lock.unlock();
@@ -180,7 +203,6 @@ void Machine::finish(BufferState& buffer) {
     }
     if (!has_turn) end_turn();
   }
-  --finishers_;
 }
 
 }  // namespace fairlead::net

@@ -125,11 +125,12 @@ bool Machine::is_thread_delivering() const {
 
 /// One look at everything; true if all is done and the port may be closed.
 bool Machine::serve(Lock& lock) {
-  if (is_thread_delivering() && is_turn_free() && core_->has_event(port_)) deliver_some(lock, kEventsInBatch);
+  if (is_thread_delivering() && is_turn_free() && has_event()) deliver_some(lock, kEventsInBatch);
   if (signal_ && core_->has_event(port_)) signal_pending(lock);
   expire_deadlines();
   report_drops(lock);
-  return state() == MachineState::stopping && queued_.empty() && is_turn_free() && waiter_ == Waiter::nobody;
+  const bool is_over = queued_.empty() && is_turn_free() && next_taken_ == end_taken_ && waiter_ == Waiter::nobody;
+  return state() == MachineState::stopping && is_over;
 }
 
 // Sleeps until there may be something to do.
@@ -158,8 +159,9 @@ void Machine::wake_thread() {
 }
 
 /// Of what changed_ tells.
-void Machine::wait_for_change(Lock& lock) {
-  if (!domain_->simulation) return changed_.wait(lock);
+void Machine::wait_for_change(Lock& lock, Duration at_most) {
+  if (!domain_->simulation && at_most == Duration::max()) return changed_.wait(lock);
+  if (!domain_->simulation) return static_cast<void>(changed_.wait_for(lock, at_most));
   lock.unlock();
   domain_->simulation->pass_time();
   lock.lock();

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -77,6 +78,17 @@ class EventQueue {
 
   /// [consumer] The next record, valid until the next consume() or reserve(); null if there is none.
   const T* consume() noexcept { return std::launder(reinterpret_cast<const T*>(consumer_.get())); }
+  /// [consumer] Copies the next records, as many as there are and `to` holds; how many.
+  std::size_t consume(std::span<T> to) noexcept {
+    std::size_t count = 0;
+    while (count < to.size()) {
+      const Stretch stretch = consumer_.get(static_cast<std::uint32_t>(to.size() - count));
+      if (stretch.count == 0) break;
+      std::memcpy(&to[count], stretch.first, stretch.count * sizeof(T));
+      count += stretch.count;
+    }
+    return count;
+  }
 
   /// [consumer] Makes capacity() at least `capacity`, in place, while the producer runs; no_memory at the bound. Grows
   /// at least by half, so that the elements of one growth lie side by side in one long run.
