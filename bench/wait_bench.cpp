@@ -137,7 +137,13 @@ int main(int argc, char** argv) {
   int rounds = 20000;
   app.add_option("--idle-seconds", seconds, "how long idle engines are watched")->check(CLI::Range(0.1, 60.0));
   app.add_option("--rounds", rounds, "rounds of the message")->check(CLI::Range(100, 10'000'000));
+  std::size_t threads = 0;
+  app.add_option("--threads", threads, "only hops between so many")->check(CLI::Range(2, 16));
   CLI11_PARSE(app, argc, argv);
+  if (threads > 0) {
+    fmt::print("{} threads, a hop: {:.3f} us\n", threads, round_trip(threads, rounds));
+    return 0;
+  }
   fmt::print("two threads, a hop:                        {:8.3f} us\n", round_trip(2, rounds));
   fmt::print("three threads, a hop (goal on two cores 2): {:7.3f} us\n", round_trip(3, rounds));
   {

@@ -198,7 +198,10 @@ bool EmbeddedCore::spin(std::span<Port* const> ports, queue::WaitLadder::Wait& w
   for (;;) {
     if (std::ranges::any_of(ports, is_over)) return true;
     const auto now = base::MonotonicClock::now();
-    if (has_path && pass(now)) ladder_.stirred(wait, now);
+    if (has_path && pass(now)) {
+      ladder_.stirred(wait, now);
+      if (std::ranges::any_of(ports, is_over)) return true;  // before a yield, which may take long
+    }
     const Step step = now >= deadline ? Step::sleep : ladder_.next(wait, now);
     if (step == Step::sleep) return std::ranges::any_of(ports, is_over);
     if (step == Step::look) {
