@@ -47,11 +47,12 @@ class Echo {
       : end_(end), options_(options), size_(size), answered_(end.received()), last_(end.arrived(size)) {}
 
   bool turn() {
-    if (options_.is_stream) return end_.reap();
-    if (options_.op == VerbsOp::write) return answer_write();
-    if (!end_.reap()) return false;
-    for (; options_.op == VerbsOp::send && answered_ < end_.received(); ++answered_) {
-      if (end_.request(VerbsOp::send, size_) != 0) return false;
+    if (options_.op != VerbsOp::send)
+      return options_.op == VerbsOp::write && !options_.is_stream ? answer_write() : end_.reap();
+    if (!end_.reap_receives()) return false;
+    if (options_.is_stream) return true;
+    for (; answered_ < end_.received(); ++answered_) {
+      if (end_.request(VerbsOp::send, size_) != 0 || !end_.reap()) return false;
     }
     return true;
   }
@@ -110,10 +111,16 @@ class VerbsMeter {
 
   /// There and back of a send or a write; a read or an atomic is back when it has ended.
   bool exchange() {
-    const std::uint64_t ended = end_.ended(), received = end_.received();
     if (options_.op == VerbsOp::write) return exchange_writes();
+    const std::uint64_t ended = end_.ended(), received = end_.received();
     if (end_.request(options_.op, size_) != 0) return false;
-    while (options_.op == VerbsOp::send ? end_.received() == received : end_.ended() == ended) {
+    if (options_.op == VerbsOp::send) {
+      while (end_.received() == received) {
+        if (!end_.reap_receives()) return false;
+      }
+      return end_.reap();
+    }
+    while (end_.ended() == ended) {
       if (!end_.reap()) return false;
     }
     return true;

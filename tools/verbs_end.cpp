@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kReceives = 1024;
+constexpr std::uint32_t kSpare = 16;  // lone ones whose end is not told yet
 
 const verbs::Device& loopback() {
   static const verbs::Device device{
@@ -43,7 +44,7 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
   if (!context) return std::unexpected(context.error());
   auto domain = ProtectionDomain::allocate(*context);
   if (!domain) return std::unexpected(domain.error());
-  auto sends = CompletionQueue::create(*context, {.capacity = options.depth + 1});
+  auto sends = CompletionQueue::create(*context, {.capacity = options.depth + kSpare});
   if (!sends) return std::unexpected(sends.error());
   auto receives = CompletionQueue::create(*context, {.capacity = 2 * kReceives});
   if (!receives) return std::unexpected(receives.error());
@@ -57,7 +58,8 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
        .send_queue = &*sends,
        .receive_queue = &*receives,
        .shared_receive = nullptr,
-       .capacity = {.max_send_wr = options.depth + 1, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}});
+       .capacity = {
+           .max_send_wr = options.depth + kSpare, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}});
   if (!pair) return std::unexpected(pair.error());
   std::unique_ptr<VerbsEnd> end(new VerbsEnd(std::move(*context), std::move(*domain), std::move(*sends),
                                              std::move(*receives), std::move(*region), std::move(*pair), half));
@@ -135,8 +137,12 @@ bool VerbsEnd::take(verbs::CompletionQueue& queue, std::uint64_t& count) noexcep
 }
 
 bool VerbsEnd::reap() noexcept {
+  return take(sends_, ended_);
+}
+
+bool VerbsEnd::reap_receives() noexcept {
   const std::uint64_t before = received_;
-  if (!take(sends_, ended_) || !take(receives_, received_)) return false;
+  if (!take(receives_, received_)) return false;
   for (std::uint64_t i = before; i < received_; ++i) {
     if (receive() != 0) return false;
   }

@@ -39,6 +39,8 @@ class VerbsEnd {
   int receive() noexcept;
   /// Takes what has ended; false after one that failed, which failure() tells.
   bool reap() noexcept;
+  /// What has been received, too; each is posted again.
+  bool reap_receives() noexcept;
   std::uint64_t ended() const noexcept { return ended_; }
   std::uint64_t received() const noexcept { return received_; }
   Error failure() const;

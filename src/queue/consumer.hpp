@@ -47,6 +47,8 @@ class Consumer {
   }
   /// Up to `max` elements in order, all owned until the next get or add; fewer where a run ends.
   Stretch get(std::uint32_t max) noexcept;
+  /// All that were got but the last go to the producer already now.
+  void hand_back() noexcept { header_->grant.store(consumed_ - 1 + size_, std::memory_order_release); }
 
   /// For a consumer that lets the producer run on its own thread: it never waits a little before a look.
   void look_at_once() noexcept { pace_max_ = 0; }

@@ -87,6 +87,7 @@ class EventQueue {
       std::memcpy(&to[count], stretch.first, stretch.count * sizeof(T));
       count += stretch.count;
     }
+    if (count > 0) consumer_.hand_back();  // so that each has room for the next one
     return count;
   }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <thread>
 
@@ -49,6 +51,24 @@ TEST(EventQueue, ReserveGrowsAtEveryFillAndKeepsOrder) {
       }
       while (consumed < produced) consume();
       EXPECT_TRUE(queue.is_empty());
+    }
+  }
+}
+
+TEST(EventQueue, EachOfManyTakenAtOnceHasRoomForTheNext) {
+  for (std::size_t at_once = 1; at_once <= 9; ++at_once) {
+    EventQueue<std::uint64_t> queue(8);
+    std::uint64_t produced = 0, consumed = 0;
+    for (int round = 0; round < 100; ++round) {
+      while (produced < consumed + 8) ASSERT_EQ(queue.produce(produced++), Status::ok) << at_once << " at once";
+      ASSERT_EQ(queue.produce(0), Status::again);
+      std::array<std::uint64_t, 9> taken{};
+      for (std::size_t left = 1 + static_cast<std::size_t>(round % 8); left > 0;) {
+        const std::size_t count = queue.consume(std::span(taken).first(std::min(left, at_once)));
+        ASSERT_GT(count, 0U);
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(taken[i], consumed++);
+        left -= count;
+      }
     }
   }
 }
