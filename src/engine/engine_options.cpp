@@ -121,7 +121,7 @@ Result<EngineOptions> EngineOptions::from_environment() {
 // False if it is none of the words.
 bool EngineOptions::set_word(std::string_view name, std::string_view text, Result<>& result) {
   const auto refuse = [&](std::string_view wanted) {
-    result = std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, text, wanted)});
+    result = std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, base::shown(text), wanted)});
   };
   if (name == "fault") {
     auto plan = path::FaultPlan::parse(text);
