@@ -11,6 +11,7 @@
 // whoever makes progress next: a poller, a waiter, or the engine's own thread.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -133,6 +134,11 @@ class Core {
   virtual int descriptor(PortHandle port) const = 0;
   /// False if an event is there already (do not sleep).
   virtual bool arm_descriptor(PortHandle port) = 0;
+
+  /// Makes zeroed memory of so many bytes, in whole pages, in which peers of this host put and get by themselves what
+  /// is exposed; null if there is none to be had. It outlives the engine; so does this function, which then makes none.
+  using AllocateShared = std::function<std::shared_ptr<std::byte>(std::uint64_t)>;
+  virtual AllocateShared allocate_shared() { return {}; }
 
   /// What this engine offers for queue pairs; null if nothing.
   virtual FlowCore* flows() { return nullptr; }

@@ -150,13 +150,26 @@ bool EmbeddedCore::send_near(PortHandle port, const Send& send, OperationHandle&
 }
 
 Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {
-  return submit(
+  return submit_near(
+      [&] { return engine_->is_near(transfer.target.engine); },
       [&](base::Instant now) { return engine_->transfer(port, OperationKind::put, transfer, operation, now); });
 }
 
 Status EmbeddedCore::get(PortHandle port, const Transfer& transfer, OperationHandle& operation) {
-  return submit(
+  return submit_near(
+      [&] { return engine_->is_near(transfer.target.engine); },
       [&](base::Instant now) { return engine_->transfer(port, OperationKind::get, transfer, operation, now); });
+}
+
+Core::AllocateShared EmbeddedCore::allocate_shared() {
+  path::ShmHub* hub = engine_->hub();
+  if (hub == nullptr || hub->shown() == nullptr) return {};
+  return [weak = std::weak_ptr(hub->shown())](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+    auto shown = weak.lock();
+    const std::span memory = shown ? shown->sheets.allocate(bytes) : std::span<std::byte>();
+    if (memory.empty()) return nullptr;
+    return {memory.data(), [shown, memory](std::byte*) { shown->sheets.free(memory); }};
+  };
 }
 
 bool EmbeddedCore::cancel(PortHandle port, OperationHandle operation) {

@@ -53,6 +53,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   bool arm_descriptor(PortHandle port) override;
   ActivePorts* active_ports() override { return this; }
   FlowCore* flows() override { return &flows_; }
+  AllocateShared allocate_shared() override;
   std::uint64_t dropped_no_buffer(PortHandle port) const override;
   EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;

@@ -162,6 +162,7 @@ std::uint32_t Engine::make_operation(OperationKind kind, PortHandle port, std::u
 void Engine::release_operation(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   --ports_[operation.port].operations;
+  if (operation.is_shown) hide_exposure(slot);
   operation.key = 0;  // what it had exposed is looked up by slot, used or not
   operations_.release(slot);
 }

@@ -4,7 +4,8 @@
 // process; EmbeddedCore adds lock, clock and waiting.
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
-// engine_active (active messages), engine_loop (a pass: collect, react, emit, timers).
+// engine_direct (one end here, the other's memory too), engine_active (active messages), engine_loop (a pass: collect,
+// react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
 // both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
@@ -48,6 +49,7 @@ struct EngineUse {
 };
 
 class Flows;
+struct ShownExposure;
 
 class Engine {
  public:
@@ -182,6 +184,16 @@ class Engine {
   void send_local(std::uint32_t slot, std::uint32_t target_port);
   void transfer_local(std::uint32_t slot, std::uint64_t key, std::uint32_t target_port);
 
+  // engine_direct.cpp
+  bool carry_out(PortHandle port, bool is_put, const Transfer& transfer);
+  ShownExposure& shown_exposure(std::uint64_t key);
+  void show_exposure(std::uint32_t slot);
+  bool withdraw_exposure(std::uint32_t slot);
+  void hide_exposure(std::uint32_t slot);
+  bool is_held(const ShownExposure& shown);
+  void deliver_carried_out(const link::Delivery& delivery);
+  void end_abandoned(Status status);
+
   // engine_receive.cpp
   void deliver(const link::Delivery& delivery, base::Instant now);
   void deliver_message(const link::Delivery& delivery, base::Instant now);
@@ -255,10 +267,12 @@ class Engine {
   PortTable port_numbers_;
   Slab<Operation> operations_;
   Slab<Placement> placements_;
-  ByPeer<OperationChain> waiting_;   // operations that wait for the peer's answer
-  base::Instant attend_at_{};        // when the lane's comings and goings are looked at
-  std::uint32_t network_looks_ = 0;  // in vain since something came, up to kNetworkLooks
-  base::Instant network_look_at_{};  // then, while the lane is in use
+  ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
+  std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
+  std::uint64_t closings_seen_ = 0;   // of the lane's hub
+  base::Instant attend_at_{};         // when the lane's comings and goings are looked at
+  std::uint32_t network_looks_ = 0;   // in vain since something came, up to kNetworkLooks
+  base::Instant network_look_at_{};   // then, while the lane is in use
   std::deque<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

@@ -10,6 +10,10 @@ struct EngineCounters {
   std::uint64_t messages_received = 0;
   std::uint64_t puts_received = 0;
   std::uint64_t gets_received = 0;
+  std::uint64_t puts_carried_out = 0;  // by us, in the memory of a peer of this host
+  std::uint64_t gets_carried_out = 0;
+  std::uint64_t not_carried_out = 0;    // but asked for: claimed by somebody else, not shown, or the ring is full
+  std::uint64_t exposures_crowded = 0;  // not shown: their place in the table is taken
   std::uint64_t active_sent = 0;
   std::uint64_t active_received = 0;
   std::uint64_t active_refused = 0;             // active message without access, port, place or memory: answered

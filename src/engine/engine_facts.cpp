@@ -32,6 +32,10 @@ EngineFacts Engine::facts() const {
   add("engine.messages_received", own.messages_received);
   add("engine.puts_received", own.puts_received);
   add("engine.gets_received", own.gets_received);
+  add("engine.direct.puts", own.puts_carried_out);
+  add("engine.direct.gets", own.gets_carried_out);
+  add("engine.direct.not_possible", own.not_carried_out);
+  add("engine.direct.crowded", own.exposures_crowded);
   add("engine.dropped.no_port", own.dropped_no_port);
   add("engine.dropped.no_buffer", own.dropped_no_buffer);
   add("engine.dropped.sender_lost", own.dropped_sender_lost);

@@ -166,6 +166,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
     peer_losses_.add(address, way_of(notice.peer), notice.status);
     end_waiting(notice.peer, notice.status);
+    end_abandoned(notice.status);
   }
 }
 

@@ -69,6 +69,11 @@ bool Engine::collect_lane(base::Instant now) {
   bool any = lane()->collect(now, taker);
   if (now >= attend_at_) [[unlikely]] {
     attend_at_ = now + kNetworkLookEvery;
+    // Most have ended with the notice of their peer's loss, which says why; a peer that was not known yet has none.
+    if (const std::uint64_t closings = lane()->hub().closings(); closings != closings_seen_) {
+      closings_seen_ = closings;
+      end_abandoned(Status::refused);
+    }
     any |= lane()->attend(now, taker);
   }
   return any;

@@ -28,6 +28,8 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
       return deliver_answer(delivery, now);
     case wire::Operation::done:
       return deliver_done(delivery);
+    case wire::Operation::carried_out:
+      return deliver_carried_out(delivery);
     case wire::Operation::flow_send:
     case wire::Operation::flow_write:
     case wire::Operation::flow_read:
@@ -161,6 +163,10 @@ Status Engine::check_exposure(std::uint64_t key, std::uint32_t port, OperationKi
   if (!fits) {
     ++counters_.refused_too_big;
     return Status::too_big;
+  }
+  if (!withdraw_exposure(slot)) {
+    ++counters_.refused_stale;
+    return Status::stale;
   }
   // One transfer per exposure: from here on the key names nothing.
   exposure->is_busy = true;

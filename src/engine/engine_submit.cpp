@@ -83,6 +83,7 @@ Status Engine::expose(PortHandle handle, const Exposure& exposure, OperationHand
   operation.length = exposure.length;
   operation.key = key = make_key(slot);
   handle_out = handle_of(slot);
+  show_exposure(slot);
   return Status::ok;
 }
 
@@ -96,6 +97,10 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
   const bool is_local = is_here(transfer.target.engine);
   if (!is_local && !link_) return Status::unreachable;
   if (is_local && transfer.target_epoch != epoch_) return Status::stale;
+  if (!is_local && carry_out(handle, kind == OperationKind::put, transfer)) {
+    handle_out = {.at = now};
+    return Status::ok;
+  }
 
   const std::uint32_t slot = make_operation(kind, handle, transfer.cookie);
   if (slot == kNone) return Status::no_memory;
@@ -155,7 +160,7 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
     case OperationKind::expose_readable:
     case OperationKind::expose_writable:
       // Once a transfer has begun its real result comes.
-      if (!operation->is_busy) complete(name.slot, Status::canceled, 0);
+      if (!operation->is_busy && withdraw_exposure(name.slot)) complete(name.slot, Status::canceled, 0);
       break;
     case OperationKind::send:
     case OperationKind::put:

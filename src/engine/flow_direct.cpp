@@ -14,6 +14,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
+#include "engine/scatter.hpp"
 #include "engine/shared_tables.hpp"
 
 namespace fairlead::engine {
@@ -23,37 +24,6 @@ using verbs::QpType;
 using verbs::SendOpcode;
 
 namespace {
-
-constexpr std::uint64_t kDirectMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
-
-// The last byte when all else is there: a program may spin on it. Whole words at once, as a device would.
-template <typename Word>
-bool store_word(std::byte* to, const std::byte* from, std::uint64_t size) {
-  if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(to) % sizeof(Word) != 0) return false;
-  Word word;
-  std::memcpy(&word, from, sizeof word);
-  std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
-  return true;
-}
-
-void place_pieces(std::byte* to, std::span<const iovec> pieces, std::uint64_t size) {
-  const auto* first = static_cast<const std::byte*>(pieces[0].iov_base);
-  if (pieces.size() == 1 && (store_word<std::uint64_t>(to, first, size) || store_word<std::uint32_t>(to, first, size)))
-    return;
-  for (const iovec& piece : pieces) {
-    const auto* from = static_cast<const std::byte*>(piece.iov_base);
-    const std::uint64_t part = std::min<std::uint64_t>(piece.iov_len, size);
-    size -= part;
-    if (size != 0) {
-      std::memcpy(to, from, part);
-      to += part;
-      continue;
-    }
-    std::memcpy(to, from, part - 1);
-    std::atomic_ref(to[part - 1]).store(from[part - 1], std::memory_order_release);
-    return;
-  }
-}
 
 std::uint32_t right_for(SendOpcode opcode) {
   if (opcode == SendOpcode::write) return verbs::access::remote_write;
@@ -101,7 +71,7 @@ std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer&
 Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instant now) {
   SendEntry& entry = flow.entry(number);
   if (engine_.lane() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
-      entry.length > kDirectMax) {
+      entry.length > kCarriedOutMax) {
     return Direct::none;
   }
   const bool is_first = number == flow.head;
@@ -145,7 +115,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
       place_read(flow, number, 0, {there, entry.length});
     } else {
       ++counters_.direct_writes;
-      place_pieces(there, {pieces.data(), count}, entry.length);
+      scatter_store(there, {pieces.data(), count}, entry.length);
     }
   }
   if (flow.plan.type == QpType::uc) {

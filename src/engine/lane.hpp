@@ -72,6 +72,12 @@ class Lane {
     path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
     return there != nullptr && there->arena_bytes != 0 && there->state == path::ShmPeer::State::open ? there : nullptr;
   }
+  /// Whether a message without payload leaves at once.
+  bool has_room(link::PeerHandle peer);
+  /// How a peer calls itself in our tables.
+  std::uint64_t name_of(link::PeerHandle peer) const {
+    return std::uint64_t{peers_[peer.slot - kFirstSlot].hub_slot} + 1;
+  }
   /// Why a peer is not reached this way; empty if nothing is known.
   std::string reason(const base::SocketAddress& address) const;
   template <typename Visit>

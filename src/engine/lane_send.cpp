@@ -74,6 +74,14 @@ std::uint64_t Lane::send_now(link::PeerHandle handle, const NearSend& send, base
   return number;
 }
 
+bool Lane::has_room(link::PeerHandle handle) {
+  const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
+  Peer& peer = peers_[handle.slot - kFirstSlot];
+  path::ShmPeer* const to = hub_peer(peer);
+  if (to == nullptr || !peer.shorts.empty()) return false;
+  return to->writer.reserve(bytes) != nullptr || (to->writer.look() && to->writer.reserve(bytes) != nullptr);
+}
+
 bool Lane::is_on_its_way(std::uint32_t index, std::uint32_t number) {
   if (index >= peers_.size()) return false;
   Peer& peer = peers_[index];

@@ -1,6 +1,7 @@
 #include "engine/scatter.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/ensure.hpp"
@@ -32,6 +33,15 @@ class Cursor {
   std::size_t index_ = 0;
   std::uint64_t within_ = 0;
 };
+
+template <typename Word>
+bool store_word(std::byte* to, const std::byte* from, std::uint64_t size) noexcept {
+  if (size != sizeof(Word) || reinterpret_cast<std::uintptr_t>(to) % sizeof(Word) != 0) return false;
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+  return true;
+}
 
 }  // namespace
 
@@ -77,6 +87,26 @@ void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<
     to_offset += step;
     length -= step;
     source.advance(step);
+  }
+}
+
+void scatter_store(std::byte* to, std::span<const iovec> pieces, std::uint64_t size) noexcept {
+  const auto* first = static_cast<const std::byte*>(pieces[0].iov_base);
+  if (pieces[0].iov_len >= size &&
+      (store_word<std::uint64_t>(to, first, size) || store_word<std::uint32_t>(to, first, size)))
+    return;
+  for (const iovec& piece : pieces) {
+    const auto* from = static_cast<const std::byte*>(piece.iov_base);
+    const std::uint64_t part = std::min<std::uint64_t>(piece.iov_len, size);
+    size -= part;
+    if (size != 0) {
+      if (part != 0) std::memcpy(to, from, part);
+      to += part;
+      continue;
+    }
+    std::memcpy(to, from, part - 1);
+    std::atomic_ref(to[part - 1]).store(from[part - 1], std::memory_order_release);
+    return;
   }
 }
 

@@ -20,4 +20,8 @@ void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::spa
 void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<const iovec> from,
                   std::uint64_t length) noexcept;
 
+/// Copies `length` > 0 bytes from the start of a list. The last byte is stored when all else is there, with release
+/// order: a program may spin on it. A whole word at its place is stored at once, as a device would.
+void scatter_store(std::byte* to, std::span<const iovec> from, std::uint64_t length) noexcept;
+
 }  // namespace fairlead::engine

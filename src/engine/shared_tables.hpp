@@ -1,10 +1,10 @@
 #pragma once
-// What an engine tells its peers of the same host of its regions and flows, at the start of its arena
+// What an engine tells its peers of the same host of its regions, flows and exposed memory, at the start of its arena
 // (path/shm_arena.hpp), so that they can carry out one-sided requests by themselves.
 //
-// Written by the owner alone, who never reads it. A record is even while it holds, odd while it is being changed;
-// readers take a copy and look again. The reader checks the copy against the size of the arena: whoever lies here
-// misleads others about his own memory only.
+// Written by the owner alone, who never reads it, but for who holds an exposure. A record is even while it holds, odd
+// while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
+// arena: whoever lies here misleads others about his own memory only.
 
 #include <array>
 #include <atomic>
@@ -13,6 +13,8 @@
 #include <cstdint>
 
 namespace fairlead::engine {
+
+inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
 
 template <typename Value>
 class SharedRecord {
@@ -60,11 +62,37 @@ struct SharedFlow {
   std::uint32_t rights = 0;  // access flags, 0 while it takes no requests; no reads and atomics if it answers none
 };
 
+/// Memory for one put or one get.
+struct SharedExposure {
+  std::uint64_t key = 0;
+  std::uint64_t offset = 0, length = 0;  // in the arena
+  std::uint32_t port = 0;
+  std::uint32_t is_writable = 0;
+};
+
+/// Who wants to use it swaps its key for his name, so that he alone does; so does the owner with 0, who withdraws it.
+/// A name is the bit that the owner gave him in its doorbell, plus one: less than any key.
+struct alignas(64) ShownExposure {
+  std::atomic<std::uint64_t> holder{0};
+  SharedRecord<SharedExposure> record;
+
+  /// [owner]
+  void show(const SharedExposure& exposure) noexcept {
+    record.show(exposure);
+    holder.store(exposure.key, std::memory_order_release);
+  }
+  bool claim(std::uint64_t key, std::uint64_t name) noexcept {
+    return holder.compare_exchange_strong(key, name, std::memory_order_acq_rel, std::memory_order_relaxed);
+  }
+};
+
 struct alignas(4096) SharedTables {
-  static constexpr std::uint32_t kRegions = 65536, kFlows = 4096;
+  static constexpr std::uint32_t kRegions = 65536, kFlows = 4096, kExposures = 16384;
   std::array<SharedRecord<SharedRegion>, kRegions> regions;
   std::array<SharedRecord<SharedFlow>, kFlows> flows;
+  std::array<ShownExposure, kExposures> exposures;
 };
-static_assert(sizeof(SharedRecord<SharedRegion>) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(SharedRecord<SharedRegion>) == 64 && sizeof(ShownExposure) == 64 &&
+              std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace fairlead::engine

@@ -56,6 +56,11 @@ Buffer::Buffer(BufferState* state) noexcept : state_(state) {
 
 Result<std::unique_ptr<Buffer>> Buffer::allocate(Domain& domain, std::uint64_t size) {
   if (auto good = check_size(size); !good) return std::unexpected(std::move(good.error()));
+  if (auto shared = domain.state_ ? domain.state_->shared_memory(size) : nullptr) {
+    auto buffer = borrow(domain, std::span(shared.get(), size));
+    if (buffer) (*buffer)->state_->shared = std::move(shared);
+    return buffer;
+  }
   auto memory = base::PageMemory::allocate(size);
   if (!memory) return std::unexpected(std::move(memory.error()));
   auto buffer = borrow(domain, memory->bytes());

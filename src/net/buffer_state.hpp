@@ -82,6 +82,7 @@ struct BufferState {
   // For the buffer's life.
   std::shared_ptr<DomainState> domain;
   base::PageMemory owned;
+  std::shared_ptr<std::byte> shared;  // instead: memory that peers of this host reach by themselves
   std::vector<iovec> memory;
   std::uint64_t size = 0;
   std::array<BufferCallback, kQueueKinds> callbacks;

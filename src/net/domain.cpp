@@ -40,6 +40,20 @@ Instant DomainState::step_machines() {
   return next;
 }
 
+void DomainState::set_allocate_shared(engine::Core::AllocateShared allocate) {
+  const std::scoped_lock lock(mutex);
+  allocate_shared = std::move(allocate);
+}
+
+std::shared_ptr<std::byte> DomainState::shared_memory(std::uint64_t bytes) {
+  engine::Core::AllocateShared allocate;
+  {
+    const std::scoped_lock lock(mutex);
+    allocate = allocate_shared;
+  }
+  return allocate ? allocate(bytes) : nullptr;
+}
+
 bool DomainState::add_buffer() {
   const std::scoped_lock lock(mutex);
   if (!is_closed) ++buffers;

@@ -43,6 +43,10 @@ struct DomainState {
   Instant time() const { return simulation ? simulation->now() : now(); }
   /// Of a simulation: each machine does what is due, in the order of their making; when one wants to be called again.
   Instant step_machines();
+  /// From where peers of this host reach memory by themselves; the last one is asked.
+  void set_allocate_shared(engine::Core::AllocateShared allocate);
+  /// Null if there is none.
+  std::shared_ptr<std::byte> shared_memory(std::uint64_t bytes);
   bool add_buffer();
   void remove_buffer();
 
@@ -52,6 +56,7 @@ struct DomainState {
 
   std::mutex mutex;  // guards what follows; no other lock is taken under it
   bool is_closed = false;
+  engine::Core::AllocateShared allocate_shared;
   std::size_t buffers = 0;
   std::uint64_t machines_made = 0;
   struct Enrolled {

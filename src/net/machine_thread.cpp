@@ -113,6 +113,7 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
 
   const Lock lock(mutex_);
   core_ = std::move(*core);
+  if (auto allocate = core_->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
   port_ = *port;
   own_ = end_points_.find_or_make({address.engine, address.port()});
   return {};

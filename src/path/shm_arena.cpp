@@ -36,13 +36,25 @@ Result<ShmMemory> ShmArena::view(base::FileDescriptor file, std::uint64_t bytes)
   return memory;
 }
 
-std::optional<std::uint64_t> ShmArena::take(std::uint64_t bytes) {
-  const auto found = std::ranges::find_if(unused_, [&](const auto& place) { return place.second >= bytes; });
+std::optional<std::uint64_t> ShmArena::take(std::uint64_t bytes, std::uint64_t alignment) {
+  const auto skipped_at = [&](std::uint64_t offset) { return (alignment - offset % alignment) % alignment; };
+  const auto found = std::ranges::find_if(unused_, [&](const auto& place) {
+    const std::uint64_t skipped = skipped_at(place.first);
+    return place.second >= skipped && place.second - skipped >= bytes;
+  });
   if (bytes == 0 || found == unused_.end()) return std::nullopt;
-  const auto [offset, room] = *found;
+  const auto [first, room] = *found;
+  const std::uint64_t skipped = skipped_at(first), offset = first + skipped;
   unused_.erase(found);
-  if (room > bytes) unused_[offset + bytes] = room - bytes;
+  if (skipped > 0) unused_[first] = skipped;
+  if (room > skipped + bytes) unused_[offset + bytes] = room - skipped - bytes;
   return offset;
+}
+
+std::optional<std::uint64_t> ShmArena::find(std::span<const std::byte> range) const noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(range.data()), head = reinterpret_cast<std::uintptr_t>(this->head());
+  if (at < head || at - head > bytes_ || range.size() > bytes_ - (at - head)) return std::nullopt;
+  return at - head;
 }
 
 void ShmArena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {

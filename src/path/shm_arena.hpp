@@ -29,9 +29,11 @@ class ShmArena {
   int descriptor() const noexcept { return memory_.descriptor(); }
   std::uint64_t bytes() const noexcept { return bytes_; }
   std::byte* head() const noexcept { return memory_.head(); }
+  /// Where in it those bytes lie; none if not all of them do.
+  std::optional<std::uint64_t> find(std::span<const std::byte> range) const noexcept;
 
-  /// Where so many bytes (whole pages) are unused; none if there is no such place.
-  std::optional<std::uint64_t> take(std::uint64_t bytes);
+  /// Where so many bytes (whole pages) are unused, at a multiple of `alignment`; none if there is no such place.
+  std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment = 4096);
   /// Its memory goes back to the kernel; what has it still mapped reads zeros.
   void empty(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// As empty(), and the place may be taken again.

@@ -36,10 +36,8 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   hub->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
-    if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes)) {
-      hub->arena_ = std::move(*arena);
-      hub->sheets_.emplace(*hub->arena_);
-    }
+    if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes))
+      hub->shown_ = std::make_shared<ShmShown>(std::move(*arena));
   }
   auto listener = ShmSocket::listen(own, options.directory);
   if (!listener) return std::unexpected(std::move(listener.error()));
@@ -90,11 +88,11 @@ bool ShmHub::is_admitted(const ShmSocket& socket) const {
 
 // Memory is shown only to whom our own user could read and write it by other means.
 bool ShmHub::shows_to(const ShmSocket& socket) const {
-  return arena_ && socket.credentials().user == ::geteuid();
+  return shown_ && socket.credentials().user == ::geteuid();
 }
 
 void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t bytes) {
-  if (bytes == 0 || !arena_) return;
+  if (bytes == 0 || !shown_) return;
   auto arena = ShmArena::view(std::move(file), bytes);
   if (!arena || bytes < options_.arena_head_bytes) {
     ++counters_.arenas_refused;
@@ -195,9 +193,9 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
   greeting.bell_bit = slot;
   by_address_[address] = slot;
   const bool shows = shows_to(peer.socket);
-  if (shows) greeting.arena_bytes = arena_->bytes();
+  if (shows) greeting.arena_bytes = shown_->arena.bytes();
   const std::array<int, 4> descriptors{peer.memory.descriptor(), bell_.memory_descriptor(), bell_.event_descriptor(),
-                                       shows ? arena_->descriptor() : -1};
+                                       shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), std::span(descriptors).first(shows ? 4 : 3)))
     decline(slot, "its socket took no greeting");
   return slot;
@@ -273,9 +271,9 @@ void ShmHub::take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<cons
                            .has_barriers = has_barriers_,
                            .epoch = epoch_,
                            .bell_bit = slot,
-                           .arena_bytes = shows ? arena_->bytes() : 0};
+                           .arena_bytes = shows ? shown_->arena.bytes() : 0};
   const std::array<int, 3> descriptors{bell_.memory_descriptor(), bell_.event_descriptor(),
-                                       shows ? arena_->descriptor() : -1};
+                                       shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 3 : 2)))
     return close(slot);
   become_open(slot);
@@ -363,6 +361,7 @@ void ShmHub::close(std::uint32_t slot) {
   if (found != by_address_.end() && found->second == slot) by_address_.erase(found);
   peer = ShmPeer();
   peer.generation = generation == 0 ? 1 : generation;
+  ++closings_;
 }
 
 // Looking -------------------------------------------------------------------------------------------------------------

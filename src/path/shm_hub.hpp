@@ -56,6 +56,13 @@ struct ShmCounters {
   std::uint64_t arenas_refused = 0;  // not of our protocol, or no address space
 };
 
+/// What we show of our memory. Lives as long as somebody uses some of it, also longer than the hub.
+struct ShmShown {
+  explicit ShmShown(ShmArena made) : arena(std::move(made)) {}
+  ShmArena arena;
+  ShmSheets sheets{arena};
+};
+
 /// Peers that were in our arena when something in it was withdrawn.
 struct ShmVisitor {
   std::uint32_t slot = 0, generation = 0;
@@ -124,13 +131,20 @@ class ShmHub {
   int descriptor() const noexcept { return epoll_.get(); }
 
   /// What we show to peers; null if nothing.
-  ShmArena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
+  ShmArena* arena() noexcept { return shown_ ? &shown_->arena : nullptr; }
   /// Applications' memory in it; there if arena() is.
-  ShmSheets& sheets() noexcept { return *sheets_; }
+  ShmSheets& sheets() noexcept { return shown_->sheets; }
+  const std::shared_ptr<ShmShown>& shown() const noexcept { return shown_; }
   /// Who may not have seen yet what was withdrawn from the tables of the arena just now. Takes microseconds.
   std::vector<ShmVisitor> visitors() const;
   /// Whether that peer has left since, or is no more.
   bool has_left(const ShmVisitor& visitor) const;
+  /// Whether the peer that we told to set this bit in our doorbell may still be there.
+  bool may_live(std::uint32_t bell_bit) const {
+    return bell_bit < peers_.size() && peers_[bell_bit]->state != ShmPeer::State::closed;
+  }
+  /// How many peers are no more.
+  std::uint64_t closings() const noexcept { return closings_; }
 
   const ShmCounters& counters() const noexcept { return counters_; }
 
@@ -172,8 +186,7 @@ class ShmHub {
   bool has_barriers_ = false;
   ShmSocket listener_;
   base::FileDescriptor epoll_;
-  std::optional<ShmArena> arena_;
-  std::optional<ShmSheets> sheets_;
+  std::shared_ptr<ShmShown> shown_;
   ShmBell bell_;
   std::vector<std::unique_ptr<ShmPeer>> peers_;
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
@@ -182,6 +195,7 @@ class ShmHub {
   std::array<std::uint32_t, kWatchedMax> watched_{};
   std::uint32_t watched_count_ = 0;
   std::uint64_t looks_ = 0;
+  std::uint64_t closings_ = 0;
   bool is_armed_ = false;
   ShmCounters counters_;
 };

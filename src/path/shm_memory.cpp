@@ -60,10 +60,17 @@ Result<ShmMemory> ShmMemory::adopt(base::FileDescriptor file, const Layout& layo
 
 Result<ShmMemory> ShmMemory::map(base::FileDescriptor file, const Layout& layout) {
   const std::size_t bytes = layout.head_bytes + 2 * layout.rings * layout.ring_bytes;
-  void* space = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Where a file lies as in its pages, the kernel may use huge ones.
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t spare = bytes > kHugePage ? kHugePage : 0;
+  void* space = ::mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return failed("find room for shared memory");
+  auto* const start = static_cast<std::byte*>(space);
+  const std::size_t before = spare == 0 ? 0 : -reinterpret_cast<std::uintptr_t>(space) % kHugePage;
+  if (before > 0) ::munmap(start, before);
+  if (before < spare) ::munmap(start + before + bytes, spare - before);
   ShmMemory memory;
-  memory.mapping_ = {static_cast<std::byte*>(space), bytes};
+  memory.mapping_ = {start + before, bytes};
   memory.layout_ = layout;
   const auto place = [&](std::byte* at, std::size_t length, std::size_t offset) {
     return length == 0 || ::mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),

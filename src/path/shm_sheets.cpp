@@ -40,8 +40,10 @@ MovedPages& all_moved() {
 // itself.
 void make_private_in_child() {
   for (const Moved& moved : all_moved().all) {
-    ::mmap(moved.pages.data(), moved.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, moved.file,
-           static_cast<off_t>(moved.offset));
+    if (::mmap(moved.pages.data(), moved.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+               moved.file, static_cast<off_t>(moved.offset)) == MAP_FAILED) {
+      ::mprotect(moved.pages.data(), moved.pages.size(), PROT_READ);
+    }
   }
   all_moved().all.clear();
   all_moved().mutex.unlock();
@@ -60,19 +62,41 @@ bool write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset)
 
 }  // namespace
 
+// What is allocated here lies in the arena's own mapping: one entry for all of it.
+ShmSheets::ShmSheets(ShmArena& arena) : arena_(arena) {
+  const std::scoped_lock lock(all_moved().mutex);
+  all_moved().all.push_back({{arena.head(), arena.bytes()}, arena.descriptor(), 0});
+}
+
 ShmSheets::~ShmSheets() {
   for (const Sheet& sheet : sheets_) {
     if (sheet.users != 0 && !sheet.is_ours) move_out(sheet, false);
   }
+  const std::scoped_lock lock(all_moved().mutex);
+  std::erase_if(all_moved().all, [&](const Moved& moved) { return moved.pages.data() == arena_.head(); });
+}
+
+std::uint64_t ShmSheets::bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return bytes_;
 }
 
 /// Where a range lies that one sheet has all of.
 std::optional<ShmPlace> ShmSheets::find(std::span<std::byte> range, std::uint64_t before) {
-  const auto found = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
+  const auto has_all = [&](const Sheet& sheet) {
     return sheet.users != 0 && sheet.pages.data() <= range.data() &&
            range.data() + range.size() <= sheet.pages.data() + sheet.pages.size();
-  });
-  if (found == sheets_.end()) return std::nullopt;
+  };
+  auto found = sheets_.end();
+  if (arena_.find(range)) {
+    const auto after = ours_.upper_bound(range.data());
+    if (after == ours_.begin()) return std::nullopt;
+    found = sheets_.begin() + std::prev(after)->second;
+    if (!has_all(*found)) return std::nullopt;
+  } else {
+    found = std::ranges::find_if(sheets_, has_all);
+    if (found == sheets_.end()) return std::nullopt;
+  }
   ++found->users;
   return ShmPlace{before, before + range.size(),
                   found->offset + static_cast<std::uint64_t>(range.data() - found->pages.data()),
@@ -82,6 +106,7 @@ std::optional<ShmPlace> ShmSheets::find(std::span<std::byte> range, std::uint64_
 std::optional<ShmPlace> ShmSheets::take(std::span<std::byte> range, bool is_alone) {
   constexpr std::uintptr_t kPage = 4096;
   if (range.empty()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
   if (auto known = find(range, 0)) return known;
   const auto first = reinterpret_cast<std::uintptr_t>(range.data());
   const std::uintptr_t begin = (first + kPage - 1) & ~(kPage - 1), end = (first + range.size()) & ~(kPage - 1);
@@ -99,17 +124,29 @@ std::optional<ShmPlace> ShmSheets::take(std::span<std::byte> range, bool is_alon
 }
 
 std::uint32_t ShmSheets::add(const Sheet& sheet) {
-  auto unused = std::ranges::find(sheets_, 0U, &Sheet::users);
-  if (unused == sheets_.end()) unused = sheets_.insert(unused, Sheet());
-  *unused = sheet;
+  if (unused_.empty()) {
+    unused_.push_back(static_cast<std::uint32_t>(sheets_.size()));
+    sheets_.emplace_back();
+  }
+  const std::uint32_t number = unused_.back();
+  unused_.pop_back();
+  sheets_[number] = sheet;
   bytes_ += sheet.pages.size();
+  if (sheet.is_ours) {
+    ours_[sheet.pages.data()] = number;
+    return number;
+  }
   const std::scoped_lock lock(all_moved().mutex);
   all_moved().all.push_back({sheet.pages, arena_.descriptor(), sheet.offset});
-  return static_cast<std::uint32_t>(unused - sheets_.begin());
+  return number;
 }
 
 void ShmSheets::forget(const Sheet& sheet) {
   bytes_ -= sheet.pages.size();
+  if (sheet.is_ours) {
+    ours_.erase(sheet.pages.data());
+    return;
+  }
   const std::scoped_lock lock(all_moved().mutex);
   std::erase_if(all_moved().all,
                 [&](const Moved& moved) { return moved.file == arena_.descriptor() && moved.offset == sheet.offset; });
@@ -117,8 +154,10 @@ void ShmSheets::forget(const Sheet& sheet) {
 
 std::span<std::byte> ShmSheets::allocate(std::uint64_t bytes) {
   if (bytes == 0 || bytes > ShmArena::kBytesMost) return {};
+  constexpr std::uint64_t kHugePage = 2U << 20;
   const std::uint64_t whole = (bytes + 4095) & ~std::uint64_t{4095};
-  const auto offset = arena_.take(whole);
+  const std::scoped_lock lock(mutex_);
+  const auto offset = arena_.take(whole, whole >= kHugePage ? kHugePage : 4096);
   if (!offset) return {};
   const std::span memory(arena_.head() + *offset, whole);
   add({.pages = memory, .offset = *offset, .users = 1, .is_ours = true});
@@ -126,15 +165,20 @@ std::span<std::byte> ShmSheets::allocate(std::uint64_t bytes) {
 }
 
 void ShmSheets::free(std::span<std::byte> memory) {
-  const auto found = std::ranges::find_if(sheets_, [&](const Sheet& sheet) {
-    return sheet.is_ours && sheet.users != 0 && sheet.pages.data() == memory.data();
-  });
-  if (found != sheets_.end()) release(static_cast<std::uint32_t>(found - sheets_.begin()), false);
+  const std::scoped_lock lock(mutex_);
+  const auto found = ours_.find(memory.data());
+  if (found != ours_.end()) release_one(found->second, false);
 }
 
 void ShmSheets::release(std::uint32_t number, bool is_alone) {
+  const std::scoped_lock lock(mutex_);
+  release_one(number, is_alone);
+}
+
+void ShmSheets::release_one(std::uint32_t number, bool is_alone) {
   Sheet& sheet = sheets_[number];
   if (--sheet.users != 0) return;
+  unused_.push_back(number);
   if (!sheet.is_ours) return move_out(sheet, is_alone);
   forget(sheet);
   arena_.give_back(sheet.offset, sheet.pages.size());

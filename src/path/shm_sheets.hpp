@@ -6,9 +6,13 @@
 // that could (docs/shm.md). Only private memory without a file is moved; the program notices nothing of it, but for
 //   fork: the child gets a private view of these pages, so it cannot write into its parent's;
 //   the end: the pages are private again, with what they hold.
+//
+// Any thread may call.
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,7 +32,7 @@ class ShmSheets {
  public:
   static constexpr std::uint64_t kMovedMost = 1ULL << 30;  // bytes: meanwhile everybody stands still
 
-  explicit ShmSheets(ShmArena& arena) : arena_(arena) {}
+  explicit ShmSheets(ShmArena& arena);
   ~ShmSheets();
   ShmSheets(const ShmSheets&) = delete;
   ShmSheets& operator=(const ShmSheets&) = delete;
@@ -39,11 +43,12 @@ class ShmSheets {
   /// With the last user the pages become private again.
   void release(std::uint32_t sheet, bool is_alone);
 
-  /// Zeroed memory that lies in the arena from the beginning, at least so many bytes; empty if there is no room.
+  /// Zeroed memory that lies in the arena from the beginning, at least so many bytes, from 2 MiB on aligned to that;
+  /// empty if there is no room.
   std::span<std::byte> allocate(std::uint64_t bytes);
   void free(std::span<std::byte> memory);
 
-  std::uint64_t bytes() const noexcept { return bytes_; }
+  std::uint64_t bytes() const noexcept;
 
  private:
   struct Sheet {
@@ -55,12 +60,16 @@ class ShmSheets {
 
   std::size_t move_in(std::span<std::byte> pages, std::uint64_t offset) const;
   void move_out(const Sheet& sheet, bool is_alone);
+  void release_one(std::uint32_t sheet, bool is_alone);
   std::optional<ShmPlace> find(std::span<std::byte> range, std::uint64_t before);
   std::uint32_t add(const Sheet& sheet);
   void forget(const Sheet& sheet);
 
   ShmArena& arena_;
+  mutable std::mutex mutex_;
   std::vector<Sheet> sheets_;
+  std::vector<std::uint32_t> unused_;               // of sheets_
+  std::map<const std::byte*, std::uint32_t> ours_;  // sheets allocated here, by their first byte
   std::uint64_t bytes_ = 0;
 };
 

@@ -14,14 +14,17 @@ enum class Operation : std::uint8_t {
   answer = 4,   // the data of a get: cookie names the operation of the asker
   done = 5,     // end of a put or of a refused get: cookie, status, a = bytes
 
-  // Flows (docs/flows.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence << 32 | rkey;
-  // offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8-15 traffic class.
+  // Flows (docs/flows.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence << 32 |
+  // rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8-15 traffic
+  // class.
   flow_send = 6,
   flow_write = 7,
-  flow_read = 8,       // a = length
-  flow_atomic = 9,     // a = swap or addend, cookie = compare
-  flow_answer = 10,    // of sequence and all before it: status = verdict, flags = cause, bit 8: result (cookie, payload)
+  flow_read = 8,     // a = length
+  flow_atomic = 9,   // a = swap or addend, cookie = compare
+  flow_answer = 10,  // of sequence and all before it: status = verdict, flags = cause, bit 8: result (cookie, payload)
   flow_datagram = 11,  // key = queue key
+
+  carried_out = 12,  // by a peer of the same host: a put or get of the exposure `key`; a = bytes
 
   // Active messages: key = access, or reply_access of the request; cookie names the exchange; flags = the face's word;
   // offset into the segment; a = length of the head, bit 16: placed, bits 32-63: reply_access.

@@ -1,0 +1,302 @@
+// Puts and gets that the initiator carries out by itself in the memory that the other engine shows: what each end is
+// told, who may use an exposure, and what lies and deaths lead to. Two engines on virtual time, with real shared memory
+// between them.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/lane.hpp"
+#include "engine/shared_tables.hpp"
+#include "path/sim_network.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kPort = 34U << 12 | 1U;
+constexpr std::uint64_t kShown = 8U << 20;
+
+base::SocketAddress direct_place(std::uint16_t number) {
+  return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(55000 + ::getpid() % 5000 + number));
+}
+
+path::ShmOptions direct_options() {
+  return {
+      .ring_bytes = 64 * 1024, .arena_bytes = sizeof(SharedTables) + kShown, .arena_head_bytes = sizeof(SharedTables)};
+}
+
+struct DirectSide {
+  DirectSide(path::SimNetwork& network, std::uint16_t number) {
+    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options()).value();
+    auto lane = std::make_unique<Lane>(std::move(hub), LaneOptions{.give_up_after = 5s, .connect_within = 1s});
+    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number), EngineOptions(),
+                                      number + 100U, number, std::move(lane));
+    port = *engine->open_port(kPort);
+    EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
+  }
+  std::span<std::byte> shared(std::uint64_t bytes) { return engine->hub()->sheets().allocate(bytes); }
+  std::optional<Completion> event() {
+    const Completion* next = engine->port(port)->events->consume();
+    return next == nullptr ? std::nullopt : std::optional(*next);
+  }
+  std::uint64_t counter(std::string_view name) const {
+    for (const CounterFact& fact : engine->facts().counters)
+      if (fact.name == name) return fact.value;
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+  SharedTables& tables() { return *reinterpret_cast<SharedTables*>(engine->hub()->arena()->head()); }
+
+  std::unique_ptr<Engine> engine;
+  PortHandle port;
+};
+
+/// Memory that is exposed once.
+struct Exposed {
+  Exposed(DirectSide& side, std::span<std::byte> bytes, bool is_writable) : piece{bytes.data(), bytes.size()} {
+    EXPECT_EQ(side.engine->expose(
+                  side.port, {.memory = {&piece, 1}, .length = bytes.size(), .is_writable = is_writable, .cookie = 77},
+                  operation, key),
+              Status::ok);
+  }
+  iovec piece;
+  OperationHandle operation;
+  std::uint64_t key = 0;
+};
+
+class EngineDirect : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
+    const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
+    for (int step = 0; step < 10'000 && !(has_met(near_) && has_met(far_)); ++step) pass();
+    ASSERT_TRUE(has_met(near_) && has_met(far_));
+    for (int step = 0; step < 10; ++step) pass();
+  }
+  void pass(bool is_far_running = true) {
+    now_ += 25us;
+    near_.engine->progress(now_);
+    if (is_far_running) far_.engine->progress(now_);
+  }
+  Status transfer(DirectSide& from, OperationKind kind, const Exposed& exposed, std::span<std::byte> memory) {
+    iovec piece{memory.data(), memory.size()};
+    pieces_.push_back(piece);
+    OperationHandle operation;
+    return from.engine->transfer(from.port, kind,
+                                 {.target = {direct_place(2), kPort},
+                                  .target_epoch = 102,
+                                  .key = exposed.key,
+                                  .memory = {&pieces_.back(), 1},
+                                  .length = memory.size(),
+                                  .cookie = 5},
+                                 operation, now_);
+  }
+  Status put(const Exposed& exposed, std::span<std::byte> memory) {
+    return transfer(near_, OperationKind::put, exposed, memory);
+  }
+  /// Passes until the side has an event.
+  std::optional<Completion> next(DirectSide& side) {
+    for (int step = 0; step < 10'000; ++step) {
+      if (auto event = side.event()) return event;
+      pass();
+    }
+    return std::nullopt;
+  }
+  ShownExposure& shown(const Exposed& exposed) {
+    return far_.tables().exposures[exposed.key % SharedTables::kExposures];
+  }
+
+  path::SimNetwork network_{1};
+  base::Instant now_{1s};
+  DirectSide far_{network_, 2};
+  DirectSide near_{network_, 1};
+  std::deque<iovec> pieces_;
+};
+
+TEST_F(EngineDirect, APutAndAGetNeedNobodyAtTheTarget) {
+  std::vector<std::byte> source(100'000), copy(source.size());
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 >> 3);
+  for (const std::size_t size : {1, 4, 8, 63, 4096, 100'000}) {
+    const auto there = far_.shared(size);
+    const Exposed writable(far_, there.first(size), true), readable(far_, there.first(size), false);
+    EXPECT_EQ(put(writable, std::span(source).first(size)), Status::ok);
+    const auto end = near_.event();
+    ASSERT_TRUE(end) << "it is done at once";
+    EXPECT_EQ(end->status, Status::ok);
+    EXPECT_EQ(end->length, size);
+    EXPECT_EQ(std::memcmp(there.data(), source.data(), size), 0) << "nobody has run there";
+    ASSERT_EQ(transfer(near_, OperationKind::get, readable, std::span(copy)), Status::ok);
+    EXPECT_EQ(near_.event()->length, size) << "of memory that could hold more";
+    EXPECT_EQ(std::memcmp(copy.data(), source.data(), size), 0);
+    EXPECT_FALSE(far_.event());
+    for (int i = 0; i < 2; ++i) {
+      const auto passive = next(far_);
+      ASSERT_TRUE(passive);
+      EXPECT_EQ(passive->status, Status::ok);
+      EXPECT_EQ(passive->length, size);
+      EXPECT_EQ(passive->cookie, 77u);
+      EXPECT_EQ(passive->source, (RemotePort{direct_place(1), kPort}));
+      EXPECT_TRUE(passive->is_final);
+    }
+    far_.engine->hub()->sheets().free(there);
+  }
+  EXPECT_EQ(near_.counter("engine.direct.puts"), 6u);
+  EXPECT_EQ(near_.counter("engine.direct.gets"), 6u);
+  EXPECT_EQ(far_.engine->use().operations, 0u);
+}
+
+TEST_F(EngineDirect, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
+  const auto there = far_.shared(4096);
+  std::vector<std::byte> mine(8192), elsewhere(4096);
+  const Exposed writable(far_, there, true);
+  EXPECT_EQ(put(writable, mine), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::too_big);
+  EXPECT_EQ(transfer(near_, OperationKind::get, writable, mine), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::not_permitted);
+  EXPECT_EQ(put(writable, std::span(mine).first(10)), Status::ok) << "it still serves";
+  EXPECT_EQ(next(near_)->status, Status::ok);
+  EXPECT_EQ(put(writable, std::span(mine).first(10)), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::stale) << "once";
+  EXPECT_EQ(next(far_)->length, 10u);
+  const Exposed hidden(far_, elsewhere, true);
+  EXPECT_EQ(put(hidden, std::span(mine).first(100)), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::ok) << "through the ring";
+  EXPECT_EQ(next(far_)->length, 100u);
+  EXPECT_EQ(near_.counter("engine.direct.puts"), 1u);
+}
+
+TEST_F(EngineDirect, WhatIsWithdrawnIsReachedNoMore) {
+  const auto there = far_.shared(4096);
+  std::vector<std::byte> mine(4096, std::byte{1});
+  const Exposed exposed(far_, there, true);
+  EXPECT_TRUE(far_.engine->cancel(far_.port, exposed.operation, now_));
+  EXPECT_EQ(far_.event()->status, Status::canceled) << "at once: nobody had claimed it";
+  EXPECT_EQ(put(exposed, mine), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::stale);
+  EXPECT_EQ(there[0], std::byte{0});
+}
+
+TEST_F(EngineDirect, AClaimHoldsUpTheEndUntilItsOwnerHasDoneItOrIsGone) {
+  const auto there = far_.shared(4096);
+  std::vector<std::byte> mine(4096);
+  const std::uint32_t near_bit = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))).bell_bit;
+  const Exposed busy(far_, there, true), other(far_, there, true);
+  ASSERT_TRUE(shown(busy).claim(busy.key, near_bit + 1));  // as if it were in the middle of its copy
+  EXPECT_TRUE(far_.engine->cancel(far_.port, busy.operation, now_));
+  EXPECT_EQ(put(busy, mine), Status::ok);
+  EXPECT_EQ(next(near_)->status, Status::stale) << "another has it";
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  near_.engine.reset();
+  for (int step = 0; step < 100 && far_.engine->use().operations > 1; ++step) {
+    now_ += 25us;
+    far_.engine->progress(now_);
+  }
+  const auto end = far_.event();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::refused);
+  EXPECT_FALSE(far_.event()) << "nobody had claimed the other one";
+  EXPECT_TRUE(far_.engine->cancel(far_.port, other.operation, now_));
+  EXPECT_EQ(far_.event()->status, Status::canceled);
+}
+
+TEST_F(EngineDirect, WhatFindsNoPlaceInTheTableGoesThroughTheRing) {
+  const auto there = far_.shared(4096);
+  std::vector<std::byte> mine(10);
+  std::vector<std::unique_ptr<Exposed>> all;
+  for (std::uint32_t i = 0; i <= SharedTables::kExposures; ++i)
+    all.push_back(std::make_unique<Exposed>(far_, there, true));
+  EXPECT_GE(far_.counter("engine.direct.crowded"), 1u);
+  for (const std::size_t one : {std::size_t{0}, all.size() - 1}) {
+    EXPECT_EQ(put(*all[one], mine), Status::ok);
+    EXPECT_EQ(next(near_)->status, Status::ok);
+    EXPECT_EQ(next(far_)->status, Status::ok);
+  }
+}
+
+TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
+  std::mt19937_64 random(5);
+  std::vector<std::byte> mine(20'000);
+  const auto there = far_.shared(20'000);
+  const auto wild = [&]() -> std::uint64_t {
+    const std::uint64_t close = random() % 5 - 2;
+    const std::array<std::uint64_t, 6> choices{random(),     close,      sizeof(SharedTables) + kShown + close,
+                                               close - 4096, 1ULL << 63, kShown / 2};
+    return choices[random() % choices.size()];
+  };
+  for (int step = 0; step < 2000; ++step) {
+    const bool is_writable = random() % 2 == 0;
+    const Exposed exposed(far_, there.first(1 + random() % 20'000), is_writable);
+    ShownExposure& place = shown(exposed);
+    SharedExposure lie;
+    ASSERT_TRUE(place.record.read(lie));
+    if (random() % 4 != 0) lie.offset = wild();
+    if (random() % 4 != 0) lie.length = wild();
+    if (random() % 4 == 0) lie.is_writable = static_cast<std::uint32_t>(wild());
+    place.record.show(lie);
+    if (random() % 4 == 0) place.holder.store(wild());
+    const auto kind = random() % 2 == 0 ? OperationKind::put : OperationKind::get;
+    ASSERT_EQ(transfer(near_, kind, exposed, std::span(mine).first(1 + random() % mine.size())), Status::ok);
+    pieces_.clear();
+    ASSERT_TRUE(next(near_)) << "it ends";
+    pass();
+    far_.engine->cancel(far_.port, exposed.operation, now_);
+    // With the key in place of the name of somebody who is here, it may take his end.
+    if (far_.engine->use().operations != 0) place.holder.store(0);
+    far_.engine->cancel(far_.port, exposed.operation, now_);
+    ASSERT_TRUE(next(far_)) << "the exposure ends, too";
+    ASSERT_EQ(far_.engine->use().operations, 0u);
+  }
+}
+
+// Whoever was let in and says what it did not do.
+TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
+  std::mt19937_64 random(6);
+  const auto there = far_.shared(4096);
+  const Exposed exposed(far_, there, true), held(far_, there, true);
+  auto liar = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  ASSERT_TRUE(liar->ask(direct_place(2)));
+  for (int step = 0; step < 10; ++step) pass(), liar->attend();
+  path::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
+  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  ASSERT_TRUE(shown(held).claim(held.key, to.bell_bit + 1));
+  const auto say = [&](std::uint64_t key, std::uint64_t length) {
+    const wire::Envelope envelope{.operation = wire::Operation::carried_out,
+                                  .source_port = 9,
+                                  .target_port = random() % 4 == 0 ? 5 : kPort,
+                                  .key = key ^ 102U,
+                                  .a = length};
+    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
+    std::byte* const body = to.writer.reserve(bytes);
+    ASSERT_NE(body, nullptr);
+    wire::encode_lane(body, wire::LaneKind::whole, envelope, 0);
+    to.writer.publish(bytes, to.reader.read());
+    to.alert();
+    pass();
+    to.writer.look();
+  };
+  for (int step = 0; step < 300; ++step) {
+    say(random() % 2 == 0 ? exposed.key : random() >> random() % 64, random() % 5000);
+    say(held.key, 4097 + random());
+  }
+  EXPECT_FALSE(far_.event());
+  EXPECT_EQ(far_.counter("engine.refused.stale"), 600u);
+  for (int step = 0; step < 20 && far_.engine->use().operations > 1; ++step) say(held.key, 4096);
+  EXPECT_EQ(far_.event()->length, 4096u) << "what it has claimed is its own";
+  EXPECT_EQ(put(exposed, there), Status::ok);
+  EXPECT_EQ(next(far_)->status, Status::ok);
+}
+
+}  // namespace
+}  // namespace fairlead::engine
