@@ -129,6 +129,28 @@ TEST_F(Perf, AStreamOfQueuePairsHasItsDepthUnderWay) {
   for (const Json& row : rows) expect_keys(row);
 }
 
+// A lone send over shared memory has arrived, so nothing of its own tells that no answer will come.
+TEST_F(Perf, ASecondProcessThatIsKilledEndsTheMeasurement) {
+  const std::vector<std::vector<std::string>> kinds{
+      {"verbs", "--op", "send"}, {"verbs", "--op", "write"}, {"verbs", "--op", "send", "--stream"}, {"am"}};
+  for (const auto& kind : kinds) {
+    std::vector<std::string> words{FAIRLEAD_COMMAND, "perf"};
+    words.insert(words.end(), kind.begin(), kind.end());
+    words.insert(words.end(), {"--path", "shm", "--seconds", "60", "--no-floor", "--cpus", two_processors()});
+    ChildProcess perf(words);
+    pid_t far = -1;
+    for (int look = 0; look < 1000 && far < 0; ++look) {
+      std::this_thread::sleep_for(10ms);
+      far = child_of(perf.pid());
+    }
+    ASSERT_GT(far, 0);
+    std::this_thread::sleep_for(100ms);
+    ASSERT_EQ(::kill(far, SIGKILL), 0);
+    EXPECT_EQ(perf.wait(30s), 1);
+    EXPECT_NE(perf.error_output(), "");
+  }
+}
+
 TEST_F(Perf, AnAtomicHasNoOtherSize) {
   const Finished finished = run({FAIRLEAD_COMMAND, "perf", "verbs", "--op", "fetch_add", "--size", "16"}, 100s);
   EXPECT_NE(finished.exit_code, 0);

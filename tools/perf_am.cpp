@@ -29,6 +29,7 @@ struct AmEnd {
   am::Endpoint* endpoint = nullptr;
   std::vector<std::byte> memory;
   std::uint64_t replies = 0;
+  bool has_failed = false;  // a message came back
 
   Result<> open(const PerfAmOptions& options) {
     auto domain = am::Domain::open({.engine = options.engine});
@@ -43,6 +44,8 @@ struct AmEnd {
     endpoint->set_handler(kAsk, [](void*, am::Token& token, const am::Message&) { token.reply(kAnswer, {}); });
     endpoint->set_handler(
         kAnswer, [](void* end, am::Token&, const am::Message&) { ++static_cast<AmEnd*>(end)->replies; }, this);
+    endpoint->set_error_handler(
+        [](void* end, am::Endpoint&, const am::Returned&) { static_cast<AmEnd*>(end)->has_failed = true; }, this);
     endpoint->set_depth(std::min(options.depth, am::kDepthMax));
     return {};
   }
@@ -74,18 +77,27 @@ int serve(PerfControl control, const PerfAmOptions& options) {
   return kExitOk;
 }
 
-PerfPiece measure(AmEnd& end, const PerfAmOptions& options, std::uint64_t size, Duration time) {
+Result<PerfPiece> measure(AmEnd& end, const PerfControl& control, const PerfAmOptions& options, std::uint64_t size,
+                          Duration time) {
   PerfPiece piece;
   const std::uint64_t before = end.replies;
   const double cpu_before = process_cpu_seconds();
   const auto begun = Clock::now();
   auto now = begun;
   std::uint64_t sent = 0;
+  const auto is_answered = [&] {
+    return step_until(
+        control, [&] { return end.replies == before + sent; },
+        [&] {
+          end.bundle->poll();
+          return !end.has_failed;
+        });
+  };
   while (now - begun < time) {
     if (end.send(options.kind, size) != Status::ok) break;
     ++sent;
     if (!options.is_one_way) {
-      while (end.replies != before + sent) end.bundle->poll();
+      if (!is_answered()) return std::unexpected(second_is_gone());
     } else if (sent % 64 != 0) {
       continue;  // the clock costs as much as a message
     }
@@ -93,7 +105,7 @@ PerfPiece measure(AmEnd& end, const PerfAmOptions& options, std::uint64_t size, 
     if (!options.is_one_way) piece.times.record(after - now);
     now = after;
   }
-  while (end.replies != before + sent) end.bundle->poll();
+  if (!is_answered()) return std::unexpected(second_is_gone());
   piece.messages = sent;
   piece.bytes = sent * size;
   piece.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
@@ -102,7 +114,7 @@ PerfPiece measure(AmEnd& end, const PerfAmOptions& options, std::uint64_t size, 
   return piece;
 }
 
-Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& options) {
+Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfControl& control, const PerfAmOptions& options) {
   static constexpr std::array<const char*, 3> kNames{"short", "medium", "long"};
   const std::string name = fmt::format("am {} {}", kNames[static_cast<std::size_t>(options.kind)],
                                        options.is_one_way ? "one way" : "and back");
@@ -121,7 +133,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfAmOptions& option
                             .cpus = options.cpus,
                             .has_floor = options.has_floors && !options.is_one_way};
     // The ratio of a request and its reply is of there and back to one way.
-    const auto added = add_row(wanted, [&](Duration time) { return measure(end, options, size, time); }, rows);
+    const auto added = add_row(wanted, [&](Duration time) { return measure(end, control, options, size, time); }, rows);
     if (!added) return std::unexpected(added.error());
   }
   return rows;
@@ -139,7 +151,7 @@ int run_perf_am(const PerfAmOptions& options) {
                     const auto peer = control.receive<am::Name>();
                     if (!peer || !control.send(end.endpoint->name())) return std::unexpected(second_is_gone());
                     end.endpoint->map(0, *peer, kKey);
-                    return measure_all(end, options);
+                    return measure_all(end, control, options);
                   }});
 }
 

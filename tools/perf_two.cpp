@@ -72,7 +72,7 @@ Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>
 }
 
 Error second_is_gone() {
-  return {Status::system, 0, "the second process of the measurement ended at once: see its message above"};
+  return {Status::system, 0, "the second process of the measurement has ended: see its message above, if it had one"};
 }
 
 int run_two(const PerfTwo& two) {

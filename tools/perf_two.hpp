@@ -41,11 +41,21 @@ Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>
 /// What to say if the second process is gone.
 Error second_is_gone();
 
-/// Polls until the control has something to say: it is asked rarely, by a system call.
+inline constexpr std::uint32_t kPollsPerControlLook = 4096;  // it is a system call
+
+/// Polls until the control has something to say.
 template <typename Poll>
 void serve_until_told(const PerfControl& control, Poll poll) {
-  constexpr std::uint32_t kPollsPerLook = 4096;
-  for (std::uint32_t polls = 0; polls % kPollsPerLook != 0 || !control.is_readable(); ++polls) poll();
+  for (std::uint32_t polls = 0; polls % kPollsPerControlLook != 0 || !control.is_readable(); ++polls) poll();
+}
+
+/// Steps until it is done; false if a step fails, or if the second process is gone: then nothing comes any more.
+template <typename Done, typename Step>
+bool step_until(const PerfControl& control, Done done, Step step) {
+  for (std::uint32_t steps = 1; !done(); ++steps) {
+    if (!step() || (steps % kPollsPerControlLook == 0 && control.is_readable())) return false;
+  }
+  return true;
 }
 
 }  // namespace fairlead::tools

@@ -93,15 +93,15 @@ int serve_verbs(PerfControl control, const PerfVerbsOptions& options) {
 /// The near side: one at a time, or many.
 class VerbsMeter {
  public:
-  VerbsMeter(VerbsEnd& end, const PerfVerbsOptions& options, std::uint64_t size)
-      : end_(end), options_(options), size_(size) {}
+  VerbsMeter(VerbsEnd& end, const PerfControl& control, const PerfVerbsOptions& options, std::uint64_t size)
+      : end_(end), control_(control), options_(options), size_(size) {}
 
   Result<PerfPiece> measure(Duration time) {
     PerfPiece piece;
     const double cpu_before = process_cpu_seconds();
     const auto begun = SteadyClock::now();
     const bool is_well = options_.is_stream ? stream(begun + time, piece) : one_by_one(begun + time, piece);
-    if (!is_well) return std::unexpected(end_.failure());
+    if (!is_well) return std::unexpected(failure());
     piece.bytes = piece.messages * size_;
     piece.seconds = std::chrono::duration<double>(SteadyClock::now() - begun).count();
     // The other side spins as long.
@@ -114,27 +114,24 @@ class VerbsMeter {
     if (options_.op == VerbsOp::write) return exchange_writes();
     const std::uint64_t ended = end_.ended(), received = end_.received();
     if (end_.request(options_.op, size_) != 0) return false;
-    if (options_.op == VerbsOp::send) {
-      while (end_.received() == received) {
-        if (!end_.reap_receives()) return false;
-      }
-      return end_.reap();
-    }
-    while (end_.ended() == ended) {
-      if (!end_.reap()) return false;
-    }
-    return true;
+    if (options_.op != VerbsOp::send) return reap_until([&] { return end_.ended() > ended; });
+    return step_until(
+               control_, [&] { return end_.received() > received; }, [&] { return end_.reap_receives(); }) &&
+           end_.reap();
   }
+
+  Error failure() const { return control_.is_readable() ? second_is_gone() : end_.failure(); }
 
  private:
   bool exchange_writes() {
     const auto number = static_cast<std::uint8_t>(end_.arrived(size_) + 1);
     end_.stamp(size_, number);
     if (end_.request(VerbsOp::write, size_) != 0) return false;
-    for (int looks = 1; end_.arrived(size_) != number; ++looks) {
-      if (looks % kLooksPerReap == 0 && !end_.reap()) return false;
-    }
-    return end_.reap();
+    int looks = 0;
+    return step_until(
+               control_, [&] { return end_.arrived(size_) == number; },
+               [&] { return ++looks % kLooksPerReap != 0 || end_.reap(); }) &&
+           end_.reap();
   }
 
   bool one_by_one(SteadyClock::time_point until, PerfPiece& piece) {
@@ -157,14 +154,17 @@ class VerbsMeter {
       }
       if (!end_.reap()) return false;
     }
-    while (end_.ended() - before < posted) {
-      if (!end_.reap()) return false;
-    }
     piece.messages = posted;
-    return true;
+    return reap_until([&] { return end_.ended() - before == posted; });
+  }
+
+  template <typename Done>
+  bool reap_until(Done done) {
+    return step_until(control_, done, [&] { return end_.reap(); });
   }
 
   VerbsEnd& end_;
+  const PerfControl& control_;
   const PerfVerbsOptions& options_;
   std::uint64_t size_;
 };
@@ -176,9 +176,9 @@ Result<std::vector<PerfRow>> measure_verbs(PerfControl& control, const PerfVerbs
   std::vector<PerfRow> rows;
   for (const std::uint64_t size : options.sizes) {
     if (!control.send(VerbsOrder{size}) || !control.receive<char>()) return std::unexpected(second_is_gone());
-    VerbsMeter meter(**end, options, size);
+    VerbsMeter meter(**end, control, options, size);
     for (int i = 0; i < kWarmUps && !options.is_stream; ++i) {
-      if (!meter.exchange()) return std::unexpected((*end)->failure());
+      if (!meter.exchange()) return std::unexpected(meter.failure());
     }
     const PerfTwoRow wanted{
         .op = options.is_stream ? PerfOp::bandwidth : PerfOp::latency,
