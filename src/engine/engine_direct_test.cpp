@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/place_for_tests.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane.hpp"
 #include "engine/shared_tables.hpp"
@@ -28,7 +29,7 @@ constexpr std::uint32_t kPort = 34U << 12 | 1U;
 constexpr std::uint64_t kShown = 8U << 20;
 
 base::SocketAddress direct_place(std::uint16_t number) {
-  return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(55000 + ::getpid() % 5000 + number));
+  return base::place_for_tests(number);
 }
 
 path::ShmOptions direct_options() {

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "base/place_for_tests.hpp"
 #include "engine/lane.hpp"
 
 namespace fairlead::engine {
@@ -17,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 base::SocketAddress place(std::uint16_t number) {
-  return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(50000 + ::getpid() % 5000 + number));
+  return base::place_for_tests(number);
 }
 
 class LaneHostile : public testing::Test {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/place_for_tests.hpp"
 #include "base/process_memory.hpp"
 #include "path/shm_hub.hpp"
 
@@ -135,9 +136,7 @@ TEST_F(Sheets, WhatTheProgramMappedThereMeanwhileIsLeftAlone) {
 }
 
 TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
-  const auto place = [](std::uint16_t number) {
-    return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(40000 + ::getpid() % 5000 + number));
-  };
+  const auto place = [](std::uint16_t number) { return base::place_for_tests(number); };
   const ShmOptions options{.ring_bytes = 64 * 1024, .arena_bytes = kArena, .arena_head_bytes = kHead};
   const auto owner = ShmHub::open(place(0), 1, options).value();
   auto guest = ShmHub::open(place(1), 2, options).value();

@@ -10,14 +10,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/place_for_tests.hpp"
+
 namespace fairlead::path {
 namespace {
 
 using Kind = ShmEvent::Kind;
 
-// Ports above what engines take by themselves, others in each process.
 base::SocketAddress address(std::uint16_t number) {
-  return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(40000 + ::getpid() % 10000 + number));
+  return base::place_for_tests(number);
 }
 
 struct Side {
