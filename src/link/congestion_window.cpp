@@ -56,7 +56,7 @@ void CongestionWindow::begin_trial(std::uint64_t wanted) {
 }
 
 void CongestionWindow::try_to_fill_only(base::Instant now) {
-  const std::uint64_t wanted = std::max(2 * filling_ + allowance_, least_);
+  const std::uint64_t wanted = enough();
   if (wanted >= bytes_ || now < trial_not_before_) return try_more(now);
   if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) begin_trial(wanted);
   is_congested_ = true;
@@ -94,6 +94,14 @@ void CongestionWindow::judge_trial(base::Instant now) {
   trial_not_before_ = now + trial_pause_;
 }
 
+/// Where a queue was found, only as far as the rate shows that it is used; beyond that more is tried now and then.
+void CongestionWindow::grow(base::Instant now) {
+  const std::uint64_t most = is_congested_ ? std::min(enough(), most_) : most_;
+  if (bytes_ >= most) return try_more(now);
+  bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most);
+  is_congested_ = is_congested_ && is_limiting();
+}
+
 void CongestionWindow::end_round(base::Instant now) {
   if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
   ++rounds_;
@@ -115,8 +123,7 @@ void CongestionWindow::end_round(base::Instant now) {
   } else if (queue > kQueueStanding && in_flight_most_ > allowance_) {
     try_to_fill_only(now);
   } else if (is_limiting() && is_in_use()) {
-    bytes_ = std::min(bytes_ + std::max(bytes_ / 8, least_ / 2), most_);
-    is_congested_ = is_congested_ && is_limiting();
+    grow(now);
   }
   round_began_ = now;
   round_ends_ = now + round_trip_;

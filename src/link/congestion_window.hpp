@@ -69,6 +69,9 @@ class CongestionWindow {
   void try_to_fill_only(base::Instant now);
   void try_more(base::Instant now);
   void begin_trial(std::uint64_t wanted);
+  void grow(base::Instant now);
+  /// Fills the path as it delivers now, and twice that.
+  std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }
   bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }
   void shrink(base::Duration excess, std::uint64_t floor);
 
