@@ -1,5 +1,6 @@
-// Puts and gets between processes of one host that the initiator carries out by itself: into a target that is stopped,
-// against one that takes its offers back, and by initiators that are killed.
+// Memory that processes of one host reach in each other. Puts and gets that the initiator carries out by itself: into a
+// target that is stopped, against one that takes its offers back, and by initiators that are killed. Messages that are
+// lent: to a reader, or by a sender, that is killed.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -15,6 +17,8 @@
 #include <random>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/file_descriptor.hpp"
 #include "tests/net_pair.hpp"
@@ -71,9 +75,9 @@ bool hear(int socket, Value& value) {
   return ::recv(socket, &value, sizeof value, MSG_WAITALL) == static_cast<ssize_t>(sizeof value);
 }
 
-net::Domain shm_domain() {
+net::Domain shm_domain(const char* path = "shm") {
   net::DomainSettings settings;
-  settings.engine = {{"path", "shm"}, {"give_up_after", "60000"}, {"unreachable_after", "60000"}};
+  settings.engine = {{"path", path}, {"give_up_after", "60000"}, {"unreachable_after", "60000"}};
   return net::Domain::open(settings).value();
 }
 
@@ -86,8 +90,8 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
 
 /// A machine with a buffer, and the way to wait for its events.
 struct Machine {
-  explicit Machine(net::Domain& domain) : machine(domain) {
-    address = machine.start_and_wait("127.0.0.1@udp:*:34:*").value().address();
+  explicit Machine(net::Domain& domain, std::string_view at = "127.0.0.1@udp:*:34:*") : machine(domain) {
+    address = machine.start_and_wait(at).value().address();
     buffer = Buffer::allocate(domain, kSize).value();
     EXPECT_EQ(buffer->set_callback(record.callback()), Status::ok);
   }
@@ -294,6 +298,123 @@ TEST(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
   ASSERT_EQ(own.machine.add(*own.buffer, PassiveReceive{}), Status::ok);
   ASSERT_TRUE(own.machine.cancel(*own.buffer));
   EXPECT_EQ(own.event().status, Status::canceled);
+}
+
+/// Takes what it is lent, keeps it, and tells its first byte; tells its address first.
+void keep_loans(int socket) {
+  net::Domain domain = shm_domain();
+  Machine own(domain);
+  std::vector<net::Loan> kept;
+  const net::MessageReceive receive{.size_min = 1, .messages_max = 100, .takes_loans = true};
+  own.buffer->set_callback([&](const net::BufferEvent& event) {
+    if (event.is_final && event.status == Status::ok) own.machine.add(event.buffer, receive);
+    if (event.loan == nullptr) return;
+    tell(socket, event.loan->bytes()[0]);
+    kept.push_back(std::move(*event.loan));
+  });
+  own.machine.add(*own.buffer, receive);
+  std::array<char, 96> address{};
+  own.address.copy(address.data(), address.size() - 1);
+  tell(socket, address);
+  for (char order = 0; hear(socket, order);) {
+  }
+}
+
+/// Sends until one was lent: the two have met. How many were taken before.
+int lend_until_met(Machine& own, const net::EndPoint& to) {
+  for (int tries = 1; tries < 1000; ++tries) {
+    const std::uint64_t before = counter(own.machine, "engine.loan.sent");
+    EXPECT_EQ(own.machine.add(*own.buffer, net::MessageSend{.to = to, .is_loan = true}), Status::ok);
+    if (counter(own.machine, "engine.loan.sent") > before) return tries;
+    EXPECT_EQ(own.event().status, Status::ok);
+  }
+  return 0;
+}
+
+TEST(NetLoan, AReaderThatIsKilledGivesEverythingBack) {
+  std::vector<std::unique_ptr<Fellow>> readers;
+  for (int i = 0; i < 5; ++i) readers.push_back(std::make_unique<Fellow>(keep_loans));
+  net::Domain domain = shm_domain();
+  Machine own(domain);
+  std::ranges::fill(own.buffer->segment(0), std::byte{42});
+  for (const auto& reader : readers) {
+    std::array<char, 96> address{};
+    ASSERT_TRUE(hear(reader->socket(), address));
+    const auto to = own.machine.create_end_point(address.data()).value();
+    ASSERT_GT(lend_until_met(own, to), 0);
+    net::Record record;
+    std::vector<std::unique_ptr<Buffer>> lent;
+    for (int i = 0; i < 20; ++i) {
+      lent.push_back(Buffer::allocate(domain, 5000).value());
+      std::ranges::fill(lent.back()->segment(0), std::byte{43});
+      lent.back()->set_callback(record.callback());
+      ASSERT_EQ(own.machine.add(*lent.back(), net::MessageSend{.to = to, .is_loan = true}), Status::ok);
+    }
+    for (std::byte first{}; first != std::byte{43};) ASSERT_TRUE(hear(reader->socket(), first)) << "it reads in place";
+    EXPECT_TRUE(record.entries().empty()) << "nothing is back";
+    reader->kill();
+    for (const auto& entry : record.wait_for(20)) EXPECT_EQ(entry.status, Status::refused);
+    EXPECT_EQ(own.event().status, Status::refused);
+  }
+}
+
+TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
+  Fellow sender([](int socket) {
+    net::Domain domain = shm_domain();
+    Machine own(domain);
+    fill_and_sum(*own.buffer, 11);
+    std::array<char, 96> address{};
+    if (!hear(socket, address)) return;
+    lend_until_met(own, own.machine.create_end_point(address.data()).value());
+    hear(socket, address);
+  });
+  net::Domain domain = shm_domain();
+  auto own = std::make_unique<Machine>(domain);
+  std::atomic<bool> has_come{false};
+  net::Loan loan;
+  const net::MessageReceive receive{.size_min = 1, .messages_max = 1000, .takes_loans = true};
+  own->buffer->set_callback([&](const net::BufferEvent& event) {
+    if (event.is_final && event.status == Status::ok) own->machine.add(event.buffer, receive);
+    if (event.loan == nullptr) return;
+    loan = std::move(*event.loan);
+    has_come = true;
+    has_come.notify_all();
+  });
+  ASSERT_EQ(own->machine.add(*own->buffer, receive), Status::ok);
+  std::array<char, 96> address{};
+  own->address.copy(address.data(), address.size() - 1);
+  ASSERT_TRUE(tell(sender.socket(), address));
+  has_come.wait(false);
+  const auto sum = [&] {
+    std::uint64_t bytes = 0;
+    for (const std::byte byte : loan.bytes()) bytes += std::to_integer<std::uint64_t>(byte);
+    return bytes;
+  };
+  const std::uint64_t before = sum();
+  EXPECT_EQ(loan.bytes().size(), kSize);
+  sender.kill();
+  while (counter(own->machine, "lane.peers_ended") == 0) std::this_thread::yield();
+  EXPECT_EQ(sum(), before);
+  own.reset();
+  EXPECT_EQ(sum(), before);
+  EXPECT_TRUE(loan);
+  loan.give_back();
+  EXPECT_FALSE(loan);
+}
+
+TEST(NetLoan, IsAnOrdinaryMessageOverTheNetwork) {
+  net::Domain domain = shm_domain("udp");
+  Machine near(domain), far(domain, fmt::format("127.0.0.1@udp:{}:34:*", free_pid("127.0.0.1@udp")));
+  ASSERT_EQ(far.machine.add(*far.buffer, net::MessageReceive{.size_min = 1, .takes_loans = true}), Status::ok);
+  const std::uint64_t sum = fill_and_sum(*near.buffer, 12);
+  ASSERT_EQ(near.machine.add(*near.buffer, net::MessageSend{.to = near.machine.create_end_point(far.address).value(),
+                                                            .is_loan = true}),
+            Status::ok);
+  EXPECT_EQ(near.event().status, Status::ok);
+  EXPECT_EQ(far.event().length, kSize);
+  std::uint64_t bytes = 0;
+  for (const std::byte byte : far.buffer->segment(0)) bytes += std::to_integer<std::uint64_t>(byte);
+  EXPECT_EQ(bytes, sum);
 }
 
 }  // namespace

@@ -51,7 +51,11 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   CLI::Option* size =
       app->add_option("--size", words->sizes, "one or several, 1 to 64M")->type_name("SIZE,...")->capture_default_str();
   add_seconds(*app, "--seconds", words->options.time, 0.05, "of each row; its floors take as long again");
-  if (op != PerfOp::latency) {
+  if (op == PerfOp::latency) {
+    app->add_flag(
+        "--loan", words->options.is_loan,
+        "messages are lent: the other side reads them in place and gives them back; the floor is that of 8 B");
+  } else {
     add_count(*app, "--in-flight", words->options.in_flight, 0U, 4096U, "operations under way at a time, 0: by size");
   }
   CLI::Option* loss = app->add_option("--loss", words->losses,

@@ -23,6 +23,7 @@ struct PerfCommand {
   std::uint64_t size = 0;
   std::uint32_t in_flight = 0;
   bool is_checked = false;              // as of perf_stamp.hpp
+  bool is_loan = false;                 // of echo
   std::array<char, 96> near_address{};  // zero-terminated
 
   void set_near_address(std::string_view address);

@@ -57,7 +57,9 @@ Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfCo
     }
     net::Buffer& buffer = *stock.idle.back();
     if (command.is_checked) std::ranges::copy(bytes_of(event), buffer.segment(0).begin());
-    if (node.machine().add(buffer, net::MessageSend{.to = event.sender, .length = event.length}) == Status::ok) {
+    if (node.machine().add(buffer,
+                           net::MessageSend{.to = event.sender, .length = event.length, .is_loan = command.is_loan}) ==
+        Status::ok) {
       stock.idle.pop_back();
     } else {
       ++outcome.failures;

@@ -76,7 +76,11 @@ class Run {
   Run(PerfNode& node, PerfFar& far) : node_(node), far_(far) {}
 
   Result<net::EndPoint> begin(PerfRole role, const PerfTask& task) {
-    PerfCommand command{.role = role, .size = task.size, .in_flight = task.in_flight, .is_checked = task.is_checked};
+    PerfCommand command{.role = role,
+                        .size = task.size,
+                        .in_flight = task.in_flight,
+                        .is_checked = task.is_checked,
+                        .is_loan = task.is_loan};
     command.set_near_address(node_.address());
     if (!far_.begin(command)) return failure("the second process is gone", Status::silent);
     return node_.machine().create_end_point(far_.address());
@@ -154,7 +158,8 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& 
     net::Buffer& buffer = *(*send)[number % 2];
     while (buffer.is_queued()) node.poll();
     if (task.is_checked) write_stamps(buffer.segment(0), number);
-    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
+    const Status added =
+        node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size, .is_loan = task.is_loan});
     if (added != Status::ok) {
       worst = added;
       return false;

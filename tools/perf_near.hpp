@@ -23,6 +23,7 @@ struct PerfTask {
   std::uint64_t size = 0;
   std::uint32_t in_flight = 1;
   Duration time{};
+  bool is_loan = false;     // of measure_latency: messages are handed over in place, where that can be
   bool is_checked = false;  // what arrives is looked at (perf_stamp.hpp); not by measure_rate
 };
 

@@ -41,7 +41,7 @@ Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size
 Result<PerfBuffers> PerfNode::take_messages(std::uint64_t size,
                                             std::function<void(const net::BufferEvent&)> on_message) {
   const std::uint32_t messages = messages_in_buffer(size);
-  const net::MessageReceive receive{.size_min = size, .messages_max = messages};
+  const net::MessageReceive receive{.size_min = size, .messages_max = messages, .takes_loans = true};
   auto buffers =
       make_buffers(kReceiveBuffers, size * messages, [this, receive, on_message](const net::BufferEvent& event) {
         if (event.status == Status::ok) on_message(event);

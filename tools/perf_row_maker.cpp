@@ -31,7 +31,7 @@ void PerfRowMaker::add(const observe::ExchangeFloor& floor, Duration time) {
 }
 
 PerfRow PerfRowMaker::row(double canary_ns) const {
-  return {.op = std::string(name_of(op_)),
+  return {.op = std::string(name_.empty() ? name_of(op_) : name_),
           .path = path_,
           .size = size_,
           .times = times_.count() > 0 ? std::optional(times_) : std::nullopt,

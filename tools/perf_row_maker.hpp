@@ -15,7 +15,8 @@ inline constexpr int kPerfRounds = 5;  // pieces of a row: ours and the others t
 
 class PerfRowMaker {
  public:
-  PerfRowMaker(PerfOp op, std::string path, std::uint64_t size) : op_(op), path_(std::move(path)), size_(size) {}
+  PerfRowMaker(PerfOp op, std::string path, std::uint64_t size, std::string_view name = {})
+      : op_(op), name_(name), path_(std::move(path)), size_(size) {}
 
   void add(const PerfPiece& piece);
   void add(const observe::StreamFloor& floor);
@@ -28,6 +29,7 @@ class PerfRowMaker {
   void add(double bytes_per_s, double cpu_s_per_gb);
 
   PerfOp op_;
+  std::string_view name_;  // of the row, if not the operation's
   std::string path_;
   std::uint64_t size_;
   observe::Histogram times_;

@@ -58,9 +58,12 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
                   std::vector<PerfRow>& rows) {
   const bool has_floors = options.path != "self" && options.has_floors;
   const Duration piece = options.time / kPerfRounds;
-  const PerfTask task{.size = size, .in_flight = in_flight_of(options, size), .time = piece};
-  PerfRowMaker ours(options.op, options.path, size);
-  PerfRowMaker first(options.op, "floor-" + options.path, size), tcp(options.op, "floor-tcp", size);
+  const PerfTask task{
+      .size = size, .in_flight = in_flight_of(options, size), .time = piece, .is_loan = options.is_loan};
+  const std::uint64_t floor_size = options.is_loan ? 8 : size;  // of a loan only word is sent
+  const std::string_view name = options.is_loan ? "loan" : "";
+  PerfRowMaker ours(options.op, options.path, size, name);
+  PerfRowMaker first(options.op, "floor-" + options.path, floor_size, name), tcp(options.op, "floor-tcp", size);
   std::vector<double> canaries;
   std::uint64_t dropped = 0;
   std::optional<PerfComparison> comparison;
@@ -73,7 +76,7 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
     dropped += measured->dropped;
     if (comparison) comparison->take_turns(piece);
     if (!has_floors) continue;
-    if (auto floors = measure_floors(options, size, piece, first, tcp); !floors) return floors;
+    if (auto floors = measure_floors(options, floor_size, piece, first, tcp); !floors) return floors;
   }
   const double canary = perf_median(canaries);
   rows.push_back(ours.row(canary));

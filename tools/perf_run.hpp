@@ -18,6 +18,7 @@ struct PerfOptions {
   Duration time = std::chrono::seconds{2};  // of each row
   std::uint32_t in_flight = 0;              // 0: chosen by size
   std::vector<int> cpus;                    // near and far
+  bool is_loan = false;                     // of latency: messages are lent
   bool has_floors = true;
   bool has_rivals = false;
   bool is_json = false;

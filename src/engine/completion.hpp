@@ -25,6 +25,7 @@ struct Completion {
   RemotePort source;         // receives: who sent; else the other side if known
   Status status = Status::ok;
   bool is_final = true;  // false: the buffer stays posted, more may come (RETAIN)
+  bool is_loan = false;  // receives: the message lies elsewhere; `offset` names it, for Core::loan()
 };
 static_assert(std::is_trivially_copyable_v<Completion> && sizeof(Completion) <= 72);
 

@@ -51,6 +51,7 @@ struct Receive {
   std::span<const iovec> memory;
   std::uint64_t size_min = 0;
   std::uint32_t messages_max = 1;
+  bool takes_loans = false;  // messages that are lent are not copied; those count, but take no room
   std::uint64_t cookie = 0;
 };
 
@@ -60,7 +61,8 @@ struct Send {
   std::span<const iovec> memory;
   std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
-  base::Instant now{};  // if the caller has just asked its clock: saves asking again
+  base::Instant now{};   // if the caller has just asked its clock: saves asking again
+  bool is_loan = false;  // may be read where it lies; then it completes when it is given back
 };
 
 /// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.
@@ -80,6 +82,12 @@ struct Transfer {
   std::span<const iovec> memory;
   std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
+};
+
+/// A message that is read where its sender has written it.
+struct LoanView {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> memory;  // keeps them readable
 };
 
 class Core {
@@ -115,6 +123,11 @@ class Core {
   /// Asks for an early end. False if the operation has already completed; true promises that its final completion
   /// comes, `canceled` or with the real result if that came first.
   virtual bool cancel(PortHandle port, OperationHandle operation) = 0;
+
+  /// Of a completion with is_loan, until it is given back. Any thread.
+  virtual LoanView loan(std::uint64_t) { return {}; }
+  /// Its sender may have it back. Closing the port gives back all.
+  virtual void give_back(PortHandle, std::uint64_t) {}
 
   /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
   virtual bool progress() = 0;

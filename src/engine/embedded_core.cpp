@@ -172,6 +172,14 @@ Core::AllocateShared EmbeddedCore::allocate_shared() {
   };
 }
 
+void EmbeddedCore::give_back(PortHandle port, std::uint64_t name) {
+  submit_near([&] { return engine_->is_near(); },
+              [&](base::Instant now) {
+                engine_->give_back(port, name, now);
+                return Status::ok;
+              });
+}
+
 bool EmbeddedCore::cancel(PortHandle port, OperationHandle operation) {
   bool is_pending = false;
   submit([&](base::Instant now) {

@@ -54,6 +54,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
   ActivePorts* active_ports() override { return this; }
   FlowCore* flows() override { return &flows_; }
   AllocateShared allocate_shared() override;
+  LoanView loan(std::uint64_t name) override { return engine_->loan(name); }
+  void give_back(PortHandle port, std::uint64_t name) override;
   std::uint64_t dropped_no_buffer(PortHandle port) const override;
   EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;

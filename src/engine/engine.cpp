@@ -45,7 +45,8 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       hot_peers_(options.get(Option::hot_peers)),
       ports_(kPortsMax),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
-      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))) {
+      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
+      loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
   if (!path_) return;
   link_ = std::make_unique<Courier>(link_options(options, *path_), epoch, secrets_.next(), std::move(lane));
   flight_.emplace(link_->link());
@@ -132,6 +133,9 @@ Result<PortHandle> Engine::open_port_dynamic(std::uint32_t first, std::uint32_t 
 void Engine::cancel_all(PortHandle handle, base::Instant now) {
   operations_.for_each([&](std::uint32_t slot, const Operation& operation) {
     if (operation.port == handle.slot) cancel(handle, handle_of(slot), now);
+  });
+  loans_.for_each([&](std::uint32_t slot, const LentMessage& loan) {
+    if (loan.port == handle.slot) end_loan(slot, now);
   });
 }
 

@@ -4,7 +4,8 @@
 // process; EmbeddedCore adds lock, clock and waiting.
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
-// engine_direct (one end here, the other's memory too), engine_active (active messages), engine_loop (a pass: collect,
+// engine_direct (one end here, the other's memory too),
+// engine_loan (messages in place), engine_active (active messages), engine_loop (a pass: collect,
 // react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
@@ -46,10 +47,20 @@ struct EngineUse {
   std::uint32_t operations = 0;
   std::uint32_t placements = 0;  // messages in several chunks that are under way
   std::uint32_t deferred = 0;    // answers that wait for room in the link
+  std::uint32_t loans = 0;       // messages in peers' memory that are being read here
 };
 
 class Flows;
 struct ShownExposure;
+
+/// A message in the memory of a peer of this host, which somebody here reads.
+struct LentMessage {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> memory;  // they lie in
+  std::uint32_t port = 0;              // slot
+  link::PeerHandle peer;
+  std::uint64_t cookie = 0;
+};
 
 class Engine {
  public:
@@ -69,7 +80,7 @@ class Engine {
   const link::Link* link() const { return link_ ? &link_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
   EngineUse use() const {
-    return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size())};
+    return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size()), loans_.used()};
   }
 
   Result<PortHandle> open_port(std::uint32_t number);
@@ -88,6 +99,12 @@ class Engine {
   Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                   base::Instant now);
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+  /// What a completion says is lent. Needs no lock.
+  LoanView loan(std::uint64_t name) {
+    const LentMessage& lent = loans_[slot_of(name)];
+    return {lent.bytes, lent.memory};
+  }
+  void give_back(PortHandle port, std::uint64_t name, base::Instant now);
 
   Status activate(PortHandle port);
   Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now,
@@ -194,6 +211,13 @@ class Engine {
   void deliver_carried_out(const link::Delivery& delivery);
   void end_abandoned(Status status);
 
+  // engine_loan.cpp
+  bool lend(PortHandle port, const Send& send, OperationHandle& operation, Status& status);
+  void send_instead(std::uint32_t slot);
+  void deliver_given_back(const link::Delivery& delivery);
+  void deliver_lent(const link::Delivery& delivery, base::Instant now);
+  void end_loan(std::uint32_t slot, base::Instant now);
+
   // engine_receive.cpp
   void deliver(const link::Delivery& delivery, base::Instant now);
   void deliver_message(const link::Delivery& delivery, base::Instant now);
@@ -267,6 +291,7 @@ class Engine {
   PortTable port_numbers_;
   Slab<Operation> operations_;
   Slab<Placement> placements_;
+  Slab<LentMessage> loans_;           // taken, not given back
   ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
   std::uint64_t closings_seen_ = 0;   // of the lane's hub

@@ -35,7 +35,7 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   path::ShmPeer* const there = peer && Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
-  ShownExposure& shown = exposure_in(there->arena.head(), transfer.key);
+  ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
   __builtin_prefetch(&shown, 1);  // to read and to claim it takes the line once
   SharedExposure exposure;
   const bool is_found = shown.record.read(exposure) && exposure.key == transfer.key &&
@@ -50,7 +50,7 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
     return false;
   }
 
-  std::byte* const at = there->arena.head() + exposure.offset;
+  std::byte* const at = there->arena->head() + exposure.offset;
   const std::uint64_t length = is_put ? transfer.length : exposure.length;
   if (is_put) {
     scatter_store(at, transfer.memory, length);

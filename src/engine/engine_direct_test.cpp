@@ -3,65 +3,16 @@
 // between them.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
-#include <deque>
-#include <memory>
-#include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
-#include "base/place_for_tests.hpp"
-#include "engine/engine.hpp"
-#include "engine/lane.hpp"
-#include "engine/shared_tables.hpp"
-#include "path/sim_network.hpp"
+#include "engine/engine_pair_for_tests.hpp"
 
 namespace fairlead::engine {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr std::uint32_t kPort = 34U << 12 | 1U;
-constexpr std::uint64_t kShown = 8U << 20;
-
-base::SocketAddress direct_place(std::uint16_t number) {
-  return base::place_for_tests(number);
-}
-
-path::ShmOptions direct_options() {
-  return {
-      .ring_bytes = 64 * 1024, .arena_bytes = sizeof(SharedTables) + kShown, .arena_head_bytes = sizeof(SharedTables)};
-}
-
-struct DirectSide {
-  DirectSide(path::SimNetwork& network, std::uint16_t number) {
-    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options()).value();
-    auto lane = std::make_unique<Lane>(std::move(hub), LaneOptions{.give_up_after = 5s, .connect_within = 1s});
-    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number), EngineOptions(),
-                                      number + 100U, number, std::move(lane));
-    port = *engine->open_port(kPort);
-    EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
-  }
-  std::span<std::byte> shared(std::uint64_t bytes) { return engine->hub()->sheets().allocate(bytes); }
-  std::optional<Completion> event() {
-    const Completion* next = engine->port(port)->events->consume();
-    return next == nullptr ? std::nullopt : std::optional(*next);
-  }
-  std::uint64_t counter(std::string_view name) const {
-    for (const CounterFact& fact : engine->facts().counters)
-      if (fact.name == name) return fact.value;
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-  SharedTables& tables() { return *reinterpret_cast<SharedTables*>(engine->hub()->arena()->head()); }
-
-  std::unique_ptr<Engine> engine;
-  PortHandle port;
-};
 
 /// Memory that is exposed once.
 struct Exposed {
@@ -76,20 +27,8 @@ struct Exposed {
   std::uint64_t key = 0;
 };
 
-class EngineDirect : public testing::Test {
+class EngineDirect : public EnginePair {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
-    const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
-    for (int step = 0; step < 10'000 && !(has_met(near_) && has_met(far_)); ++step) pass();
-    ASSERT_TRUE(has_met(near_) && has_met(far_));
-    for (int step = 0; step < 10; ++step) pass();
-  }
-  void pass(bool is_far_running = true) {
-    now_ += 25us;
-    near_.engine->progress(now_);
-    if (is_far_running) far_.engine->progress(now_);
-  }
   Status transfer(DirectSide& from, OperationKind kind, const Exposed& exposed, std::span<std::byte> memory) {
     iovec piece{memory.data(), memory.size()};
     pieces_.push_back(piece);
@@ -106,22 +45,10 @@ class EngineDirect : public testing::Test {
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
   }
-  /// Passes until the side has an event.
-  std::optional<Completion> next(DirectSide& side) {
-    for (int step = 0; step < 10'000; ++step) {
-      if (auto event = side.event()) return event;
-      pass();
-    }
-    return std::nullopt;
-  }
   ShownExposure& shown(const Exposed& exposed) {
     return far_.tables().exposures[exposed.key % SharedTables::kExposures];
   }
 
-  path::SimNetwork network_{1};
-  base::Instant now_{1s};
-  DirectSide far_{network_, 2};
-  DirectSide near_{network_, 1};
   std::deque<iovec> pieces_;
 };
 

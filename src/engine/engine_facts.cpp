@@ -36,6 +36,9 @@ EngineFacts Engine::facts() const {
   add("engine.direct.gets", own.gets_carried_out);
   add("engine.direct.not_possible", own.not_carried_out);
   add("engine.direct.crowded", own.exposures_crowded);
+  add("engine.loan.sent", own.messages_lent);
+  add("engine.loan.taken", own.loans_taken);
+  add("engine.loan.refused", own.refused_loans);
   add("engine.dropped.no_port", own.dropped_no_port);
   add("engine.dropped.no_buffer", own.dropped_no_buffer);
   add("engine.dropped.sender_lost", own.dropped_sender_lost);

@@ -18,7 +18,7 @@ bool Engine::is_near() const {
 // Sending ------------------------------------------------------------------------------------------------------------
 
 bool Engine::send_near(PortHandle handle, const Send& send, OperationHandle& name) {
-  if (!is_near(send.to.engine) || send.memory.size() != 1 || send.length > send.memory[0].iov_len) return false;
+  if (send.is_loan || !is_near(send.to.engine) || send.memory.size() != 1 || send.length > send.memory[0].iov_len) return false;
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) return false;
   const NearSend message{.source_port = port->number,

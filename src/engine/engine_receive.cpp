@@ -42,6 +42,10 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
     case wire::Operation::active_returned:
     case wire::Operation::active_rejected:
       return deliver_active(delivery);
+    case wire::Operation::lent:
+      return deliver_lent(delivery, now);
+    case wire::Operation::given_back:
+      return deliver_given_back(delivery);
   }
   ++counters_.dropped_unknown_operation;
 }
@@ -252,6 +256,7 @@ void Engine::settle(std::uint32_t slot) {
   const Operation& operation = operations_[slot];
   if (operation.is_link_pending || operation.is_answer_pending) return;
   waiting_[operation.peer.slot].remove(operations_, slot);
+  if (operation.kind == OperationKind::loan && operation.status == Status::not_available) return send_instead(slot);
   complete(slot, operation.status, operation.length_done);
 }
 

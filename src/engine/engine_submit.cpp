@@ -21,6 +21,7 @@ Status Engine::post_receive(PortHandle handle, const Receive& receive, Operation
   operation.length = size;
   operation.size_min = receive.size_min;
   operation.messages_left = receive.messages_max;
+  operation.takes_loans = receive.takes_loans;
   port->posted.append(operations_, slot);
   handle_out = handle_of(slot);
   return Status::ok;
@@ -33,6 +34,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   now_ = now;
   const bool is_local = send.to.engine != last_peer_address_ && is_here(send.to.engine);
   if (!is_local && !link_) return Status::unreachable;
+  if (Status status = Status::ok; send.is_loan && !is_local && lend(handle, send, handle_out, status)) return status;
 
   const std::uint32_t slot = make_operation(OperationKind::send, handle, send.cookie);
   if (slot == kNone) return Status::no_memory;
@@ -166,6 +168,12 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
     case OperationKind::put:
       // The outcome brings the end: `canceled` if nothing of it had been sent.
       link_->cancel(operation->peer, pack_name(name.slot, name.generation));
+      break;
+    case OperationKind::loan:
+      // As soon as the peer has it. Its reader may go on reading: what is written there then, it may see.
+      operation->is_answer_pending = false;
+      operation->status = Status::canceled;
+      settle(name.slot);
       break;
     case OperationKind::get:
       // The answer will find nobody and is thrown away; only the request has to leave the link.

@@ -45,7 +45,7 @@ class Visit {
 
 /// Where the request's bytes lie in the peer's arena; null if it has to be sent. Holds until we leave.
 std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const {
-  const auto& tables = *reinterpret_cast<const SharedTables*>(peer.arena.head());
+  const auto& tables = *reinterpret_cast<const SharedTables*>(peer.arena->head());
   const std::uint32_t right = right_for(entry.opcode);
   SharedFlow there;
   if (!tables.flows[flow.attributes.dest_qp_num % SharedTables::kFlows].read(there)) return nullptr;
@@ -65,7 +65,7 @@ std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer&
   const std::uint64_t at = region.offset + (offset - region.begin);
   if (at > peer.arena_bytes || entry.length > peer.arena_bytes - at || at < sizeof(SharedTables)) return nullptr;
   if (entry.is_atomic() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
-  return peer.arena.head() + at;
+  return peer.arena->head() + at;
 }
 
 Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instant now) {

@@ -72,6 +72,15 @@ class Lane {
     path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
     return there != nullptr && there->arena_bytes != 0 && there->state == path::ShmPeer::State::open ? there : nullptr;
   }
+  /// What a peer shows us; no memory if nothing. Also of one that has just ended.
+  struct ArenaView {
+    std::shared_ptr<path::ShmMemory> memory;
+    std::uint64_t bytes = 0;
+  };
+  ArenaView arena_of(link::PeerHandle peer) {
+    const path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
+    return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
+  }
   /// Whether a message without payload leaves at once.
   bool has_room(link::PeerHandle peer);
   /// How a peer calls itself in our tables.

@@ -16,7 +16,7 @@ namespace fairlead::engine {
 
 struct Arrival;
 
-enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose_writable, put, get };
+enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose_writable, put, get, loan };
 
 struct Operation {
   OperationKind kind = OperationKind::receive;
@@ -26,8 +26,9 @@ struct Operation {
   bool is_link_pending = false;    // the link still refers to the memory: an outcome will come
   bool is_answer_pending = false;  // put, get: the target has not answered yet
   bool is_in_chain = false;
-  bool is_shown = false;  // exposure: peers of this host may use it by themselves
-  std::uint32_t port = 0;  // slot
+  bool takes_loans = false;  // receive
+  bool is_shown = false;     // exposure: peers of this host may use it by themselves
+  std::uint32_t port = 0;    // slot
   std::uint64_t cookie = 0;
   std::uint64_t length = 0;       // usable bytes of memory
   std::uint64_t length_done = 0;  // put, get, exposure: bytes transferred

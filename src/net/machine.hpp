@@ -85,6 +85,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool pending();
   std::expected<bool, Status> wait(Instant deadline);
   Status notify(std::function<void()> signal);
+  /// Of a loan.
+  void give_back(std::uint64_t name);
   /// Ends the operation of a buffer that is being destroyed; returns after its final event.
   void finish(BufferState& buffer);
 
@@ -134,6 +136,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::size_t deliver_some(Lock& lock, std::size_t budget);
   bool take_events(std::size_t most);
   std::size_t tell_events(Lock& lock, std::size_t most);
+  Loan take_loan(std::uint64_t name);
   void note(const BufferState& buffer, const engine::Completion& completion);
   void take_turn() { turn_ = std::this_thread::get_id(); }
   void end_turn();

@@ -91,6 +91,7 @@ Status Machine::add(Buffer& face, const MessageReceive& operation) {
     const engine::Receive receive{.memory = buffer.memory,
                                   .size_min = *size_min,
                                   .messages_max = operation.messages_max,
+                                  .takes_loans = operation.takes_loans,
                                   .cookie = buffer.cookie()};
     return core_->post_receive(port_, receive, handle);
   });
@@ -108,7 +109,8 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
                             .memory = buffer.memory,
                             .length = *length,
                             .cookie = buffer.cookie(),
-                            .now = to_engine(added)};
+                            .now = to_engine(added),
+                            .is_loan = operation.is_loan};
     return core_->send(port_, send, handle);
   });
 }

@@ -82,14 +82,18 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
       sender = end_points_.find_or_make(completion.source);
       lock.unlock();
     }
+    Loan loan;  // given back after the callback, unless that has moved it out
+    if (completion.is_loan) [[unlikely]]
+      loan = take_loan(completion.offset);
     const BufferEvent event{.buffer = *buffer.face,
                             .queue = buffer.kind,
                             .status = completion.status,
                             .is_final = completion.is_final,
                             .length = is_ok && is_receive(buffer.kind) ? completion.length : 0,
-                            .offset = is_message ? completion.offset : 0,
+                            .offset = is_message && !completion.is_loan ? completion.offset : 0,
                             .time = to_public(completion.time_ns),
-                            .sender = is_message ? sender : nobody};
+                            .sender = is_message ? sender : nobody,
+                            .loan = completion.is_loan ? &loan : nullptr};
     if (event.is_final) {  // from here on the buffer is the application's; its reference passes to the call
       buffer.machine.store(nullptr, std::memory_order_relaxed);
       buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
@@ -100,6 +104,23 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   lock.lock();
   if (sender) last_sender_ = std::move(sender);
   return told;
+}
+
+Loan Machine::take_loan(std::uint64_t name) {
+  auto [bytes, memory] = core_->loan(name);
+  return {bytes, std::move(memory), shared_from_this(), name};
+}
+
+void Machine::give_back(std::uint64_t name) {
+  const Lock lock(mutex_);
+  if (core_) core_->give_back(port_, name);
+}
+
+void Loan::end() noexcept {
+  machine_->give_back(name_);
+  machine_.reset();
+  memory_.reset();
+  bytes_ = {};
 }
 
 // The next events, if there are any; the caller has the turn.

@@ -146,7 +146,7 @@ TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   ShmPeer& there = guest->peer(guest->find(place(0)));
   ASSERT_EQ(there.arena_bytes, kArena);
   owner->arena()->head()[kHead] = std::byte{9};
-  EXPECT_EQ(there.arena.head()[kHead], std::byte{9});
+  EXPECT_EQ(there.arena->head()[kHead], std::byte{9});
   EXPECT_TRUE(owner->visitors().empty());
   there.enter();
   auto visitors = owner->visitors();

@@ -98,7 +98,7 @@ void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t
     ++counters_.arenas_refused;
     return;
   }
-  peer.arena = std::move(*arena);
+  peer.arena = std::make_shared<ShmMemory>(std::move(*arena));
   peer.arena_bytes = bytes;
   ++counters_.arenas_seen;
 }

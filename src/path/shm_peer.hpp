@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/socket_address.hpp"
@@ -49,8 +50,8 @@ struct ShmPeer {
   RingWriter writer;
   RingReader reader;
   std::uint64_t secrets[2] = {};
-  std::string end_reason;  // why it is ended
-  ShmMemory arena;         // what it shows us of its memory
+  std::string end_reason;            // why it is ended
+  std::shared_ptr<ShmMemory> arena;  // what it shows us of its memory
   std::uint64_t arena_bytes = 0;
 
   /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it

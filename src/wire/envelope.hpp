@@ -32,9 +32,13 @@ enum class Operation : std::uint8_t {
   active_reply = 14,
   active_returned = 15,  // a request that was not taken: status
   active_rejected = 16,  // a reply that was not taken: status
+
+  // Inside a host: a message that lies in its sender's memory, at `offset`, a = bytes; cookie names it.
+  lent = 17,
+  given_back = 18,  // that message, by its cookie: status
 };
 
-inline constexpr Operation kOperationLast = Operation::active_rejected;
+inline constexpr Operation kOperationLast = Operation::given_back;
 
 struct Envelope {
   Operation operation = Operation::message;

@@ -13,6 +13,7 @@
 namespace fairlead::net {
 
 class Buffer;
+class Loan;
 class TransferMachine;
 
 /// The end of an operation, or (is_final false) one message of a receive buffer that stays queued.
@@ -31,6 +32,9 @@ struct BufferEvent {
   std::uint64_t offset = 0;  ///< message_receive: where in the buffer the message starts; else 0
   Instant time;              ///< when the engine finished it, to some microseconds
   const EndPoint& sender;    ///< message_receive with status ok; else empty. Copy it to keep it
+  /// A message that is not in the buffer but where its sender has written it (MessageReceive::takes_loans): read it
+  /// there, move the loan out to keep it, else it is given back after the callback. Null of all others.
+  Loan* loan = nullptr;
 };
 
 using BufferCallback = std::function<void(const BufferEvent&)>;

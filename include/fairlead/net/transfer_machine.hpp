@@ -16,6 +16,7 @@
 #include <fairlead/net/domain.hpp>
 #include <fairlead/net/end_point.hpp>
 #include <fairlead/net/event.hpp>
+#include <fairlead/net/loan.hpp>
 #include <fairlead/net/statistics.hpp>
 #include <fairlead/time.hpp>
 
@@ -32,6 +33,9 @@ struct MessageReceive {
   std::uint64_t size_min = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   std::uint32_t messages_max = 1;         ///< 1..kMessagesInBufferMax
   Instant deadline = kNever;              ///< of the whole buffer
+  /// Messages that are lent come as BufferEvent::loan. They count, but take no room. Without it, and those that are not
+  /// lent, they are copied into the buffer: look at the event.
+  bool takes_loans = false;
 };
 inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 
@@ -41,6 +45,10 @@ struct MessageSend {
   const EndPoint& to;
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
+  /// Lends the buffer: a receiver on this host reads it in place, if it is of Buffer::allocate() after the machine's
+  /// start, and the final event comes when it has been given back (refused: the reader is gone, silent: given up). All
+  /// others get a copy, as without it. Cancelled, the buffer is free though it may still be read.
+  bool is_loan = false;
 };
 
 /// Lets the holder of Buffer::descriptor() write the buffer, once.

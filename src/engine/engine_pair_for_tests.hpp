@@ -1,0 +1,89 @@
+#pragma once
+// Two engines on virtual time, with real shared memory between them.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/place_for_tests.hpp"
+#include "engine/engine.hpp"
+#include "engine/lane.hpp"
+#include "engine/shared_tables.hpp"
+#include "path/sim_network.hpp"
+
+namespace fairlead::engine {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::uint32_t kPort = 34U << 12 | 1U;
+inline constexpr std::uint64_t kShown = 8U << 20;
+
+inline base::SocketAddress direct_place(std::uint16_t number) {
+  return base::place_for_tests(number);
+}
+
+inline path::ShmOptions direct_options() {
+  return {
+      .ring_bytes = 64 * 1024, .arena_bytes = sizeof(SharedTables) + kShown, .arena_head_bytes = sizeof(SharedTables)};
+}
+
+struct DirectSide {
+  DirectSide(path::SimNetwork& network, std::uint16_t number) {
+    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options()).value();
+    auto lane = std::make_unique<Lane>(std::move(hub), LaneOptions{.give_up_after = 5s, .connect_within = 1s});
+    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number), EngineOptions(),
+                                      number + 100U, number, std::move(lane));
+    port = *engine->open_port(kPort);
+    EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
+  }
+  std::span<std::byte> shared(std::uint64_t bytes) { return engine->hub()->sheets().allocate(bytes).first(bytes); }
+  std::optional<Completion> event() {
+    const Completion* next = engine->port(port)->events->consume();
+    return next == nullptr ? std::nullopt : std::optional(*next);
+  }
+  std::uint64_t counter(std::string_view name) const {
+    for (const CounterFact& fact : engine->facts().counters)
+      if (fact.name == name) return fact.value;
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+  SharedTables& tables() { return *reinterpret_cast<SharedTables*>(engine->hub()->arena()->head()); }
+
+  std::unique_ptr<Engine> engine;
+  PortHandle port;
+};
+
+/// Near has found far, and each sees what the other shows of its memory.
+class EnginePair : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
+    const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
+    for (int step = 0; step < 10'000 && !(has_met(near_) && has_met(far_)); ++step) pass();
+    ASSERT_TRUE(has_met(near_) && has_met(far_));
+    for (int step = 0; step < 10; ++step) pass();
+  }
+  void pass(bool is_far_running = true) {
+    now_ += 25us;
+    near_.engine->progress(now_);
+    if (is_far_running) far_.engine->progress(now_);
+  }
+  /// Passes until the side has an event.
+  std::optional<Completion> next(DirectSide& side) {
+    for (int step = 0; step < 10'000; ++step) {
+      if (auto event = side.event()) return event;
+      pass();
+    }
+    return std::nullopt;
+  }
+  path::SimNetwork network_{1};
+  base::Instant now_{1s};
+  DirectSide far_{network_, 2};
+  DirectSide near_{network_, 1};
+};
+
+}  // namespace fairlead::engine
