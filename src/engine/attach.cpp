@@ -68,7 +68,8 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
                                  .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
                                  .peers_max = static_cast<std::uint32_t>(options.get(Option::shm_peers_max)),
                                  .arena_bytes = shared == 0 ? 0 : sizeof(SharedTables) + shared,
-                                 .arena_head_bytes = sizeof(SharedTables)});
+                                 .arena_head_bytes = sizeof(SharedTables),
+                                 .huge_max = options.get(Option::shm_huge_max)});
   if (!hub) {
     if (is_forced) return std::unexpected(std::move(hub.error()));
     fmt::print(stderr, "fairlead at {}: no shared memory with peers of this host, UDP instead: {}\n", own.to_string(),

@@ -77,6 +77,10 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"shm_shared_max", "bytes", 16384 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_SHARED_MAX",
      "registered memory that peers of this host may write and read by themselves; 0: everything goes through the "
      "rings"},
+    {"shm_huge_max", "bytes", 256 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_HUGE_MAX",
+     "memory of 2 MiB up to this that the library allocates where peers of this host reach it gets huge pages at once, "
+     "if "
+     "the kernel has them; 0: never"},
 }};
 
 const OptionRow& row_of(Option option) {
@@ -121,7 +125,8 @@ Result<EngineOptions> EngineOptions::from_environment() {
 // False if it is none of the words.
 bool EngineOptions::set_word(std::string_view name, std::string_view text, Result<>& result) {
   const auto refuse = [&](std::string_view wanted) {
-    result = std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, base::shown(text), wanted)});
+    result =
+        std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, base::shown(text), wanted)});
   };
   if (name == "fault") {
     auto plan = path::FaultPlan::parse(text);

@@ -48,6 +48,7 @@ enum class Option : std::uint8_t {
   shm_ring,
   shm_peers_max,
   shm_shared_max,
+  shm_huge_max,
   count_,
 };
 

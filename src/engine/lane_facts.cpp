@@ -21,6 +21,10 @@ void add_lane(const Lane& lane, EngineFacts& facts) {
   add("lane.refused_record", hub.refused_record);
   add("lane.sleeps", hub.sleeps);
   add("lane.unwatched", hub.unwatched);
+  if (lane.hub().shown()) {
+    add("lane.shared_bytes", lane.hub().shown()->sheets.bytes());
+    add("lane.huge_bytes", lane.hub().shown()->sheets.huge_bytes());
+  }
   lane.for_each_peer([&](const base::SocketAddress& address) {
     if (facts.peers.size() < EngineFacts::kPeersInFacts)
       facts.peers.push_back({.address = address, .path = "shm", .path_reason = {}, .is_connected = true});

@@ -57,6 +57,20 @@ std::optional<std::uint64_t> ShmArena::find(std::span<const std::byte> range) co
   return at - head;
 }
 
+// The kernel's default gives no huge pages to files in memory when they are touched, but makes them on request of what
+// is there: a byte in each will do.
+bool ShmArena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
+  const std::uint64_t begin = (offset + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uint64_t end = (offset + bytes) / kHugePage * kHugePage;
+  if (begin >= end) return false;
+  for (std::uint64_t page = begin; page < end; page += kHugePage)
+    *reinterpret_cast<volatile std::byte*>(head() + page) = std::byte{0};
+  if (::madvise(head() + begin, end - begin, kCollapse) == 0) return true;
+  empty(begin, end - begin);
+  return false;
+}
+
 void ShmArena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {
   ::fallocate(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(bytes));

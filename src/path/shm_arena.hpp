@@ -20,6 +20,7 @@ namespace fairlead::path {
 class ShmArena {
  public:
   static constexpr std::uint64_t kBytesMost = 1ULL << 40;
+  static constexpr std::uint64_t kHugePage = 2ULL << 20;
 
   /// `bytes` in all, of which the first `head_bytes` are for tables; zeroed. Costs address space, not memory.
   static Result<ShmArena> create(std::size_t head_bytes, std::uint64_t bytes);
@@ -34,6 +35,9 @@ class ShmArena {
 
   /// Where so many bytes (whole pages) are unused, at a multiple of `alignment`; none if there is no such place.
   std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment = 4096);
+  /// Takes memory for the whole huge pages of a place now, in huge pages if the kernel has them to give: then true. The
+  /// place is unused.
+  bool make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// Its memory goes back to the kernel; what has it still mapped reads zeros.
   void empty(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// As empty(), and the place may be taken again.

@@ -49,6 +49,27 @@ TEST(ShmArena, AViewIsRefusedUnlessItIsWhatWasSaid) {
   EXPECT_FALSE(ShmArena::view(base::FileDescriptor(), kArena));
 }
 
+TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
+  constexpr std::uint64_t kHuge = ShmArena::kHugePage;
+  auto arena = ShmArena::create(kHead, 8 * kHuge).value();
+  ShmSheets sheets(arena, 2 * kHuge);
+  const auto small = sheets.allocate(kHuge - 1), large = sheets.allocate(kHuge + 1), huge = sheets.allocate(3 * kHuge);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % kHuge, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(huge.data()) % kHuge, 0u);
+  // Whether there are any is the kernel's affair; what there is reads zeros and can be written.
+  EXPECT_TRUE(sheets.huge_bytes() == 0 || sheets.huge_bytes() == large.size()) << "one of them is below the limit";
+  for (const auto memory : {small, large, huge}) {
+    EXPECT_EQ(memory.front(), std::byte{0});
+    EXPECT_EQ(memory.back(), std::byte{0});
+    std::memset(memory.data(), 1, memory.size());
+  }
+  const auto view = ShmArena::view(base::FileDescriptor(::dup(arena.descriptor())), 8 * kHuge).value();
+  EXPECT_EQ(view.head()[arena.find(large).value() + kHuge], std::byte{1});
+  sheets.free(large);
+  EXPECT_EQ(sheets.huge_bytes(), 0u);
+  EXPECT_EQ(large.front(), std::byte{0}) << "its memory went back to the kernel";
+}
+
 class Sheets : public testing::Test {
  protected:
   void SetUp() override {

@@ -37,7 +37,7 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
     if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes))
-      hub->shown_ = std::make_shared<ShmShown>(std::move(*arena));
+      hub->shown_ = std::make_shared<ShmShown>(std::move(*arena), options.huge_max);
   }
   auto listener = ShmSocket::listen(own, options.directory);
   if (!listener) return std::unexpected(std::move(listener.error()));

@@ -35,6 +35,7 @@ struct ShmOptions {
   std::uint32_t peers_max = 1024;
   std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
   std::size_t arena_head_bytes = 0;
+  std::uint64_t huge_max = 0;  // longest allocation in it that gets huge pages
 };
 
 /// What happened to a peer.
@@ -58,9 +59,9 @@ struct ShmCounters {
 
 /// What we show of our memory. Lives as long as somebody uses some of it, also longer than the hub.
 struct ShmShown {
-  explicit ShmShown(ShmArena made) : arena(std::move(made)) {}
+  ShmShown(ShmArena made, std::uint64_t huge_max) : arena(std::move(made)), sheets(arena, huge_max) {}
   ShmArena arena;
-  ShmSheets sheets{arena};
+  ShmSheets sheets;
 };
 
 /// Peers that were in our arena when something in it was withdrawn.

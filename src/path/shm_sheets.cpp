@@ -63,7 +63,7 @@ bool write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset)
 }  // namespace
 
 // What is allocated here lies in the arena's own mapping: one entry for all of it.
-ShmSheets::ShmSheets(ShmArena& arena) : arena_(arena) {
+ShmSheets::ShmSheets(ShmArena& arena, std::uint64_t huge_max) : arena_(arena), huge_max_(huge_max) {
   const std::scoped_lock lock(all_moved().mutex);
   all_moved().all.push_back({{arena.head(), arena.bytes()}, arena.descriptor(), 0});
 }
@@ -79,6 +79,11 @@ ShmSheets::~ShmSheets() {
 std::uint64_t ShmSheets::bytes() const noexcept {
   const std::scoped_lock lock(mutex_);
   return bytes_;
+}
+
+std::uint64_t ShmSheets::huge_bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return huge_bytes_;
 }
 
 /// Where a range lies that one sheet has all of.
@@ -132,6 +137,7 @@ std::uint32_t ShmSheets::add(const Sheet& sheet) {
   unused_.pop_back();
   sheets_[number] = sheet;
   bytes_ += sheet.pages.size();
+  if (sheet.is_huge) huge_bytes_ += sheet.pages.size();
   if (sheet.is_ours) {
     ours_[sheet.pages.data()] = number;
     return number;
@@ -143,6 +149,7 @@ std::uint32_t ShmSheets::add(const Sheet& sheet) {
 
 void ShmSheets::forget(const Sheet& sheet) {
   bytes_ -= sheet.pages.size();
+  if (sheet.is_huge) huge_bytes_ -= sheet.pages.size();
   if (sheet.is_ours) {
     ours_.erase(sheet.pages.data());
     return;
@@ -154,13 +161,13 @@ void ShmSheets::forget(const Sheet& sheet) {
 
 std::span<std::byte> ShmSheets::allocate(std::uint64_t bytes) {
   if (bytes == 0 || bytes > ShmArena::kBytesMost) return {};
-  constexpr std::uint64_t kHugePage = 2U << 20;
   const std::uint64_t whole = (bytes + 4095) & ~std::uint64_t{4095};
   const std::scoped_lock lock(mutex_);
-  const auto offset = arena_.take(whole, whole >= kHugePage ? kHugePage : 4096);
+  const auto offset = arena_.take(whole, whole >= ShmArena::kHugePage ? ShmArena::kHugePage : 4096);
   if (!offset) return {};
   const std::span memory(arena_.head() + *offset, whole);
-  add({.pages = memory, .offset = *offset, .users = 1, .is_ours = true});
+  const bool is_huge = whole >= ShmArena::kHugePage && whole <= huge_max_ && arena_.make_huge(*offset, whole);
+  add({.pages = memory, .offset = *offset, .users = 1, .is_ours = true, .is_huge = is_huge});
   return memory;
 }
 

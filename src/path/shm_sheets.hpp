@@ -32,7 +32,8 @@ class ShmSheets {
  public:
   static constexpr std::uint64_t kMovedMost = 1ULL << 30;  // bytes: meanwhile everybody stands still
 
-  explicit ShmSheets(ShmArena& arena);
+  /// What is allocated from 2 MiB to `huge_max` bytes gets huge pages, if the kernel has some.
+  explicit ShmSheets(ShmArena& arena, std::uint64_t huge_max = 0);
   ~ShmSheets();
   ShmSheets(const ShmSheets&) = delete;
   ShmSheets& operator=(const ShmSheets&) = delete;
@@ -49,6 +50,8 @@ class ShmSheets {
   void free(std::span<std::byte> memory);
 
   std::uint64_t bytes() const noexcept;
+  /// Allocated ones that got huge pages.
+  std::uint64_t huge_bytes() const noexcept;
 
  private:
   struct Sheet {
@@ -56,6 +59,7 @@ class ShmSheets {
     std::uint64_t offset = 0;
     std::uint32_t users = 0;
     bool is_ours = false;  // allocated here, not moved
+    bool is_huge = false;
   };
 
   std::size_t move_in(std::span<std::byte> pages, std::uint64_t offset) const;
@@ -71,6 +75,8 @@ class ShmSheets {
   std::vector<std::uint32_t> unused_;               // of sheets_
   std::map<const std::byte*, std::uint32_t> ours_;  // sheets allocated here, by their first byte
   std::uint64_t bytes_ = 0;
+  std::uint64_t huge_bytes_ = 0;
+  const std::uint64_t huge_max_;
 };
 
 }  // namespace fairlead::path
