@@ -184,7 +184,11 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
     pass();
     to.writer.look();
     // It reads what it is answered.
-    while (to.reader.has_record()) to.reader.pass(to.reader.record()->body.size());
+    while (to.reader.has_record()) {
+      const auto record = to.reader.record();
+      EXPECT_TRUE(to.writer.learn(record->passed));
+      to.reader.pass(record->body.size());
+    }
     to.reader.tell();
     while (const auto event = far_.event()) {
       if (!event->is_loan) continue;

@@ -53,7 +53,8 @@ TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
   constexpr std::uint64_t kHuge = ShmArena::kHugePage;
   auto arena = ShmArena::create(kHead, 8 * kHuge).value();
   ShmSheets sheets(arena, 2 * kHuge);
-  const auto small = sheets.allocate(kHuge - 1), large = sheets.allocate(kHuge + 1), huge = sheets.allocate(3 * kHuge);
+  const auto small = sheets.allocate(kHuge - 4096), large = sheets.allocate(kHuge + 1),
+             huge = sheets.allocate(3 * kHuge);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % kHuge, 0u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(huge.data()) % kHuge, 0u);
   // Whether there are any is the kernel's affair; what there is reads zeros and can be written.
