@@ -80,7 +80,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
   static constexpr std::int64_t kSomebodyDrives = base::Instant::min().time_since_epoch().count();
   static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
-  static constexpr base::Duration kTickMax = std::chrono::milliseconds(4);
+  static constexpr base::Duration kTickMax = std::chrono::milliseconds(4), kTickCalm = std::chrono::milliseconds(8);
 
   // Holds the engine's lock; pollers that see the wish step back.
   class Locked {
@@ -139,7 +139,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   bool spin(std::span<Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<Port* const> ports, base::Instant deadline);
   void run();
-  void rest_if_polled(std::uint64_t& sleeps_seen);
+  bool rest_if_polled(std::uint64_t& sleeps_seen);
   void kick_if_later_than(base::Instant deadline);
   void rise();
 

@@ -103,11 +103,12 @@ void EmbeddedCore::kick_if_later_than(base::Instant deadline) {
 void EmbeddedCore::run() {
   constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
   constexpr auto kAttentiveTick = std::chrono::microseconds(100);
+  constexpr auto kCalm = std::chrono::seconds(1);         // not attentive for so long: the poller is relied on
   constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
   base::Duration tick = kTickMin;
-  base::Instant attentive_until{};
+  base::Instant attentive_until = base::MonotonicClock::now();
   base::Duration attentive = kAttentiveMin;
   while (!is_stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
@@ -121,8 +122,8 @@ void EmbeddedCore::run() {
       std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
       const bool is_attentive = now < attentive_until;
       poll_until(kicked, now + (is_attentive ? kAttentiveTick : tick));
-      if (tick == kTickMax) rest_if_polled(sleeps_seen);
-      if (!is_attentive) tick = std::min(2 * tick, kTickMax);
+      const bool is_polled = tick >= kTickMax && rest_if_polled(sleeps_seen);
+      if (!is_attentive) tick = std::min(2 * tick, is_polled && now - attentive_until >= kCalm ? kTickCalm : kTickMax);
     } else {
       tick = kTickMin;
       const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
@@ -156,12 +157,15 @@ void EmbeddedCore::run() {
   }
 }
 
-// Somebody else drives. If nobody slept since the last look, they poll, and need not be woken by the path.
-void EmbeddedCore::rest_if_polled(std::uint64_t& sleeps_seen) {
-  const Locked lock(*this);
+// Somebody else drives. If nobody slept since the last look, they poll (true), and need not be woken by the path. Who
+// waited for the lock here would be woken by them: another look, for what can wait for the next tick.
+bool EmbeddedCore::rest_if_polled(std::uint64_t& sleeps_seen) {
   const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
-  if (sleeps == std::exchange(sleeps_seen, sleeps) && !has_sleeping_driver_.load(std::memory_order_acquire))
-    engine_->path()->set_watched(false);
+  if (sleeps != std::exchange(sleeps_seen, sleeps)) return false;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (has_sleeping_driver_.load(std::memory_order_acquire)) return false;
+  if (lock && sleeps == sleeps_.load(std::memory_order_relaxed)) engine_->path()->set_watched(false);
+  return true;
 }
 
 // Waiting of a port's consumer ---------------------------------------------------------------------------------------
