@@ -103,6 +103,18 @@ __attribute__((noinline)) void measured_net(NetPair& pair, std::uint64_t message
   }
 }
 
+__attribute__((noinline)) void measured_net_batch(NetPair& pair, std::uint64_t messages) {
+  for (std::uint64_t sent = 0; sent < messages;) {
+    std::vector<net::Buffer*>& idle = pair.near.idle;
+    const auto added = pair.near.machine.add(idle, net::MessageSend{.to = pair.to_far, .length = pair.size});
+    want(added.status, "send");
+    idle.clear();
+    sent += added.count;
+    pair.far.machine.deliver_all();
+    pair.near.machine.deliver_all();
+  }
+}
+
 __attribute__((noinline)) void measured_net_stream(NetPair& pair, std::uint64_t messages) {
   for (std::uint64_t sent = 0; sent < messages;) {
     while (!pair.near.idle.empty() && sent < messages) {
@@ -285,6 +297,7 @@ std::vector<Row> rows() {
   };
   return {{"net", net(measured_net, 4, 8)},
           {"net stream", net(measured_net_stream, 64, 8)},
+          {"net batch", net(measured_net_batch, 64, 8)},
           {"net 4 KiB", net(measured_net, 4, 4096)},
           {"am short", am(false)},
           {"am medium", am(true)},

@@ -30,6 +30,18 @@ Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::
   return engine_->send(port, send, operation, now());
 }
 
+std::size_t SimCore::send_all(engine::PortHandle port, const engine::RemotePort& to,
+                              std::span<const engine::SendPart> parts, std::span<engine::OperationHandle> operations,
+                              Status& status) {
+  status = Status::ok;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    status = send(port, {.to = to, .memory = parts[i].memory, .length = parts[i].length, .cookie = parts[i].cookie},
+                  operations[i]);
+    if (status != Status::ok) return i;
+  }
+  return parts.size();
+}
+
 bool SimCore::progress() {
   const bool any = engine_->progress(now());
   engine_->notify_touched();

@@ -56,6 +56,8 @@ class SimCore final : public engine::Core {
     return engine_->cancel(port, operation, now());
   }
   bool progress() override;
+  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const engine::SendPart> parts,
+                       std::span<engine::OperationHandle> operations, Status& status) override;
   std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
   bool has_event(engine::PortHandle port) const override { return !engine_->port(port)->events->is_empty(); }
   bool wait(engine::PortHandle port, base::Instant deadline) override;

@@ -46,20 +46,21 @@ struct Flow {
     idle.push_back(&event.buffer);
   }
 
-  /// Keeps as many in flight as `submit` takes (again: later), until `until`; false after a failure or a long silence.
+  /// Keeps as many in flight as `submit` takes of the idle ones (again: later), until `until`; false after a failure or
+  /// a long silence.
   template <typename Submit>
   bool keep_busy(PerfNode& node, Instant until, Submit submit) {
     Instant last_done = now();
     for (std::uint64_t seen = done; worst == Status::ok;) {
       node.poll();
       while (!idle.empty()) {
-        const Status submitted = submit(*idle.back());
-        if (submitted == Status::again) break;
-        if (submitted != Status::ok) {
-          worst = submitted;
+        const net::TransferMachine::Added added = submit(std::span<net::Buffer* const>(idle));
+        idle.erase(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(added.count));
+        if (added.status == Status::again) break;
+        if (added.status != Status::ok) {
+          worst = added.status;
           break;
         }
-        idle.pop_back();
       }
       const Instant at = now();
       if (at >= until || at - last_done > kSilenceMax) return at >= until;
@@ -209,14 +210,17 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
     flow.end(event);
   });
   if (!buffers) return std::unexpected(std::move(buffers.error()));
-  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
-    if (targets.empty()) return Status::again;
+  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](std::span<net::Buffer* const> idle) {
+    using Added = net::TransferMachine::Added;
+    if (targets.empty()) return Added{0, Status::again};
+    net::Buffer& buffer = *idle.front();
     if (task.is_checked) write_stamps(buffer.segment(0), ++number);
     starts[&buffer] = now();
     const Status added =
         node.machine().add(buffer, net::ActiveSend{.descriptor = targets.front(), .length = task.size});
-    if (added == Status::ok) targets.pop_front();
-    return added;
+    if (added != Status::ok) return Added{0, added};
+    targets.pop_front();
+    return Added{1, Status::ok};
   });
   node.drain(*descriptors);
   return measured;
@@ -239,10 +243,12 @@ Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& tas
   auto buffers = node.make_buffers(task.in_flight, task.size, [&](const net::BufferEvent& event) { flow.end(event); });
   if (!buffers) return std::unexpected(std::move(buffers.error()));
   const std::uint64_t room = PerfNode::room_for(task.size);
-  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](net::Buffer& buffer) {
-    if (sent - taken >= room) return Status::again;
-    const Status added = node.machine().add(buffer, net::MessageSend{.to = *peer, .length = task.size});
-    sent += added == Status::ok ? 1 : 0;
+  auto measured = measure_flow(node, run, flow, piece, *buffers, *peer, task, [&](std::span<net::Buffer* const> idle) {
+    using Added = net::TransferMachine::Added;
+    const std::uint64_t more = std::min<std::uint64_t>(room - (sent - taken), idle.size());
+    if (more == 0) return Added{0, Status::again};
+    const Added added = node.machine().add(idle.first(more), net::MessageSend{.to = *peer, .length = task.size});
+    sent += added.count;
     return added;
   });
   node.drain(*told);

@@ -65,6 +65,13 @@ struct Send {
   bool is_loan = false;  // may be read where it lies; then it completes when it is given back
 };
 
+/// One of several messages to the same port.
+struct SendPart {
+  std::span<const iovec> memory;
+  std::uint64_t length = 0;  // of the memory, from its start
+  std::uint64_t cookie = 0;
+};
+
 /// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.
 struct Exposure {
   std::span<const iovec> memory;
@@ -116,6 +123,10 @@ class Core {
   /// Submissions: ok, or again / no_memory / invalid / message_size / stale (port) and nothing was taken.
   virtual Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) = 0;
   virtual Status send(PortHandle port, const Send& send, OperationHandle& operation) = 0;
+  /// As send() of each part, in this order, up to the first that is not taken: how many were, and why not more.
+  /// `operations` has room for all.
+  virtual std::size_t send_all(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                               std::span<OperationHandle> operations, Status& status) = 0;
   virtual Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) = 0;
   virtual Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
   virtual Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;

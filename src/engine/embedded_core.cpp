@@ -137,16 +137,37 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
   if (send.length > kMessageSizeMax) return Status::message_size;
   return submit_locked([&] {
-    if (send_near(port, send, operation)) return Status::ok;
+    const SendPart part{send.memory, send.length, send.cookie};
+    if (!send.is_loan && send_near(port, send.to, {&part, 1}, {&operation, 1}) == 1) return Status::ok;
     return engine_->send(port, send, operation, send.now == base::Instant{} ? base::MonotonicClock::now() : send.now);
   });
 }
 
-/// Under the lock. False: it goes the general way.
-bool EmbeddedCore::send_near(PortHandle port, const Send& send, OperationHandle& operation) {
-  if (!engine_->is_near(send.to.engine)) return false;
+std::size_t EmbeddedCore::send_all(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                                   std::span<OperationHandle> operations, Status& status) {
+  std::size_t sent = 0;
+  status = submit_locked([&] {
+    sent = send_near(port, to, parts, operations);
+    if (sent == parts.size()) return Status::ok;
+    const base::Instant now = base::MonotonicClock::now();
+    for (; sent < parts.size(); ++sent) {
+      const SendPart& part = parts[sent];
+      if (part.length > kMessageSizeMax) return Status::message_size;
+      const Send send{.to = to, .memory = part.memory, .length = part.length, .cookie = part.cookie};
+      if (const Status refused = engine_->send(port, send, operations[sent], now); refused != Status::ok)
+        return refused;
+    }
+    return Status::ok;
+  });
+  return sent;
+}
+
+/// Under the lock. How many went the straight line; the others have to go the general way.
+std::size_t EmbeddedCore::send_near(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                                    std::span<OperationHandle> operations) {
+  if (!engine_->is_near(to.engine)) return 0;
   time_of_near_call();
-  return engine_->send_near(port, send, operation);
+  return engine_->send_near(port, to, parts, operations);
 }
 
 Status EmbeddedCore::put(PortHandle port, const Transfer& transfer, OperationHandle& operation) {

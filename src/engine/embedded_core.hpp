@@ -40,6 +40,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
   void release_events(PortHandle port, std::uint32_t count) override;
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) override;
   Status send(PortHandle port, const Send& send, OperationHandle& operation) override;
+  std::size_t send_all(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                       std::span<OperationHandle> operations, Status& status) override;
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) override;
   Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
   Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
@@ -126,7 +128,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
   Status submit(Submit&& call);
   template <typename IsNear, typename Submit>
   Status submit_near(IsNear&& is_near, Submit&& call);
-  bool send_near(PortHandle port, const Send& send, OperationHandle& operation);
+  std::size_t send_near(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                        std::span<OperationHandle> operations);
   base::Instant time_of_near_call();
   base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);

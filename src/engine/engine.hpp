@@ -92,9 +92,10 @@ class Engine {
 
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation);
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
-  /// The straight line of send(), at the time of the last call: a short message to the peer of this host that was sent
-  /// to last. False: nothing was done, send() has to.
-  bool send_near(PortHandle port, const Send& send, OperationHandle& operation);
+  /// The straight line of send(), at the time of the last call: short messages to the peer of this host that was sent
+  /// to last. How many of the parts; with the next, send() has to go on.
+  std::size_t send_near(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+                        std::span<OperationHandle> operations);
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
   Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                   base::Instant now);
@@ -167,6 +168,7 @@ class Engine {
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
+  static constexpr std::size_t kNearAtOnce = 32;
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
@@ -193,7 +195,6 @@ class Engine {
 
   // engine_near.cpp
   struct LaneTaker;
-  bool take_brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes);
   bool cancel_near(const OperationHandle& operation);
   void end_near(const NearEnd& end);
 

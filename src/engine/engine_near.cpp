@@ -3,12 +3,35 @@
 // straight (no room, no buffer, several pieces, messages under way in chunks) goes the general way, which knows all
 // cases.
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 
+#include "base/copy_short.hpp"
+#include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
+#include "engine/lane_collect.hpp"
 
 namespace fairlead::engine {
+namespace {
+
+// Written where it is read. The face reserved the room before it submitted; a face that did not is our own fault.
+inline void put_event(Port& port, const Completion& completion) {
+  const bool is_put = port.events->produce_in_place([&](void* place) { new (place) Completion(completion); });
+  ENSURE(is_put, "port {}: no room for an event, though it has to be reserved", port.number);
+}
+
+inline Completion end_of(const NearEnd& end, base::Instant now) {
+  return {.cookie = end.cookie,
+          .length = end.status == Status::ok ? end.length : 0,
+          .offset = 0,
+          .time_ns = now.time_since_epoch().count(),
+          .source = {},
+          .status = end.status,
+          .is_final = true};
+}
+
+}  // namespace
 
 bool Engine::is_near() const {
   return link_ && lane() != nullptr && network_looks_ >= kNetworkLooks && lane()->has_peers() && deferred_.empty() &&
@@ -17,33 +40,31 @@ bool Engine::is_near() const {
 
 // Sending ------------------------------------------------------------------------------------------------------------
 
-bool Engine::send_near(PortHandle handle, const Send& send, OperationHandle& name) {
-  if (send.is_loan || !is_near(send.to.engine) || send.memory.size() != 1 || send.length > send.memory[0].iov_len) return false;
+std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span<const SendPart> parts,
+                              std::span<OperationHandle> names) {
+  if (!is_near(to.engine)) return 0;
   Port* port = ports_.find(handle.slot, handle.generation);
-  if (port == nullptr) return false;
-  const NearSend message{.source_port = port->number,
-                         .target_port = send.to.port,
-                         .bytes = {static_cast<const std::byte*>(send.memory[0].iov_base), send.length},
-                         .cookie = send.cookie,
-                         .owner = handle.slot};
-  const std::uint64_t number = lane()->send_now(last_peer_, message, now_);
-  if (number == 0) return false;
-  ++port->operations;
-  ++counters_.messages_sent;
-  // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
-  name = {kNearSlots | (last_peer_.slot - Lane::kFirstSlot), static_cast<std::uint32_t>(number), now_};
-  return true;
+  if (port == nullptr) return 0;
+  NearSend message{.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = {}};
+  std::array<std::uint32_t, kNearAtOnce> numbers;
+  std::size_t sent = 0;
+  while (sent < parts.size()) {
+    message.parts = parts.subspan(sent, std::min(parts.size() - sent, kNearAtOnce));
+    const std::size_t count = lane()->send_now(last_peer_, message, numbers, now_);
+    // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
+    for (std::size_t i = 0; i < count; ++i)
+      names[sent + i] = {kNearSlots | (last_peer_.slot - Lane::kFirstSlot), numbers[i], now_};
+    sent += count;
+    if (count < message.parts.size()) break;
+  }
+  port->operations += static_cast<std::uint32_t>(sent);
+  counters_.messages_sent += sent;
+  return sent;
 }
 
 void Engine::end_near(const NearEnd& end) {
   --ports_[end.owner].operations;
-  produce(end.owner, {.cookie = end.cookie,
-                      .length = end.status == Status::ok ? end.length : 0,
-                      .offset = 0,
-                      .time_ns = now_.time_since_epoch().count(),
-                      .source = {},
-                      .status = end.status,
-                      .is_final = true});
+  produce(end.owner, end_of(end, now_));
 }
 
 // It is in the peer's memory already: its end comes by itself.
@@ -53,15 +74,79 @@ bool Engine::cancel_near(const OperationHandle& name) {
 
 // Receiving ----------------------------------------------------------------------------------------------------------
 
+/// Takes what the lane has. Short messages come in runs for one buffer from one port; what was looked up for the first
+/// holds for the next, as long as nothing else came between them.
 struct Engine::LaneTaker {
   Engine& engine;
   base::Instant now;
+  std::uint32_t last_owner = PortTable::kNone;  // of the message whose end came last
+  Port* port = nullptr;                         // of the short message taken last, if the run may go on; and its ...
+  Operation* operation = nullptr;
+  link::PeerHandle peer{};
+  std::uint32_t slot = kNone, target_port = 0;
+  base::SocketAddress source{};
 
   bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
-    return engine.take_brief(from, head, bytes);
+    if (port == nullptr || head.target_port != target_port || !(from == peer)) [[unlikely]] {
+      if (!find(from, head.target_port)) return false;
+    }
+    if (head.operation != static_cast<std::uint8_t>(wire::Operation::message)) [[unlikely]]
+      return false;
+    const std::uint64_t offset = operation->fill, size = bytes.size(), room = operation->length - offset;
+    if (size > room) [[unlikely]]
+      return false;
+    base::copy_short(static_cast<std::byte*>(operation->memory[0].iov_base) + offset, bytes.data(), size);
+    operation->fill = offset + size;
+    const bool is_final = --operation->messages_left == 0 || room - size < operation->size_min;
+    if (is_final) [[unlikely]]
+      port->posted.remove(engine.operations_, slot);
+    ++engine.counters_.messages_received;
+    put_event(*port, {.cookie = operation->cookie,
+                      .length = size,
+                      .offset = offset,
+                      .time_ns = now.time_since_epoch().count(),
+                      .source = {source, head.source_port},
+                      .status = Status::ok,
+                      .is_final = is_final});
+    if (is_final) [[unlikely]] {
+      engine.release_operation(slot);
+      port = nullptr;
+    }
+    return true;
   }
-  void deliver(const link::Delivery& delivery) { engine.deliver(delivery, now); }
-  void ended(const NearEnd& end) { engine.end_near(end); }
+  void deliver(const link::Delivery& delivery) {
+    port = nullptr;
+    engine.deliver(delivery, now);
+  }
+  void ended(const NearEnd& end) {
+    Port& owner = engine.ports_[end.owner];
+    --owner.operations;
+    put_event(owner, end_of(end, now));
+    if (end.owner == last_owner) return;
+    last_owner = end.owner;
+    engine.touch(end.owner);
+  }
+
+  // The first posted buffer of the port, if it is one piece and nothing unfinished is in it.
+  bool find(link::PeerHandle from, std::uint32_t number) {
+    port = nullptr;
+    const std::uint32_t port_slot = engine.port_numbers_.find(number);
+    if (port_slot == PortTable::kNone) [[unlikely]]
+      return false;
+    Port& found = engine.ports_[port_slot];
+    slot = found.posted.first();
+    if (slot == kNone) [[unlikely]]
+      return false;
+    operation = &engine.operations_[slot];
+    if (operation->first_placement != kNone || operation->memory.size() != 1) [[unlikely]]
+      return false;
+    port = &found;
+    target_port = number;
+    peer = from;
+    source = engine.lane()->address(from);
+    engine.touch(port_slot);
+    return true;
+  }
 };
 
 bool Engine::collect_lane(base::Instant now) {
@@ -77,38 +162,6 @@ bool Engine::collect_lane(base::Instant now) {
     any |= lane()->attend(now, taker);
   }
   return any;
-}
-
-/// A message for the first posted buffer of its port, if that has room in one piece and nothing unfinished in it.
-inline bool Engine::take_brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
-  if (head.operation != static_cast<std::uint8_t>(wire::Operation::message)) return false;
-  const std::uint32_t port_slot = port_numbers_.find(head.target_port);
-  if (port_slot == PortTable::kNone) [[unlikely]]
-    return false;
-  Port& port = ports_[port_slot];
-  const std::uint32_t slot = port.posted.first();
-  if (slot == kNone) [[unlikely]]
-    return false;
-  Operation& operation = operations_[slot];
-  const std::uint64_t offset = operation.fill, size = bytes.size();
-  if (size > operation.length - offset || operation.first_placement != kNone || operation.memory.size() != 1)
-      [[unlikely]]
-    return false;
-  std::memcpy(static_cast<std::byte*>(operation.memory[0].iov_base) + offset, bytes.data(), size);
-  operation.fill = offset + size;
-  const bool is_final = --operation.messages_left == 0 || operation.length - operation.fill < operation.size_min;
-  if (is_final) [[unlikely]]
-    port.posted.remove(operations_, slot);
-  ++counters_.messages_received;
-  produce(port_slot, {.cookie = operation.cookie,
-                      .length = size,
-                      .offset = offset,
-                      .time_ns = now_.time_since_epoch().count(),
-                      .source = {lane()->address(from), head.source_port},
-                      .status = Status::ok,
-                      .is_final = is_final});
-  if (is_final) release_operation(slot);
-  return true;
 }
 
 }  // namespace fairlead::engine

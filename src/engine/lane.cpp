@@ -37,8 +37,8 @@ std::optional<link::PeerHandle> Lane::seek(const base::SocketAddress& address, b
   ask(address);
   if (!options_.is_forced) return std::nullopt;
   const std::uint32_t index = make_peer(address);
-  peers_[index].seek_until = now + options_.connect_within;
-  peers_[index].seek_next = now + kSeekEvery;
+  peers_[index]->seek_until = now + options_.connect_within;
+  peers_[index]->seek_next = now + kSeekEvery;
   return handle_of(index);
 }
 
@@ -48,11 +48,11 @@ void Lane::ask(const base::SocketAddress& address) {
 }
 
 std::uint32_t Lane::make_peer(const base::SocketAddress& address) {
-  const auto unused = std::ranges::find_if(peers_, [](const Peer& peer) { return !peer.is_used; });
+  const auto unused = std::ranges::find_if(peers_, [](const auto& peer) { return !peer->is_used; });
   const auto index = static_cast<std::uint32_t>(unused - peers_.begin());
-  if (unused == peers_.end()) peers_.emplace_back();
-  peers_[index].address = address;
-  peers_[index].is_used = true;
+  if (unused == peers_.end()) peers_.push_back(std::make_unique<Peer>());
+  peers_[index]->address = address;
+  peers_[index]->is_used = true;
   by_address_[address] = index;
   return index;
 }
@@ -63,7 +63,7 @@ void Lane::open(std::uint32_t hub_slot, base::Instant now) {
   const std::uint32_t index = known == by_address_.end() ? make_peer(address) : known->second;
   if (hub_slot >= by_hub_slot_.size()) by_hub_slot_.resize(hub_slot + 1, kNone);
   by_hub_slot_[hub_slot] = index;
-  Peer& peer = peers_[index];
+  Peer& peer = *peers_[index];
   peer.hub_slot = hub_slot;
   peer.passed_seen = 0;
   peer.moved_at = now;
@@ -74,7 +74,7 @@ void Lane::open(std::uint32_t hub_slot, base::Instant now) {
 
 // Everything that is pending to the peer ends, each once.
 void Lane::lose(std::uint32_t index, Status status, base::Instant now) {
-  Peer& peer = peers_[index];
+  Peer& peer = *peers_[index];
   const link::PeerHandle handle = handle_of(index);
   const auto fail = [&](std::uint64_t cookie) {
     outcomes_.push({cookie, status});
@@ -114,7 +114,7 @@ void Lane::lose(std::uint32_t index, Status status, base::Instant now) {
 }
 
 void Lane::make_busy(std::uint32_t index, base::Instant now) {
-  Peer& peer = peers_[index];
+  Peer& peer = *peers_[index];
   if (peer.is_busy) return;
   peer.is_busy = true;
   peer.moved_at = now;
@@ -127,7 +127,7 @@ void Lane::expire(base::Instant now) {
   expire_at_ = base::kNever;
   for (std::size_t i = busy_.size(); i-- > 0;) {
     const std::uint32_t index = busy_[i];
-    Peer& peer = peers_[index];
+    Peer& peer = *peers_[index];
     if (peer.is_idle()) {
       peer.is_busy = false;
       busy_[i] = busy_.back();
@@ -140,7 +140,7 @@ void Lane::expire(base::Instant now) {
 
 // Asks again for a peer that is not there yet; gives up one that does not come, or reads no more.
 void Lane::look_after(std::uint32_t index, base::Instant now) {
-  Peer& peer = peers_[index];
+  Peer& peer = *peers_[index];
   if (peer.hub_slot == kNone) {
     if (now >= peer.seek_until) return lose(index, Status::unreachable, now);
     if (now >= peer.seek_next) {
@@ -161,13 +161,13 @@ void Lane::look_after(std::uint32_t index, base::Instant now) {
 }
 
 bool Lane::is_quiet() const {
-  return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index].is_idle(); });
+  return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index]->is_idle(); });
 }
 
 void Lane::tell_all() {
-  for (Peer& peer : peers_) {
-    if (peer.hub_slot == kNone) continue;
-    path::ShmPeer& to = hub_->peer(peer.hub_slot);
+  for (const auto& peer : peers_) {
+    if (peer->hub_slot == kNone) continue;
+    path::ShmPeer& to = hub_->peer(peer->hub_slot);
     if (to.reader.untold() == 0) continue;
     to.reader.tell();
     to.alert();
@@ -212,7 +212,7 @@ bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& reco
   delivery_.peer = handle_of(index);
   delivery_.bytes = record_.payload;
   counters_.bytes_delivered += record_.payload.size();
-  Arriving& arriving = peers_[index].arriving;
+  Arriving& arriving = peers_[index]->arriving;
   switch (record_.kind) {
     case wire::LaneKind::brief:
     case wire::LaneKind::whole:

@@ -9,7 +9,6 @@
 // it.
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include "base/fifo.hpp"
 #include "base/time.hpp"
+#include "engine/core.hpp"
 #include "link/link.hpp"
 #include "path/shm_hub.hpp"
 #include "wire/lane_record.hpp"
@@ -39,12 +39,11 @@ struct LaneCounters {
   std::uint64_t messages_failed = 0;
 };
 
-/// A short message whose end is told to the one who collects, by these words of its own.
+/// Short messages whose ends are told to the one who collects, by cookie and owner.
 struct NearSend {
   std::uint32_t source_port = 0, target_port = 0;
-  std::span<const std::byte> bytes;
-  std::uint64_t cookie = 0;
   std::uint32_t owner = 0;
+  std::span<const SendPart> parts;  // each a message
 };
 /// The end of one.
 struct NearEnd {
@@ -65,11 +64,11 @@ class Lane {
   std::optional<link::PeerHandle> find(const base::SocketAddress& address) const;
   /// Looks whether a peer is on this host; a `connected` notice tells if so. If it is forced, its handle.
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
-  const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].address; }
-  bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot].hub_slot != kNone; }
+  const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->address; }
+  bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->hub_slot != kNone; }
   /// A peer that shows us its memory; null if it does not, or is not open.
   path::ShmPeer* neighbour(link::PeerHandle peer) {
-    path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
+    path::ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
     return there != nullptr && there->arena_bytes != 0 && there->state == path::ShmPeer::State::open ? there : nullptr;
   }
   /// What a peer shows us; no memory if nothing. Also of one that has just ended.
@@ -78,38 +77,39 @@ class Lane {
     std::uint64_t bytes = 0;
   };
   ArenaView arena_of(link::PeerHandle peer) {
-    const path::ShmPeer* there = hub_peer(peers_[peer.slot - kFirstSlot]);
+    const path::ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
     return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
   }
   /// Whether a message without payload leaves at once.
   bool has_room(link::PeerHandle peer);
   /// How a peer calls itself in our tables.
   std::uint64_t name_of(link::PeerHandle peer) const {
-    return std::uint64_t{peers_[peer.slot - kFirstSlot].hub_slot} + 1;
+    return std::uint64_t{peers_[peer.slot - kFirstSlot]->hub_slot} + 1;
   }
   /// Why a peer is not reached this way; empty if nothing is known.
   std::string reason(const base::SocketAddress& address) const;
   template <typename Visit>
   void for_each_peer(Visit&& visit) const {
-    for (const Peer& peer : peers_)
-      if (peer.hub_slot != kNone) visit(peer.address);
+    for (const auto& peer : peers_)
+      if (peer->hub_slot != kNone) visit(peer->address);
   }
 
   /// As Link::submit() and Link::cancel().
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now);
   bool cancel(link::PeerHandle peer, std::uint64_t cookie);
-  /// The straight line: a short message that nothing waits before is written at once. Its number in the peer's ring, or
-  /// 0 if nothing was done.
-  std::uint64_t send_now(link::PeerHandle peer, const NearSend& send, base::Instant now);
+  /// The straight line: short messages of one piece that nothing waits before are written at once, as far as there is
+  /// room. How many, and their numbers in the peer's ring.
+  std::size_t send_now(link::PeerHandle peer, const NearSend& send, std::span<std::uint32_t> numbers,
+                       base::Instant now);
   /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
   bool is_on_its_way(std::uint32_t index, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) {
-    peers_[peer.slot - kFirstSlot].arriving.target = target;
+    peers_[peer.slot - kFirstSlot]->arriving.target = target;
   }
 
-  /// Takes what has come: for each piece taker.brief(peer, head, bytes) or, where that says no or it is no short
-  /// message, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each
-  /// message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
+  /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes) or, where that says
+  /// no or it is no short message, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still
+  /// change. For each message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.
@@ -182,7 +182,7 @@ class Lane {
   };
 
   std::uint32_t make_peer(const base::SocketAddress& address);
-  link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index].generation}; }
+  link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }
   void open(std::uint32_t hub_slot, base::Instant now);
   void lose(std::uint32_t index, Status status, base::Instant now);
   void remember_reason(const base::SocketAddress& address, const std::string& reason);
@@ -214,7 +214,7 @@ class Lane {
 
   std::unique_ptr<path::ShmHub> hub_;
   LaneOptions options_;
-  std::deque<Peer> peers_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by slot; never fewer
   std::vector<std::uint32_t> by_hub_slot_;
   std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
   std::unordered_map<base::SocketAddress, std::string, base::SocketAddressHash> reasons_;
@@ -229,119 +229,5 @@ class Lane {
   base::Instant expire_at_ = base::kNever;
   LaneCounters counters_;
 };
-
-// One record; false if it makes no sense.
-template <typename Taker>
-inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker) {
-  const auto record = from.reader.record();
-  if (!record || !from.writer.learn(record->passed)) [[unlikely]]
-    return false;
-  bytes = record->body.size();
-  wire::LaneHead head;
-  if (wire::is_brief_lane(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
-      [[likely]] {
-    ++counters_.messages_delivered;
-    counters_.bytes_delivered += bytes - sizeof head;
-    return true;
-  }
-  if (!read_record(index, *record)) return false;
-  taker.deliver(delivery_);
-  return true;
-}
-
-// What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
-template <typename Taker>
-bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
-  const std::uint32_t index = by_hub_slot_[hub_slot];
-  if (index == kNone) return false;
-  path::ShmPeer& from = hub_->peer(hub_slot);
-  int taken = 0;
-  for (std::size_t bytes = 0; taken < kRecordsInPass && from.reader.has_record(); ++taken) {
-    if (!take_record(index, from, bytes, taker)) [[unlikely]] {
-      hub_->refuse(hub_slot, "what it wrote into shared memory makes no sense");
-      return true;
-    }
-    from.reader.pass(bytes);
-  }
-  if (taken > 0) {
-    hub_->note_traffic(hub_slot);
-    if (taken == kRecordsInPass && !from.is_watched()) hub_->remind(hub_slot);
-  }
-  // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
-  // counter does.
-  if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched() || from.reader.untold() > kUntoldMax)) {
-    from.reader.tell();
-    from.alert();
-  }
-  Peer& peer = peers_[index];
-  if (peer.is_idle() || !serve_sender(peer, from, taker)) return taken > 0;
-  hub_->note_traffic(hub_slot);
-  return true;
-}
-
-// Ends what the peer's reader has passed.
-template <typename Taker>
-bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
-  bool any = false;
-  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed()) {
-    const Pending& first = peer.pending.front();
-    if (first.owner == kNone) {
-      outcomes_.push({first.cookie, Status::ok});
-    } else {
-      taker.ended(NearEnd{first.cookie, first.owner, first.length, Status::ok});
-    }
-    peer.pending.pop();
-    any = true;
-  }
-  return any;
-}
-
-template <typename Taker>
-bool Lane::serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker) {
-  if (!to.writer.look()) [[unlikely]] {
-    refuse_reader(peer);
-    return true;
-  }
-  bool any = end_passed(peer, to, taker);
-  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
-  return any;
-}
-
-template <typename Taker>
-bool Lane::collect(base::Instant now, Taker&& taker) {
-  bool any = false;
-  hub_->look([&](std::uint32_t slot) { any |= take(slot, taker); });
-  if (now >= expire_at_) [[unlikely]]
-    expire(now);
-  return any;
-}
-
-template <typename Taker>
-bool Lane::attend(base::Instant now, Taker&& taker) {
-  hub_->attend();
-  bool any = false;
-  while (auto event = hub_->next_event()) {
-    any = true;
-    switch (event->kind) {
-      case path::ShmEvent::Kind::opened:
-        open(event->slot, now);
-        break;
-      case path::ShmEvent::Kind::declined:
-        remember_reason(event->address, event->reason);
-        break;
-      case path::ShmEvent::Kind::ended: {
-        for (int looks = 0; looks < kLastLooks && take(event->slot, taker); ++looks) {
-        }
-        remember_reason(event->address, event->reason);
-        const std::uint32_t index = by_hub_slot_[event->slot];
-        by_hub_slot_[event->slot] = kNone;
-        hub_->forget(event->slot);
-        if (index != kNone) lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now);
-        break;
-      }
-    }
-  }
-  return any;
-}
 
 }  // namespace fairlead::engine

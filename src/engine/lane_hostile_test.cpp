@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/place_for_tests.hpp"
-#include "engine/lane.hpp"
+#include "engine/lane_collect.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -114,9 +114,10 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
       if (draw == 5 && life % 2 == 0) scribble(to);
       if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % path::ShmBellPage::kBits));
       if (draw == 7) {
-        const std::span bytes(static_cast<const std::byte*>(piece.iov_base), random_() % 200);
+        const SendPart part{.memory = {&piece, 1}, .length = random_() % 200, .cookie = 5};
+        std::uint32_t number = 0;
         if (const auto peer = lane_.find(place(1)); peer && step % 2 == 0) {
-          submitted += lane_.send_now(*peer, {.bytes = bytes, .cookie = 5, .owner = 5}, now_) != 0;
+          submitted += lane_.send_now(*peer, {.owner = 5, .parts = {&part, 1}}, {&number, 1}, now_);
         } else if (peer)
           submitted += lane_.submit(*peer, {.envelope = {}, .pieces = {&piece, 1}, .size = random_() % message.size()},
                                     now_) == Status::ok;

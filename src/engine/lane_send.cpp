@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_short.hpp"
 #include "engine/lane.hpp"
 
 namespace fairlead::engine {
@@ -22,8 +23,8 @@ void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
 
 Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base::Instant now) {
   const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size() || peers_[index].generation != handle.generation) return Status::stale;
-  Peer& peer = peers_[index];
+  if (index >= peers_.size() || peers_[index]->generation != handle.generation) return Status::stale;
+  Peer& peer = *peers_[index];
   const bool is_short = message.size <= kWholeMax;
   if (!message.wants_outcome && message.size > options_.copied_max) return Status::invalid;
   ++counters_.messages_sent;
@@ -44,39 +45,49 @@ Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base
   return wait_for_room(peer, message);
 }
 
-std::uint64_t Lane::send_now(link::PeerHandle handle, const NearSend& send, base::Instant now) {
+std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send, std::span<std::uint32_t> numbers,
+                           base::Instant now) {
   const std::uint32_t index = handle.slot - kFirstSlot;
   if (index >= peers_.size()) return 0;
-  Peer& peer = peers_[index];
-  const std::size_t size = send.bytes.size();
-  if (peer.generation != handle.generation || peer.hub_slot == kNone || !peer.shorts.empty() || size > kWholeMax)
-      [[unlikely]]
+  Peer& peer = *peers_[index];
+  if (peer.generation != handle.generation || peer.hub_slot == kNone || !peer.shorts.empty()) [[unlikely]]
     return 0;
   path::ShmPeer& to = hub_->peer(peer.hub_slot);
-  std::byte* body = to.writer.reserve(sizeof(wire::LaneHead) + size);
-  if (body == nullptr) [[unlikely]]
-    return 0;
+  path::RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
+  const std::uint64_t read = to.reader.read();
   const wire::LaneHead head{.kind = wire::LaneKind::brief,
                             .operation = static_cast<std::uint8_t>(wire::Operation::message),
                             .source_port = send.source_port,
                             .target_port = send.target_port};
-  std::memcpy(body, &head, sizeof head);
-  if (size > 0) std::memcpy(body + sizeof head, send.bytes.data(), size);
-  to.writer.publish(sizeof head + size, to.reader.read());
+  std::size_t count = 0;
+  for (; count < send.parts.size(); ++count) {
+    const SendPart& part = send.parts[count];
+    if (part.memory.size() != 1 || part.length > kWholeMax || part.length > part.memory[0].iov_len) [[unlikely]]
+      break;
+    std::byte* body = writer.reserve(sizeof head + part.length);
+    if (body == nullptr) [[unlikely]]
+      break;
+    std::memcpy(body, &head, sizeof head);
+    base::copy_short(body + sizeof head, static_cast<const std::byte*>(part.memory[0].iov_base), part.length);
+    writer.publish(sizeof head + part.length, read);
+    numbers[count] = static_cast<std::uint32_t>(writer.written());
+    counters_.bytes_sent += part.length;
+    peer.pending.push({writer.written(), part.cookie, send.owner, static_cast<std::uint32_t>(part.length)});
+  }
+  if (count == 0) [[unlikely]]
+    return 0;
+  to.writer = writer;
   to.reader.told();
   to.alert();
-  const std::uint64_t number = to.writer.written();
-  peer.pending.push({number, send.cookie, send.owner, static_cast<std::uint32_t>(size)});
   if (!peer.is_busy) [[unlikely]]
     make_busy(index, now);
-  ++counters_.messages_sent;
-  counters_.bytes_sent += size;
-  return number;
+  counters_.messages_sent += count;
+  return count;
 }
 
 bool Lane::has_room(link::PeerHandle handle) {
   const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
-  Peer& peer = peers_[handle.slot - kFirstSlot];
+  Peer& peer = *peers_[handle.slot - kFirstSlot];
   path::ShmPeer* const to = hub_peer(peer);
   if (to == nullptr || !peer.shorts.empty()) return false;
   return to->writer.reserve(bytes) != nullptr || (to->writer.look() && to->writer.reserve(bytes) != nullptr);
@@ -84,7 +95,7 @@ bool Lane::has_room(link::PeerHandle handle) {
 
 bool Lane::is_on_its_way(std::uint32_t index, std::uint32_t number) {
   if (index >= peers_.size()) return false;
-  Peer& peer = peers_[index];
+  Peer& peer = *peers_[index];
   return !peer.pending.empty() &&
          static_cast<std::int32_t>(number - static_cast<std::uint32_t>(peer.pending.front().line)) >= 0;
 }
@@ -203,8 +214,8 @@ void Lane::refuse_reader(const Peer& peer) {
 
 bool Lane::cancel(link::PeerHandle handle, std::uint64_t cookie) {
   const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size() || peers_[index].generation != handle.generation) return false;
-  Peer& peer = peers_[index];
+  if (index >= peers_.size() || peers_[index]->generation != handle.generation) return false;
+  Peer& peer = *peers_[index];
   for (auto* queue : {&peer.shorts, &peer.longs}) {
     for (std::size_t i = 0; i < queue->size(); ++i) {
       const link::Outgoing& message = (*queue)[i].message;

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <sys/uio.h>
@@ -43,31 +44,33 @@ struct BufferState {
   /// outer call.
   class Calling {
    public:
-    Calling(BufferState& buffer, bool has_reference)
-        : buffer_(buffer), outer_(innermost), has_reference_(has_reference) {
-      innermost = this;
-    }
-    ~Calling() {
-      innermost = outer_;
-      if (!has_reference_) return;
-      Calling* frame = outer_;
-      while (frame != nullptr && (&frame->buffer_ != &buffer_ || frame->has_reference_)) frame = frame->outer_;
-      frame != nullptr ? static_cast<void>(frame->has_reference_ = true) : buffer_.release();
-    }
+    Calling() : outer_(innermost) { innermost = this; }
+    ~Calling() { innermost = outer_; }
     Calling(const Calling&) = delete;
     Calling& operator=(const Calling&) = delete;
+    void begin(BufferState& buffer, bool has_reference) {
+      buffer_ = &buffer;
+      has_reference_ = has_reference;
+    }
+    void end() {
+      BufferState* buffer = std::exchange(buffer_, nullptr);
+      if (!has_reference_) return;
+      Calling* frame = outer_;
+      while (frame != nullptr && (frame->buffer_ != buffer || frame->has_reference_)) frame = frame->outer_;
+      frame != nullptr ? static_cast<void>(frame->has_reference_ = true) : buffer->release();
+    }
     /// Whether the calling thread is in a callback of the buffer.
     static bool is_inside(const BufferState& buffer) {
       const Calling* frame = innermost;
-      while (frame != nullptr && &frame->buffer_ != &buffer) frame = frame->outer_;
+      while (frame != nullptr && frame->buffer_ != &buffer) frame = frame->outer_;
       return frame != nullptr;
     }
 
    private:
     static thread_local Calling* innermost;
-    BufferState& buffer_;
+    BufferState* buffer_ = nullptr;
     Calling* outer_;
-    bool has_reference_;
+    bool has_reference_ = false;
   };
 
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.

@@ -109,6 +109,16 @@ class FakeCore final : public engine::Core {
   Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
     return submit({'s', send.cookie, send.length, send.to, 0, false}, operation);
   }
+  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const engine::SendPart> parts,
+                       std::span<engine::OperationHandle> operations, Status& status) override {
+    std::size_t sent = 0;
+    for (status = Status::ok; sent < parts.size(); ++sent) {
+      status = send(port, {.to = to, .memory = {}, .length = parts[sent].length, .cookie = parts[sent].cookie},
+                    operations[sent]);
+      if (status != Status::ok) break;
+    }
+    return sent;
+  }
   Status expose(engine::PortHandle, const engine::Exposure& exposure, engine::OperationHandle& operation,
                 std::uint64_t& key) override {
     key = 1000 + exposure.cookie % 1000;

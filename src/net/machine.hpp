@@ -78,6 +78,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Status add(Buffer& buffer, const PassiveSend& operation);
   Status add(Buffer& buffer, const ActiveReceive& operation);
   Status add(Buffer& buffer, const ActiveSend& operation);
+  TransferMachine::Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
   bool cancel(Buffer& buffer);
 
   // machine_deliver.cpp
@@ -118,13 +119,17 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void expire_deadlines();
   void wake_thread();
   void wait_for_change(Lock& lock, Duration at_most = Duration::max());
-  bool is_thread_delivering() const;
+  /// Whether buffer events are the event thread's to deliver.
+  bool is_thread_delivering() const { return is_automatic_ || state() != MachineState::started; }
 
   // machine_add.cpp
   struct Plan;
   Status admit(const BufferState& buffer, QueueKind kind) const;
   template <typename Submit>
   Status enqueue(BufferState& buffer, const Plan& plan, Submit&& submit);
+  void keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation, Instant added);
+  Status add_some(std::span<Buffer* const> buffers, const MessageSend& operation, Instant added, std::size_t& count);
+  static constexpr std::size_t kAddedAtOnce = 32;
   Status expose(BufferState& buffer, QueueKind kind, std::uint64_t length, Instant deadline);
   Status transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> descriptor, std::uint64_t length,
                   Instant deadline);

@@ -1,5 +1,7 @@
 // Operations: from add() to the Core, and their early end.
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -58,6 +60,12 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
     return status;
   }
 
+  keep(buffer, plan, operation, added);
+  return Status::ok;
+}
+
+// The Core has it.
+void Machine::keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation, Instant added) {
   buffer.refer();
   buffer.machine.store(this, std::memory_order_release);
   buffer.kind = plan.kind;
@@ -75,7 +83,6 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
     deadlines_.add(buffer);
     if (plan.deadline < armed_) wake_thread();
   }
-  return Status::ok;
 }
 
 Status Machine::add(Buffer& face, const MessageReceive& operation) {
@@ -113,6 +120,71 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
                             .is_loan = operation.is_loan};
     return core_->send(port_, send, handle);
   });
+}
+
+TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
+  TransferMachine::Added all;
+  if (operation.is_loan) {  // each is a matter of its own
+    for (; all.count < buffers.size() && all.status == Status::ok; all.count += all.status == Status::ok ? 1 : 0)
+      all.status = add(*buffers[all.count], operation);
+    return all;
+  }
+  const Lock lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) != MachineState::started) return {0, Status::bad_state};
+  if (!end_points_.owns(operation.to)) return {0, Status::invalid};
+  const Instant added = operation.deadline == kNever ? Instant() : domain_->time();
+  if (operation.deadline <= added) return {0, Status::too_late};
+  while (all.count < buffers.size() && all.status == Status::ok) {
+    const std::size_t some = std::min(buffers.size() - all.count, kAddedAtOnce);
+    all.status = add_some(buffers.subspan(all.count, some), operation, added, all.count);
+  }
+  return all;
+}
+
+// Takes the buffers, has the Core send them, and gives back those that it did not take.
+Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& operation, Instant added,
+                         std::size_t& count) {
+  std::array<engine::SendPart, kAddedAtOnce> parts;
+  std::array<engine::OperationHandle, kAddedAtOnce> operations;
+  std::size_t taken = 0;
+  Status status = Status::ok;
+  for (; taken < faces.size(); ++taken) {
+    BufferState& buffer = BufferState::of(*faces[taken]);
+    if (status = admit(buffer, QueueKind::message_send); status != Status::ok) break;
+    const auto length = length_in(buffer, operation.length);
+    if (!length) {
+      status = Status::invalid;
+      break;
+    }
+    auto expected = BufferState::Phase::free;
+    if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {
+      status = Status::bad_state;
+      break;
+    }
+    parts[taken] = {buffer.memory, *length, buffer.cookie()};
+  }
+  // At the bound of events at least some of them can go.
+  std::size_t events = taken, sent = 0;
+  while (events > 0 && core_->reserve_events(port_, static_cast<std::uint32_t>(events)) != Status::ok) events /= 2;
+  if (events < taken) status = Status::no_memory;
+  if (events > 0) {
+    Status refused = Status::ok;
+    sent = core_->send_all(port_, EndPointState::of(operation.to)->remote, std::span(parts).first(events), operations,
+                           refused);
+    if (sent < events) core_->release_events(port_, static_cast<std::uint32_t>(events - sent));
+    if (refused != Status::ok) status = refused;
+  }
+  for (std::size_t i = 0; i < taken; ++i) {
+    BufferState& buffer = BufferState::of(*faces[i]);
+    const Plan plan{.kind = QueueKind::message_send, .length = parts[i].length, .deadline = operation.deadline};
+    if (i < sent) {
+      keep(buffer, plan, operations[i], added);
+    } else {
+      buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
+    }
+  }
+  count += sent;
+  return status;
 }
 
 Status Machine::add(Buffer& face, const PassiveReceive& operation) {

@@ -52,6 +52,35 @@ TEST_F(MachineTest, EachQueueMakesItsOperation) {
   EXPECT_EQ(inspect(buffers[3]->descriptor())->address, kAddress);
 }
 
+TEST_F(MachineTest, ManyAreAddedUpToTheFirstThatIsRefused) {
+  start_synchronous();
+  const EndPoint to = peer();
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<Buffer*> all;
+  for (int i = 0; i < 40; ++i) all.push_back(buffers.emplace_back(buffer(100)).get());
+  EXPECT_EQ(machine_.add(*all[35], PassiveReceive{}), Status::ok);
+  const auto added = machine_.add(all, MessageSend{.to = to, .length = 7});
+  EXPECT_EQ(added.count, 35U);
+  EXPECT_EQ(added.status, Status::bad_state);
+  EXPECT_EQ(fake_.core->reserved(), 36U);
+  EXPECT_EQ(fake_.core->submitted().size(), 36U);
+  EXPECT_EQ(fake_.core->submitted()[35].length, 7U);
+  EXPECT_TRUE(all[34]->is_queued());
+  EXPECT_FALSE(all[36]->is_queued());
+
+  fake_.core->fail_next(Status::again);
+  const std::span<Buffer* const> rest(all.begin() + 36, 4);
+  EXPECT_EQ(machine_.add(rest, MessageSend{.to = to}).status, Status::again);
+  EXPECT_FALSE(all[36]->is_queued());
+  EXPECT_EQ(fake_.core->reserved(), 36U);
+  EXPECT_EQ(machine_.add(rest, MessageSend{.to = EndPoint()}).status, Status::invalid);
+  EXPECT_EQ(machine_.add(rest, MessageSend{.to = to}).count, 4U);
+  for (int i = 0; i < 40; ++i) fake_.core->complete(Status::ok);
+  EXPECT_EQ(machine_.deliver_all().value(), 40U);
+  EXPECT_EQ(fake_.core->reserved(), 0U);
+  EXPECT_EQ(machine_.statistics().of(QueueKind::message_send).bytes_total, 35U * 7 + 4U * 100);
+}
+
 TEST_F(MachineTest, NothingIsAddedUnlessStarted) {
   const auto one = buffer();
   EXPECT_EQ(machine_.add(*one, PassiveReceive{}), Status::bad_state);

@@ -24,9 +24,10 @@ bool is_receive(QueueKind kind) {
 }
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
-void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
-  const BufferState::Calling calling(buffer, event.is_final);
+void call_back(BufferState::Calling& calling, BufferState& buffer, const BufferEvent& event) noexcept {
+  calling.begin(buffer, event.is_final);
   buffer.callbacks[std::to_underlying(event.queue)](event);
+  calling.end();
 }
 
 }  // namespace
@@ -68,6 +69,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   // Most messages come from the sender of the one before: the reference to it goes round.
   EndPoint sender = std::exchange(last_sender_, EndPoint());
   const EndPoint nobody;
+  BufferState::Calling calling;
   const bool is_thread = is_thread_delivering();
   std::size_t told = 0;
   lock.unlock();
@@ -98,7 +100,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
       buffer.machine.store(nullptr, std::memory_order_relaxed);
       buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
     }
-    call_back(buffer, event);
+    call_back(calling, buffer, event);
     ++told;
   }
   lock.lock();
@@ -158,7 +160,7 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
   if (!is_turn_free()) return 0;
   core_->progress();
-  if (!has_event()) return 0;
+  if (next_taken_ == end_taken_ && !take_events(budget)) return 0;
   is_in_deliver_all_ = true;
   const std::size_t delivered = deliver_some(lock, budget);
   is_in_deliver_all_ = false;

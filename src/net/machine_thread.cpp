@@ -119,11 +119,6 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
   return {};
 }
 
-// True if buffer events are this thread's to deliver.
-bool Machine::is_thread_delivering() const {
-  return is_automatic_ || state() != MachineState::started;
-}
-
 /// One look at everything; true if all is done and the port may be closed.
 bool Machine::serve(Lock& lock) {
   if (is_thread_delivering() && is_turn_free() && has_event()) deliver_some(lock, kEventsInBatch);

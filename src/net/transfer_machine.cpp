@@ -75,6 +75,9 @@ Status TransferMachine::add(Buffer& buffer, const ActiveReceive& operation) {
 Status TransferMachine::add(Buffer& buffer, const ActiveSend& operation) {
   return machine_->add(buffer, operation);
 }
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
+  return machine_->add(buffers, operation);
+}
 bool TransferMachine::cancel(Buffer& buffer) {
   return machine_->cancel(buffer);
 }

@@ -68,12 +68,17 @@ class EventQueue {
 
   /// [producer] ok, or again: full.
   Status produce(const T& record) noexcept {
+    return produce_in_place([&](void* element) { new (element) T(record); }) ? Status::ok : producer_.status();
+  }
+  /// [producer] The same where make(element) constructs the record; false: it was not called.
+  template <typename Make>
+  bool produce_in_place(Make&& make) noexcept {
     auto* element = producer_.pnext();
     if (element == nullptr) [[unlikely]]
-      return producer_.status();
-    new (element) T(record);
+      return false;
+    make(static_cast<void*>(element));
     producer_.put();
-    return Status::ok;
+    return true;
   }
 
   /// [consumer] The next record, valid until the next consume() or reserve(); null if there is none.

@@ -170,6 +170,14 @@ class TransferMachine {
   Status add(Buffer& buffer, const ActiveReceive& operation);
   Status add(Buffer& buffer, const ActiveSend& operation);
 
+  /// Queues buffers as add(*buffer, operation) for each would, in this order, up to the first that is refused; with
+  /// one lock and one look at the clock for all, for streams of small messages.
+  struct Added {
+    std::size_t count = 0;       ///< queued, from the first on; nothing has changed for the others
+    Status status = Status::ok;  ///< why not more
+  };
+  Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
+
   /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
   /// exactly one more final event of it: `canceled`, or its real outcome if that came first.
   bool cancel(Buffer& buffer);
