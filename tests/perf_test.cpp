@@ -201,7 +201,8 @@ TEST_F(Perf, CompareHasARowForEachRivalOrSaysWhyNot) {
       EXPECT_GT(row["p50_us"], 0);
       EXPECT_GT(row["ours_to_floor"], 0);
     }
-    EXPECT_NE(has_row, finished.error_output.contains(rival)) << finished.error_output;
+    // Both, if it failed in one of its turns.
+    EXPECT_TRUE(has_row || finished.error_output.contains(rival)) << finished.error_output;
   }
   EXPECT_FALSE(finished.error_output.contains("iperf3")) << "it measures no latency";
 }
