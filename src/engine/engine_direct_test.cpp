@@ -205,14 +205,7 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
                                   .target_port = random() % 4 == 0 ? 5 : kPort,
                                   .key = key ^ 102U,
                                   .a = length};
-    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
-    std::byte* const body = to.writer.reserve(bytes);
-    ASSERT_NE(body, nullptr);
-    wire::encode_lane(body, wire::LaneKind::whole, envelope, 0);
-    to.writer.publish(bytes, to.reader.read());
-    to.alert();
-    pass();
-    to.writer.look();
+    write_record(to, envelope);
   };
   for (int step = 0; step < 300; ++step) {
     say(random() % 2 == 0 ? exposed.key : random() >> random() % 64, random() % 5000);

@@ -175,14 +175,7 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
                                   .cookie = random() % 2 == 0 ? random() : std::uint64_t{1} << 32 | random() % 8,
                                   .offset = choices[random() % choices.size()],
                                   .a = choices[random() % choices.size()]};
-    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
-    std::byte* const body = to.writer.reserve(bytes);
-    ASSERT_NE(body, nullptr);
-    wire::encode_lane(body, wire::LaneKind::whole, envelope, 0);
-    to.writer.publish(bytes, to.reader.read());
-    to.alert();
-    pass();
-    to.writer.look();
+    write_record(to, envelope);
     // It reads what it is answered.
     while (to.reader.has_record()) {
       const auto record = to.reader.record();

@@ -14,6 +14,7 @@
 #include "engine/lane.hpp"
 #include "engine/shared_tables.hpp"
 #include "path/sim_network.hpp"
+#include "wire/lane_record.hpp"
 
 namespace fairlead::engine {
 
@@ -71,6 +72,17 @@ class EnginePair : public testing::Test {
     now_ += 25us;
     near_.engine->progress(now_);
     if (is_far_running) far_.engine->progress(now_);
+  }
+  /// As a peer would that writes what it likes; then both pass.
+  void write_record(path::ShmPeer& to, const wire::Envelope& envelope) {
+    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
+    std::byte* const body = to.writer.reserve(bytes);
+    ASSERT_NE(body, nullptr);
+    wire::encode_lane(body, wire::LaneKind::whole, envelope, 0);
+    to.writer.publish(bytes, to.reader.read());
+    to.alert();
+    pass();
+    to.writer.look();
   }
   /// Passes until the side has an event.
   std::optional<Completion> next(DirectSide& side) {
