@@ -63,6 +63,7 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
 }
 
 void Engine::end_near(const NearEnd& end) {
+  if (end.owner == Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
   --ports_[end.owner].operations;
   produce(end.owner, end_of(end, now_));
 }
@@ -114,11 +115,16 @@ struct Engine::LaneTaker {
     }
     return true;
   }
+  bool turn(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
+            std::span<const std::byte> bytes) {
+    return engine.flows_ && engine.flows_->arrive_near(from, head, turn, bytes, now);
+  }
   void deliver(const link::Delivery& delivery) {
     port = nullptr;
     engine.deliver(delivery, now);
   }
   void ended(const NearEnd& end) {
+    if (end.owner == Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
     Port& owner = engine.ports_[end.owner];
     --owner.operations;
     put_event(owner, end_of(end, now));

@@ -32,12 +32,19 @@ inline path::ShmOptions direct_options() {
       .ring_bytes = 64 * 1024, .arena_bytes = sizeof(SharedTables) + kShown, .arena_head_bytes = sizeof(SharedTables)};
 }
 
+/// In whose range of ports the places lie.
+inline EngineOptions direct_engine_options() {
+  EngineOptions options;
+  EXPECT_TRUE(options.set(Option::port_first, 40000));
+  return options;
+}
+
 struct DirectSide {
   DirectSide(path::SimNetwork& network, std::uint16_t number) {
     auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options()).value();
     auto lane = std::make_unique<Lane>(std::move(hub), LaneOptions{.give_up_after = 5s, .connect_within = 1s});
-    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number), EngineOptions(),
-                                      number + 100U, number, std::move(lane));
+    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
+                                      direct_engine_options(), number + 100U, number, std::move(lane));
     port = *engine->open_port(kPort);
     EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
   }

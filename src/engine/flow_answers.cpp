@@ -115,6 +115,18 @@ void Flows::on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, 
   take_answer(*flow, number, {}, now);
 }
 
+/// An acknowledgement that came with a request of the other side, which is known to be connected to us.
+void Flows::take_carried_answer(Flow& flow, std::uint32_t target_port, std::uint32_t sequence, base::Instant now) {
+  const bool is_ours = flow.plan.type == QpType::rc && (flow.state() == QpState::rts || flow.state() == QpState::sqd) &&
+                       (target_port >> 24) == (flow.life & 0xFF);
+  const std::uint32_t number = sequence - flow.first_sequence;
+  if (!is_ours) {
+    ++counters_.dropped_late_answer;
+  } else if (number + 1 - flow.head <= flow.next - flow.head) {
+    take_answer(flow, number, {}, now);
+  }
+}
+
 void Flows::take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now) {
   switch (answer.verdict) {
     case Verdict::ack:

@@ -177,7 +177,10 @@ void Flows::show_region(std::uint32_t key) {
 
 std::string Flows::describe_direct() const {
   return fmt::format("carried out by us on this host: writes {}, reads {}, atomics {}; waited {}\n",
-                     counters_.direct_writes, counters_.direct_reads, counters_.direct_atomics, counters_.direct_waits);
+                     counters_.direct_writes, counters_.direct_reads, counters_.direct_atomics,
+                     counters_.direct_waits) +
+         fmt::format("short sends on this host: sent straight {}, received straight {}\n", counters_.straight_sends,
+                     counters_.straight_arrivals);
 }
 
 }  // namespace fairlead::engine

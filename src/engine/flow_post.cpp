@@ -31,7 +31,7 @@ int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requ
     if (error != 0) break;
     ++taken;
   }
-  if (taken != 0) pump(*flow, now);
+  if (taken != 0 && !start_near(*flow, now)) pump(*flow, now);
   return error;
 }
 
@@ -46,7 +46,7 @@ int Flows::post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> 
       return error;
     }
   }
-  pump(*flow, now);
+  if (!start_near(*flow, now)) pump(*flow, now);
   return 0;
 }
 

@@ -22,10 +22,6 @@ using verbs::WcStatus;
 constexpr base::Duration kPatienceLeast = std::chrono::milliseconds(50);
 constexpr base::Duration kPatienceWithoutTimeout = std::chrono::seconds(1);
 
-std::uint64_t embedded_cookie(std::uint32_t flow, std::uint32_t number, std::uint64_t bits) {
-  return static_cast<std::uint64_t>(number) << 32 | bits | flow;
-}
-
 }  // namespace
 
 base::Duration Flows::answer_patience(const Flow& flow) {
@@ -106,20 +102,25 @@ wire::Envelope Flows::envelope_of(Flow& flow, std::uint32_t number) {
   wire::Envelope envelope{
       .source_port = flow.number | (flow.life & 0xFF) << 24,
       .target_port = flow.attributes.dest_qp_num,
-      .key = static_cast<std::uint64_t>(flow.first_sequence + number) << 32 | entry.rkey,
-      .cookie = entry.imm,
-      .offset = entry.remote_addr,
+      .key = static_cast<std::uint64_t>(flow.first_sequence + number) << 32,
   };
+  const bool is_send = entry.opcode == SendOpcode::send || entry.opcode == SendOpcode::send_imm;
+  if (!is_send) {
+    envelope.key |= entry.rkey;
+    envelope.offset = entry.remote_addr;
+  }
   if ((entry.flags & verbs::send_flags::solicited) != 0) envelope.flags |= Flags::kSolicited;
   switch (entry.opcode) {
     case SendOpcode::send_imm:
       envelope.flags |= Flags::kImm;
+      envelope.cookie = entry.imm;
       [[fallthrough]];
     case SendOpcode::send:
       envelope.operation = wire::Operation::flow_send;
       break;
     case SendOpcode::write_imm:
       envelope.flags |= Flags::kImm;
+      envelope.cookie = entry.imm;
       [[fallthrough]];
     case SendOpcode::write:
       envelope.operation = wire::Operation::flow_write;
@@ -176,7 +177,7 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
       }
     }
     message.pieces = {pieces.data(), count};
-    message.cookie = embedded_cookie(flow.index, number, kOurs | kEmbedded);
+    message.cookie = embedded_cookie(flow.index, number);
     status = submit(flow, message, now);
   } else {
     const std::uint32_t slot = flights_.acquire();
@@ -236,16 +237,26 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
   return true;
 }
 
-Status Flows::submit(Flow& flow, const link::Outgoing& message, base::Instant now) {
+Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
   if (!engine_.link_) return Status::unreachable;
   // Asked each time: a peer of this host may be reached another way by now.
   const auto peer = engine_.peer_at(flow.peer_address);
   if (!peer) return peer.error().status;
   flow.peer = *peer;
   flow.has_peer = true;
+  if (!flow.is_answer_owed) return engine_.link_->submit(flow.peer, message, now);
   // What we owe travels with what we want.
-  if (flow.is_answer_owed) send_owed(flow, now);
-  return engine_.link_->submit(flow.peer, message, now);
+  wire::Envelope& envelope = message.envelope;
+  if (envelope.operation != wire::Operation::flow_send && envelope.operation != wire::Operation::flow_write) {
+    send_owed(flow, now);
+    return engine_.link_->submit(flow.peer, message, now);
+  }
+  envelope.flags |= Flags::kAcknowledges;
+  envelope.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
+  envelope.a = flow.expected - 1;
+  const Status status = engine_.link_->submit(flow.peer, message, now);
+  if (status == Status::ok) flow.is_answer_owed = false;
+  return status;
 }
 
 bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {

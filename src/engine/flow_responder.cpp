@@ -68,8 +68,9 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
   const bool is_connected = flow.attributes.dest_qp_num == (envelope.source_port & 0xFF'FFFF) &&
                             flow.peer_address == engine_.link_->address(delivery.peer);
   const auto distance = static_cast<std::int32_t>(sequence - flow.expected);
+  // What was executed before begins at the first sequence: compared by how many, of which there may be more than 2^31.
   const bool is_possible = distance < kDistanceMost && distance > -kDistanceMost &&
-                           static_cast<std::int32_t>(sequence - flow.attributes.rq_psn) >= 0;
+                           (distance >= 0 || flow.expected - sequence <= flow.expected - flow.attributes.rq_psn);
   if (!is_connected || !is_possible) return refuse(delivery, Cause::sequence_mismatch, now);
   if (!has_data(envelope) && delivery.size != 0) {
     ++counters_.dropped_malformed;
@@ -78,6 +79,11 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
   flow.peer = delivery.peer;
   flow.has_peer = true;
   flow.requester_life = static_cast<std::uint8_t>(envelope.source_port >> 24);
+  if (has_data(envelope) && (envelope.flags & Flags::kAcknowledges) != 0) {
+    take_carried_answer(flow, envelope.target_port, static_cast<std::uint32_t>(envelope.a), now);
+    // A completion may have found no room, and ended it.
+    if (!flow.can_receive()) return refuse(delivery, Cause::queue_pair_not_ready, now);
+  }
   if (distance < 0) return on_duplicate(flow, delivery, now);
   if (distance > 0) return hold(flow, delivery, now);
   if (flow.current.is_active) {

@@ -3,8 +3,9 @@
 // the caller holds the engine's lock.
 //
 // The files: flows (objects and states), flow_post (what is posted), flow_requester (sending), flow_answers (what comes
-// back), flow_direct (one-sided requests that we carry out in a neighbour's memory), flow_responder (executing),
-// flow_arrival (chunks and what comes early), flow_datagram (UD), flow_timer.
+// back), flow_near (the straight line of short sends inside a host), flow_direct (one-sided requests that we carry out
+// in a neighbour's memory), flow_responder (executing), flow_arrival (chunks and what comes early), flow_datagram (UD),
+// flow_timer.
 
 #include <deque>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "engine/slab.hpp"
 #include "link/link.hpp"
 #include "path/shm_peer.hpp"
+#include "wire/lane_record.hpp"
 
 namespace fairlead::engine {
 
@@ -44,6 +46,7 @@ struct FlowCounters {
   std::uint64_t dropped_answers = 0;      // too many waited for room in the link: asked for again by the peer
   std::uint64_t dropped_unreachable = 0;  // UD, UC: no such peer
   std::uint64_t completions_lost = 0;     // overrun
+  std::uint64_t straight_sends = 0, straight_arrivals = 0;                // of those sent and executed
   std::uint64_t direct_writes = 0, direct_reads = 0, direct_atomics = 0;  // carried out by us in the peer's memory
   std::uint64_t direct_waits = 0;                                         // until what was sent before had ended
 };
@@ -85,6 +88,11 @@ class Flows {
   // The engine's side.
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
+  /// The straight line of deliver(): a short message from a peer of this host. False if it has to go the general way.
+  bool arrive_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
+                   std::span<const std::byte> bytes, base::Instant now);
+  /// The peer's reader has passed a message of the straight line.
+  void end_near(std::uint64_t cookie, base::Instant now);
   /// The sender of a half-received message is lost.
   void end_arrival(std::uint64_t target);
   bool progress(base::Instant now);
@@ -119,6 +127,7 @@ class Flows {
     static constexpr std::uint16_t kImm = 1;
     static constexpr std::uint16_t kSolicited = 2;
     static constexpr std::uint16_t kFetchAdd = 4;
+    static constexpr std::uint16_t kAcknowledges = 8;  // `a`, and all before it, of the other direction
     static constexpr unsigned kTrafficClassShift = 8;
   };
 
@@ -153,6 +162,10 @@ class Flows {
   int take_send(Flow& flow, const verbs::SendRequest& request);
 
   // flow_requester.cpp
+  /// Of a request that the link has copied.
+  static std::uint64_t embedded_cookie(std::uint32_t flow, std::uint32_t number) {
+    return static_cast<std::uint64_t>(number) << 32 | kOurs | kEmbedded | flow;
+  }
   static std::uint32_t end_of_sending(const Flow& flow);
   void pump(Flow& flow, base::Instant now);
   bool start(Flow& flow, std::uint32_t number, base::Instant now);
@@ -161,8 +174,11 @@ class Flows {
   bool refuse_start(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
   wire::Envelope envelope_of(Flow& flow, std::uint32_t number);
   verbs::Cause gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t* regions, std::uint32_t& count);
-  Status submit(Flow& flow, const link::Outgoing& message, base::Instant now);
+  Status submit(Flow& flow, link::Outgoing& message, base::Instant now);
   static base::Duration answer_patience(const Flow& flow);
+
+  // flow_near.cpp
+  bool start_near(Flow& flow, base::Instant now);
 
   // flow_direct.cpp
   enum class Direct : std::uint8_t { none, later, done };
@@ -176,6 +192,7 @@ class Flows {
   static verbs::Cause cause_of(Status status);
   void on_answer(const link::Delivery& delivery, base::Instant now);
   void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
+  void take_carried_answer(Flow& flow, std::uint32_t target_port, std::uint32_t sequence, base::Instant now);
   void take_answer(Flow& flow, std::uint32_t number, const Answer& answer, base::Instant now);
   void acknowledge(Flow& flow, std::uint32_t end, base::Instant now);
   void finish_read(Flow& flow, std::uint32_t number, base::Instant now);

@@ -215,6 +215,8 @@ bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& reco
   Arriving& arriving = peers_[index]->arriving;
   switch (record_.kind) {
     case wire::LaneKind::brief:
+    case wire::LaneKind::turn:
+    case wire::LaneKind::named:
     case wire::LaneKind::whole:
       delivery_.envelope = record_.envelope;
       delivery_.size = record_.message_bytes;

@@ -56,6 +56,7 @@ struct NearEnd {
 class Lane {
  public:
   static constexpr std::uint32_t kFirstSlot = 1U << 20;
+  static constexpr std::uint32_t kOfFlows = ~1U;  // as an owner
   static bool has(link::PeerHandle peer) noexcept { return peer.slot >= kFirstSlot; }
 
   Lane(std::unique_ptr<path::ShmHub> hub, const LaneOptions& options);
@@ -101,15 +102,19 @@ class Lane {
   /// room. How many, and their numbers in the peer's ring.
   std::size_t send_now(link::PeerHandle peer, const NearSend& send, std::span<std::uint32_t> numbers,
                        base::Instant now);
+  /// The same of one message that has its turn in a sequence; its owner is kOfFlows. False: nothing was sent.
+  bool send_turn(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneTurn& turn,
+                 std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
   /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
   bool is_on_its_way(std::uint32_t index, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) {
     peers_[peer.slot - kFirstSlot]->arriving.target = target;
   }
 
-  /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes) or, where that says
-  /// no or it is no short message, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still
-  /// change. For each message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
+  /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes) or
+  /// taker.turn(peer, head, turn, bytes), or where that says no or it is neither, taker.deliver(delivery); the bytes
+  /// lie in memory that the peer shares and may still change. For each message of send_now() that the peer has passed,
+  /// taker.ended(end). True if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.

@@ -19,6 +19,15 @@ inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::siz
     counters_.bytes_delivered += bytes - sizeof head;
     return true;
   }
+  wire::LaneTurn turn;
+  if (wire::is_turn_lane(record->body, head, turn)) {
+    const auto rest = record->body.subspan(sizeof head + sizeof turn);
+    if (taker.turn(handle_of(index), head, turn, rest)) [[likely]] {
+      ++counters_.messages_delivered;
+      counters_.bytes_delivered += rest.size();
+      return true;
+    }
+  }
   if (!read_record(index, *record)) return false;
   taker.deliver(delivery_);
   return true;

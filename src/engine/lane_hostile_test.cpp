@@ -37,6 +37,10 @@ class LaneHostile : public testing::Test {
       test.read(bytes);
       return true;
     }
+    bool turn(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneTurn&,
+              std::span<const std::byte> bytes) {
+      return brief(peer, head, bytes);
+    }
     void deliver(const link::Delivery& delivery) {
       ASSERT_LE(delivery.offset, delivery.size);
       ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
@@ -67,7 +71,7 @@ class LaneHostile : public testing::Test {
   void write_record(path::ShmPeer& to) {
     std::array<std::byte, 2048> body;
     for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
-    const auto kind = static_cast<wire::LaneKind>(random_() % 6);
+    const auto kind = static_cast<wire::LaneKind>(random_() % 8);
     const std::uint64_t size = random_() % 8 == 0 ? random_() : random_() % 5000;
     wire::encode_lane(body.data(), kind, {.operation = wire::Operation::message, .key = random_() % 2}, size);
     const std::size_t length = random_() % body.size();

@@ -3,6 +3,8 @@
 // processor has them; all else is checked like what comes from a network.
 //
 //   brief: 16 bytes, then a whole message without key, cookie, offset and `a`: with 32 bytes of payload it is one line
+//   turn:  24 bytes, then a whole message of which only half a key (the upper) and half an `a` (the lower) are not 0
+//   named: 40 bytes, then a whole message without offset
 //   whole: 48 bytes, then a whole message
 //   first: 56 bytes (as whole, and the length of the message), then its first bytes
 //   next:  16 bytes, then more bytes of the message that `first` began; one such message at a time
@@ -18,7 +20,7 @@
 
 namespace fairlead::wire {
 
-enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4 };
+enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4, turn = 5, named = 6 };
 
 struct LaneHead {
   LaneKind kind = LaneKind::brief;
@@ -29,21 +31,42 @@ struct LaneHead {
   std::uint8_t status = 0;
   std::uint8_t reserved[3] = {};
 };
-struct LaneWide {
-  std::uint64_t key = 0, cookie = 0, offset = 0, a = 0;
+struct LaneTurn {
+  std::uint32_t key = 0, a = 0;
 };
-static_assert(sizeof(LaneHead) == 16 && sizeof(LaneWide) == 32);
+struct LaneNames {
+  std::uint64_t key = 0, cookie = 0, a = 0;
+};
+struct LaneWide {
+  LaneNames names;
+  std::uint64_t offset = 0;
+};
+static_assert(sizeof(LaneHead) == 16 && sizeof(LaneTurn) == 8 && sizeof(LaneNames) == 24 && sizeof(LaneWide) == 32);
 
 /// Bytes before the payload.
 constexpr std::size_t lane_head_bytes(LaneKind kind) {
-  constexpr std::size_t kWide = sizeof(LaneHead) + sizeof(LaneWide);
-  return kind == LaneKind::whole ? kWide : kind == LaneKind::first ? kWide + 8 : sizeof(LaneHead);
+  switch (kind) {
+    case LaneKind::brief:
+    case LaneKind::next:
+      return sizeof(LaneHead);
+    case LaneKind::turn:
+      return sizeof(LaneHead) + sizeof(LaneTurn);
+    case LaneKind::named:
+      return sizeof(LaneHead) + sizeof(LaneNames);
+    case LaneKind::whole:
+      return sizeof(LaneHead) + sizeof(LaneWide);
+    case LaneKind::first:
+      break;
+  }
+  return sizeof(LaneHead) + sizeof(LaneWide) + sizeof(std::uint64_t);
 }
 
 /// The kind of record that a whole message with this envelope needs.
 constexpr LaneKind lane_kind_of(const Envelope& envelope) {
-  const bool is_wide = (envelope.key | envelope.cookie | envelope.offset | envelope.a) != 0;
-  return is_wide ? LaneKind::whole : LaneKind::brief;
+  constexpr std::uint64_t kLower = 0xFFFF'FFFF;
+  if (envelope.offset != 0) return LaneKind::whole;
+  if (((envelope.key & kLower) | envelope.cookie | (envelope.a & ~kLower)) != 0) return LaneKind::named;
+  return (envelope.key | envelope.a) != 0 ? LaneKind::turn : LaneKind::brief;
 }
 
 /// Writes what stands before the payload.
@@ -56,7 +79,14 @@ inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope,
                       .status = envelope.status};
   std::memcpy(out, &head, sizeof head);
   if (kind == LaneKind::brief || kind == LaneKind::next) return;
-  const LaneWide wide{envelope.key, envelope.cookie, envelope.offset, envelope.a};
+  if (kind == LaneKind::turn) {
+    const LaneTurn turn{static_cast<std::uint32_t>(envelope.key >> 32), static_cast<std::uint32_t>(envelope.a)};
+    std::memcpy(out + sizeof head, &turn, sizeof turn);
+    return;
+  }
+  const LaneWide wide{{envelope.key, envelope.cookie, envelope.a}, envelope.offset};
+  std::memcpy(out + sizeof head, &wide.names, sizeof wide.names);
+  if (kind == LaneKind::named) return;
   std::memcpy(out + sizeof head, &wide, sizeof wide);
   if (kind == LaneKind::first) std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
 }
@@ -76,13 +106,21 @@ inline bool is_brief_lane(std::span<const std::byte> body, LaneHead& head) {
   return head.kind == LaneKind::brief;
 }
 
+/// Whether it is a turn, of which `head` is a copy; the rest of its head is copied, too.
+inline bool is_turn_lane(std::span<const std::byte> body, const LaneHead& head, LaneTurn& turn) {
+  if (head.kind != LaneKind::turn || body.size() < sizeof head + sizeof turn) return false;
+  std::memcpy(&turn, body.data() + sizeof head, sizeof turn);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return true;
+}
+
 /// False if it is no record. The head is copied before it is looked at; the payload stays where it is.
 inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   LaneHead head;
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
-  if (head.kind < LaneKind::brief || head.kind > LaneKind::next) return false;
+  if (head.kind < LaneKind::brief || head.kind > LaneKind::named) return false;
   const std::size_t before = lane_head_bytes(head.kind);
   if (body.size() < before) return false;
   record.kind = head.kind;
@@ -94,12 +132,20 @@ inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   record.envelope.source_port = head.source_port;
   record.envelope.target_port = head.target_port;
   LaneWide wide;
-  if (head.kind == LaneKind::whole || head.kind == LaneKind::first)
+  if (head.kind == LaneKind::turn) {
+    LaneTurn turn;
+    std::memcpy(&turn, body.data() + sizeof head, sizeof turn);
+    wide.names.key = static_cast<std::uint64_t>(turn.key) << 32;
+    wide.names.a = turn.a;
+  } else if (head.kind == LaneKind::named) {
+    std::memcpy(&wide.names, body.data() + sizeof head, sizeof wide.names);
+  } else if (head.kind == LaneKind::whole || head.kind == LaneKind::first) {
     std::memcpy(&wide, body.data() + sizeof head, sizeof wide);
-  record.envelope.key = wide.key;
-  record.envelope.cookie = wide.cookie;
+  }
+  record.envelope.key = wide.names.key;
+  record.envelope.cookie = wide.names.cookie;
   record.envelope.offset = wide.offset;
-  record.envelope.a = wide.a;
+  record.envelope.a = wide.names.a;
   if (head.kind != LaneKind::first) return true;
   std::memcpy(&record.message_bytes, body.data() + sizeof head + sizeof wide, sizeof record.message_bytes);
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,0 +1,487 @@
+// The straight line of short sends between two engines of a host (flow_near.cpp), and every corner where it has to give
+// way to the general one: what was promised in order stays in order.
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/engine_pair_for_tests.hpp"
+#include "engine/flows.hpp"
+
+namespace fairlead::engine {
+
+struct FlowsForTests {
+  static Flow& flow(Flows& flows, FlowHandle handle) { return *flows.find(handle); }
+};
+
+namespace {
+
+using verbs::Cause;
+using verbs::QpState;
+using verbs::SendOpcode;
+using verbs::WcOpcode;
+using verbs::WcStatus;
+
+constexpr std::uint32_t kPsn = 0xFFFF'FFFA;  // it wraps
+
+struct NearEndOfFlow {
+  explicit NearEndOfFlow(DirectSide& its_side) : side(its_side) {
+    notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
+    stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
+    key = flows().regions().add({.base = memory.data(),
+                                 .length = memory.size(),
+                                 .iova = at(0),
+                                 .access = verbs::access::local_write | verbs::access::remote_write,
+                                 .domain = 1});
+  }
+  Flows& flows() const { return side.engine->flows(); }
+  std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
+  verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, key}; }
+  QpState state() const { return flows().flow_facts(handle).attributes.state; }
+
+  void open() {
+    ASSERT_EQ(flows().open_flow(
+                  {.type = verbs::QpType::rc,
+                   .capacity =
+                       {.max_send_wr = 128, .max_recv_wr = 128, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
+                   .domain = 1,
+                   .send_stream = stream,
+                   .receive_stream = stream,
+                   .shared_pool = {},
+                   .events = notices.get()},
+                  handle, number),
+              Status::ok);
+  }
+  void connect(const NearEndOfFlow& to, base::Instant now) {
+    verbs::QpAttributes wanted;
+    wanted.dest_qp_num = to.number;
+    wanted.sq_psn = wanted.rq_psn = kPsn;
+    wanted.access_flags = verbs::access::remote_write;
+    wanted.av = {.dgid = to.side.engine->address().ip, .is_global = true};
+    wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 4;
+    wanted.timeout = 14;
+    wanted.retry_cnt = 1;
+    wanted.rnr_retry = 7;
+    wanted.min_rnr_timer = 1;
+    using enum QpState;
+    for (const auto& [from, into] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
+      wanted.state = into;
+      ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
+    }
+  }
+  void change(QpState to, base::Instant now) {
+    verbs::QpAttributes wanted = flows().flow_facts(handle).attributes;
+    const QpState from = wanted.state;
+    wanted.state = to;
+    ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
+  }
+  void receive(std::uint64_t id, const verbs::Sge& into) {
+    std::size_t taken = 0;
+    const verbs::ReceiveRequest request{.id = id, .sges = {&into, 1}};
+    ASSERT_EQ(flows().post_receive(handle, {&request, 1}, taken), 0);
+  }
+  int post(const verbs::SendRequest& request, base::Instant now) {
+    std::size_t taken = 0;
+    return flows().post_send(handle, {&request, 1}, taken, now);
+  }
+  void send(std::uint64_t id, const verbs::Sge& from, base::Instant now) {
+    ASSERT_EQ(post({.id = id, .sges = {&from, 1}, .flags = verbs::send_flags::signaled}, now), 0);
+  }
+  std::vector<verbs::WorkCompletion> completions() {
+    std::vector<verbs::WorkCompletion> all(256);
+    all.resize(stream->take(all.data(), 256, flows().accounts()));
+    return all;
+  }
+
+  DirectSide& side;
+  std::unique_ptr<NoticeStream> notices;
+  CompletionStream* stream = nullptr;
+  std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
+  std::uint32_t key = 0;
+  FlowHandle handle;
+  std::uint32_t number = 0;
+};
+
+class FlowNear : public EnginePair {
+ protected:
+  void SetUp() override {
+    EnginePair::SetUp();
+    for (NearEndOfFlow* end : {&a_, &b_}) end->open();
+    a_.connect(b_, now_);
+    b_.connect(a_, now_);
+    // The first request of all goes the general way: who it comes from is looked up.
+    for (int i = 0; i < 2; ++i) {
+      a_.receive(1, a_.sge(0, 8));
+      b_.receive(1, b_.sge(0, 8));
+      a_.send(1, a_.sge(8, 8), now_);
+      b_.send(1, b_.sge(8, 8), now_);
+      pass();
+      pass();
+      pass();
+      ASSERT_EQ(a_.completions().size(), 2u);
+      ASSERT_EQ(b_.completions().size(), 2u);
+    }
+    sent_ = a_.flows().counters().straight_sends;
+    arrived_ = b_.flows().counters().straight_arrivals;
+  }
+  void fill(std::size_t at, std::size_t bytes, std::uint64_t seed) {
+    for (std::size_t i = 0; i < bytes; ++i) a_.memory[at + i] = static_cast<std::byte>(seed * 31 + i * 7 + 1);
+  }
+  std::uint64_t sent() const { return a_.flows().counters().straight_sends - sent_; }
+  std::uint64_t arrived() const { return b_.flows().counters().straight_arrivals - arrived_; }
+  /// Until an end has so many completions.
+  std::vector<verbs::WorkCompletion> wait_for(NearEndOfFlow& end, std::size_t count) {
+    std::vector<verbs::WorkCompletion> all = end.completions();
+    for (int step = 0; step < 100'000 && all.size() < count; ++step) {
+      pass();
+      for (const auto& one : end.completions()) all.push_back(one);
+    }
+    EXPECT_EQ(all.size(), count);
+    all.resize(count);
+    return all;
+  }
+  /// Also when what the lane refers to has gone.
+  void expect_quiet(NearEndOfFlow& end) {
+    for (int step = 0; step < 100; ++step) pass();
+    EXPECT_TRUE(end.flows().is_quiet(end.handle));
+  }
+
+  NearEndOfFlow a_{near_}, b_{far_};
+  std::uint64_t sent_ = 0, arrived_ = 0;
+};
+
+TEST_F(FlowNear, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
+  const std::uint64_t answers = b_.flows().counters().answers_sent;
+  constexpr std::uint64_t kRounds = 500;
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    fill(100, 24, i);
+    b_.receive(i, b_.sge(200, 24));
+    a_.receive(i, a_.sge(200, 24));
+    a_.send(2 * i, a_.sge(100, 24), now_);
+    far_.engine->progress(now_);
+    const auto there = b_.completions();
+    ASSERT_EQ(there.size(), i == 0 ? 1u : 2u);  // and the end of its last answer
+    EXPECT_EQ(there.back().opcode, WcOpcode::receive);
+    EXPECT_EQ(there.back().wr_id, i);
+    EXPECT_EQ(there.back().byte_len, 24u);
+    ASSERT_EQ(std::memcmp(&b_.memory[200], &a_.memory[100], 24), 0);
+    b_.send(2 * i + 1, b_.sge(200, 24), now_);
+    near_.engine->progress(now_);
+    const auto here = a_.completions();
+    ASSERT_EQ(here.size(), 2u);
+    EXPECT_EQ(here[0].opcode, WcOpcode::send);
+    EXPECT_EQ(here[0].wr_id, 2 * i);
+    EXPECT_EQ(here[0].status, WcStatus::success);
+    EXPECT_EQ(here[1].opcode, WcOpcode::receive);
+  }
+  EXPECT_EQ(sent(), kRounds);
+  EXPECT_EQ(arrived(), kRounds);
+  EXPECT_EQ(b_.flows().counters().answers_sent, answers);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 2 * kRounds - 1) << "without a message to go with, it goes alone";
+  expect_quiet(a_);
+  expect_quiet(b_);
+}
+
+TEST_F(FlowNear, TakesInlineDataEmptyMessagesAndManyAtOnce) {
+  std::array<std::byte, 48> stack;
+  stack.fill(std::byte{7});
+  const verbs::Sge raw{reinterpret_cast<std::uintptr_t>(stack.data()), 48, 0};
+  for (std::uint64_t id = 0; id < 3; ++id) b_.receive(id, b_.sge(1000 * id, 768));
+  const verbs::Sge whole = a_.sge(5000, 768);
+  fill(5000, 768, 3);
+  const std::array<verbs::SendRequest, 3> requests{
+      verbs::SendRequest{.id = 0, .sges = {&raw, 1}, .flags = verbs::send_flags::inlined}, verbs::SendRequest{.id = 1},
+      verbs::SendRequest{.id = 2, .sges = {&whole, 1}, .flags = verbs::send_flags::signaled}};
+  std::size_t taken = 0;
+  ASSERT_EQ(a_.flows().post_send(a_.handle, requests, taken, now_), 0);
+  stack.fill(std::byte{0});
+  const auto there = wait_for(b_, 3);
+  EXPECT_EQ(sent(), 3u);
+  EXPECT_EQ(arrived(), 3u);
+  for (std::uint64_t id = 0; id < 3; ++id) EXPECT_EQ(there[id].wr_id, id);
+  EXPECT_EQ(there[0].byte_len, 48u);
+  EXPECT_TRUE(std::all_of(&b_.memory[0], &b_.memory[48], [](std::byte byte) { return byte == std::byte{7}; }));
+  EXPECT_EQ(there[1].byte_len, 0u);
+  EXPECT_EQ(std::memcmp(&b_.memory[2000], &a_.memory[5000], 768), 0);
+  EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
+}
+
+TEST_F(FlowNear, WaitsForAReceiveAndKeepsTheOrder) {
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    fill(100 * id, 16, id);
+    a_.send(id, a_.sge(100 * id, 16), now_);
+  }
+  EXPECT_EQ(sent(), 4u);
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_EQ(arrived(), 0u);
+  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  EXPECT_TRUE(a_.completions().empty());
+  for (std::uint64_t id = 0; id < 5; ++id) b_.receive(id, b_.sge(100 * id, 16));
+  a_.send(4, a_.sge(0, 16), now_);
+  const auto there = wait_for(b_, 5);
+  const auto here = wait_for(a_, 5);
+  for (std::uint64_t id = 0; id < 5; ++id) {
+    EXPECT_EQ(there[id].wr_id, id);
+    EXPECT_EQ(here[id].wr_id, id);
+    EXPECT_EQ(here[id].status, WcStatus::success);
+    EXPECT_EQ(std::memcmp(&b_.memory[100 * id], &a_.memory[id == 4 ? 0 : 100 * id], 16), 0);
+  }
+  // Then it goes straight again.
+  const std::uint64_t before = arrived();
+  b_.receive(5, b_.sge(0, 16));
+  a_.send(5, a_.sge(0, 16), now_);
+  wait_for(b_, 1);
+  EXPECT_EQ(arrived(), before + 1);
+}
+
+TEST_F(FlowNear, EndsBothSidesIfTheReceiveIsTooSmall) {
+  b_.receive(1, b_.sge(0, 8));
+  b_.receive(2, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 9), now_);
+  a_.send(2, a_.sge(0, 8), now_);
+  const auto there = wait_for(b_, 2);
+  EXPECT_EQ(there[0].status, WcStatus::loc_len_err);
+  EXPECT_EQ(there[1].status, WcStatus::wr_flush_err);
+  const auto here = wait_for(a_, 2);
+  EXPECT_EQ(here[0].status, WcStatus::rem_inv_req_err);
+  EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
+  EXPECT_EQ(a_.state(), QpState::err);
+  EXPECT_EQ(b_.state(), QpState::err);
+  EXPECT_EQ(arrived(), 0u);
+  expect_quiet(a_);
+}
+
+TEST_F(FlowNear, EndsBothSidesIfTheReceivesMemoryIsNotThereAnyMore) {
+  b_.receive(1, {b_.at(0), 8, b_.key + 1});
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].status, WcStatus::loc_prot_err);
+  EXPECT_EQ(wait_for(a_, 1)[0].status, WcStatus::rem_op_err);
+  EXPECT_EQ(arrived(), 0u);
+}
+
+TEST_F(FlowNear, TellsOfWrongMemoryOfItsOwn) {
+  a_.send(1, {a_.at(0), 8, a_.key + 1}, now_);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::loc_prot_err);
+  EXPECT_EQ(sent(), 0u);
+}
+
+TEST_F(FlowNear, FindsAQueuePairThatHasFailedMeanwhile) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(sent(), 1u);
+  b_.change(QpState::err, now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].status, WcStatus::wr_flush_err);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::queue_pair_not_ready));
+  EXPECT_EQ(arrived(), 0u);
+  expect_quiet(a_);
+}
+
+TEST_F(FlowNear, FindsAQueuePairThatIsDestroyedMeanwhile) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  b_.flows().begin_close(b_.handle, now_);
+  b_.flows().free_flow(b_.handle);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::no_such_queue_pair));
+  EXPECT_TRUE(b_.completions().empty());
+  EXPECT_EQ(arrived(), 0u);
+}
+
+// Sent, reset and connected again before the other side has looked: what was sent in the life before means nothing.
+TEST_F(FlowNear, ForgetsWhatWasSentInALifeBefore) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  a_.change(QpState::reset, now_);
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_TRUE(a_.completions().empty());
+  EXPECT_EQ(b_.completions().size(), 1u) << "it had been sent";
+  b_.change(QpState::reset, now_);
+  a_.connect(b_, now_);
+  b_.connect(a_, now_);
+  b_.receive(2, b_.sge(0, 8));
+  a_.send(2, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 2u);
+  EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
+}
+
+TEST_F(FlowNear, EndsWithThePeer) {
+  a_.send(1, a_.sge(0, 8), now_);
+  a_.send(2, a_.sge(0, 8), now_);
+  EXPECT_EQ(sent(), 2u);
+  far_.engine->hub()->end(far_.engine->hub()->find(direct_place(1)), "tired");
+  far_.engine->progress(now_);
+  std::vector<verbs::WorkCompletion> here;
+  for (int step = 0; step < 100'000 && here.size() < 2; ++step) {
+    pass(false);
+    for (const auto& one : a_.completions()) here.push_back(one);
+  }
+  ASSERT_EQ(here.size(), 2u);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
+  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+}
+
+TEST_F(FlowNear, TakesNothingFromAStranger) {
+  auto stranger = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  ASSERT_TRUE(stranger->ask(direct_place(2)));
+  for (int step = 0; step < 10; ++step) pass(), stranger->attend();
+  path::ShmPeer& to = stranger->peer(stranger->find(direct_place(2)));
+  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  b_.receive(1, b_.sge(0, 8));
+  const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).expected;
+  const std::uint64_t refused = b_.flows().counters().refused_not_ready;
+  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::turn) + 8;
+  std::byte* const body = to.writer.reserve(kBytes);
+  ASSERT_NE(body, nullptr);
+  wire::encode_lane(body, wire::LaneKind::turn,
+                    {.operation = wire::Operation::flow_send,
+                     .source_port = a_.number | 1U << 24,
+                     .target_port = b_.number,
+                     .key = std::uint64_t{expected} << 32},
+                    8);
+  to.writer.publish(kBytes, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, refused + 1);
+  EXPECT_TRUE(b_.completions().empty());
+  EXPECT_EQ(to.state, path::ShmPeer::State::open) << "it may have meant well";
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
+}
+
+// The peer it is connected to writes any turn that it likes.
+TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
+  std::mt19937_64 random(3);
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  Flow& flow = FlowsForTests::flow(b_.flows(), b_.handle);
+  std::uint64_t received = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    if (random() % 4 != 0) b_.receive(i, b_.sge(0, static_cast<std::uint32_t>(200 + random() % 4000)));
+    const std::uint32_t off = random() % 3 == 0 ? static_cast<std::uint32_t>(random() % 5) - 2 : 0;
+    const std::uint32_t acked = random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : flow.first_sequence;
+    const std::size_t size = random() % 200;
+    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::turn) + size;
+    std::byte* const body = to.writer.reserve(bytes);
+    ASSERT_NE(body, nullptr);
+    wire::encode_lane(body, wire::LaneKind::turn,
+                      {.operation = random() % 8 == 0 ? wire::Operation::flow_write : wire::Operation::flow_send,
+                       .flags = static_cast<std::uint16_t>(random() % 16),
+                       .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                       .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                       .key = std::uint64_t{flow.expected + off} << 32,
+                       .a = acked},
+                      size);
+    to.writer.publish(bytes, to.reader.read());
+    to.alert();
+    if (random() % 2 == 0) b_.send(i, b_.sge(0, 8), now_);
+    for (int step = 0; step < 3; ++step) pass();
+    for (const auto& one : b_.completions()) received += one.opcode == WcOpcode::receive ? 1 : 0;
+    ASSERT_EQ(to.state, path::ShmPeer::State::open);
+    if (b_.state() == QpState::err || flow.tail - flow.head > 100) {
+      b_.change(QpState::reset, now_);
+      (void)b_.completions();
+      b_.connect(a_, now_);
+    }
+  }
+  EXPECT_GT(received, 500u);
+  EXPECT_GT(arrived(), 200u);
+  EXPECT_EQ(b_.memory[5000], std::byte{0}) << "behind all receives";
+}
+
+// A sequence may go round as often as it likes.
+TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
+  Flow& sender = FlowsForTests::flow(a_.flows(), a_.handle);
+  Flow& receiver = FlowsForTests::flow(b_.flows(), b_.handle);
+  for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
+    sender.first_sequence += more;
+    receiver.expected += more;
+    for (std::uint64_t id = 0; id < 4; ++id) {
+      if (id != 2) b_.receive(id, b_.sge(0, 8));
+      a_.send(id, a_.sge(0, 8), now_);
+      pass();
+    }
+    b_.receive(2, b_.sge(0, 8));
+    for (const auto& one : wait_for(a_, 4)) EXPECT_EQ(one.status, WcStatus::success);
+    EXPECT_EQ(wait_for(b_, 4).size(), 4u);
+  }
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+}
+
+// Straight and general ones in any order, with receives that are late.
+TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
+  constexpr std::uint64_t kRequests = 4000, kAreas = 64, kArea = 3000;
+  std::mt19937_64 random(11);
+  std::uint64_t posted = 0, done = 0, receives = 0, received = 0;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // of sends: request and its size
+  constexpr std::size_t kWriteAt = 400'000;                    // behind all receives
+  for (int step = 0; step < 2'000'000 && (done < kRequests || received < order.size()); ++step) {
+    while (posted < kRequests && posted - done < kAreas && random() % 3 != 0) {
+      const std::uint64_t draw = random() % 16;
+      const auto size = static_cast<std::uint32_t>(draw == 0 ? random() % kArea : random() % 60);
+      const std::size_t at = posted % kAreas * kArea;
+      fill(at, size, posted);
+      const std::array<verbs::Sge, 2> pieces{a_.sge(at, size / 2), a_.sge(at + size / 2, size - size / 2)};
+      const verbs::Sge piece = a_.sge(at, size);
+      verbs::SendRequest request{.id = posted, .sges = {&piece, 1}, .flags = verbs::send_flags::signaled};
+      if (draw == 1) request.sges = pieces;
+      if (draw == 2) request.flags |= verbs::send_flags::fence;
+      if (draw == 3) request.flags |= verbs::send_flags::inlined;
+      if (draw == 4) request.flags |= verbs::send_flags::solicited;
+      if (draw == 5) request.opcode = SendOpcode::send_imm;
+      if (draw == 6) {
+        request.opcode = SendOpcode::write;
+        request.rkey = b_.key;
+        request.remote_addr = b_.at(kWriteAt + at);
+      }
+      if (request.opcode != SendOpcode::write) order.emplace_back(posted, size);
+      ASSERT_EQ(a_.post(request, now_), 0);
+      ++posted;
+    }
+    while (receives < kRequests && receives - received < 100 && random() % 3 != 0) {
+      b_.receive(receives, b_.sge(receives % 100 * kArea, kArea));
+      ++receives;
+    }
+    // An answer now and then, for acknowledgements to go with.
+    const verbs::SendRequest back{.id = 0, .flags = verbs::send_flags::signaled};
+    if (random() % 4 == 0 && b_.post(back, now_) == 0) a_.receive(0, a_.sge(1 << 19, 8));
+    pass(random() % 3 != 0);
+    for (const auto& one : b_.completions()) {
+      ASSERT_EQ(one.status, WcStatus::success);
+      if (one.opcode != WcOpcode::receive) continue;
+      ASSERT_LT(received, order.size());
+      const auto [request, size] = order[received];
+      ASSERT_EQ(one.wr_id, received);
+      ASSERT_EQ(one.byte_len, size);
+      const std::byte* const there = &b_.memory[received % 100 * kArea];
+      for (std::uint32_t i = 0; i < size; ++i)
+        ASSERT_EQ(there[i], static_cast<std::byte>(request * 31 + i * 7 + 1)) << request << " at " << i;
+      ++received;
+    }
+    for (const auto& one : a_.completions()) {
+      ASSERT_EQ(one.status, WcStatus::success);
+      if (one.opcode == WcOpcode::receive) continue;
+      ASSERT_EQ(one.wr_id, done);
+      ++done;
+    }
+  }
+  EXPECT_EQ(done, kRequests);
+  EXPECT_EQ(received, order.size());
+  EXPECT_GT(sent(), kRequests / 4);
+  EXPECT_GT(arrived(), kRequests / 16);
+  EXPECT_LT(arrived(), kRequests * 15 / 16);
+  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  expect_quiet(a_);
+  expect_quiet(b_);
+}
+
+}  // namespace
+}  // namespace fairlead::engine
