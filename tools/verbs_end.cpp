@@ -124,11 +124,10 @@ int VerbsEnd::receive() noexcept {
 }
 
 bool VerbsEnd::take(verbs::CompletionQueue& queue, std::uint64_t& count) noexcept {
-  std::array<verbs::WorkCompletion, 32> taken;
-  const int got = queue.poll(taken);
+  const int got = queue.poll(taken_);
   for (int i = 0; i < got; ++i) {
-    if (taken[static_cast<std::size_t>(i)].status != verbs::WcStatus::success) {
-      failed_ = taken[static_cast<std::size_t>(i)];
+    if (taken_[static_cast<std::size_t>(i)].status != verbs::WcStatus::success) {
+      failed_ = taken_[static_cast<std::size_t>(i)];
       return false;
     }
     ++count;

@@ -3,6 +3,7 @@
 
 #include <fairlead/verbs.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,6 +71,7 @@ class VerbsEnd {
   std::uint64_t half_;  // bytes: what arrives lies in the first, what goes in the second
   VerbsPost there_;
   std::uint64_t ended_ = 0, received_ = 0;
+  std::array<verbs::WorkCompletion, 32> taken_;  // made once: to clear them costs as much as a message
   verbs::WorkCompletion failed_;
 };
 

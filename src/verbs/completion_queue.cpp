@@ -1,6 +1,7 @@
 #include <fairlead/verbs/completion_queue.hpp>
 
 #include <cerrno>
+#include <mutex>
 
 #include "verbs/queue_state.hpp"
 
@@ -130,7 +131,8 @@ int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
   QueueState& state = *state_;
   if (state.is_dead()) [[unlikely]]
     return -1;
-  const auto take = [&] {
+  const auto take = [&]() -> std::uint32_t {
+    if (state.stream->is_empty()) return 0;
     const std::scoped_lock lock(state.consumer);
     return state.stream->take(out.data(), static_cast<std::uint32_t>(out.size()), state.context->accounts);
   };

@@ -3,8 +3,7 @@
 
 #include <fairlead/verbs/completion_queue.hpp>
 
-#include <mutex>
-
+#include "base/short_lock.hpp"
 #include "verbs/context_state.hpp"
 #include "verbs/event_thread.hpp"
 
@@ -42,7 +41,7 @@ struct QueueState {
   std::uint64_t number_in_channel = 0, number_in_context = 0;
   std::function<void()> on_event;  // with a thread that calls it
   std::shared_ptr<EventThread> event_thread;
-  std::mutex consumer;  // one at a time
+  base::ShortLock consumer;  // one at a time
   std::atomic<std::uint32_t> capacity{0};
   std::atomic<std::uint32_t> users{0};  // queue pairs, once for each direction
 };
