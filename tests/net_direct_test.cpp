@@ -1,16 +1,22 @@
-// Memory that processes of one host reach in each other. Puts and gets that the initiator carries out by itself: into a
-// target that is stopped, against one that takes its offers back, and by initiators that are killed. Messages that are
-// lent: to a reader, or by a sender, that is killed.
+// Memory that processes of one host reach in each other, in the arena or by system calls. Puts and gets that the
+// initiator carries out by itself: into a target that is stopped, against one that takes its offers back, and by
+// initiators that are killed. Messages that are lent: to a reader, or by a sender, that is killed.
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -75,9 +81,17 @@ bool hear(int socket, Value& value) {
   return ::recv(socket, &value, sizeof value, MSG_WAITALL) == static_cast<ssize_t>(sizeof value);
 }
 
+/// Where buffers lie.
+enum class Place { arena, elsewhere };
+Place place = Place::arena;
+
 net::Domain shm_domain(const char* path = "shm") {
   net::DomainSettings settings;
-  settings.engine = {{"path", path}, {"give_up_after", "60000"}, {"unreachable_after", "60000"}};
+  settings.engine = {{"path", path},
+                     {"give_up_after", "60000"},
+                     {"unreachable_after", "60000"},
+                     {"shm_foreign_max", "1000000"},
+                     {"shm_foreign_awake_max", "1000000"}};
   return net::Domain::open(settings).value();
 }
 
@@ -92,7 +106,8 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
 struct Machine {
   explicit Machine(net::Domain& domain, std::string_view at = "127.0.0.1@udp:*:34:*") : machine(domain) {
     address = machine.start_and_wait(at).value().address();
-    buffer = Buffer::allocate(domain, kSize).value();
+    buffer = place == Place::arena ? Buffer::allocate(domain, kSize).value()
+                                   : Buffer::borrow(domain, std::span(borrowed)).value();
     EXPECT_EQ(buffer->set_callback(record.callback()), Status::ok);
   }
   net::Record::Entry event() { return record.wait_for(++seen).back(); }
@@ -100,6 +115,7 @@ struct Machine {
   net::TransferMachine machine;
   std::string address;
   net::Record record;
+  std::vector<std::byte> borrowed = std::vector<std::byte>(place == Place::elsewhere ? kSize : 0);
   std::unique_ptr<Buffer> buffer;
   std::size_t seen = 0;
 };
@@ -161,7 +177,15 @@ void meet(Machine& own, const Fellow& target) {
   ASSERT_GT(counter(own.machine, "engine.direct.puts"), 0u);
 }
 
-TEST(NetDirect, AStoppedTargetIsWrittenAndReadAndHearsOfItWhenItRuns) {
+class NetDirect : public testing::TestWithParam<Place> {
+ protected:
+  void SetUp() override { place = GetParam(); }
+  void TearDown() override { place = Place::arena; }
+};
+INSTANTIATE_TEST_SUITE_P(, NetDirect, testing::Values(Place::arena, Place::elsewhere),
+                         [](const auto& test) { return test.param == Place::arena ? "Arena" : "Elsewhere"; });
+
+TEST_P(NetDirect, AStoppedTargetIsWrittenAndReadAndHearsOfItWhenItRuns) {
   const Fellow target(serve);
   net::Domain domain = shm_domain();
   Machine own(domain);
@@ -193,7 +217,7 @@ TEST(NetDirect, AStoppedTargetIsWrittenAndReadAndHearsOfItWhenItRuns) {
 }
 
 // Offers that are taken back while somebody puts: either it was in time, and both say so, or nothing was written.
-TEST(NetDirect, AnOfferThatIsTakenBackIsUsedWhollyOrNotAtAll) {
+TEST_P(NetDirect, AnOfferThatIsTakenBackIsUsedWhollyOrNotAtAll) {
   const Fellow target(serve);
   net::Domain domain = shm_domain();
   Machine own(domain);
@@ -226,7 +250,7 @@ TEST(NetDirect, AnOfferThatIsTakenBackIsUsedWhollyOrNotAtAll) {
 }
 
 // Two engines want the same offer: one gets it.
-TEST(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
+TEST_P(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
   const auto compete = [](int socket) {
     net::Domain domain = shm_domain();
     Machine own(domain);
@@ -255,8 +279,50 @@ TEST(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
   RecordProperty("ours", ours);
 }
 
+/// From now on the kernel refuses us all memory of other processes.
+bool forbid_foreign_memory() {
+  std::array<sock_filter, 5> program{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// One direction may be allowed and the other not: then the ring serves, and the counters say why.
+TEST_P(NetDirect, WhoIsNotPermittedPutsThroughTheRingAndSaysSo) {
+  const Fellow initiator([](int socket) {
+    if (!forbid_foreign_memory()) return;
+    net::Domain own_domain = shm_domain();
+    Machine own(own_domain);
+    for (Offer offer; hear(socket, offer);) {
+      if (own.machine.add(*own.buffer, ActiveSend{.descriptor = offer.descriptor}) != Status::ok) break;
+      tell(socket, own.event().status);
+      tell(socket, counter(own.machine, "lane.process.not_permitted"));
+      tell(socket, counter(own.machine, "engine.direct.puts_by_calls"));
+    }
+  });
+  net::Domain domain = shm_domain();
+  Machine own(domain);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(own.machine.add(*own.buffer, PassiveReceive{}), Status::ok);
+    ASSERT_TRUE(tell(initiator.socket(), Offer{own.buffer->descriptor()}));
+    EXPECT_EQ(own.event().status, Status::ok);
+    Status status = Status::system;
+    std::uint64_t denied = 0, by_calls = 1;
+    ASSERT_TRUE(hear(initiator.socket(), status) && hear(initiator.socket(), denied) &&
+                hear(initiator.socket(), by_calls));
+    EXPECT_EQ(status, Status::ok);
+    EXPECT_EQ(denied, 1u);
+    EXPECT_EQ(by_calls, 0u);
+  }
+}
+
 // Initiators that are killed in the middle of whatever they do: each offer ends, and the next one serves.
-TEST(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
+TEST_P(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
   std::vector<std::unique_ptr<Fellow>> initiators;
   for (int i = 0; i < 10; ++i) {
     initiators.push_back(std::make_unique<Fellow>([](int socket) {

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
     return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
   }
   const std::uint64_t shared = options.get(Option::shm_shared_max) & ~std::uint64_t{4095};
+  const bool is_foreign = options.get(Option::shm_foreign_max) != 0 || options.get(Option::shm_foreign_awake_max) != 0;
   auto hub = path::ShmHub::open(own, epoch,
                                 {.directory = options.shm_directory(),
                                  .admits_all = options.admits_all_users(),
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
                                  .peers_max = static_cast<std::uint32_t>(options.get(Option::shm_peers_max)),
                                  .arena_bytes = shared == 0 ? 0 : sizeof(SharedTables) + shared,
                                  .arena_head_bytes = sizeof(SharedTables),
-                                 .huge_max = options.get(Option::shm_huge_max)});
+                                 .huge_max = options.get(Option::shm_huge_max),
+                                 .identity_bytes = is_foreign ? sizeof(OwnedRecords) : 0});
   if (!hub) {
     if (is_forced) return std::unexpected(std::move(hub.error()));
     fmt::print(stderr, "fairlead at {}: no shared memory with peers of this host, UDP instead: {}\n", own.to_string(),
@@ -80,7 +82,9 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
       std::move(*hub), LaneOptions{.is_forced = is_forced,
                                    .give_up_after = std::chrono::milliseconds(options.get(Option::give_up_after)),
                                    .connect_within = std::chrono::milliseconds(options.get(Option::unreachable_after)),
-                                   .copied_max = options.get(Option::embedded_max)});
+                                   .copied_max = options.get(Option::embedded_max),
+                                   .pull_min = options.get(Option::shm_pull_min),
+                                   .pull_max = options.get(Option::shm_pull_max)});
 }
 
 Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, const EngineOptions& options) {

@@ -52,6 +52,7 @@ struct EngineUse {
 
 class Flows;
 struct ShownExposure;
+struct OwnedExposure;
 
 /// A message in the memory of a peer of this host, which somebody here reads.
 struct LentMessage {
@@ -209,6 +210,10 @@ class Engine {
   bool withdraw_exposure(std::uint32_t slot);
   void hide_exposure(std::uint32_t slot);
   bool is_held(const ShownExposure& shown);
+  bool carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+                          std::uint64_t& length);
+  OwnedExposure& owned_exposure(std::uint64_t key);
+  void retry_withdrawals();
   void deliver_carried_out(const link::Delivery& delivery);
   void end_abandoned(Status status);
 
@@ -295,10 +300,11 @@ class Engine {
   Slab<LentMessage> loans_;           // taken, not given back
   ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
-  std::uint64_t closings_seen_ = 0;   // of the lane's hub
-  base::Instant attend_at_{};         // when the lane's comings and goings are looked at
-  std::uint32_t network_looks_ = 0;   // in vain since something came, up to kNetworkLooks
-  base::Instant network_look_at_{};   // then, while the lane is in use
+  std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
+  std::uint64_t closings_seen_ = 0;         // of the lane's hub
+  base::Instant attend_at_{};               // when the lane's comings and goings are looked at
+  std::uint32_t network_looks_ = 0;         // in vain since something came, up to kNetworkLooks
+  base::Instant network_look_at_{};         // then, while the lane is in use
   std::deque<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

@@ -12,11 +12,13 @@ struct EngineCounters {
   std::uint64_t gets_received = 0;
   std::uint64_t puts_carried_out = 0;  // by us, in the memory of a peer of this host
   std::uint64_t gets_carried_out = 0;
-  std::uint64_t not_carried_out = 0;    // but asked for: claimed by somebody else, not shown, or the ring is full
-  std::uint64_t exposures_crowded = 0;  // not shown: their place in the table is taken
-  std::uint64_t messages_lent = 0;      // handed over in place
-  std::uint64_t loans_taken = 0;        // read in place; others were copied
-  std::uint64_t refused_loans = 0;      // said to lie outside their sender's memory
+  std::uint64_t not_carried_out = 0;  // but asked for: claimed by somebody else, not shown, or the ring is full
+  std::uint64_t puts_by_calls = 0, gets_by_calls = 0;  // of those carried out: outside the arena
+  std::uint64_t calls_failed = 0;                      // in the middle of it: then it was asked for
+  std::uint64_t exposures_crowded = 0;                 // not shown: their place in the table is taken
+  std::uint64_t messages_lent = 0;                     // handed over in place
+  std::uint64_t loans_taken = 0;                       // read in place; others were copied
+  std::uint64_t refused_loans = 0;                     // said to lie outside their sender's memory
   std::uint64_t active_sent = 0;
   std::uint64_t active_received = 0;
   std::uint64_t active_refused = 0;             // active message without access, port, place or memory: answered

@@ -5,8 +5,15 @@
 // An exposure serves one transfer. Whoever wants it claims it in the owner's table: one succeeds. The owner withdraws
 // it likewise, so nobody writes to what has been withdrawn, and there is nothing to wait for. Only what certainly
 // succeeds goes this way; all else is asked of the owner, whose answer says what is wrong.
+//
+// Memory outside the arena is reached by system calls (path/foreign_memory.hpp). All peers of the owner can write to
+// the table, so for such memory nobody believes it: where it lies is read from the owner's own records, and who is at
+// it stands in the page of the two as well, from before those are read until the copy is done. While it stands there
+// the owner ends nothing, whatever the table says.
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
@@ -15,6 +22,9 @@
 
 namespace fairlead::engine {
 namespace {
+
+// Whoever ends an exposure outside the arena looks at each of them.
+constexpr std::uint32_t kForeignPeersMax = 64;
 
 constexpr std::uint32_t index_of(std::uint64_t key) {
   return static_cast<std::uint32_t>(key % SharedTables::kExposures);
@@ -43,22 +53,25 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   const bool fits = is_put ? transfer.length <= exposure.length : exposure.length <= transfer.length;
   const bool is_there = exposure.offset >= sizeof(SharedTables) && exposure.offset <= there->arena_bytes &&
                         exposure.length <= there->arena_bytes - exposure.offset && exposure.length <= kCarriedOutMax;
+  const std::uint64_t name = std::uint64_t{there->bell_bit} + 1;
+  std::uint64_t length = is_put ? transfer.length : exposure.length;
   // The record has to find room: what has been done cannot be asked for again.
-  if (!is_found || !fits || !is_there || !lane()->has_room(*peer) ||
-      !shown.claim(transfer.key, std::uint64_t{there->bell_bit} + 1)) {
+  bool is_done = is_found && fits && lane()->has_room(*peer);
+  if (is_done && exposure.offset == 0) {
+    is_done = carry_out_by_calls(*there, name, is_put, transfer, length);
+  } else if (is_done && (is_done = is_there && shown.claim(transfer.key, name))) {
+    std::byte* const at = there->arena->head() + exposure.offset;
+    if (is_put) {
+      scatter_store(at, transfer.memory, length);
+    } else {
+      scatter_write(transfer.memory, 0, {at, length});
+    }
+  }
+  if (!is_done) {
     ++counters_.not_carried_out;
     return false;
   }
-
-  std::byte* const at = there->arena->head() + exposure.offset;
-  const std::uint64_t length = is_put ? transfer.length : exposure.length;
-  if (is_put) {
-    scatter_store(at, transfer.memory, length);
-    ++counters_.puts_carried_out;
-  } else {
-    scatter_write(transfer.memory, 0, {at, length});
-    ++counters_.gets_carried_out;
-  }
+  ++(is_put ? counters_.puts_carried_out : counters_.gets_carried_out);
   const std::uint32_t own_port = ports_[handle.slot].number;
   const Status told = link_->submit(*peer,
                                     {.envelope = {.operation = wire::Operation::carried_out,
@@ -80,10 +93,65 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   return true;
 }
 
+namespace {
+
+/// Says for its life, to the owner alone, what we are at in his process.
+class Hold {
+ public:
+  Hold(path::ShmPeer& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
+  ~Hold() { peer_.let_go(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  path::ShmPeer& peer_;
+};
+
+}  // namespace
+
+/// Outside the arena. False: it has to be asked for; what may have been written is then written again.
+bool Engine::carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+                                std::uint64_t& length) {
+  // Whoever looks at his ring by himself is quicker there; for all others somebody would have to be woken.
+  const bool is_awake = there.other->is_watching.load(std::memory_order_relaxed) != 0;
+  if (!there.process.is_reached() ||
+      length > options_.get(is_awake ? Option::shm_foreign_awake_max : Option::shm_foreign_max)) {
+    return false;
+  }
+  const Hold hold(there, transfer.key);
+  OwnedExposure owned;
+  const std::uint64_t place = offsetof(OwnedRecords, exposures) + sizeof owned * index_of(transfer.key);
+  if (!there.process.look(place, std::as_writable_bytes(std::span(&owned, 1)))) {
+    ++counters_.calls_failed;
+    return false;
+  }
+  const bool fits = is_put ? transfer.length <= owned.length : owned.length <= transfer.length;
+  if (owned.key.load(std::memory_order_relaxed) != transfer.key || (owned.is_writable != 0) != is_put || !fits ||
+      owned.length == 0 || owned.length > kCarriedOutMax) {
+    return false;
+  }
+  ShownExposure& shown = exposure_in(there.arena->head(), transfer.key);
+  if (!shown.claim(transfer.key, name)) return false;
+  if (!is_put) length = owned.length;
+  const bool is_done = is_put ? there.process.write(owned.address, transfer.memory, length)
+                              : there.process.read(transfer.memory, owned.address, length);
+  if (!is_done) {
+    ++counters_.calls_failed;
+    shown.claim(name, transfer.key);  // swapped back
+    return false;
+  }
+  ++(is_put ? counters_.puts_by_calls : counters_.gets_by_calls);
+  return true;
+}
+
 // The owner ----------------------------------------------------------------------------------------------------------
 
 ShownExposure& Engine::shown_exposure(std::uint64_t key) {
   return exposure_in(lane()->hub().arena()->head(), key);
+}
+
+OwnedExposure& Engine::owned_exposure(std::uint64_t key) {
+  return reinterpret_cast<OwnedRecords*>(lane()->hub().records())->exposures[index_of(key)];
 }
 
 /// If its memory lies where peers reach it, and its place in the table is free.
@@ -92,8 +160,13 @@ void Engine::show_exposure(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (arena == nullptr || operation.memory.size() != 1 || operation.length == 0) return;
   const iovec& piece = operation.memory[0];
-  const auto offset = arena->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
-  if (!offset) return;
+  const auto found = arena->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
+  auto* const records = reinterpret_cast<OwnedRecords*>(lane()->hub().records());
+  const std::uint64_t foreign_max =
+      std::max(options_.get(Option::shm_foreign_max), options_.get(Option::shm_foreign_awake_max));
+  const bool is_foreign =
+      !found && records != nullptr && operation.length <= foreign_max && lane()->hub().peer_count() <= kForeignPeersMax;
+  if (!found && !is_foreign) return;
   if (shown_.empty()) shown_.resize(SharedTables::kExposures, kNone);
   std::uint32_t& place = shown_[index_of(operation.key)];
   if (place != kNone) {
@@ -102,9 +175,16 @@ void Engine::show_exposure(std::uint32_t slot) {
   }
   place = slot;
   operation.is_shown = true;
+  operation.is_foreign = is_foreign;
+  if (is_foreign) {
+    records->exposures[index_of(operation.key)].show({.key = operation.key,
+                                                      .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
+                                                      .length = operation.length,
+                                                      .is_writable = operation.kind == OperationKind::expose_writable});
+  }
   shown_exposure(operation.key)
       .show({.key = operation.key,
-             .offset = *offset,
+             .offset = found.value_or(0),
              .length = operation.length,
              .port = ports_[operation.port].number,
              .is_writable = operation.kind == OperationKind::expose_writable});
@@ -115,17 +195,38 @@ bool Engine::withdraw_exposure(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (!operation.is_shown) return true;
   ShownExposure& shown = shown_exposure(operation.key);
+  if (operation.is_foreign) {
+    owned_exposure(operation.key).key.store(0, std::memory_order_relaxed);
+    if (lane()->hub().is_held(operation.key)) return false;
+  }
   if (!shown.claim(operation.key, 0) && is_held(shown)) return false;
   hide_exposure(slot);
   return true;
 }
 
+/// What had been cancelled, or done, while somebody held it, once he has let go.
+void Engine::retry_withdrawals() {
+  std::erase_if(withdrawing_, [&](std::uint64_t name) {
+    const Operation* const operation = find_operation(name);
+    if (operation != nullptr && operation->is_carried_out) {
+      if (lane()->hub().is_held(operation->key)) return false;
+      complete(slot_of(name), Status::ok, operation->length_done);
+      return true;
+    }
+    if (operation == nullptr || operation->is_busy) return true;
+    if (!withdraw_exposure(slot_of(name))) return false;
+    complete(slot_of(name), Status::canceled, 0);
+    return true;
+  });
+}
+
 /// Frees its place in the table.
 void Engine::hide_exposure(std::uint32_t slot) {
   Operation& operation = operations_[slot];
+  if (operation.is_foreign) owned_exposure(operation.key).key.store(0, std::memory_order_relaxed);
   shown_exposure(operation.key).holder.store(0, std::memory_order_relaxed);
   shown_[index_of(operation.key)] = kNone;
-  operation.is_shown = false;
+  operation.is_shown = operation.is_foreign = false;
 }
 
 /// By a peer that may still be at it. Anybody may have written there.
@@ -141,13 +242,22 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
   const std::uint32_t slot = shown_.empty() ? kNone : shown_[index_of(key)];
   if (slot == kNone || !Lane::has(delivery.peer) || operations_[slot].key != key ||
       ports_[operations_[slot].port].number != envelope.target_port || envelope.a > operations_[slot].length ||
-      shown_exposure(key).holder.load(std::memory_order_relaxed) != lane()->name_of(delivery.peer)) {
+      shown_exposure(key).holder.load(std::memory_order_relaxed) != lane()->name_of(delivery.peer) ||
+      operations_[slot].is_carried_out) {
     ++counters_.refused_stale;
     return;
   }
   Operation& operation = operations_[slot];
   ++(operation.kind == OperationKind::expose_writable ? counters_.puts_received : counters_.gets_received);
   operation.other = {link_->address(delivery.peer), envelope.source_port};
+  if (operation.is_foreign && lane()->hub().is_held(key)) {
+    // Somebody came too late, or lies. He may be about to look at our records, or be at it.
+    operation.is_carried_out = operation.is_busy = true;
+    operation.length_done = envelope.a;
+    owned_exposure(key).key.store(0, std::memory_order_relaxed);
+    withdrawing_.push_back(name_of(slot));
+    return;
+  }
   complete(slot, Status::ok, envelope.a);
 }
 
@@ -157,7 +267,9 @@ void Engine::end_abandoned(Status status) {
     const std::uint32_t slot = shown_[index];
     if (slot == kNone) continue;
     const ShownExposure& shown = shown_exposure(index);
-    if (shown.holder.load(std::memory_order_relaxed) != operations_[slot].key && !is_held(shown))
+    const std::uint64_t key = operations_[slot].key;
+    if (!operations_[slot].is_carried_out && shown.holder.load(std::memory_order_relaxed) != key && !is_held(shown) &&
+        !(operations_[slot].is_foreign && lane()->hub().is_held(key)))
       complete(slot, status, 0);
   }
 }

@@ -35,6 +35,9 @@ EngineFacts Engine::facts() const {
   add("engine.direct.puts", own.puts_carried_out);
   add("engine.direct.gets", own.gets_carried_out);
   add("engine.direct.not_possible", own.not_carried_out);
+  add("engine.direct.puts_by_calls", own.puts_by_calls);
+  add("engine.direct.gets_by_calls", own.gets_by_calls);
+  add("engine.direct.calls_failed", own.calls_failed);
   add("engine.direct.crowded", own.exposures_crowded);
   add("engine.loan.sent", own.messages_lent);
   add("engine.loan.taken", own.loans_taken);

@@ -21,7 +21,7 @@ bool Engine::progress(base::Instant now) {
   if (lane() != nullptr) {
     any |= collect_lane(now);
     // The straight line of traffic inside the host: nothing of the network is due.
-    if (!is_network_due(now) && deferred_.empty()) [[likely]]
+    if (!is_network_due(now) && deferred_.empty() && withdrawing_.empty()) [[likely]]
       return react(now) || any;
   }
   any |= collect(now);
@@ -30,6 +30,8 @@ bool Engine::progress(base::Instant now) {
     any = true;
   }
   any |= react(now);
+  if (!withdrawing_.empty()) [[unlikely]]
+    retry_withdrawals();
   if (!deferred_.empty()) [[unlikely]]
     retry_deferred(now);
   if (now >= ask_at_) [[unlikely]]
@@ -48,7 +50,9 @@ base::Instant Engine::next_deadline() const {
   const base::Instant flows = flows_ ? flows_->next_deadline() : base::kNever;
   if (!link_) return flows;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
-  const base::Instant retry = deferred_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
+  // So are withdrawals that a peer holds up.
+  const base::Instant retry =
+      deferred_.empty() && withdrawing_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
   const base::Instant of_lane = lane() ? lane()->next_deadline() : base::kNever;
   if (is_emit_cut_short_) return now_;
   return std::min(
@@ -159,7 +163,11 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress& address = link_->address(notice.peer);
   if (notice.kind == link::Notice::Kind::connected) {
     losses_.erase(address);
-    flight_->report(fmt::format("{} is reached through shared memory\n", address.to_string()));
+    const path::ShmPeer* there = lane()->neighbour(notice.peer);
+    const auto denial = there != nullptr ? there->process.denial() : path::ForeignMemory::Denial::none;
+    flight_->report(fmt::format("{} is reached through shared memory{}{}\n", address.to_string(),
+                                denial == path::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
+                                path::ForeignMemory::reason(denial)));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
     Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target) : fail_placement(notice.target, notice.status);
   } else {

@@ -49,6 +49,10 @@ enum class Option : std::uint8_t {
   shm_peers_max,
   shm_shared_max,
   shm_huge_max,
+  shm_foreign_max,
+  shm_foreign_awake_max,
+  shm_pull_min,
+  shm_pull_max,
   count_,
 };
 

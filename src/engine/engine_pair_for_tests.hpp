@@ -27,24 +27,30 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
   return base::place_for_tests(number);
 }
 
-inline path::ShmOptions direct_options() {
-  return {
-      .ring_bytes = 64 * 1024, .arena_bytes = sizeof(SharedTables) + kShown, .arena_head_bytes = sizeof(SharedTables)};
+inline path::ShmOptions direct_options(bool is_foreign = false) {
+  return {.ring_bytes = 64 * 1024,
+          .arena_bytes = sizeof(SharedTables) + kShown,
+          .arena_head_bytes = sizeof(SharedTables),
+          .identity_bytes = is_foreign ? sizeof(OwnedRecords) : 0};
 }
-
-/// In whose range of ports the places lie.
-inline EngineOptions direct_engine_options() {
+/// In whose range of ports the places lie. With memory outside the arena reached, too, whether the peer looks or not.
+inline EngineOptions direct_engine_options(bool is_foreign) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
+  const std::uint64_t most = is_foreign ? kCarriedOutMax : 0;
+  EXPECT_TRUE(options.set(Option::shm_foreign_max, most) && options.set(Option::shm_foreign_awake_max, most));
   return options;
 }
 
 struct DirectSide {
-  DirectSide(path::SimNetwork& network, std::uint16_t number) {
-    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options()).value();
-    auto lane = std::make_unique<Lane>(std::move(hub), LaneOptions{.give_up_after = 5s, .connect_within = 1s});
+  DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign) {
+    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
+    auto lane = std::make_unique<Lane>(
+        std::move(hub),
+        LaneOptions{
+            .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = is_foreign ? kCarriedOutMax : 0});
     engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
-                                      direct_engine_options(), number + 100U, number, std::move(lane));
+                                      direct_engine_options(is_foreign), number + 100U, number, std::move(lane));
     port = *engine->open_port(kPort);
     EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
   }
@@ -68,6 +74,7 @@ struct DirectSide {
 /// Near has found far, and each sees what the other shows of its memory.
 class EnginePair : public testing::Test {
  protected:
+  explicit EnginePair(bool is_foreign = false) : far_(network_, 2, is_foreign), near_(network_, 1, is_foreign) {}
   void SetUp() override {
     ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
     const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
@@ -101,8 +108,8 @@ class EnginePair : public testing::Test {
   }
   path::SimNetwork network_{1};
   base::Instant now_{1s};
-  DirectSide far_{network_, 2};
-  DirectSide near_{network_, 1};
+  DirectSide far_;
+  DirectSide near_;
 };
 
 }  // namespace fairlead::engine

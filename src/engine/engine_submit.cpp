@@ -162,7 +162,12 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
     case OperationKind::expose_readable:
     case OperationKind::expose_writable:
       // Once a transfer has begun its real result comes.
-      if (!operation->is_busy && withdraw_exposure(name.slot)) complete(name.slot, Status::canceled, 0);
+      if (operation->is_busy) break;
+      if (withdraw_exposure(name.slot)) {
+        complete(name.slot, Status::canceled, 0);
+      } else {
+        withdrawing_.push_back(pack_name(name.slot, name.generation));
+      }
       break;
     case OperationKind::send:
     case OperationKind::put:

@@ -21,6 +21,7 @@ struct PeerFact {
   base::SocketAddress address;
   std::string_view path = "udp";  // or "shm"
   std::string path_reason;        // why not "shm"; empty if that was not tried
+  std::string memory_reason{};    // why its memory outside the shared one is not reached, if it goes over "shm"
   bool is_connected = false;
   base::Duration round_trip{};
   base::Duration silent_for{};  // since last heard; since the first attempt if never

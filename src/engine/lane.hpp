@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/fifo.hpp"
@@ -25,11 +26,12 @@
 namespace fairlead::engine {
 
 struct LaneOptions {
-  bool is_forced = false;           // there is no other way: messages wait until the peer is found
-  base::Duration give_up_after{};   // without progress of a peer that something is pending to
-  base::Duration connect_within{};  // of a peer that is not there, if is_forced
-  std::size_t copied_max = 768;     // longest message that is copied at submission, at most kBlockBytes
-  std::size_t waiting_max = 65536;  // messages that wait for room, of one peer
+  bool is_forced = false;                    // there is no other way: messages wait until the peer is found
+  base::Duration give_up_after{};            // without progress of a peer that something is pending to
+  base::Duration connect_within{};           // of a peer that is not there, if is_forced
+  std::size_t copied_max = 768;              // longest message that is copied at submission, at most kBlockBytes
+  std::size_t waiting_max = 65536;           // messages that wait for room, of one peer
+  std::uint64_t pull_min = 0, pull_max = 0;  // messages that lie in our arena and are read there, not sent
 };
 
 struct LaneCounters {
@@ -37,6 +39,7 @@ struct LaneCounters {
   std::uint64_t messages_delivered = 0, bytes_delivered = 0;
   std::uint64_t messages_waited = 0;  // found no room at once
   std::uint64_t messages_failed = 0;
+  std::uint64_t messages_pulled = 0;  // of those sent: read by the peer where they lie
 };
 
 /// Short messages whose ends are told to the one who collects, by cookie and owner.
@@ -92,7 +95,7 @@ class Lane {
   template <typename Visit>
   void for_each_peer(Visit&& visit) const {
     for (const auto& peer : peers_)
-      if (peer->hub_slot != kNone) visit(peer->address);
+      if (peer->hub_slot != kNone) visit(peer->address, std::as_const(*hub_).peer(peer->hub_slot));
   }
 
   /// As Link::submit() and Link::cancel().
@@ -196,6 +199,7 @@ class Lane {
 
   path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
   bool write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy);
+  bool write_place(Peer& peer, path::ShmPeer& to);
   bool write_chunk(Peer& peer, path::ShmPeer& to);
   void gather_chunk(Peer& peer, std::byte* out, std::size_t bytes);
   bool pump(Peer& peer, path::ShmPeer& to);
@@ -215,6 +219,7 @@ class Lane {
   bool take(std::uint32_t hub_slot, Taker&& taker);
   template <typename Taker>
   bool take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker);
+  bool find_payload(const path::ShmPeer& from);
   bool read_record(std::uint32_t index, const path::RingReader::Record& record);
 
   std::unique_ptr<path::ShmHub> hub_;

@@ -1,5 +1,7 @@
 #include "engine/lane_facts.hpp"
 
+#include <fmt/format.h>
+
 namespace fairlead::engine {
 
 void add_lane(const Lane& lane, EngineFacts& facts) {
@@ -11,6 +13,7 @@ void add_lane(const Lane& lane, EngineFacts& facts) {
   add("lane.messages_delivered", own.messages_delivered);
   add("lane.bytes_delivered", own.bytes_delivered);
   add("lane.messages_waited", own.messages_waited);
+  add("lane.messages_pulled", own.messages_pulled);
   add("lane.messages_failed", own.messages_failed);
   const path::ShmCounters& hub = lane.hub().counters();
   add("lane.peers_opened", hub.opened);
@@ -25,9 +28,15 @@ void add_lane(const Lane& lane, EngineFacts& facts) {
     add("lane.shared_bytes", lane.hub().shown()->sheets.bytes());
     add("lane.huge_bytes", lane.hub().shown()->sheets.huge_bytes());
   }
-  lane.for_each_peer([&](const base::SocketAddress& address) {
+  for (std::size_t i = 0; i < hub.processes.size(); ++i)
+    facts.counters.push_back({fmt::format("lane.process.{}", path::ForeignMemory::kNames[i]), hub.processes[i]});
+  lane.for_each_peer([&](const base::SocketAddress& address, const path::ShmPeer& peer) {
     if (facts.peers.size() < EngineFacts::kPeersInFacts)
-      facts.peers.push_back({.address = address, .path = "shm", .path_reason = {}, .is_connected = true});
+      facts.peers.push_back({.address = address,
+                             .path = "shm",
+                             .path_reason = {},
+                             .memory_reason = std::string(path::ForeignMemory::reason(peer.process.denial())),
+                             .is_connected = true});
   });
 }
 

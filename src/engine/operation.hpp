@@ -26,9 +26,11 @@ struct Operation {
   bool is_link_pending = false;    // the link still refers to the memory: an outcome will come
   bool is_answer_pending = false;  // put, get: the target has not answered yet
   bool is_in_chain = false;
-  bool takes_loans = false;  // receive
-  bool is_shown = false;     // exposure: peers of this host may use it by themselves
-  std::uint32_t port = 0;    // slot
+  bool takes_loans = false;     // receive
+  bool is_shown = false;        // exposure: peers of this host may use it by themselves
+  bool is_foreign = false;      // and it lies outside the arena
+  bool is_carried_out = false;  // by one of them; another one is still looking at it
+  std::uint32_t port = 0;       // slot
   std::uint64_t cookie = 0;
   std::uint64_t length = 0;       // usable bytes of memory
   std::uint64_t length_done = 0;  // put, get, exposure: bytes transferred

@@ -65,7 +65,7 @@ struct SharedFlow {
 /// Memory for one put or one get.
 struct SharedExposure {
   std::uint64_t key = 0;
-  std::uint64_t offset = 0, length = 0;  // in the arena
+  std::uint64_t offset = 0, length = 0;  // in the arena; offset 0: elsewhere, and the owner's records tell where
   std::uint32_t port = 0;
   std::uint32_t is_writable = 0;
 };
@@ -92,6 +92,26 @@ struct alignas(4096) SharedTables {
   std::array<SharedRecord<SharedFlow>, kFlows> flows;
   std::array<ShownExposure, kExposures> exposures;
 };
+/// What only the owner can write and others have to read by system calls (path/shm_identity.hpp): an address in its
+/// process is believed, so no other peer may have a say in it. A place is used again when nobody holds it any more.
+struct OwnedExposure {
+  std::atomic<std::uint64_t> key{0};  // 0: withdrawn
+  std::uint64_t address = 0, length = 0;
+  std::uint64_t is_writable = 0;
+
+  /// [owner]
+  void show(const OwnedExposure& exposure) noexcept {
+    address = exposure.address;
+    length = exposure.length;
+    is_writable = exposure.is_writable;
+    key.store(exposure.key.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+};
+struct OwnedRecords {
+  std::array<OwnedExposure, SharedTables::kExposures> exposures;
+};
+static_assert(sizeof(OwnedExposure) == 32);
+
 static_assert(sizeof(SharedRecord<SharedRegion>) == 64 && sizeof(ShownExposure) == 64 &&
               std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -13,7 +13,7 @@ namespace fairlead::path {
 /// the same form, with two: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct ShmGreeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -27,10 +27,12 @@ struct ShmGreeting {
   std::uint32_t bell_bit = 0;     // that the other shall set in the doorbell of whoever writes this
   std::uint32_t reserved = 0;
   std::uint64_t arena_bytes = 0;  // of the memory shown; 0: none
+  std::uint64_t identity = 0;     // where in its memory the nonce lies (path/shm_identity.hpp); 0: not to be reached
+  std::uint64_t nonce[2] = {};
 
   bool is_ours() const { return magic == kMagic && version == kVersion; }
   base::SocketAddress address() const { return {.ip = ip, .scope = scope, .port = port}; }
 };
-static_assert(sizeof(ShmGreeting) == 80 && std::is_trivially_copyable_v<ShmGreeting>);
+static_assert(sizeof(ShmGreeting) == 104 && std::is_trivially_copyable_v<ShmGreeting>);
 
 }  // namespace fairlead::path

@@ -39,6 +39,9 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
     if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes))
       hub->shown_ = std::make_shared<ShmShown>(std::move(*arena), options.huge_max);
   }
+  if (hub->shown_ && options.identity_bytes > 0) {
+    if (auto identity = ShmIdentity::create(options.identity_bytes)) hub->identity_ = std::move(*identity);
+  }
   auto listener = ShmSocket::listen(own, options.directory);
   if (!listener) return std::unexpected(std::move(listener.error()));
   hub->listener_ = std::move(*listener);
@@ -91,7 +94,16 @@ bool ShmHub::shows_to(const ShmSocket& socket) const {
   return shown_ && socket.credentials().user == ::geteuid();
 }
 
-void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t bytes) {
+/// To whom memory is shown: what of it, and where we are.
+void ShmHub::introduce(ShmGreeting& greeting) const {
+  greeting.arena_bytes = shown_->arena.bytes();
+  if (!identity_) return;
+  greeting.identity = identity_->address();
+  std::ranges::copy(identity_->nonce(), greeting.nonce);
+}
+
+void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGreeting& greeting) {
+  const std::uint64_t bytes = greeting.arena_bytes;
   if (bytes == 0 || !shown_) return;
   auto arena = ShmArena::view(std::move(file), bytes);
   if (!arena || bytes < options_.arena_head_bytes) {
@@ -101,6 +113,10 @@ void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t
   peer.arena = std::make_shared<ShmMemory>(std::move(*arena));
   peer.arena_bytes = bytes;
   ++counters_.arenas_seen;
+  if (!identity_ || peer.socket.credentials().user != ::geteuid()) return;
+  peer.process = ForeignMemory::probe(peer.socket.credentials().process, greeting.identity,
+                                      {greeting.nonce[0], greeting.nonce[1]});
+  ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
 }
 
 // Whoever admits strangers has to make sure that they are who they say: the socket of that name belongs to the same
@@ -193,7 +209,7 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
   greeting.bell_bit = slot;
   by_address_[address] = slot;
   const bool shows = shows_to(peer.socket);
-  if (shows) greeting.arena_bytes = shown_->arena.bytes();
+  if (shows) introduce(greeting);
   const std::array<int, 4> descriptors{peer.memory.descriptor(), bell_.memory_descriptor(), bell_.event_descriptor(),
                                        shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), std::span(descriptors).first(shows ? 4 : 3)))
@@ -262,16 +278,16 @@ void ShmHub::take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<cons
   peer.epoch = greeting->epoch;
   peer.needs_fence = !has_barriers_ || greeting->has_barriers == 0;
   std::ranges::copy(greeting->secrets, peer.secrets);
-  adopt_arena(peer, std::move(letter.descriptors[3]), greeting->arena_bytes);
+  adopt_arena(peer, std::move(letter.descriptors[3]), *greeting);
   const bool shows = shows_to(peer.socket);
-  const ShmGreeting answer{.ring_bytes = greeting->ring_bytes,
-                           .ip = own_.ip,
-                           .scope = own_.scope,
-                           .port = own_.port,
-                           .has_barriers = has_barriers_,
-                           .epoch = epoch_,
-                           .bell_bit = slot,
-                           .arena_bytes = shows ? shown_->arena.bytes() : 0};
+  ShmGreeting answer{.ring_bytes = greeting->ring_bytes,
+                     .ip = own_.ip,
+                     .scope = own_.scope,
+                     .port = own_.port,
+                     .has_barriers = has_barriers_,
+                     .epoch = epoch_,
+                     .bell_bit = slot};
+  if (shows) introduce(answer);
   const std::array<int, 3> descriptors{bell_.memory_descriptor(), bell_.event_descriptor(),
                                        shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 3 : 2)))
@@ -290,7 +306,7 @@ void ShmHub::take_answer(std::uint32_t slot, ShmLetter& letter, std::span<const 
   peer.bell_bit = answer->bell_bit;
   peer.epoch = answer->epoch;
   peer.needs_fence = !has_barriers_ || answer->has_barriers == 0;
-  adopt_arena(peer, std::move(letter.descriptors[2]), answer->arena_bytes);
+  adopt_arena(peer, std::move(letter.descriptors[2]), *answer);
   become_open(slot);
 }
 
@@ -300,6 +316,7 @@ void ShmHub::become_open(std::uint32_t slot) {
   const std::uint32_t side = peer.has_asked ? 0 : 1;
   peer.own = &page.sides[side];
   peer.other = &page.sides[1 - side];
+  peer.own->sees_arena.store(peer.arena != nullptr ? 1 : 0, std::memory_order_relaxed);
   const auto lines = static_cast<std::uint32_t>((peer.memory.ring(1) - peer.memory.ring(0)) / 2 / kRingLine);
   peer.writer = RingWriter({peer.memory.ring(side), lines, peer.secrets[side]}, peer.other->passed);
   peer.reader = RingReader({peer.memory.ring(1 - side), lines, peer.secrets[1 - side]}, peer.own->passed);
@@ -443,6 +460,14 @@ bool ShmHub::has_left(const ShmVisitor& visitor) const {
   const ShmPeer& peer = *peers_[visitor.slot];
   const ShmSide* side = peer.generation == visitor.generation ? visitor_of(peer) : nullptr;
   return side == nullptr || side->visits.load(std::memory_order_acquire) != visitor.visit;
+}
+
+bool ShmHub::is_held(std::uint64_t name) const noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return std::ranges::any_of(peers_, [&](const auto& peer) {
+    const ShmSide* visitor = visitor_of(*peer);
+    return visitor != nullptr && visitor->held.load(std::memory_order_acquire) == name;
+  });
 }
 
 bool ShmHub::arm() {

@@ -23,6 +23,7 @@
 #include "base/socket_address.hpp"
 #include "path/shm_arena.hpp"
 #include "path/shm_greeting.hpp"
+#include "path/shm_identity.hpp"
 #include "path/shm_peer.hpp"
 #include "path/shm_sheets.hpp"
 
@@ -35,7 +36,8 @@ struct ShmOptions {
   std::uint32_t peers_max = 1024;
   std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
   std::size_t arena_head_bytes = 0;
-  std::uint64_t huge_max = 0;  // longest allocation in it that gets huge pages
+  std::uint64_t huge_max = 0;      // longest allocation in it that gets huge pages
+  std::size_t identity_bytes = 0;  // of records for memory outside it, beside an arena; 0: such memory is not reached
 };
 
 /// What happened to a peer.
@@ -53,8 +55,9 @@ struct ShmCounters {
   std::uint64_t declined_full = 0;      // more peers than peers_max
   std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
   std::uint64_t sleeps = 0, unwatched = 0;
-  std::uint64_t arenas_seen = 0;     // peers whose memory we can reach
-  std::uint64_t arenas_refused = 0;  // not of our protocol, or no address space
+  std::uint64_t arenas_seen = 0;                                   // peers whose memory we can reach
+  std::uint64_t arenas_refused = 0;                                // not of our protocol, or no address space
+  std::array<std::uint64_t, ForeignMemory::kDenials> processes{};  // of those, by why we cannot reach the rest of it
 };
 
 /// What we show of our memory. Lives as long as somebody uses some of it, also longer than the hub.
@@ -85,6 +88,7 @@ class ShmHub {
   /// Begins to open a peer; its slot, or why it cannot be. An event tells of the end of it.
   Result<std::uint32_t> ask(const base::SocketAddress& address);
   ShmPeer& peer(std::uint32_t slot) { return *peers_[slot]; }
+  const ShmPeer& peer(std::uint32_t slot) const { return *peers_[slot]; }
   std::uint32_t peer_count() const { return static_cast<std::uint32_t>(peers_.size()); }
 
   /// System calls: greetings and deaths. Then next_event() until there is none.
@@ -144,6 +148,11 @@ class ShmHub {
   bool may_live(std::uint32_t bell_bit) const {
     return bell_bit < peers_.size() && peers_[bell_bit]->state != ShmPeer::State::closed;
   }
+  /// Memory for records that only we can write; null if peers do not reach us but in the arena.
+  std::byte* records() const noexcept { return identity_ ? identity_->records() : nullptr; }
+  /// Whether a peer is at what it calls so, outside the arena. After it was withdrawn from the records.
+  bool is_held(std::uint64_t name) const noexcept;
+
   /// How many peers are no more.
   std::uint64_t closings() const noexcept { return closings_; }
 
@@ -173,7 +182,8 @@ class ShmHub {
   void decline(std::uint32_t slot, std::string_view reason);
   bool is_admitted(const ShmSocket& socket) const;
   bool shows_to(const ShmSocket& socket) const;
-  void adopt_arena(ShmPeer& peer, base::FileDescriptor file, std::uint64_t bytes);
+  void introduce(ShmGreeting& greeting) const;
+  void adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGreeting& greeting);
   bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed) const;
   bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
   void watch(std::uint32_t slot);
@@ -188,6 +198,7 @@ class ShmHub {
   ShmSocket listener_;
   base::FileDescriptor epoll_;
   std::shared_ptr<ShmShown> shown_;
+  std::optional<ShmIdentity> identity_;
   ShmBell bell_;
   std::vector<std::unique_ptr<ShmPeer>> peers_;
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look

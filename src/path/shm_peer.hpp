@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/socket_address.hpp"
+#include "path/foreign_memory.hpp"
 #include "path/shm_bell.hpp"
 #include "path/shm_memory.hpp"
 #include "path/shm_ring.hpp"
@@ -20,6 +21,8 @@ struct ShmSide {
   alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
   alignas(128) std::atomic<std::uint64_t> visits{0};       // odd while it is in the other's arena
+  std::atomic<std::uint32_t> sees_arena{0};                // it has mapped the other's
+  std::atomic<std::uint64_t> held{0};  // what it is at in the other's process, by a name of the engine's; 0: nothing
 };
 /// At the start of a pair's memory. Side 0 asked, side 1 accepted.
 struct ShmPairPage {
@@ -53,6 +56,7 @@ struct ShmPeer {
   std::string end_reason;            // why it is ended
   std::shared_ptr<ShmMemory> arena;  // what it shows us of its memory
   std::uint64_t arena_bytes = 0;
+  ForeignMemory process;  // and what it does not show there, if the kernel lets us
 
   /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it
   /// waits for (ShmHub::visitors).
@@ -63,6 +67,14 @@ struct ShmPeer {
   void leave() noexcept {
     own->visits.store(own->visits.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
+
+  /// Around what we do outside its arena, so that only it and we can say that we are there. What it withdraws before,
+  /// we find withdrawn; what it withdraws later it finds held (ShmHub::is_held). Both sides make a fence.
+  void hold(std::uint64_t name) noexcept {
+    own->held.store(name, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  void let_go() noexcept { own->held.store(0, std::memory_order_release); }
 
   /// After something was published to it: makes sure that it will look.
   void alert() noexcept {

@@ -258,7 +258,9 @@ std::string Context::describe() const {
   const auto peers = state_->core->facts().peers;
   for (std::size_t i = 0; i < std::min(peers.size(), kPeersMost); ++i) {
     text += "peer " + peers[i].address.to_string() + " reached by " + std::string(peers[i].path);
-    text += peers[i].path_reason.empty() ? "\n" : ", not shm: " + peers[i].path_reason + "\n";
+    if (!peers[i].path_reason.empty()) text += ", not shm: " + peers[i].path_reason;
+    if (!peers[i].memory_reason.empty()) text += ", other memory only through the ring: " + peers[i].memory_reason;
+    text += "\n";
   }
   if (peers.size() > kPeersMost) text += "and " + std::to_string(peers.size() - kPeersMost) + " more peers\n";
   return text;
