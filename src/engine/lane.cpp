@@ -10,6 +10,7 @@ namespace fairlead::engine {
 namespace {
 
 constexpr base::Duration kSeekEvery = std::chrono::milliseconds(10);
+constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
 
 }  // namespace
 
@@ -206,18 +207,30 @@ std::optional<NearEnd> Lane::next_lost() {
 
 // Receiving -----------------------------------------------------------------------------------------------------------
 
+// Of a message that lies in the sender's arena: false if it does not.
+bool Lane::find_payload(const path::ShmPeer& from) {
+  const std::uint64_t size = record_.message_bytes, place = record_.place;
+  if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
+      size > from.arena_bytes - place)
+    return false;
+  delivery_.bytes = {from.arena->head() + place, size};
+  return true;
+}
+
 // Fills the delivery. False if the record is none, or does not continue what came before it.
 bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& record) {
   if (!wire::decode_lane(record.body, record_)) return false;
   delivery_.peer = handle_of(index);
   delivery_.bytes = record_.payload;
-  counters_.bytes_delivered += record_.payload.size();
+  counters_.bytes_delivered += record_.kind == wire::LaneKind::there ? record_.message_bytes : record_.payload.size();
   Arriving& arriving = peers_[index]->arriving;
   switch (record_.kind) {
     case wire::LaneKind::brief:
     case wire::LaneKind::turn:
     case wire::LaneKind::named:
     case wire::LaneKind::whole:
+    case wire::LaneKind::there:
+      if (record_.kind == wire::LaneKind::there && !find_payload(hub_->peer(peers_[index]->hub_slot))) return false;
       delivery_.envelope = record_.envelope;
       delivery_.size = record_.message_bytes;
       delivery_.offset = 0;

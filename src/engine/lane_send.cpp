@@ -149,10 +149,34 @@ bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& mess
   return true;
 }
 
+// Tells where the first long message lies, if the peer can read it there and that pays. One copy then, the reader's.
+bool Lane::write_place(Peer& peer, path::ShmPeer& to) {
+  const link::Outgoing& message = peer.longs.front().message;
+  if (message.size < options_.pull_min || message.size > options_.pull_max || message.pieces.size() != 1 ||
+      to.other->sees_arena.load(std::memory_order_relaxed) == 0)
+    return false;
+  const auto place =
+      hub_->arena() == nullptr
+          ? std::nullopt
+          : hub_->arena()->find({static_cast<const std::byte*>(message.pieces[0].iov_base), message.size});
+  const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::there);
+  std::byte* const body = place ? to.writer.reserve(bytes) : nullptr;
+  if (body == nullptr) return false;
+  wire::encode_lane(body, wire::LaneKind::there, message.envelope, message.size, *place);
+  to.writer.publish(bytes, to.reader.read());
+  to.reader.told();
+  to.alert();
+  ++counters_.messages_pulled;
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
+  peer.longs.pop();
+  return true;
+}
+
 // The next chunk of the first long message, if there is room for a good piece of it.
 bool Lane::write_chunk(Peer& peer, path::ShmPeer& to) {
   const link::Outgoing& message = peer.longs.front().message;
   const bool is_first = peer.long_sent == 0;
+  if (is_first && write_place(peer, to)) return true;
   const wire::LaneKind kind = is_first ? wire::LaneKind::first : wire::LaneKind::next;
   const std::size_t before = wire::lane_head_bytes(kind);
   const std::size_t chunk =

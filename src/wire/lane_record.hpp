@@ -8,6 +8,7 @@
 //   whole: 48 bytes, then a whole message
 //   first: 56 bytes (as whole, and the length of the message), then its first bytes
 //   next:  16 bytes, then more bytes of the message that `first` began; one such message at a time
+//   there: 64 bytes (as first, and a place), and no payload: the message lies there in the sender's arena
 
 #include <atomic>
 #include <cstddef>
@@ -20,7 +21,7 @@
 
 namespace fairlead::wire {
 
-enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4, turn = 5, named = 6 };
+enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4, turn = 5, named = 6, there = 7 };
 
 struct LaneHead {
   LaneKind kind = LaneKind::brief;
@@ -55,6 +56,8 @@ constexpr std::size_t lane_head_bytes(LaneKind kind) {
       return sizeof(LaneHead) + sizeof(LaneNames);
     case LaneKind::whole:
       return sizeof(LaneHead) + sizeof(LaneWide);
+    case LaneKind::there:
+      return sizeof(LaneHead) + sizeof(LaneWide) + 2 * sizeof(std::uint64_t);
     case LaneKind::first:
       break;
   }
@@ -70,7 +73,8 @@ constexpr LaneKind lane_kind_of(const Envelope& envelope) {
 }
 
 /// Writes what stands before the payload.
-inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope, std::uint64_t message_bytes) {
+inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope, std::uint64_t message_bytes,
+                        std::uint64_t place = 0) {
   const LaneHead head{.kind = kind,
                       .operation = static_cast<std::uint8_t>(envelope.operation),
                       .flags = envelope.flags,
@@ -88,13 +92,16 @@ inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope,
   std::memcpy(out + sizeof head, &wide.names, sizeof wide.names);
   if (kind == LaneKind::named) return;
   std::memcpy(out + sizeof head, &wide, sizeof wide);
-  if (kind == LaneKind::first) std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
+  if (kind == LaneKind::whole) return;
+  std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
+  if (kind == LaneKind::there) std::memcpy(out + sizeof head + sizeof wide + 8, &place, sizeof place);
 }
 
 struct LaneRecord {
   LaneKind kind = LaneKind::brief;
   Envelope envelope;                // not of `next`
   std::uint64_t message_bytes = 0;  // not of `next`
+  std::uint64_t place = 0;          // of `there`
   std::span<const std::byte> payload;
 };
 
@@ -120,7 +127,7 @@ inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
-  if (head.kind < LaneKind::brief || head.kind > LaneKind::named) return false;
+  if (head.kind < LaneKind::brief || head.kind > LaneKind::there) return false;
   const std::size_t before = lane_head_bytes(head.kind);
   if (body.size() < before) return false;
   record.kind = head.kind;
@@ -139,17 +146,19 @@ inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
     wide.names.a = turn.a;
   } else if (head.kind == LaneKind::named) {
     std::memcpy(&wide.names, body.data() + sizeof head, sizeof wide.names);
-  } else if (head.kind == LaneKind::whole || head.kind == LaneKind::first) {
+  } else if (head.kind == LaneKind::whole || head.kind == LaneKind::first || head.kind == LaneKind::there) {
     std::memcpy(&wide, body.data() + sizeof head, sizeof wide);
   }
   record.envelope.key = wide.names.key;
   record.envelope.cookie = wide.names.cookie;
   record.envelope.offset = wide.offset;
   record.envelope.a = wide.names.a;
-  if (head.kind != LaneKind::first) return true;
+  if (head.kind != LaneKind::first && head.kind != LaneKind::there) return true;
   std::memcpy(&record.message_bytes, body.data() + sizeof head + sizeof wide, sizeof record.message_bytes);
+  if (head.kind == LaneKind::there)
+    std::memcpy(&record.place, body.data() + sizeof head + sizeof wide + 8, sizeof record.place);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return record.payload.size() <= record.message_bytes;
+  return head.kind == LaneKind::there ? record.payload.empty() : record.payload.size() <= record.message_bytes;
 }
 
 }  // namespace fairlead::wire

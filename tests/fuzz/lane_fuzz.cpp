@@ -110,17 +110,19 @@ class Pair {
   static void decode(std::span<const std::byte> body) {
     wire::LaneRecord record;
     if (!wire::decode_lane(body, record)) return;
-    ENSURE(record.payload.size() <= record.message_bytes || record.kind == wire::LaneKind::next,
+    ENSURE(record.payload.size() <= record.message_bytes || record.kind == wire::LaneKind::next ||
+               record.kind == wire::LaneKind::there,
            "more than the message");
     const std::size_t before = body.size() - record.payload.size();
     ENSURE(before == wire::lane_head_bytes(record.kind), "a head of {} bytes", before);
     ENSURE(record.payload.data() == body.data() + before, "the payload lies elsewhere");
     std::vector<std::byte> again(before);
-    wire::encode_lane(again.data(), record.kind, record.envelope, record.message_bytes);
+    wire::encode_lane(again.data(), record.kind, record.envelope, record.message_bytes, record.place);
     wire::LaneRecord same;
     again.insert(again.end(), record.payload.begin(), record.payload.end());
     ENSURE(wire::decode_lane(again, same) && same.kind == record.kind && same.message_bytes == record.message_bytes &&
-               same.envelope.key == record.envelope.key && same.envelope.source_port == record.envelope.source_port,
+               same.place == record.place && same.envelope.key == record.envelope.key &&
+               same.envelope.source_port == record.envelope.source_port,
            "it is not what it was read from");
   }
 
