@@ -82,7 +82,9 @@ unsigned BundleState::poll(Lock& held) {
     }
   }
   if (left != domain->poll_max) return domain->poll_max - left;
-  const auto now = base::MonotonicClock::now();
+  if (pace.may_skip()) [[likely]]
+    return returned - returned_before;
+  const auto now = pace.asked(base::MonotonicClock::now());
   for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->check_time(held, now);
   return returned - returned_before;
 }
@@ -90,6 +92,7 @@ unsigned BundleState::poll(Lock& held) {
 void BundleState::pause(Lock& held, base::Instant deadline) {
   std::array<engine::PortHandle, Bundle::kEndpointsMax> ports;
   const std::size_t count = endpoints.size();
+  pace.stop();
   const auto now = base::MonotonicClock::now();
   for (std::size_t i = 0; i < count; ++i) {
     ports[i] = endpoints[i]->port;

@@ -58,6 +58,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   exchange.handler = request.word.handler;
   exchange.argument_count = static_cast<std::uint8_t>(request.arguments.size());
   std::ranges::copy(request.arguments, exchange.arguments.begin());
+  if (request.arguments.size() % 2 != 0) exchange.arguments[request.arguments.size()] = 0;  // it travels, too
   ++translation.outstanding;
   ++outstanding;
   bundle->rouse();

@@ -18,21 +18,17 @@
 
 namespace fairlead::am {
 
-struct Exchange {
+/// What begins anew with each use.
+struct ExchangeState {
   static constexpr std::uint32_t kNoTranslation = ~0U;
 
-  std::uint32_t generation = 1;
   bool is_used = false;
   bool is_open = false;         // a request that has no reply yet
   bool is_engine_busy = false;  // its memory is the engine's
   bool is_shown = false;        // the error handler looks at it
-  std::uint32_t translation = kNoTranslation;
-  engine::ActiveMessage message;
-  std::array<iovec, 2> pieces;
-  alignas(8) std::array<Argument, kArgumentsMax> arguments{};
   std::uint8_t argument_count = 0;
   std::uint8_t handler = 0;
-  SendBuffers::Buffer buffer;
+  std::uint32_t translation = kNoTranslation;
   std::uint64_t data_length = 0;
   const std::byte* data = nullptr;
 
@@ -40,6 +36,15 @@ struct Exchange {
   base::Instant begun{};
   base::Instant send_again_at{};
   base::Duration pause{};
+};
+
+/// The rest is written by whoever acquires it: to clear it would cost as much as to send a message.
+struct Exchange : ExchangeState {
+  std::uint32_t generation = 1;
+  SendBuffers::Buffer buffer;
+  engine::ActiveMessage message;
+  std::array<iovec, 2> pieces;
+  alignas(8) std::array<Argument, kArgumentsMax> arguments{};
 };
 
 /// Exchanges never move; a name tells whether the one it named is still there.
@@ -57,9 +62,9 @@ class ExchangeTable {
   }
   void release(std::uint32_t slot) {
     Exchange& exchange = all_[slot];
-    const std::uint32_t generation = exchange.generation + 1;
-    exchange = {};
-    exchange.generation = generation == 0 ? 1 : generation;
+    static_cast<ExchangeState&>(exchange) = {};
+    exchange.buffer = {};
+    if (++exchange.generation == 0) exchange.generation = 1;
     free_.push_back(slot);
   }
   Exchange& operator[](std::uint32_t slot) { return all_[slot]; }

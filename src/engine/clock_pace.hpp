@@ -11,6 +11,8 @@ namespace fairlead::engine {
 
 class ClockPace {
  public:
+  /// `times_most`: so many at a time at most; a poller that suddenly has other things to do is late by so many polls.
+  explicit ClockPace(std::uint32_t times_most = 255) : times_most_(times_most) {}
   /// True: the time that was asked for last will do once more.
   bool may_skip() noexcept {
     if (left_ == 0) return false;
@@ -21,7 +23,7 @@ class ClockPace {
   base::Instant asked(base::Instant now) noexcept {
     const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>((now - asked_at_).count(), 1));
     asked_at_ = now;
-    times_ = took > kAim ? static_cast<std::uint32_t>(times_ * kAim / took) : std::min(2 * times_ + 1, kTimesMost);
+    times_ = took > kAim ? static_cast<std::uint32_t>(times_ * kAim / took) : std::min(2 * times_ + 1, times_most_);
     left_ = times_;
     return now;
   }
@@ -30,8 +32,8 @@ class ClockPace {
 
  private:
   static constexpr std::uint64_t kAim = 8'000;  // nanoseconds
-  static constexpr std::uint32_t kTimesMost = 255;
 
+  std::uint32_t times_most_;
   std::uint32_t left_ = 0, times_ = 0;
   base::Instant asked_at_{};
 };

@@ -35,6 +35,8 @@ class Courier : private link::Link {
   void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
     Lane::has(peer) ? lane_->set_target(peer, target) : Link::set_target(peer, reassembly, target);
   }
+  /// Whether there is an outcome, a notice, or a lost message of the lane's own.
+  bool has_news() const { return (lane_ && lane_->has_news()) || Link::has_news(); }
   std::optional<link::Outcome> next_outcome() {
     auto outcome = lane_ ? lane_->next_outcome() : std::nullopt;
     return outcome ? outcome : Link::next_outcome();

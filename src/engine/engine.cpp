@@ -54,14 +54,12 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 
 Engine::~Engine() = default;
 
-Flows& Engine::flows() {
-  if (!flows_) {
-    // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
-    constexpr std::uint32_t kSlots = 4096;
-    const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
-    const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-    flows_ = std::make_unique<Flows>(*this, slot < kSlots ? slot << 12 : kNone, port_first);
-  }
+Flows& Engine::make_flows() {
+  // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
+  constexpr std::uint32_t kSlots = 4096;
+  const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
+  const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
+  flows_ = std::make_unique<Flows>(*this, slot < kSlots ? slot << 12 : kNone, port_first);
   return *flows_;
 }
 
@@ -186,7 +184,7 @@ void Engine::touch(std::uint32_t port_slot) {
   touched_ports_.push_back(port_slot);
 }
 
-void Engine::notify_touched() {
+void Engine::notify_ports() {
   for (const std::uint32_t slot : touched_ports_) {
     ports_[slot].is_touched = false;
     ports_[slot].waiter->notify();

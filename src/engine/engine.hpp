@@ -115,7 +115,7 @@ class Engine {
   const PeerLosses& peer_losses() const { return peer_losses_; }
 
   /// Queue pairs and what they need; made at the first call.
-  Flows& flows();
+  Flows& flows() { return flows_ ? *flows_ : make_flows(); }
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
@@ -147,7 +147,9 @@ class Engine {
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
   /// Wakes the waiters of all ports that got events since the last call.
-  void notify_touched();
+  void notify_touched() {
+    if (!touched_ports_.empty()) notify_ports();
+  }
 
   EngineFacts facts() const;
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
@@ -183,12 +185,14 @@ class Engine {
   void complete(std::uint32_t slot, Status status, std::uint64_t length);
   void produce(std::uint32_t port_slot, const Completion& completion);
   void touch(std::uint32_t port_slot);
+  void notify_ports();
   void release_operation(std::uint32_t slot);
   bool is_here(const base::SocketAddress& engine) const;
   OperationHandle handle_of(std::uint32_t slot) const { return {slot, operations_.generation(slot)}; }
   std::uint64_t name_of(std::uint32_t slot) const { return pack_name(slot, operations_.generation(slot)); }
   Operation* find_operation(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
   std::uint64_t make_key(std::uint32_t slot);
+  Flows& make_flows();
 
   // engine_submit.cpp
   Result<link::PeerHandle> peer_at(const base::SocketAddress& address);

@@ -107,6 +107,8 @@ bool Engine::collect(base::Instant now) {
 }
 
 bool Engine::react(base::Instant now) {
+  if (!link_->has_news()) [[likely]]
+    return false;
   bool any = false;
   while (const auto end = lane() ? lane()->next_lost() : std::nullopt) {
     end_near(*end);

@@ -143,6 +143,9 @@ void Link::set_target(PeerHandle handle, std::uint32_t reassembly, std::uint64_t
   if (Peer* peer = state_->peers.find(handle)) peer->reassembly.set_target(reassembly, target);
 }
 
+bool Link::has_news() const {
+  return !state_->outcomes.is_empty() || !state_->notices.is_empty();
+}
 std::optional<Outcome> Link::next_outcome() {
   return state_->outcomes.pop();
 }

@@ -166,6 +166,8 @@ class Link {
   /// Remembers the engine's word for a chunked message; comes back in its later deliveries.
   void set_target(PeerHandle peer, std::uint32_t reassembly, std::uint64_t target);
 
+  /// Whether next_outcome() or next_notice() has one.
+  bool has_news() const;
   std::optional<Outcome> next_outcome();
   std::optional<Notice> next_notice();
 
