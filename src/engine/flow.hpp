@@ -1,7 +1,8 @@
 #pragma once
 // One end of a flow: a queue pair's requester and responder (docs/flows.md).
 //
-// Requester. Requests have consecutive numbers since the flow was made ready to send; ring slot = number % depth:
+// Requester. Requests have consecutive numbers since the flow was made ready to send; ring slot = number & mask (they
+// may go round: the rings' sizes are powers of two):
 //
 //     head ........ next ........ tail        head: oldest not completed    next: to be sent next    tail: to be posted
 //
@@ -10,7 +11,9 @@
 // Responder. Executes strictly in order: the request numbered `expected` is the current one while its chunks arrive;
 // those beyond are held (Waiting) within bounds, those before are duplicates.
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,15 +67,36 @@ struct ReceiveEntry {
 struct Pool {
   PoolPlan plan;
   std::uint32_t users = 0;
-  std::uint32_t head = 0, tail = 0;  // numbers; ring slot = number % depth
+  std::uint32_t mask = 0;            // of the rings
+  std::uint32_t head = 0, tail = 0;  // numbers; ring slot = number & mask
   bool is_limit_armed = false;
   std::vector<ReceiveEntry> entries;
   std::vector<verbs::Sge> sges;
 
   std::uint32_t count() const { return tail - head; }
+  const ReceiveEntry& entry(std::uint32_t number) const { return entries[number & mask]; }
   std::span<const verbs::Sge> sges_of(std::uint32_t number) const {
-    const std::uint32_t at = number % plan.depth;
-    return {sges.data() + std::size_t{at} * plan.sges, entries[at].sge_count};
+    return {sges.data() + std::size_t{number & mask} * plan.sges, entry(number).sge_count};
+  }
+  void post(const verbs::ReceiveRequest& request) {
+    const std::uint32_t at = tail++ & mask;
+    entries[at] = {request.id, static_cast<std::uint32_t>(request.sges.size())};
+    std::ranges::copy(request.sges, sges.begin() + static_cast<std::ptrdiff_t>(std::size_t{at} * plan.sges));
+  }
+  /// Room for as many as `plan` says; what is posted stays.
+  void make_room() {
+    const std::uint32_t size = std::bit_ceil(plan.depth), mask_before = mask;
+    std::vector<ReceiveEntry> entries_before(size);
+    std::vector<verbs::Sge> sges_before(std::size_t{size} * plan.sges);
+    entries.swap(entries_before);
+    sges.swap(sges_before);
+    mask = size - 1;
+    for (std::uint32_t number = head; number != tail; ++number) {
+      const std::uint32_t from = number & mask_before, at = number & mask;
+      entries[at] = entries_before[from];
+      std::copy_n(sges_before.begin() + static_cast<std::ptrdiff_t>(std::size_t{from} * plan.sges), plan.sges,
+                  sges.begin() + static_cast<std::ptrdiff_t>(std::size_t{at} * plan.sges));
+    }
   }
 };
 
@@ -138,6 +162,7 @@ struct Flow {
   std::unique_ptr<SendEntry[]> entries;
   std::unique_ptr<verbs::Sge[]> sges;
   std::unique_ptr<std::byte[]> inlined;
+  std::uint32_t mask = 0;  // of the rings
   std::uint32_t head = 0, next = 0, tail = 0;
   std::uint32_t begun = 0;  // all before were sent at least once
   std::uint32_t acked = 0;
@@ -193,13 +218,13 @@ struct Flow {
   FlowTimerHook timer_hook;
   base::Instant timer_at = base::kNever;
 
-  SendEntry& entry(std::uint32_t request) { return entries[request % plan.capacity.max_send_wr]; }
+  SendEntry& entry(std::uint32_t request) { return entries[request & mask]; }
   std::span<verbs::Sge> sges_of(std::uint32_t request) {
     const std::uint32_t most = plan.capacity.max_send_sge;
-    return {sges.get() + std::size_t{request % plan.capacity.max_send_wr} * most, entry(request).sge_count};
+    return {sges.get() + std::size_t{request & mask} * most, entry(request).sge_count};
   }
   std::byte* inlined_of(std::uint32_t request) {
-    return inlined.get() + std::size_t{request % plan.capacity.max_send_wr} * plan.capacity.max_inline;
+    return inlined.get() + std::size_t{request & mask} * plan.capacity.max_inline;
   }
   verbs::QpState state() const { return attributes.state; }
   bool can_receive() const { return state() >= verbs::QpState::rtr && state() <= verbs::QpState::sqe; }

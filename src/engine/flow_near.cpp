@@ -36,12 +36,14 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
     if (entry.opcode != SendOpcode::send || (entry.flags & verbs::send_flags::fence) != 0 || entry.sge_count > 1 ||
         entry.length > bytes_max) [[unlikely]]
       return false;
-    const std::byte* from = flow.inlined_of(number);
+    const std::byte* from = nullptr;
     if (entry.sge_count != 0 && entry.length != 0) {
       const verbs::Sge& sge = flow.sges_of(number)[0];
       from = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0).at;
       if (from == nullptr) [[unlikely]]
         return false;
+    } else {
+      from = flow.inlined_of(number);
     }
     wire::LaneTurn turn{.key = flow.first_sequence + number};
     head.flags = (entry.flags & verbs::send_flags::solicited) != 0 ? Flags::kSolicited : std::uint16_t{0};
@@ -106,7 +108,7 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
   Pool& pool = pools_[flow.pool];
   if (pool.head == pool.tail || pool.is_limit_armed) [[unlikely]]
     return false;
-  const ReceiveEntry& receive = pool.entries[pool.head % pool.plan.depth];
+  const ReceiveEntry& receive = pool.entry(pool.head);
   if (!bytes.empty()) {
     const verbs::Sge& sge = pool.sges_of(pool.head)[0];
     if (receive.sge_count != 1 || bytes.size() > sge.length) [[unlikely]]

@@ -116,10 +116,7 @@ int Flows::post_receive(FlowHandle handle, std::span<const verbs::ReceiveRequest
       complete_receive(*flow, request.id, {.status = WcStatus::wr_flush_err, .opcode = verbs::WcOpcode::receive},
                        false);
     } else {
-      ReceiveEntry& entry = pool.entries[pool.tail % pool.plan.depth];
-      entry = {request.id, static_cast<std::uint32_t>(request.sges.size())};
-      std::ranges::copy(request.sges, pool.sges.begin() + std::size_t{pool.tail % pool.plan.depth} * pool.plan.sges);
-      ++pool.tail;
+      pool.post(request);
     }
     ++taken;
   }
@@ -133,9 +130,7 @@ int Flows::post_to_pool(PoolHandle handle, std::span<const verbs::ReceiveRequest
   for (const verbs::ReceiveRequest& request : requests) {
     if (request.sges.size() > pool->plan.sges) return EINVAL;
     if (pool->count() >= pool->plan.depth) return ENOMEM;
-    pool->entries[pool->tail % pool->plan.depth] = {request.id, static_cast<std::uint32_t>(request.sges.size())};
-    std::ranges::copy(request.sges, pool->sges.begin() + std::size_t{pool->tail % pool->plan.depth} * pool->plan.sges);
-    ++pool->tail;
+    pool->post(request);
     ++taken;
   }
   return 0;

@@ -230,7 +230,7 @@ bool Flows::take_receive(Flow& flow) {
   const auto sges = pool.sges_of(pool.head);
   std::ranges::copy(sges, flow.receive_sges.begin());
   flow.current.has_receive = true;
-  flow.current.receive_id = pool.entries[pool.head % pool.plan.depth].id;
+  flow.current.receive_id = pool.entry(pool.head).id;
   flow.current.receive_sges = static_cast<std::uint32_t>(sges.size());
   ++pool.head;
   if (pool.is_limit_armed && pool.count() < pool.plan.limit) {

@@ -81,8 +81,7 @@ Status Flows::open_pool(const PoolPlan& plan, PoolHandle& handle) {
   pool.plan.depth = std::max(plan.depth, 1U);
   pool.plan.sges = std::max(plan.sges, 1U);
   pool.is_limit_armed = plan.limit != 0;
-  pool.entries.resize(pool.plan.depth);
-  pool.sges.resize(std::size_t{pool.plan.depth} * pool.plan.sges);
+  pool.make_room();
   handle = {slot, pools_.generation(slot)};
   return Status::ok;
 }
@@ -101,15 +100,8 @@ Status Flows::change_pool(PoolHandle handle, std::uint32_t depth, std::uint32_t 
   if (pool == nullptr) return Status::stale;
   if (depth < pool->count() || depth == 0) return Status::invalid;
   if (depth != pool->plan.depth) {
-    std::vector<ReceiveEntry> entries(depth);
-    std::vector<verbs::Sge> sges(std::size_t{depth} * pool->plan.sges);
-    for (std::uint32_t number = pool->head; number != pool->tail; ++number) {
-      entries[number % depth] = pool->entries[number % pool->plan.depth];
-      std::ranges::copy(pool->sges_of(number), sges.begin() + std::size_t{number % depth} * pool->plan.sges);
-    }
-    pool->entries = std::move(entries);
-    pool->sges = std::move(sges);
     pool->plan.depth = depth;
+    pool->make_room();
   }
   pool->plan.limit = limit;
   pool->is_limit_armed = limit != 0;
@@ -159,9 +151,11 @@ Status Flows::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t&
   flow.number = number = number_first_ + index;
   flow.pool = pool.slot;
   const verbs::QpCapacity& capacity = plan.capacity;
-  flow.entries = std::make_unique<SendEntry[]>(capacity.max_send_wr);
-  flow.sges = std::make_unique<verbs::Sge[]>(std::size_t{capacity.max_send_wr} * capacity.max_send_sge);
-  flow.inlined = std::make_unique<std::byte[]>(std::size_t{capacity.max_send_wr} * capacity.max_inline);
+  const std::size_t ring = std::bit_ceil(capacity.max_send_wr);
+  flow.mask = static_cast<std::uint32_t>(ring - 1);
+  flow.entries = std::make_unique<SendEntry[]>(ring);
+  flow.sges = std::make_unique<verbs::Sge[]>(ring * capacity.max_send_sge);
+  flow.inlined = std::make_unique<std::byte[]>(ring * capacity.max_inline);
   flow.receive_sges.resize(pools_[pool.slot].plan.sges);
   ++pools_[pool.slot].users;
   ++plan.send_stream->users;
@@ -318,7 +312,7 @@ void Flows::flush_receives(Flow& flow) {
   if (flow.plan.has_shared_pool) return;
   Pool& pool = pools_[flow.pool];
   while (pool.head != pool.tail) {
-    const std::uint64_t id = pool.entries[pool.head % pool.plan.depth].id;
+    const std::uint64_t id = pool.entry(pool.head).id;
     ++pool.head;
     complete_receive(flow, id, {.status = WcStatus::wr_flush_err, .opcode = verbs::WcOpcode::receive}, false);
   }
