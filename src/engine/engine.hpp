@@ -252,6 +252,11 @@ class Engine {
                        base::Instant now);
   void settle(std::uint32_t slot);
 
+  // engine_active_near.cpp
+  bool send_active_near(const Port& port, const ActiveMessage& message, Conversation* conversation);
+  bool arrive_active_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneNames& names,
+                          std::span<const std::byte> bytes);
+
   // engine_active.cpp
   static std::uint64_t way_of(link::PeerHandle peer) { return (std::uint64_t{peer.slot} + 1) << 32 | peer.generation; }
   void send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length);

@@ -5,26 +5,15 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/active_wire.hpp"
 #include "engine/engine.hpp"
 #include "engine/scatter.hpp"
 
 namespace fairlead::engine {
+
+using namespace active_wire;
+
 namespace {
-
-// The envelope's last word: the head's length, whether the data is placed, and what replies must carry.
-constexpr std::uint64_t kPlacedBit = 1ULL << 16;
-
-wire::Operation operation_of(ActiveKind kind) {
-  return static_cast<wire::Operation>(std::to_underlying(wire::Operation::active_request) + std::to_underlying(kind));
-}
-
-ActiveKind kind_of(wire::Operation operation) {
-  return static_cast<ActiveKind>(std::to_underlying(operation) - std::to_underlying(wire::Operation::active_request));
-}
-
-bool is_to_requester(ActiveKind kind) {
-  return kind == ActiveKind::reply || kind == ActiveKind::returned;
-}
 
 Status status_of(std::uint8_t byte) {
   return byte <= std::to_underlying(Status::system) ? static_cast<Status>(byte) : Status::system;
@@ -36,10 +25,10 @@ wire::Envelope envelope_of(const ActiveMessage& message, std::uint32_t source_po
           .flags = message.word,
           .source_port = source_port,
           .target_port = message.to.port,
-          .key = is_to_requester(message.kind) ? message.reply_access : message.access,
+          .key = access_of(message),
           .cookie = message.name,
           .offset = message.offset,
-          .a = message.head | (message.is_placed ? kPlacedBit : 0) | std::uint64_t{reply_access} << 32};
+          .a = last_word(message, reply_access)};
 }
 
 }  // namespace
@@ -62,6 +51,8 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
                            Conversation* conversation) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr || !port->active) return Status::stale;
+  if (is_near(message.to.engine) && send_active_near(*port, message, conversation)) [[likely]]
+    return Status::ok;
   if (message.memory.size() > link::kPiecesMax || message.length > scatter_size(message.memory) ||
       message.head > std::min<std::uint64_t>(kActiveHeadMax, message.length) || message.head % 8 != 0)
     return Status::invalid;
@@ -149,7 +140,7 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
     return kNone;
   }
   ActivePort& port = *ports_[slot].active;
-  const std::uint64_t head = envelope.a & 0xffff;
+  const std::uint64_t head = envelope.a & kHeadMask;
   const bool is_placed = (envelope.a & kPlacedBit) != 0;
   const bool is_back = is_to_requester(kind);
   // A rejection only tells, and names nothing.

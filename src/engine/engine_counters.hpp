@@ -21,6 +21,7 @@ struct EngineCounters {
   std::uint64_t refused_loans = 0;                     // said to lie outside their sender's memory
   std::uint64_t active_sent = 0;
   std::uint64_t active_received = 0;
+  std::uint64_t active_sent_straight = 0, active_received_straight = 0;  // of both
   std::uint64_t active_refused = 0;             // active message without access, port, place or memory: answered
   std::uint64_t dropped_no_port = 0;            // message for a port that is not open
   std::uint64_t dropped_no_buffer = 0;          // no posted buffer had room for the message

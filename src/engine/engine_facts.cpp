@@ -50,6 +50,8 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.answers", own.dropped_answers);
   add("engine.active.sent", own.active_sent);
   add("engine.active.received", own.active_received);
+  add("engine.active.sent_straight", own.active_sent_straight);
+  add("engine.active.received_straight", own.active_received_straight);
   add("engine.active.refused", own.active_refused);
   add("engine.refused.stale", own.refused_stale);
   add("engine.refused.not_permitted", own.refused_not_permitted);

@@ -119,6 +119,10 @@ struct Engine::LaneTaker {
             std::span<const std::byte> bytes) {
     return engine.flows_ && engine.flows_->arrive_near(from, head, turn, bytes, now);
   }
+  bool named(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneNames& names,
+             std::span<const std::byte> bytes) {
+    return engine.arrive_active_near(from, head, names, bytes);
+  }
   void deliver(const link::Delivery& delivery) {
     port = nullptr;
     engine.deliver(delivery, now);

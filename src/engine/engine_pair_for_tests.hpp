@@ -33,10 +33,13 @@ inline path::ShmOptions direct_options(bool is_foreign = false) {
           .arena_head_bytes = sizeof(SharedTables),
           .identity_bytes = is_foreign ? sizeof(OwnedRecords) : 0};
 }
-/// In whose range of ports the places lie. With memory outside the arena reached, too, whether the peer looks or not.
+
+/// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
+/// whether the peer looks or not.
 inline EngineOptions direct_engine_options(bool is_foreign) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
+  EXPECT_TRUE(options.set(Option::active_messages_max, 128));
   const std::uint64_t most = is_foreign ? kCarriedOutMax : 0;
   EXPECT_TRUE(options.set(Option::shm_foreign_max, most) && options.set(Option::shm_foreign_awake_max, most));
   return options;

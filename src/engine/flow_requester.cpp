@@ -247,7 +247,10 @@ Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
   if (!flow.is_answer_owed) return engine_.link_->submit(flow.peer, message, now);
   // What we owe travels with what we want.
   wire::Envelope& envelope = message.envelope;
-  if (envelope.operation != wire::Operation::flow_send && envelope.operation != wire::Operation::flow_write) {
+  const bool is_with_data =
+      envelope.operation == wire::Operation::flow_send || envelope.operation == wire::Operation::flow_write;
+  // Long messages may wait for others.
+  if (!is_with_data || message.size > engine_.options().get(Option::embedded_max)) {
     send_owed(flow, now);
     return engine_.link_->submit(flow.peer, message, now);
   }

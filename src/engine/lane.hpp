@@ -108,6 +108,9 @@ class Lane {
   /// The same of one message that has its turn in a sequence; its owner is kOfFlows. False: nothing was sent.
   bool send_turn(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneTurn& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
+  /// The same of one message without an outcome, in two pieces. It leaves the caller's memory at once.
+  bool send_named(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneNames& names,
+                  std::span<const std::byte> first, std::span<const std::byte> second);
   /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
   bool is_on_its_way(std::uint32_t index, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) {
@@ -115,9 +118,9 @@ class Lane {
   }
 
   /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes) or
-  /// taker.turn(peer, head, turn, bytes), or where that says no or it is neither, taker.deliver(delivery); the bytes
-  /// lie in memory that the peer shares and may still change. For each message of send_now() that the peer has passed,
-  /// taker.ended(end). True if anything happened.
+  /// taker.turn(peer, head, turn, bytes) or taker.named(peer, head, names, bytes), or where that says no or it is
+  /// neither, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each
+  /// message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.
@@ -198,6 +201,8 @@ class Lane {
   void look_after(std::uint32_t index, base::Instant now);
 
   path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
+  std::byte* begin_straight(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
+  std::uint64_t end_straight(Peer& peer, std::size_t bytes, std::size_t payload);
   bool write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy);
   bool write_place(Peer& peer, path::ShmPeer& to);
   bool write_chunk(Peer& peer, path::ShmPeer& to);

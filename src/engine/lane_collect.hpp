@@ -12,22 +12,25 @@ inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::siz
   if (!record || !from.writer.learn(record->passed)) [[unlikely]]
     return false;
   bytes = record->body.size();
+  const auto count = [&](std::size_t before) {
+    ++counters_.messages_delivered;
+    counters_.bytes_delivered += bytes - before;
+    return true;
+  };
   wire::LaneHead head;
   if (wire::is_brief_lane(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
-      [[likely]] {
-    ++counters_.messages_delivered;
-    counters_.bytes_delivered += bytes - sizeof head;
-    return true;
-  }
+      [[likely]]
+    return count(sizeof head);
   wire::LaneTurn turn;
-  if (wire::is_turn_lane(record->body, head, turn)) {
-    const auto rest = record->body.subspan(sizeof head + sizeof turn);
-    if (taker.turn(handle_of(index), head, turn, rest)) [[likely]] {
-      ++counters_.messages_delivered;
-      counters_.bytes_delivered += rest.size();
-      return true;
-    }
-  }
+  constexpr std::size_t kTurn = sizeof head + sizeof turn;
+  if (wire::is_turn_lane(record->body, head, turn) &&
+      taker.turn(handle_of(index), head, turn, record->body.subspan(kTurn)))
+    return count(kTurn);
+  wire::LaneNames names;
+  constexpr std::size_t kNamed = sizeof head + sizeof names;
+  if (wire::is_named_lane(record->body, head, names) &&
+      taker.named(handle_of(index), head, names, record->body.subspan(kNamed)))
+    return count(kNamed);
   if (!read_record(index, *record)) return false;
   taker.deliver(delivery_);
   return true;

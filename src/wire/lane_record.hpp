@@ -113,12 +113,19 @@ inline bool is_brief_lane(std::span<const std::byte> body, LaneHead& head) {
   return head.kind == LaneKind::brief;
 }
 
-/// Whether it is a turn, of which `head` is a copy; the rest of its head is copied, too.
-inline bool is_turn_lane(std::span<const std::byte> body, const LaneHead& head, LaneTurn& turn) {
-  if (head.kind != LaneKind::turn || body.size() < sizeof head + sizeof turn) return false;
-  std::memcpy(&turn, body.data() + sizeof head, sizeof turn);
+/// Whether it is of that kind, of which `head` is a copy; the rest of its head is copied, too.
+template <typename Rest>
+inline bool is_lane_of(LaneKind kind, std::span<const std::byte> body, const LaneHead& head, Rest& rest) {
+  if (head.kind != kind || body.size() < sizeof head + sizeof rest) return false;
+  std::memcpy(&rest, body.data() + sizeof head, sizeof rest);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return true;
+}
+inline bool is_turn_lane(std::span<const std::byte> body, const LaneHead& head, LaneTurn& turn) {
+  return is_lane_of(LaneKind::turn, body, head, turn);
+}
+inline bool is_named_lane(std::span<const std::byte> body, const LaneHead& head, LaneNames& names) {
+  return is_lane_of(LaneKind::named, body, head, names);
 }
 
 /// False if it is no record. The head is copied before it is looked at; the payload stays where it is.
