@@ -1,7 +1,7 @@
 # One folder, one module: every *.cpp of src/NAME belongs to the library, every *_test.cpp beside it to the
 # test program NAME_test (cmake/programs.cmake). A new file needs no line here.
 add_library(fairlead_settings INTERFACE)
-target_compile_options(fairlead_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+target_compile_options(fairlead_settings INTERFACE -fno-semantic-interposition -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                        $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers>  # naming some is the point
                        -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # a failed ENSURE names src/..., wherever it was built
 target_include_directories(fairlead_settings INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
@@ -13,6 +13,16 @@ target_sources(fairlead_settings INTERFACE FILE_SET internal TYPE HEADERS BASE_D
 
 set_property(GLOBAL PROPERTY fairlead_modules "")
 
+# The modules of a release are optimised as one piece: a message passes five of them. The outcome is one ordinary object, so
+# nobody who links the library waits for it or needs the same compiler.
+include(CheckIPOSupported)
+set(is_gnu_release OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release)
+  check_ipo_supported(RESULT is_gnu_release OUTPUT why LANGUAGES CXX)
+endif()
+option(FAIRLEAD_WHOLE "optimise all modules as one (GCC, Release); OFF saves a minute after each change" ${is_gnu_release})
+set(FAIRLEAD_WHOLE_FLAGS -flto=auto -fno-fat-lto-objects)
+
 function(fairlead_module name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -23,17 +33,48 @@ function(fairlead_module name)
   target_link_libraries(fairlead_${name} PRIVATE fairlead_settings fmt::fmt PkgConfig::isal Boost::headers)
   fairlead_precompile(fairlead_${name} modules)
   fairlead_group(fairlead_${name})
+  if(FAIRLEAD_WHOLE)
+    target_compile_options(fairlead_${name} PRIVATE ${FAIRLEAD_WHOLE_FLAGS})
+  endif()
   set_property(GLOBAL APPEND PROPERTY fairlead_modules ${name})
 endfunction()
 
-# The library that users link: all modules in one, static or shared by BUILD_SHARED_LIBS.
-function(fairlead_library)
+# Sets the global property fairlead_objects: what a library of all modules is made of, their objects or the one made of them.
+function(fairlead_objects)
   get_property(modules GLOBAL PROPERTY fairlead_modules)
   set(objects "")
   foreach(module IN LISTS modules)
     list(APPEND objects $<TARGET_OBJECTS:fairlead_${module}>)
   endforeach()
-  add_library(fairlead ${objects})
+  if(FAIRLEAD_WHOLE)
+    set(whole ${PROJECT_BINARY_DIR}/fairlead_whole.o)
+    separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}")
+    add_custom_command(
+      OUTPUT ${whole} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+      COMMAND ${CMAKE_CXX_COMPILER} ${flags} ${FAIRLEAD_WHOLE_FLAGS} -fPIC -fno-semantic-interposition -r
+              -flinker-output=nolto-rel -o ${whole} ${objects}
+      COMMENT "Optimising all modules as one")
+    set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    add_custom_target(fairlead_whole DEPENDS ${whole})
+    set(objects ${whole})
+  endif()
+  set_property(GLOBAL PROPERTY fairlead_objects ${objects})
+endfunction()
+
+# Adds a library of all modules, and of what else is given.
+function(fairlead_add_library name)
+  get_property(objects GLOBAL PROPERTY fairlead_objects)
+  add_library(${name} ${ARGN} ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  if(FAIRLEAD_WHOLE)
+    add_dependencies(${name} fairlead_whole)
+  endif()
+endfunction()
+
+# The library that users link: all modules in one, static or shared by BUILD_SHARED_LIBS.
+function(fairlead_library)
+  fairlead_objects()
+  fairlead_add_library(fairlead)
   add_library(fairlead::fairlead ALIAS fairlead)
   set_target_properties(fairlead PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.hpp)
