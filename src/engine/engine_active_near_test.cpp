@@ -139,7 +139,10 @@ TEST_F(ActiveNear, RefusesWhatMakesNoSense) {
   EXPECT_EQ(near_.engine->send_active(near_.port, message, now_, &conversation), Status::invalid);
 }
 
-TEST_F(ActiveNear, IsBoundedAndGoesOn) {
+class ActiveNearBound : public ActiveNear, public ::testing::WithParamInterface<bool> {};
+
+// Taken all at the end, or each at once, when it is the last of the queue; released all at the end.
+TEST_P(ActiveNearBound, HoldsAndGoesOn) {
   const std::uint64_t most = near_.engine->options().get(Option::active_messages_max);
   std::vector<Arrival*> arrivals;
   std::uint64_t returned = 0;
@@ -147,6 +150,7 @@ TEST_F(ActiveNear, IsBoundedAndGoesOn) {
     ASSERT_EQ(send(near_, far_, request(8, 0)), Status::ok);
     pass();
     pass();
+    if (Arrival* const got = GetParam() ? arrival(far_) : nullptr) arrivals.push_back(got);
     if (Arrival* back = arrival(near_)) {
       EXPECT_EQ(back->kind, ActiveKind::returned);
       EXPECT_EQ(back->status, Status::again);
@@ -163,6 +167,7 @@ TEST_F(ActiveNear, IsBoundedAndGoesOn) {
   EXPECT_EQ(arrival(near_), nullptr);
   release(far_, arrival(far_));
 }
+INSTANTIATE_TEST_SUITE_P(Taken, ActiveNearBound, ::testing::Bool());
 
 // A reply that does not know the secret of the requester, in the record of the straight line.
 TEST_F(ActiveNear, TakesNoReplyThatWasNotAskedFor) {

@@ -96,6 +96,7 @@ class TaskQueue {
       keep(task);
     } else {
       task.state.store(State::tombstone, std::memory_order_relaxed);
+      sweep();
     }
   }
 
@@ -108,6 +109,23 @@ class TaskQueue {
 
  private:
   using State = TaskLink::State;
+
+  // Unlinks what was executed in place and has a successor by now. A take() would, too, but may not come before some
+  // are back.
+  void sweep() noexcept {
+    TaskLink* before = &anchor_;
+    TaskLink* task = before->next.load(std::memory_order_acquire);
+    while (task != nullptr) {
+      TaskLink* after = task->next.load(std::memory_order_acquire);
+      if (after != nullptr && task->state.load(std::memory_order_acquire) == State::tombstone) {
+        before->next.store(after, std::memory_order_relaxed);
+        keep(*task);
+      } else {
+        before = task;
+      }
+      task = after;
+    }
+  }
 
   void keep(TaskLink& task) noexcept {
     task.next.store(kept_, std::memory_order_relaxed);

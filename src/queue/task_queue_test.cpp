@@ -64,8 +64,23 @@ TEST(TaskQueue, WhatRunsInPlaceIsNotTakenAgainNorReclaimed) {
   EXPECT_EQ(queue.take(), nullptr);
   EXPECT_EQ(queue.reclaim(), nullptr);
   queue.finish(running);
-  queue.take();
   EXPECT_EQ(queue.reclaim(), &running);
+}
+
+// Each was the last when it was taken. Whoever waits for tasks to come back before he puts another must see them.
+TEST(TaskQueue, WhatRanInPlaceComesBackThoughNobodyTakes) {
+  Queue queue;
+  std::vector<Task> tasks(10);
+  for (Task& task : tasks) {
+    queue.put(task, true);
+    ASSERT_EQ(queue.take(), &task);
+  }
+  std::size_t reclaimed = 0;
+  for (Task& task : tasks) {
+    queue.finish(task);
+    while (queue.reclaim() != nullptr) ++reclaimed;
+  }
+  EXPECT_EQ(reclaimed, tasks.size() - 1);
 }
 
 TEST(TaskQueue, TombstonesDoNotGrowWithABurst) {
