@@ -59,8 +59,7 @@ class Resident {
 
   void send(const engine::RemotePort& to) {
     engine::OperationHandle operation;
-    while (core_->send(port_, {.to = to, .memory = {&from_, 1}, .length = 8, .cookie = kSend}, operation) ==
-           Status::again)
+    while (core_->send(port_, {.to = to, .part = {{&from_, 1}, 8, kSend}}, operation) == Status::again)
       core_->progress();
   }
   /// Takes what has come; how many messages, and ends of own ones.

@@ -102,7 +102,7 @@ class Node {
   std::size_t peers() const { return engine_->facts().peers.size(); }
 
   void send(const engine::RemotePort& to, base::Instant now) {
-    const engine::Send message{.to = to, .memory = {&piece_, 1}, .length = sizeof word_, .cookie = kSend};
+    const engine::Send message{.to = to, .part = {{&piece_, 1}, sizeof word_, kSend}};
     engine::OperationHandle operation;
     ENSURE(engine_->send(port_, message, operation, now) == Status::ok, "a message was not taken");
   }

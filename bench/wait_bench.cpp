@@ -43,8 +43,7 @@ class Station {
 
   void send(const engine::RemotePort& to) {
     engine::OperationHandle operation;
-    while (core_->send(port_, {.to = to, .memory = {&from_, 1}, .length = 8, .cookie = kSend}, operation) ==
-           Status::again) {
+    while (core_->send(port_, {.to = to, .part = {{&from_, 1}, 8, kSend}}, operation) == Status::again) {
     }
   }
   /// False if nothing comes for a long time.

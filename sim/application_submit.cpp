@@ -105,8 +105,7 @@ Operation* Application::send(std::uint32_t flow, std::uint32_t to, std::uint32_t
   // Counted before: on one host the message arrives within the call.
   ++pending_to_[to];
   const Status status = engine_.send(
-      ports_[port].handle,
-      {.to = {address_of(to), to_port}, .memory = message.region->pieces(), .length = size, .cookie = message.number},
+      ports_[port].handle, {.to = {address_of(to), to_port}, .part = {message.region->pieces(), size, message.number}},
       message.handle, local(now));
   engine_.notify_touched();
   if (status != Status::ok) --pending_to_[to];

@@ -26,7 +26,7 @@ void SimCore::release_events(engine::PortHandle handle, std::uint32_t count) {
 }
 
 Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
-  if (send.length > kMessageSizeMax) return Status::message_size;
+  if (send.part.length > kMessageSizeMax) return Status::message_size;
   return engine_->send(port, send, operation, now());
 }
 
@@ -35,8 +35,7 @@ std::size_t SimCore::send_all(engine::PortHandle port, const engine::RemotePort&
                               Status& status) {
   status = Status::ok;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    status = send(port, {.to = to, .memory = parts[i].memory, .length = parts[i].length, .cookie = parts[i].cookie},
-                  operations[i]);
+    status = send(port, {.to = to, .part = {parts[i].memory, parts[i].length, parts[i].cookie}}, operations[i]);
     if (status != Status::ok) return i;
   }
   return parts.size();

@@ -17,8 +17,8 @@
 
 #include "am/domain_state.hpp"
 #include "am/endpoint_state.hpp"
+#include "base/clock_pace.hpp"
 #include "base/file_descriptor.hpp"
-#include "engine/clock_pace.hpp"
 
 namespace fairlead::am {
 
@@ -49,9 +49,9 @@ struct BundleState {
   std::timed_mutex waiting;
   bool is_in_long_sleep = false;  // who holds `waiting` does not look after the time of requests; under the lock
   std::vector<std::unique_ptr<EndpointState>> endpoints;
-  unsigned returned = 0;   // requests given to handler 0 without a message from the other side, under the lock
-  engine::ClockPace pace{15};  // of polls that find nothing; under the lock
-  std::size_t first = 0;   // whose turn it is to be served first
+  unsigned returned = 0;     // requests given to handler 0 without a message from the other side, under the lock
+  base::ClockPace pace{15};  // of polls that find nothing; under the lock
+  std::size_t first = 0;     // whose turn it is to be served first
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
   std::thread thread;                     // interrupt mode
   std::atomic<bool> is_stopping{false};

@@ -17,10 +17,12 @@ class Fifo {
   /// Number `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
 
-  void push(T value) {
+  void push(T value) { append() = std::move(value); }
+  /// As push(), of a value that is filled where it stays: whatever was there before is still in it.
+  T& append() {
     if (size() == capacity_) [[unlikely]]
       grow();
-    values_[end_++ & mask()] = std::move(value);
+    return values_[end_++ & mask()];
   }
   void pop() noexcept { ++first_; }
   /// Takes number `index` out of the middle; those behind it move up.

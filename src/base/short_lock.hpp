@@ -1,7 +1,8 @@
 #pragma once
-// A lock that is held for some ten nanoseconds at a time and is almost never wanted by two. To leave it is a plain
-// store, which a mutex, that has to look for sleepers, cannot do. Who finds it taken looks again, then lets others run,
-// then sleeps a little: its holder may have lost the processor.
+// A lock that is held for some ten or hundred nanoseconds at a time and is seldom wanted by two. To leave it is a plain
+// store, which a mutex, that has to look for sleepers, cannot do; both are done in the caller's code. Who finds it
+// taken looks again, then lets others run, then sleeps a little: its holder may have lost the processor, or be at a
+// long copy.
 
 #include <atomic>
 #include <chrono>
@@ -14,20 +15,21 @@ namespace fairlead::base {
 class ShortLock {
  public:
   void lock() noexcept {
-    if (try_lock()) [[likely]]
-      return;
-    wait();
+    if (is_taken_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+      wait();
   }
-  bool try_lock() noexcept { return !is_taken_.exchange(true, std::memory_order_acquire); }
+  bool try_lock() noexcept {
+    return !is_taken_.load(std::memory_order_relaxed) && !is_taken_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() noexcept { is_taken_.store(false, std::memory_order_release); }
 
  private:
   static constexpr int kLooks = 100, kYields = 200;
   static constexpr auto kRest = std::chrono::microseconds(50);
 
-  void wait() noexcept {
+  [[gnu::noinline]] void wait() noexcept {
     for (int i = 0;; ++i) {
-      if (!is_taken_.load(std::memory_order_relaxed) && try_lock()) return;
+      if (try_lock()) return;
       if (i < kLooks) {
         relax();
       } else if (i < kYields) {

@@ -55,21 +55,19 @@ struct Receive {
   std::uint64_t cookie = 0;
 };
 
-/// A message to a port. Completes `ok` when the peer's engine has it (acknowledged), also if nobody took it there.
-struct Send {
-  RemotePort to;
-  std::span<const iovec> memory;
-  std::uint64_t length = 0;  // of the memory, from its start
-  std::uint64_t cookie = 0;
-  base::Instant now{};   // if the caller has just asked its clock: saves asking again
-  bool is_loan = false;  // may be read where it lies; then it completes when it is given back
-};
-
-/// One of several messages to the same port.
+/// What of one message is the sender's own.
 struct SendPart {
   std::span<const iovec> memory;
   std::uint64_t length = 0;  // of the memory, from its start
   std::uint64_t cookie = 0;
+};
+
+/// A message to a port. Completes `ok` when the peer's engine has it (acknowledged), also if nobody took it there.
+struct Send {
+  RemotePort to;
+  SendPart part;
+  base::Instant now{};   // if the caller has just asked its clock: saves asking again
+  bool is_loan = false;  // may be read where it lies; then it completes when it is given back
 };
 
 /// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.

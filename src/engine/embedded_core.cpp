@@ -135,10 +135,9 @@ Status EmbeddedCore::expose(PortHandle port, const Exposure& exposure, Operation
 }
 
 Status EmbeddedCore::send(PortHandle port, const Send& send, OperationHandle& operation) {
-  if (send.length > kMessageSizeMax) return Status::message_size;
+  if (send.part.length > kMessageSizeMax) return Status::message_size;
   return submit_locked([&] {
-    const SendPart part{send.memory, send.length, send.cookie};
-    if (!send.is_loan && send_near(port, send.to, {&part, 1}, {&operation, 1}) == 1) return Status::ok;
+    if (!send.is_loan && send_near(port, send.to, {&send.part, 1}, {&operation, 1}) == 1) return Status::ok;
     return engine_->send(port, send, operation, send.now == base::Instant{} ? base::MonotonicClock::now() : send.now);
   });
 }
@@ -153,7 +152,7 @@ std::size_t EmbeddedCore::send_all(PortHandle port, const RemotePort& to, std::s
     for (; sent < parts.size(); ++sent) {
       const SendPart& part = parts[sent];
       if (part.length > kMessageSizeMax) return Status::message_size;
-      const Send send{.to = to, .memory = part.memory, .length = part.length, .cookie = part.cookie};
+      const Send send{.to = to, .part = part};
       if (const Status refused = engine_->send(port, send, operations[sent], now); refused != Status::ok)
         return refused;
     }

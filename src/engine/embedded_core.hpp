@@ -14,9 +14,10 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock_pace.hpp"
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
-#include "engine/clock_pace.hpp"
+#include "base/short_lock.hpp"
 #include "engine/core.hpp"
 #include "engine/embedded_flows.hpp"
 #include "engine/engine.hpp"
@@ -133,7 +134,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   base::Instant time_of_near_call();
   base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);
-  bool pass(std::unique_lock<std::mutex>& lock, base::Instant now);
+  bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
   bool look();
   void leave_everyone();
   void linger();
@@ -147,7 +148,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   void rise();
 
   std::unique_ptr<Engine> engine_;
-  mutable std::mutex mutex_;
+  mutable base::ShortLock mutex_;
   mutable std::atomic<std::uint32_t> wanted_{0};   // threads that must have the lock
   std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
@@ -155,9 +156,10 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
   std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
   std::atomic<bool> is_stopping_{false};
-  ClockPace pace_;             // under the lock
-  queue::WaitLadder ladder_;   // of all who wait
-  base::FileDescriptor kick_;  // wakes the engine's thread: an earlier deadline, or the end
+  base::ClockPace pace_;                  // under the lock
+  std::atomic<bool> was_in_vain_{false};  // the last look of a poller
+  queue::WaitLadder ladder_;              // of all who wait
+  base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   EmbeddedFlows flows_{*this};
   std::thread thread_;
 };

@@ -61,7 +61,7 @@ bool EmbeddedCore::pass(base::Instant now) {
   return lock && pass(lock, pace_.asked(now));
 }
 
-bool EmbeddedCore::pass(std::unique_lock<std::mutex>& lock, base::Instant now) {
+bool EmbeddedCore::pass(std::unique_lock<base::ShortLock>& lock, base::Instant now) {
   const bool any = engine_->progress(now);
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -79,7 +79,10 @@ bool EmbeddedCore::look() {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   const bool is_time_good = engine_->is_near() && pace_.may_skip();
-  return pass(lock, is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
+  if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->hub()->glance();
+  const bool any = pass(lock, is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
+  was_in_vain_.store(!any, std::memory_order_relaxed);
+  return any;
 }
 
 bool EmbeddedCore::progress() {

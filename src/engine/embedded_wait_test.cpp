@@ -35,7 +35,7 @@ struct Node {
   void send(const Node& to) {
     OperationHandle name;
     const RemotePort there{to.core->address(), 1};
-    EXPECT_EQ(core->send(port, {.to = there, .memory = {&piece, 1}, .length = 8}, name), Status::ok);
+    EXPECT_EQ(core->send(port, {.to = there, .part = {{&piece, 1}, 8}}, name), Status::ok);
   }
   bool wait() { return core->wait(port, base::MonotonicClock::now() + kPatience) && core->next_event(port, last); }
   void poll_for(base::Duration time) {

@@ -93,8 +93,8 @@ class Engine {
 
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation);
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
-  /// The straight line of send(), at the time of the last call: short messages to the peer of this host that was sent
-  /// to last. How many of the parts; with the next, send() has to go on.
+  /// The straight line of send(), at the time of the last call: short messages to an engine that is_near(). How many of
+  /// the parts; with the next, send() has to go on.
   std::size_t send_near(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
                         std::span<OperationHandle> operations);
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
@@ -171,7 +171,6 @@ class Engine {
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
-  static constexpr std::size_t kNearAtOnce = 32;
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);

@@ -70,7 +70,7 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
   for (int step = 0; step < 2'000'000 && (sent < kMessages || arrived.size() < kMessages); ++step) {
     while (submitted < kMessages) {
       from[submitted] = {source.data() + std::size_t{submitted} * kSize, kSize};
-      const Send send{.to = {host("10.0.0.2"), kNumber}, .memory = {&from[submitted], 1}, .length = kSize, .cookie = 1};
+      const Send send{.to = {host("10.0.0.2"), kNumber}, .part = {{&from[submitted], 1}, kSize, 1}};
       if (sender.engine->send(sender.port, send, operation, now) != Status::ok) break;
       ++submitted;
     }

@@ -16,18 +16,19 @@ namespace fairlead::engine {
 /// False: it goes as a message, copied.
 bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_out, Status& status) {
   path::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
-  if (arena == nullptr || send.memory.size() != 1 || send.length == 0 || send.length > kCarriedOutMax) return false;
-  const auto offset = arena->find({static_cast<const std::byte*>(send.memory[0].iov_base), send.length});
+  if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 || send.part.length > kCarriedOutMax)
+    return false;
+  const auto offset = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!offset) return false;
   const auto peer = peer_at(send.to.engine);
   if (!peer || !Lane::has(*peer) || lane()->neighbour(*peer) == nullptr) return false;
 
-  const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.cookie);
+  const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.part.cookie);
   status = Status::no_memory;
   if (slot == kNone) return true;
   Operation& operation = operations_[slot];
-  operation.memory = send.memory;
-  operation.length = send.length;
+  operation.memory = send.part.memory;
+  operation.length = send.part.length;
   operation.other = send.to;
   operation.peer = *peer;
   operation.is_answer_pending = operation.is_link_pending = true;
@@ -37,7 +38,7 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
                                        .target_port = send.to.port,
                                        .cookie = name_of(slot),
                                        .offset = *offset,
-                                       .a = send.length},
+                                       .a = send.part.length},
                           .pieces = {},
                           .cookie = name_of(slot)},
                          now_);

@@ -18,13 +18,10 @@ class EngineLoan : public EnginePair {
   OperationHandle lend(DirectSide& from, std::uint16_t to, std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     OperationHandle operation;
-    EXPECT_EQ(from.engine->send(from.port,
-                                {.to = {direct_place(to), kPort},
-                                 .memory = {&pieces_.back(), 1},
-                                 .length = memory.size(),
-                                 .cookie = 5,
-                                 .is_loan = true},
-                                operation, now_),
+    EXPECT_EQ(from.engine->send(
+                  from.port,
+                  {.to = {direct_place(to), kPort}, .part = {{&pieces_.back(), 1}, memory.size(), 5}, .is_loan = true},
+                  operation, now_),
               Status::ok);
     return operation;
   }

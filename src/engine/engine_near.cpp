@@ -3,32 +3,34 @@
 // straight (no room, no buffer, several pieces, messages under way in chunks) goes the general way, which knows all
 // cases.
 
-#include <algorithm>
-#include <array>
-
 #include "base/copy_short.hpp"
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
 #include "engine/lane_collect.hpp"
+#include "engine/lane_straight.hpp"
 
 namespace fairlead::engine {
 namespace {
 
-// Written where it is read. The face reserved the room before it submitted; a face that did not is our own fault.
-inline void put_event(Port& port, const Completion& completion) {
-  const bool is_put = port.events->produce_in_place([&](void* place) { new (place) Completion(completion); });
+// make(place) writes it where it is read: a copy of what was just written word by word would wait for it. The face
+// reserved the room before it submitted; a face that did not is our own fault.
+template <typename Make>
+inline void put_event(Port& port, Make&& make) {
+  const bool is_put = port.events->produce_in_place(make);
   ENSURE(is_put, "port {}: no room for an event, though it has to be reserved", port.number);
 }
 
-inline Completion end_of(const NearEnd& end, base::Instant now) {
-  return {.cookie = end.cookie,
-          .length = end.status == Status::ok ? end.length : 0,
-          .offset = 0,
-          .time_ns = now.time_since_epoch().count(),
-          .source = {},
-          .status = end.status,
-          .is_final = true};
+inline void put_end(Port& port, const NearEnd& end, base::Instant now) {
+  put_event(port, [&](void* place) {
+    new (place) Completion{.cookie = end.cookie,
+                           .length = end.status == Status::ok ? end.length : 0,
+                           .offset = 0,
+                           .time_ns = now.time_since_epoch().count(),
+                           .source = {},
+                           .status = end.status,
+                           .is_final = true};
+  });
 }
 
 }  // namespace
@@ -42,21 +44,14 @@ bool Engine::is_near() const {
 
 std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span<const SendPart> parts,
                               std::span<OperationHandle> names) {
-  if (!is_near(to.engine)) return 0;
   Port* port = ports_.find(handle.slot, handle.generation);
-  if (port == nullptr) return 0;
-  NearSend message{.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = {}};
-  std::array<std::uint32_t, kNearAtOnce> numbers;
-  std::size_t sent = 0;
-  while (sent < parts.size()) {
-    message.parts = parts.subspan(sent, std::min(parts.size() - sent, kNearAtOnce));
-    const std::size_t count = lane()->send_now(last_peer_, message, numbers, now_);
-    // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
-    for (std::size_t i = 0; i < count; ++i)
-      names[sent + i] = {kNearSlots | (last_peer_.slot - Lane::kFirstSlot), numbers[i], now_};
-    sent += count;
-    if (count < message.parts.size()) break;
-  }
+  if (port == nullptr) [[unlikely]]
+    return 0;
+  // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
+  const std::uint32_t peer = kNearSlots | (last_peer_.slot - Lane::kFirstSlot);
+  const std::size_t sent = lane()->send_now(
+      last_peer_, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
+      [&](std::size_t index, std::uint32_t number) { names[index] = {peer, number, now_}; });
   port->operations += static_cast<std::uint32_t>(sent);
   counters_.messages_sent += sent;
   return sent;
@@ -64,8 +59,10 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
 
 void Engine::end_near(const NearEnd& end) {
   if (end.owner == Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
-  --ports_[end.owner].operations;
-  produce(end.owner, end_of(end, now_));
+  Port& port = ports_[end.owner];
+  --port.operations;
+  put_end(port, end, now_);
+  touch(end.owner);
 }
 
 // It is in the peer's memory already: its end comes by itself.
@@ -102,13 +99,15 @@ struct Engine::LaneTaker {
     if (is_final) [[unlikely]]
       port->posted.remove(engine.operations_, slot);
     ++engine.counters_.messages_received;
-    put_event(*port, {.cookie = operation->cookie,
-                      .length = size,
-                      .offset = offset,
-                      .time_ns = now.time_since_epoch().count(),
-                      .source = {source, head.source_port},
-                      .status = Status::ok,
-                      .is_final = is_final});
+    put_event(*port, [&](void* place) {
+      new (place) Completion{.cookie = operation->cookie,
+                             .length = size,
+                             .offset = offset,
+                             .time_ns = now.time_since_epoch().count(),
+                             .source = {source, head.source_port},
+                             .status = Status::ok,
+                             .is_final = is_final};
+    });
     if (is_final) [[unlikely]] {
       engine.release_operation(slot);
       port = nullptr;
@@ -131,7 +130,7 @@ struct Engine::LaneTaker {
     if (end.owner == Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
     Port& owner = engine.ports_[end.owner];
     --owner.operations;
-    put_event(owner, end_of(end, now));
+    put_end(owner, end, now);
     if (end.owner == last_owner) return;
     last_owner = end.owner;
     engine.touch(end.owner);

@@ -30,17 +30,18 @@ Status Engine::post_receive(PortHandle handle, const Receive& receive, Operation
 Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle_out, base::Instant now) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) return Status::stale;
-  if (send.memory.size() > link::kPiecesMax || send.length > scatter_size(send.memory)) return Status::invalid;
+  if (send.part.memory.size() > link::kPiecesMax || send.part.length > scatter_size(send.part.memory))
+    return Status::invalid;
   now_ = now;
   const bool is_local = send.to.engine != last_peer_address_ && is_here(send.to.engine);
   if (!is_local && !link_) return Status::unreachable;
   if (Status status = Status::ok; send.is_loan && !is_local && lend(handle, send, handle_out, status)) return status;
 
-  const std::uint32_t slot = make_operation(OperationKind::send, handle, send.cookie);
+  const std::uint32_t slot = make_operation(OperationKind::send, handle, send.part.cookie);
   if (slot == kNone) return Status::no_memory;
   Operation& operation = operations_[slot];
-  operation.memory = send.memory;
-  operation.length = send.length;
+  operation.memory = send.part.memory;
+  operation.length = send.part.length;
   operation.other = send.to;
   handle_out = {slot, operations_.generation(slot), now};
   if (is_local) {
@@ -59,8 +60,8 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   const Status status = link_->submit(
       *peer,
       {.envelope = {.operation = wire::Operation::message, .source_port = port->number, .target_port = send.to.port},
-       .pieces = send.memory,
-       .size = send.length,
+       .pieces = send.part.memory,
+       .size = send.part.length,
        .cookie = name_of(slot)},
       now);
   if (status != Status::ok) {
@@ -68,7 +69,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return status;
   }
   ++counters_.messages_sent;
-  flight_->submitted(*peer, send.length, now);
+  flight_->submitted(*peer, send.part.length, now);
   send_eagerly(*peer, now);
   return Status::ok;
 }

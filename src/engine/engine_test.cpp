@@ -103,9 +103,7 @@ TEST_F(TwoEngines, AMessageReachesThePostedBufferWithItsSender) {
   ASSERT_EQ(
       b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 100, .messages_max = 1, .cookie = 7}, name),
       Status::ok);
-  ASSERT_EQ(
-      a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 100, .cookie = 8}, name, now_),
-      Status::ok);
+  ASSERT_EQ(a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 100, 8}}, name, now_), Status::ok);
   run(100ms);
   const auto at_b = b().events();
   ASSERT_EQ(at_b.size(), 1u);
@@ -134,10 +132,8 @@ TEST_F(TwoEngines, SeveralMessagesLieBehindOneAnotherAndTheLastEventIsFinal) {
   std::array<iovec, 3> from;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     from[i] = piece(sent[i]);
-    ASSERT_EQ(
-        a().engine->send(a().port, {.to = b().remote(), .memory = {&from[i], 1}, .length = sent[i].size(), .cookie = i},
-                         name, now_),
-        Status::ok);
+    ASSERT_EQ(a().engine->send(a().port, {.to = b().remote(), .part = {{&from[i], 1}, sent[i].size(), i}}, name, now_),
+              Status::ok);
   }
   run(100ms);
   const auto events = b().events();
@@ -157,7 +153,7 @@ TEST_F(TwoEngines, AMessageWithoutBufferIsDroppedAndCountedAndItsSendSucceeds) {
   auto sent = pattern(10, 1);
   const iovec from = piece(sent);
   OperationHandle name;
-  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_);
+  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
   run(100ms);
   EXPECT_EQ(b().engine->port(b().port)->dropped_no_buffer.load(), 1u);
   const auto events = a().events();
@@ -176,11 +172,11 @@ TEST_F(TwoEngines, MessagesThatWaitBehindAnUnfinishedOneAreBounded) {
       Status::ok);
   auto large = pattern(5'000'000, 1), small = pattern(10, 2);
   const iovec from_large = piece(large), from_small = piece(small);
-  a().engine->send(a().port, {.to = b().remote(), .memory = {&from_large, 1}, .length = large.size()}, name, now_);
+  a().engine->send(a().port, {.to = b().remote(), .part = {{&from_large, 1}, large.size()}}, name, now_);
   run(15us);
   run(15us);
   for (int i = 0; i < 40; ++i) {
-    a().engine->send(a().port, {.to = b().remote(), .memory = {&from_small, 1}, .length = small.size()}, name, now_);
+    a().engine->send(a().port, {.to = b().remote(), .part = {{&from_small, 1}, small.size()}}, name, now_);
   }
   run(5s);
   const auto dropped = b().engine->port(b().port)->dropped_no_buffer.load();
@@ -196,7 +192,7 @@ TEST_F(TwoEngines, AMessageTooLongForTheFirstBufferTakesTheNext) {
   b().engine->post_receive(b().port, {.memory = {&to_large, 1}, .size_min = 1, .messages_max = 1, .cookie = 2}, name);
   auto sent = pattern(50, 1);
   const iovec from = piece(sent);
-  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 50, .cookie = 8}, name, now_);
+  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 50, 8}}, name, now_);
   run(100ms);
   const auto events = b().events();
   ASSERT_EQ(events.size(), 1u);
@@ -343,8 +339,7 @@ TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
   const iovec from = piece(sent);
   OperationHandle name;
   const RemotePort nobody{host(9), 1};  // the network says that no such host exists
-  ASSERT_EQ(a().engine->send(a().port, {.to = nobody, .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_),
-            Status::ok);
+  ASSERT_EQ(a().engine->send(a().port, {.to = nobody, .part = {{&from, 1}, 10, 8}}, name, now_), Status::ok);
   run(30s);
   const auto events = a().events();
   ASSERT_EQ(events.size(), 1u);
@@ -360,7 +355,7 @@ TEST_F(TwoEngines, ACancelledReceiveTellsItsMessagesFirst) {
   b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 5, .cookie = 1}, receive);
   auto sent = pattern(10, 1);
   const iovec from = piece(sent);
-  a().engine->send(a().port, {.to = b().remote(), .memory = {&from, 1}, .length = 10, .cookie = 8}, name, now_);
+  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
   run(100ms);
   EXPECT_TRUE(b().engine->cancel(b().port, receive, now_));
   const auto events = b().events();
@@ -380,9 +375,9 @@ TEST_F(TwoEngines, ARefusedSubmissionLeavesNothingBehind) {
   EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 11}, name), Status::invalid);
   EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 0}, name),
             Status::invalid);
-  EXPECT_EQ(engine.send(a().port, {.to = b().remote(), .memory = {&to, 1}, .length = 11}, name, now_), Status::invalid);
-  EXPECT_EQ(engine.send({}, {.to = b().remote(), .memory = {&to, 1}, .length = 1}, name, now_), Status::stale);
-  EXPECT_EQ(engine.send(a().port, {.to = {}, .memory = {&to, 1}, .length = 1}, name, now_), Status::unreachable);
+  EXPECT_EQ(engine.send(a().port, {.to = b().remote(), .part = {{&to, 1}, 11}}, name, now_), Status::invalid);
+  EXPECT_EQ(engine.send({}, {.to = b().remote(), .part = {{&to, 1}, 1}}, name, now_), Status::stale);
+  EXPECT_EQ(engine.send(a().port, {.to = {}, .part = {{&to, 1}, 1}}, name, now_), Status::unreachable);
   EXPECT_EQ(engine.port(a().port)->operations, 0u);
   EXPECT_TRUE(a().events().empty());
 }

@@ -35,10 +35,9 @@ class FlightLogTest : public testing::Test {
 
   void send(std::uint64_t length) {
     OperationHandle operation;
-    ASSERT_EQ(
-        engines_[0]->send(ports_[0], {.to = {host_number(1), kFirstNumber}, .memory = {&piece_, 1}, .length = length},
-                          operation, now_),
-        Status::ok);
+    ASSERT_EQ(engines_[0]->send(ports_[0], {.to = {host_number(1), kFirstNumber}, .part = {{&piece_, 1}, length}},
+                                operation, now_),
+              Status::ok);
   }
 
   void run(base::Duration span) {

@@ -217,6 +217,17 @@ bool Lane::find_payload(const path::ShmPeer& from) {
   return true;
 }
 
+void Lane::deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, std::span<const std::byte> bytes) {
+  delivery_.peer = from;
+  delivery_.bytes = bytes;
+  delivery_.envelope = envelope;
+  delivery_.size = bytes.size();
+  delivery_.offset = 0;
+  delivery_.reassembly = link::Delivery::kWhole;
+  delivery_.is_first = delivery_.is_last = true;
+  delivery_.target = 0;
+}
+
 // Fills the delivery. False if the record is none, or does not continue what came before it.
 bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& record) {
   if (!wire::decode_lane(record.body, record_)) return false;
@@ -231,14 +242,11 @@ bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& reco
     case wire::LaneKind::whole:
     case wire::LaneKind::there:
       if (record_.kind == wire::LaneKind::there && !find_payload(hub_->peer(peers_[index]->hub_slot))) return false;
-      delivery_.envelope = record_.envelope;
-      delivery_.size = record_.message_bytes;
-      delivery_.offset = 0;
-      delivery_.reassembly = link::Delivery::kWhole;
-      delivery_.is_first = delivery_.is_last = true;
-      delivery_.target = 0;
+      deliver_whole(delivery_.peer, record_.envelope, delivery_.bytes);
       ++counters_.messages_delivered;
       return true;
+    case wire::LaneKind::many:
+      return false;  // taken before
     case wire::LaneKind::first:
       if (arriving.is_under_way) return false;
       arriving = {true, record_.envelope, record_.message_bytes, 0, 0};

@@ -101,10 +101,10 @@ class Lane {
   /// As Link::submit() and Link::cancel().
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now);
   bool cancel(link::PeerHandle peer, std::uint64_t cookie);
-  /// The straight line: short messages of one piece that nothing waits before are written at once, as far as there is
-  /// room. How many, and their numbers in the peer's ring.
-  std::size_t send_now(link::PeerHandle peer, const NearSend& send, std::span<std::uint32_t> numbers,
-                       base::Instant now);
+  /// The straight line (lane_straight.hpp): short messages of one piece that nothing waits before are written at once,
+  /// as far as there is room. How many; sent(index, number) tells of each its number in the peer's ring.
+  template <typename Sent>
+  std::size_t send_now(link::PeerHandle peer, const NearSend& send, base::Instant now, Sent&& sent);
   /// The same of one message that has its turn in a sequence; its owner is kOfFlows. False: nothing was sent.
   bool send_turn(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneTurn& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
@@ -152,8 +152,10 @@ class Lane {
   static constexpr std::size_t kBlockBytes = 1024;
   static constexpr std::size_t kWholeMax = std::size_t{8} * 1024;   // longer ones go in chunks
   static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;  // so that the reader copies while we do
-  static constexpr int kRecordsInPass = 64;                         // of one peer
-  static constexpr int kShortsInTurn = 16;                          // before a chunk has its turn
+  static constexpr std::size_t kManyEach = 128;  // bytes of a message that shares a record with others ...
+  static constexpr std::size_t kManyMax = 1000;  // ... and of such a record: then the next is begun, for the reader
+  static constexpr int kRecordsInPass = 64;      // of one peer
+  static constexpr int kShortsInTurn = 16;       // before a chunk has its turn
   static constexpr std::size_t kReasonsMax = 1024;
   static constexpr std::uint64_t kUntoldMax = 31;  // lines passed
   static constexpr int kLastLooks = 128;           // at what a peer that is gone has left
@@ -225,6 +227,16 @@ class Lane {
   template <typename Taker>
   bool take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker);
   bool find_payload(const path::ShmPeer& from);
+  struct Run {
+    std::size_t count = 0, bytes = 0;
+  };
+  static bool is_straight(const SendPart& part) {
+    return part.memory.size() == 1 && part.length <= kWholeMax && part.length <= part.memory[0].iov_len;
+  }
+  static Run next_run(std::span<const SendPart> parts);
+  template <typename Taker>
+  bool take_many(std::uint32_t index, std::span<const std::byte> body, wire::LaneHead head, Taker&& taker);
+  void deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, std::span<const std::byte> bytes);
   bool read_record(std::uint32_t index, const path::RingReader::Record& record);
 
   std::unique_ptr<path::ShmHub> hub_;

@@ -21,6 +21,7 @@ inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::siz
   if (wire::is_brief_lane(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
       [[likely]]
     return count(sizeof head);
+  if (head.kind == wire::LaneKind::many) return take_many(index, record->body, head, taker);
   wire::LaneTurn turn;
   constexpr std::size_t kTurn = sizeof head + sizeof turn;
   if (wire::is_turn_lane(record->body, head, turn) &&
@@ -33,6 +34,32 @@ inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::siz
     return count(kNamed);
   if (!read_record(index, *record)) return false;
   taker.deliver(delivery_);
+  return true;
+}
+
+// The messages of one record; false if it makes no sense.
+template <typename Taker>
+inline bool Lane::take_many(std::uint32_t index, std::span<const std::byte> body, wire::LaneHead head, Taker&& taker) {
+  const link::PeerHandle from = handle_of(index);
+  std::span<const std::byte> message;
+  // None of them, if they do not fit: what makes no sense is looked at again when the peer has ended.
+  for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();)
+    if (!wire::take_lane_message(rest, message)) return false;
+  for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();) {
+    if (!wire::take_lane_message(rest, message)) return false;
+    ++counters_.messages_delivered;
+    counters_.bytes_delivered += message.size();
+    if (taker.brief(from, head, message)) [[likely]]
+      continue;
+    deliver_whole(from,
+                  {.operation = static_cast<wire::Operation>(head.operation),
+                   .status = head.status,
+                   .flags = head.flags,
+                   .source_port = head.source_port,
+                   .target_port = head.target_port},
+                  message);
+    taker.deliver(delivery_);
+  }
   return true;
 }
 

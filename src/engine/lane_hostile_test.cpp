@@ -11,6 +11,7 @@
 
 #include "base/place_for_tests.hpp"
 #include "engine/lane_collect.hpp"
+#include "engine/lane_straight.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -75,7 +76,7 @@ class LaneHostile : public testing::Test {
   void write_record(path::ShmPeer& to) {
     std::array<std::byte, 2048> body;
     for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
-    const auto kind = static_cast<wire::LaneKind>(random_() % 8);
+    const auto kind = static_cast<wire::LaneKind>(random_() % 9);
     const std::uint64_t size = random_() % 8 == 0 ? random_() : random_() % 5000;
     wire::encode_lane(body.data(), kind, {.operation = wire::Operation::message, .key = random_() % 2}, size);
     const std::size_t length = random_() % body.size();
@@ -123,9 +124,9 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
       if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % path::ShmBellPage::kBits));
       if (draw == 7) {
         const SendPart part{.memory = {&piece, 1}, .length = random_() % 200, .cookie = 5};
-        std::uint32_t number = 0;
         if (const auto peer = lane_.find(place(1)); peer && step % 2 == 0) {
-          submitted += lane_.send_now(*peer, {.owner = 5, .parts = {&part, 1}}, {&number, 1}, now_);
+          submitted += static_cast<int>(
+              lane_.send_now(*peer, {.owner = 5, .parts = {&part, 1}}, now_, [](std::size_t, std::uint32_t) {}));
         } else if (peer)
           submitted += lane_.submit(*peer, {.envelope = {}, .pieces = {&piece, 1}, .size = random_() % message.size()},
                                     now_) == Status::ok;

@@ -20,12 +20,10 @@ class LanePull : public EnginePair {
   OperationHandle send(std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     OperationHandle operation;
-    EXPECT_EQ(
-        near_.engine->send(
-            near_.port,
-            {.to = {direct_place(2), kPort}, .memory = {&pieces_.back(), 1}, .length = memory.size(), .cookie = 5},
-            operation, now_),
-        Status::ok);
+    EXPECT_EQ(near_.engine->send(near_.port,
+                                 {.to = {direct_place(2), kPort}, .part = {{&pieces_.back(), 1}, memory.size(), 5}},
+                                 operation, now_),
+              Status::ok);
     return operation;
   }
   void receive(std::span<std::byte> memory) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/copy_short.hpp"
 #include "engine/lane.hpp"
 
 namespace fairlead::engine {
@@ -43,46 +42,6 @@ Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base
     return status;
   }
   return wait_for_room(peer, message);
-}
-
-std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send, std::span<std::uint32_t> numbers,
-                           base::Instant now) {
-  const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size()) return 0;
-  Peer& peer = *peers_[index];
-  if (peer.generation != handle.generation || peer.hub_slot == kNone || !peer.shorts.empty()) [[unlikely]]
-    return 0;
-  path::ShmPeer& to = hub_->peer(peer.hub_slot);
-  path::RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
-  const std::uint64_t read = to.reader.read();
-  const wire::LaneHead head{.kind = wire::LaneKind::brief,
-                            .operation = static_cast<std::uint8_t>(wire::Operation::message),
-                            .source_port = send.source_port,
-                            .target_port = send.target_port};
-  std::size_t count = 0;
-  for (; count < send.parts.size(); ++count) {
-    const SendPart& part = send.parts[count];
-    if (part.memory.size() != 1 || part.length > kWholeMax || part.length > part.memory[0].iov_len) [[unlikely]]
-      break;
-    std::byte* body = writer.reserve(sizeof head + part.length);
-    if (body == nullptr) [[unlikely]]
-      break;
-    std::memcpy(body, &head, sizeof head);
-    base::copy_short(body + sizeof head, static_cast<const std::byte*>(part.memory[0].iov_base), part.length);
-    writer.publish(sizeof head + part.length, read);
-    numbers[count] = static_cast<std::uint32_t>(writer.written());
-    counters_.bytes_sent += part.length;
-    peer.pending.push({writer.written(), part.cookie, send.owner, static_cast<std::uint32_t>(part.length)});
-  }
-  if (count == 0) [[unlikely]]
-    return 0;
-  to.writer = writer;
-  to.reader.told();
-  to.alert();
-  if (!peer.is_busy) [[unlikely]]
-    make_busy(index, now);
-  counters_.messages_sent += count;
-  return count;
 }
 
 bool Lane::has_room(link::PeerHandle handle) {

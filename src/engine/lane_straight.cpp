@@ -43,7 +43,11 @@ bool Lane::send_turn(link::PeerHandle handle, const wire::LaneHead& head, const 
   std::memcpy(body + sizeof head, &turn, sizeof turn);
   if (!bytes.empty()) base::copy_short(body + kBefore, bytes.data(), bytes.size());
   const std::uint64_t line = end_straight(*peer, kBefore + bytes.size(), bytes.size());
-  peer->pending.push({line, cookie, kOfFlows, static_cast<std::uint32_t>(bytes.size())});
+  Pending& pending = peer->pending.append();
+  pending.line = line;
+  pending.cookie = cookie;
+  pending.owner = kOfFlows;
+  pending.length = static_cast<std::uint32_t>(bytes.size());
   if (!peer->is_busy) [[unlikely]]
     make_busy(handle.slot - kFirstSlot, now);
   return true;

@@ -48,7 +48,7 @@ constexpr auto kNap = std::chrono::microseconds(50);
 
 }  // namespace
 
-thread_local BufferState::Calling* BufferState::Calling::innermost = nullptr;
+constinit thread_local BufferState::Calling* BufferState::Calling::innermost = nullptr;
 
 Buffer::Buffer(BufferState* state) noexcept : state_(state) {
   state->face = this;

@@ -67,7 +67,7 @@ struct BufferState {
     }
 
    private:
-    static thread_local Calling* innermost;
+    static constinit thread_local Calling* innermost;
     BufferState* buffer_ = nullptr;
     Calling* outer_;
     bool has_reference_ = false;

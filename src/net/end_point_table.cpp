@@ -20,8 +20,8 @@ EndPoint::EndPoint(const EndPoint& other) noexcept : state_(other.state_) {
   if (state_ != nullptr) state_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-EndPoint::~EndPoint() {
-  if (state_ != nullptr) release(state_);
+void EndPoint::release() noexcept {
+  net::release(state_);
 }
 
 std::string_view EndPoint::address() const noexcept {

@@ -107,14 +107,13 @@ class FakeCore final : public engine::Core {
     return submit({'r', receive.cookie, receive.size_min, {}, 0, false}, operation);
   }
   Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
-    return submit({'s', send.cookie, send.length, send.to, 0, false}, operation);
+    return submit({'s', send.part.cookie, send.part.length, send.to, 0, false}, operation);
   }
   std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const engine::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override {
     std::size_t sent = 0;
     for (status = Status::ok; sent < parts.size(); ++sent) {
-      status = send(port, {.to = to, .memory = {}, .length = parts[sent].length, .cookie = parts[sent].cookie},
-                    operations[sent]);
+      status = send(port, {.to = to, .part = {{}, parts[sent].length, parts[sent].cookie}}, operations[sent]);
       if (status != Status::ok) break;
     }
     return sent;

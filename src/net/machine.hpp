@@ -33,6 +33,7 @@
 
 #include <fairlead/net/transfer_machine.hpp>
 
+#include "base/short_lock.hpp"
 #include "net/buffer_state.hpp"
 #include "net/deadline_queue.hpp"
 #include "net/domain_state.hpp"
@@ -92,7 +93,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void finish(BufferState& buffer);
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<base::ShortLock>;
   using Queue = boost::intrusive::list<
       BufferState, boost::intrusive::member_hook<BufferState, BufferState::QueueHook, &BufferState::queue_hook>>;
 
@@ -119,6 +120,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void expire_deadlines();
   void wake_thread();
   void wait_for_change(Lock& lock, Duration at_most = Duration::max());
+  void tell_changed() {
+    if (waiting_ > 0) changed_.notify_all();
+  }
   /// Whether buffer events are the event thread's to deliver.
   bool is_thread_delivering() const { return is_automatic_ || state() != MachineState::started; }
 
@@ -150,9 +154,10 @@ class Machine : public std::enable_shared_from_this<Machine> {
   const std::shared_ptr<DomainState> domain_;
   const MachineCallback on_event_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;      // state, turn
-  std::condition_variable thread_wake_;  // the event thread, while it does not wait in the Core
+  mutable base::ShortLock mutex_;
+  std::condition_variable_any changed_;      // state, turn
+  std::uint32_t waiting_ = 0;                // for it
+  std::condition_variable_any thread_wake_;  // the event thread, while it does not wait in the Core
 
   TransferMachine* face_;                                       // null when the application has let go of it
   std::atomic<MachineState> state_{MachineState::initialized};  // written under the lock

@@ -113,9 +113,7 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
   const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant added) {
     const engine::Send send{.to = EndPointState::of(operation.to)->remote,
-                            .memory = buffer.memory,
-                            .length = *length,
-                            .cookie = buffer.cookie(),
+                            .part = {buffer.memory, *length, buffer.cookie()},
                             .now = to_engine(added),
                             .is_loan = operation.is_loan};
     return core_->send(port_, send, handle);

@@ -133,7 +133,7 @@ std::size_t Machine::deliver(Lock& lock, std::size_t most) {
 
 void Machine::end_turn() {
   turn_ = std::thread::id();
-  changed_.notify_all();
+  tell_changed();
   // The event thread waits for the turn only when it is about to stop.
   if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_thread();
 }
@@ -145,8 +145,8 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
   std::size_t delivered = 0;
   while (delivered < budget && is_thread == is_thread_delivering()) {
     const std::size_t more = deliver(lock, budget - delivered);
-    if (more == 0) break;
     delivered += more;
+    if (more == 0 || (next_taken_ == end_taken_ && end_taken_ < kTakenMax)) break;  // there were no more
   }
   end_turn();
   return delivered;

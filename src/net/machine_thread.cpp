@@ -90,7 +90,7 @@ bool Machine::begin(Lock& lock) {
     tell(lock, MachineEvent::Kind::state_change, Status::ok, MachineState::started, {});
   }
   has_told_start_ = true;
-  changed_.notify_all();
+  tell_changed();
   if (up && must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
   return up.has_value();
 }
@@ -156,11 +156,15 @@ void Machine::wake_thread() {
 
 /// Of what changed_ tells.
 void Machine::wait_for_change(Lock& lock, Duration at_most) {
-  if (!domain_->simulation && at_most == Duration::max()) return changed_.wait(lock);
-  if (!domain_->simulation) return static_cast<void>(changed_.wait_for(lock, at_most));
-  lock.unlock();
-  domain_->simulation->pass_time();
-  lock.lock();
+  if (domain_->simulation) {
+    lock.unlock();
+    domain_->simulation->pass_time();
+    lock.lock();
+    return;
+  }
+  ++waiting_;
+  at_most == Duration::max() ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, at_most));
+  --waiting_;
 }
 
 void Machine::signal_pending(Lock& lock) {

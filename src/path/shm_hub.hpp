@@ -9,6 +9,7 @@
 // Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -115,6 +116,13 @@ class ShmHub {
       visit(slot);
     });
   }
+  /// For one who polls in vain: looks for some ten nanoseconds whether the only watched peer has written. To come again
+  /// would take longer.
+  void glance() const noexcept {
+    if (watched_count_ != 1) return;
+    const RingReader& reader = peers_[watched_[0]]->reader;
+    for (int i = 0; i < kGlances && !reader.has_record(); ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
   /// The peer has just written, or read what we wrote: it stays watched.
   void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
   /// Looks at the peer in the next pass, though it does not ring.
@@ -160,6 +168,7 @@ class ShmHub {
 
  private:
   static constexpr std::uint32_t kWatchedMax = 8;
+  static constexpr int kGlances = 16;
   static constexpr std::uint64_t kBusyLooks = 4096;   // without traffic, before another may take the place
   static constexpr std::uint64_t kIdleLooks = 65536;  // without traffic, before it has to ring again
 

@@ -8,6 +8,7 @@
 //   whole: 48 bytes, then a whole message
 //   first: 56 bytes (as whole, and the length of the message), then its first bytes
 //   next:  16 bytes, then more bytes of the message that `first` began; one such message at a time
+//   many:  16 bytes, then short messages that differ in nothing else, each behind its length in 2 bytes
 //   there: 64 bytes (as first, and a place), and no payload: the message lies there in the sender's arena
 
 #include <atomic>
@@ -21,7 +22,16 @@
 
 namespace fairlead::wire {
 
-enum class LaneKind : std::uint8_t { brief = 1, whole = 2, first = 3, next = 4, turn = 5, named = 6, there = 7 };
+enum class LaneKind : std::uint8_t {
+  brief = 1,
+  whole = 2,
+  first = 3,
+  next = 4,
+  turn = 5,
+  named = 6,
+  there = 7,
+  many = 8
+};
 
 struct LaneHead {
   LaneKind kind = LaneKind::brief;
@@ -49,6 +59,7 @@ constexpr std::size_t lane_head_bytes(LaneKind kind) {
   switch (kind) {
     case LaneKind::brief:
     case LaneKind::next:
+    case LaneKind::many:
       return sizeof(LaneHead);
     case LaneKind::turn:
       return sizeof(LaneHead) + sizeof(LaneTurn);
@@ -82,7 +93,7 @@ inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope,
                       .target_port = envelope.target_port,
                       .status = envelope.status};
   std::memcpy(out, &head, sizeof head);
-  if (kind == LaneKind::brief || kind == LaneKind::next) return;
+  if (kind == LaneKind::brief || kind == LaneKind::next || kind == LaneKind::many) return;
   if (kind == LaneKind::turn) {
     const LaneTurn turn{static_cast<std::uint32_t>(envelope.key >> 32), static_cast<std::uint32_t>(envelope.a)};
     std::memcpy(out + sizeof head, &turn, sizeof turn);
@@ -104,6 +115,21 @@ struct LaneRecord {
   std::uint64_t place = 0;          // of `there`
   std::span<const std::byte> payload;
 };
+
+/// The length before each message of a record of `many`.
+using LaneLength = std::uint16_t;
+
+/// Cuts the next message off the rest of such a record; false if it does not lie in it.
+inline bool take_lane_message(std::span<const std::byte>& rest, std::span<const std::byte>& message) {
+  LaneLength length = 0;
+  if (rest.size() < sizeof length) return false;
+  std::memcpy(&length, rest.data(), sizeof length);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  if (length > rest.size() - sizeof length) return false;
+  message = rest.subspan(sizeof length, length);
+  rest = rest.subspan(sizeof length + length);
+  return true;
+}
 
 /// Whether it is a brief record; its head is copied before it is looked at.
 inline bool is_brief_lane(std::span<const std::byte> body, LaneHead& head) {
@@ -134,7 +160,7 @@ inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
-  if (head.kind < LaneKind::brief || head.kind > LaneKind::there) return false;
+  if (head.kind < LaneKind::brief || head.kind > LaneKind::many) return false;
   const std::size_t before = lane_head_bytes(head.kind);
   if (body.size() < before) return false;
   record.kind = head.kind;

@@ -113,6 +113,10 @@ class Pair {
     ENSURE(record.payload.size() <= record.message_bytes || record.kind == wire::LaneKind::next ||
                record.kind == wire::LaneKind::there,
            "more than the message");
+    std::span<const std::byte> rest = record.payload, message;
+    while (record.kind == wire::LaneKind::many && wire::take_lane_message(rest, message))
+      ENSURE(message.data() + message.size() == rest.data() && rest.data() + rest.size() == body.data() + body.size(),
+             "a message lies elsewhere");
     const std::size_t before = body.size() - record.payload.size();
     ENSURE(before == wire::lane_head_bytes(record.kind), "a head of {} bytes", before);
     ENSURE(record.payload.data() == body.data() + before, "the payload lies elsewhere");

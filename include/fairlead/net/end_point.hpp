@@ -22,7 +22,9 @@ class EndPoint {
     std::swap(state_, other.state_);
     return *this;
   }
-  ~EndPoint();
+  ~EndPoint() {
+    if (state_ != nullptr) release();
+  }
 
   /// "10.0.0.5@udp:20480:34:1"; empty if this refers to nothing. Lives as long as a reference does.
   std::string_view address() const noexcept;
@@ -32,6 +34,7 @@ class EndPoint {
 
  private:
   friend struct EndPointState;
+  void release() noexcept;
   explicit EndPoint(EndPointState* state) noexcept : state_(state) {}  // takes over one reference
 
   EndPointState* state_ = nullptr;

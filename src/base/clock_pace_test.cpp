@@ -1,16 +1,16 @@
-#include "engine/clock_pace.hpp"
+#include "base/clock_pace.hpp"
 
 #include <gtest/gtest.h>
 
-namespace fairlead::engine {
+namespace fairlead::base {
 namespace {
 
 using namespace std::chrono_literals;
 
 // Polls every `apart` for a while; the longest time that nobody asked the clock, once the pace has settled.
-base::Duration longest_unasked(ClockPace& pace, base::Instant& now, base::Duration apart, int polls) {
-  base::Instant asked = now;
-  base::Duration longest{};
+Duration longest_unasked(ClockPace& pace, Instant& now, Duration apart, int polls) {
+  Instant asked = now;
+  Duration longest{};
   for (int i = 0; i < polls; ++i) {
     now += apart;
     if (pace.may_skip()) continue;
@@ -22,7 +22,7 @@ base::Duration longest_unasked(ClockPace& pace, base::Instant& now, base::Durati
 
 TEST(ClockPace, AsksEverySoOftenHoweverOftenItIsPolled) {
   ClockPace pace;
-  base::Instant now{1s};
+  Instant now{1s};
   EXPECT_LE(longest_unasked(pace, now, 20ns, 10'000), 20us);
   EXPECT_GE(longest_unasked(pace, now, 20ns, 10'000), 2us) << "else it saves nothing";
   EXPECT_LE(longest_unasked(pace, now, 1us, 10'000), 20us);
@@ -31,11 +31,11 @@ TEST(ClockPace, AsksEverySoOftenHoweverOftenItIsPolled) {
 
 TEST(ClockPace, AsksAtOnceAfterAPause) {
   ClockPace pace;
-  base::Instant now{1s};
+  Instant now{1s};
   longest_unasked(pace, now, 20ns, 1000);
   pace.stop();
   EXPECT_FALSE(pace.may_skip());
 }
 
 }  // namespace
-}  // namespace fairlead::engine
+}  // namespace fairlead::base

@@ -7,7 +7,7 @@
 
 #include "base/time.hpp"
 
-namespace fairlead::engine {
+namespace fairlead::base {
 
 class ClockPace {
  public:
@@ -20,7 +20,7 @@ class ClockPace {
     return true;
   }
   /// The clock said so just now, to a poller.
-  base::Instant asked(base::Instant now) noexcept {
+  Instant asked(Instant now) noexcept {
     const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>((now - asked_at_).count(), 1));
     asked_at_ = now;
     times_ = took > kAim ? static_cast<std::uint32_t>(times_ * kAim / took) : std::min(2 * times_ + 1, times_most_);
@@ -35,7 +35,7 @@ class ClockPace {
 
   std::uint32_t times_most_;
   std::uint32_t left_ = 0, times_ = 0;
-  base::Instant asked_at_{};
+  Instant asked_at_{};
 };
 
-}  // namespace fairlead::engine
+}  // namespace fairlead::base
