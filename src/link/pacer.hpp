@@ -30,12 +30,16 @@ class Pacer {
   }
   bool is_waiting() const { return is_waiting_; }
 
-  void on_sent(std::uint64_t bytes, double rate, base::Instant now) {
+  /// `wait_most`: the peer's round trip. A rate that was measured while the path carried nothing must not hold back
+  /// what it carries now: so much goes in a round trip in any case.
+  void on_sent(std::uint64_t bytes, double rate, base::Duration wait_most, base::Instant now) {
     if (rate <= 0) return;
+    const double wait = static_cast<double>(bytes) / (rate * kGain);
     // Who had to wait and was woken late makes up for it; who had no wish or no window does not.
     const base::Instant from = is_waiting_ ? now - kLateMost : now;
     next_ =
-        std::max(next_, from) + base::Duration(static_cast<std::int64_t>(static_cast<double>(bytes) / (rate * kGain)));
+        std::max(next_, from) +
+        (wait < static_cast<double>(wait_most.count()) ? base::Duration(static_cast<std::int64_t>(wait)) : wait_most);
     if (next_ > now) is_waiting_ = false;
   }
   /// Nothing could go, for other reasons.

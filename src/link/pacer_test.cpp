@@ -9,13 +9,14 @@ using namespace std::chrono_literals;
 
 constexpr double kGigabitRate = 0.125;  // bytes per nanosecond
 constexpr std::uint32_t kPacedSegment = 1472;
+constexpr base::Duration kRoundTrip = 10ms;
 
 /// Sends as soon as it may until so much is out; when the last of it left.
 base::Instant pace_all(Pacer& pacer, std::uint64_t bytes, double rate, base::Instant now) {
   for (std::uint64_t sent = 0; sent < bytes;) {
     if (!pacer.may_send(now)) now = pacer.next();
     const std::uint32_t burst = Pacer::burst(rate, kPacedSegment);
-    pacer.on_sent(burst, rate, now);
+    pacer.on_sent(burst, rate, kRoundTrip, now);
     sent += burst;
   }
   return now;
@@ -51,7 +52,7 @@ TEST(Pacer, WhoWaitsAndIsWokenLateMakesUpForIt) {
   while (now < base::Instant{1s} + 100ms) {
     const std::uint32_t burst = Pacer::burst(kGigabitRate, kPacedSegment);
     while (pacer.may_send(now)) {
-      pacer.on_sent(burst, kGigabitRate, now);
+      pacer.on_sent(burst, kGigabitRate, kRoundTrip, now);
       sent += burst;
     }
     now += 300us;  // a sleeper's clock is coarse
@@ -61,8 +62,18 @@ TEST(Pacer, WhoWaitsAndIsWokenLateMakesUpForIt) {
 
 TEST(Pacer, DoesNothingWhileTheRateIsNotKnown) {
   Pacer pacer;
-  pacer.on_sent(1 << 20, 0, base::Instant{1s});
+  pacer.on_sent(1 << 20, 0, kRoundTrip, base::Instant{1s});
   EXPECT_TRUE(pacer.may_send(base::Instant{1s}));
+}
+
+/// Seen in a simulated world (seed 7700129): after a partition the rate was 2 bytes a millisecond, and a put of 500 KB
+/// waited 26 s.
+TEST(Pacer, WaitsForARoundTripAtMostHoweverLittleWasDelivered) {
+  Pacer pacer;
+  const base::Instant now{1s};
+  pacer.on_sent(65'000, 2e-6, kRoundTrip, now);
+  EXPECT_FALSE(pacer.may_send(now));
+  EXPECT_EQ(pacer.next(), now + kRoundTrip);
 }
 
 }  // namespace
