@@ -38,12 +38,14 @@ void CongestionWindow::shrink(base::Duration excess, std::uint64_t floor) {
   bytes_ = std::min(bytes_, std::max(used - used * std::min<std::uint64_t>(share, 500) / 1000, floor));
 }
 
-/// What the path delivers in an empty round trip: the most of late.
+/// What the path delivers in an empty round trip: the most of late. Who sends a little now and then learns nothing of
+/// what it could deliver.
 void CongestionWindow::judge_rate(base::Instant now) {
   const auto lasted = static_cast<double>((now - round_began_).count());
   rate_ = round_began_ == base::Instant{} || lasted <= 0 ? 0 : static_cast<double>(bytes_acked_) / lasted;
   const auto empty = static_cast<double>(std::min(empty_, empty_before_).count());
-  filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), filling_ - filling_ / kRoundsRemembered);
+  const std::uint64_t remembered = is_in_use() ? filling_ - filling_ / kRoundsRemembered : filling_;
+  filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), remembered);
   rate_most_ = std::max(rate_, rate_most_ * 7 / 8);
 }
 

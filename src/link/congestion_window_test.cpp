@@ -91,6 +91,21 @@ TEST(CongestionWindow, RandomLossOfFivePerCentMeansNothing) {
   EXPECT_FALSE(path.window.is_limiting());
 }
 
+TEST(CongestionWindow, ALittleNowAndThenSaysNothingOfTheRate) {
+  Bottleneck path;
+  see_empty_path(path);
+  path.curve(200);
+  const double rate = path.window.rate();
+  for (int i = 0; i < 200; ++i) {
+    path.now += 100ms;
+    path.window.on_ack(1, kSegment, kSegment, kEmpty, path.now);
+  }
+  EXPECT_GE(path.window.rate(), rate / 2);
+  path.bytes_per_us /= 100;
+  path.curve(200);
+  EXPECT_LE(path.window.rate(), rate / 10) << "a path that became narrower is believed";
+}
+
 TEST(CongestionWindow, SixtyFourSendersToOneStopOverflowingTheQueue) {
   Bottleneck path;
   path.senders = 64;
