@@ -117,10 +117,11 @@ class Lane {
     peers_[peer.slot - kFirstSlot]->arriving.target = target;
   }
 
-  /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes) or
-  /// taker.turn(peer, head, turn, bytes) or taker.named(peer, head, names, bytes), or where that says no or it is
-  /// neither, taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each
-  /// message of send_now() that the peer has passed, taker.ended(end). True if anything happened.
+  /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes), once for each
+  /// message of a record of many, or taker.turn(peer, head, turn, bytes) or taker.named(peer, head, names, bytes), or
+  /// where that says no or it is neither, taker.deliver(delivery); the bytes lie in memory that the peer shares and may
+  /// still change. For each message of send_now() that the peer has passed, taker.ended(end). True if anything
+  /// happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.
@@ -169,6 +170,13 @@ class Lane {
     std::uint64_t cookie = 0;
     std::uint32_t owner = kNone;  // none: an outcome of submit()
     std::uint32_t length = 0;
+    /// Word by word, in its place: a copy of what was just written would wait for it.
+    void set(std::uint64_t at_line, std::uint64_t its_cookie, std::uint32_t its_owner, std::size_t bytes) {
+      line = at_line;
+      cookie = its_cookie;
+      owner = its_owner;
+      length = static_cast<std::uint32_t>(bytes);
+    }
   };
   struct Arriving {
     bool is_under_way = false;
@@ -203,6 +211,15 @@ class Lane {
   void look_after(std::uint32_t index, base::Instant now);
 
   path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
+  /// A peer that is open, and nothing waits for room in its ring; else null.
+  Peer* straight_peer(link::PeerHandle handle) {
+    const std::uint32_t index = handle.slot - kFirstSlot;
+    if (index >= peers_.size()) [[unlikely]]
+      return nullptr;
+    Peer& peer = *peers_[index];
+    const bool is_straight = peer.generation == handle.generation && peer.hub_slot != kNone && peer.shorts.empty();
+    return is_straight ? &peer : nullptr;
+  }
   std::byte* begin_straight(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
   std::uint64_t end_straight(Peer& peer, std::size_t bytes, std::size_t payload);
   bool write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy);

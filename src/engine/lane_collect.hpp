@@ -42,6 +42,7 @@ template <typename Taker>
 inline bool Lane::take_many(std::uint32_t index, std::span<const std::byte> body, wire::LaneHead head, Taker&& taker) {
   const link::PeerHandle from = handle_of(index);
   std::span<const std::byte> message;
+  if (body.size() > sizeof head + kManyMax) return false;  // one record must not keep a pass for long
   // None of them, if they do not fit: what makes no sense is looked at again when the peer has ended.
   for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();)
     if (!wire::take_lane_message(rest, message)) return false;

@@ -38,6 +38,10 @@ class LaneMany : public EnginePair {
     std::vector<OperationHandle> names(parts.size());
     return near_.engine->is_near(to_.engine) ? near_.engine->send_near(near_.port, to_, parts, names) : 0;
   }
+  path::ShmPeer& peer_ring() {
+    path::ShmHub& hub = *near_.engine->hub();
+    return hub.peer(hub.find(direct_place(2)));
+  }
   std::span<std::byte> receive(std::size_t bytes, std::uint32_t messages = 1) {
     auto& buffer = received_.emplace_back(bytes);
     pieces_.push_back({buffer.data(), bytes});
@@ -97,10 +101,24 @@ TEST_F(LaneMany, EachIsDroppedAndCountedForWhichThereIsNoBuffer) {
   EXPECT_EQ(far_.engine->port(far_.port)->dropped_no_buffer.load(), 3u);
 }
 
-// A record whose second message is said to be longer than what is there.
+TEST_F(LaneMany, ThoseThatAreShortShareLines) {
+  receive(10'000, 100);
+  const auto lines_of = [&](const std::vector<std::size_t>& sizes) {
+    const std::uint64_t before = peer_ring().writer.written();
+    EXPECT_EQ(send(sizes), sizes.size());
+    return peer_ring().writer.written() - before;
+  };
+  const std::uint64_t one = lines_of({8});
+  EXPECT_EQ(lines_of({8, 8, 8, 8, 8, 8, 8, 8}), 2 * one);
+  EXPECT_EQ(lines_of({129, 129}), 2 * lines_of({129}));
+  std::vector<std::size_t> hundred(100, 8);
+  EXPECT_LE(lines_of(hundred), 20 * one);
+}
+
+// The second message is said to be longer than what is there.
 TEST_F(LaneMany, AWrongLengthEndsThePeer) {
   receive(1000, 100);
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  path::ShmPeer& to = peer_ring();
   constexpr std::size_t kHead = wire::lane_head_bytes(wire::LaneKind::many), kBytes = kHead + 2 + 8 + 2 + 8;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
@@ -110,6 +128,23 @@ TEST_F(LaneMany, AWrongLengthEndsThePeer) {
   const wire::LaneLength right = 8, wrong = 9;
   std::memcpy(body + kHead, &right, sizeof right);
   std::memcpy(body + kHead + 2 + 8, &wrong, sizeof wrong);
+  to.writer.publish(kBytes, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  EXPECT_EQ(far_.counter("lane.refused_record"), 1u);
+}
+
+// Fifty thousand empty messages in one record would keep a pass, and every other peer, waiting.
+TEST_F(LaneMany, ALongRecordOfManyEndsThePeer) {
+  receive(1000, 100);
+  path::ShmPeer& to = peer_ring();
+  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::many) + 1002;
+  std::byte* const body = to.writer.reserve(kBytes);
+  ASSERT_NE(body, nullptr);
+  std::memset(body, 0, kBytes);
+  wire::encode_lane(body, wire::LaneKind::many,
+                    {.operation = wire::Operation::message, .source_port = 9, .target_port = kPort}, 0);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();

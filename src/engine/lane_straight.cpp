@@ -10,11 +10,8 @@ namespace fairlead::engine {
 
 /// Where to write a body of so many bytes; null if it does not go straight.
 std::byte* Lane::begin_straight(link::PeerHandle handle, std::size_t bytes, Peer*& peer) {
-  const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size()) [[unlikely]]
-    return nullptr;
-  peer = peers_[index].get();
-  if (peer->generation != handle.generation || peer->hub_slot == kNone || !peer->shorts.empty()) [[unlikely]]
+  peer = straight_peer(handle);
+  if (peer == nullptr) [[unlikely]]
     return nullptr;
   return hub_->peer(peer->hub_slot).writer.reserve(bytes);
 }
@@ -43,11 +40,7 @@ bool Lane::send_turn(link::PeerHandle handle, const wire::LaneHead& head, const 
   std::memcpy(body + sizeof head, &turn, sizeof turn);
   if (!bytes.empty()) base::copy_short(body + kBefore, bytes.data(), bytes.size());
   const std::uint64_t line = end_straight(*peer, kBefore + bytes.size(), bytes.size());
-  Pending& pending = peer->pending.append();
-  pending.line = line;
-  pending.cookie = cookie;
-  pending.owner = kOfFlows;
-  pending.length = static_cast<std::uint32_t>(bytes.size());
+  peer->pending.append().set(line, cookie, kOfFlows, bytes.size());
   if (!peer->is_busy) [[unlikely]]
     make_busy(handle.slot - kFirstSlot, now);
   return true;

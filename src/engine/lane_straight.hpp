@@ -24,11 +24,10 @@ inline Lane::Run Lane::next_run(std::span<const SendPart> parts) {
 
 template <typename Sent>
 inline std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send, base::Instant now, Sent&& sent) {
-  const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size()) return 0;
-  Peer& peer = *peers_[index];
-  if (peer.generation != handle.generation || peer.hub_slot == kNone || !peer.shorts.empty()) [[unlikely]]
+  Peer* const found = straight_peer(handle);
+  if (found == nullptr) [[unlikely]]
     return 0;
+  Peer& peer = *found;
   path::ShmPeer& to = hub_->peer(peer.hub_slot);
   path::RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
   const std::uint64_t read = to.reader.read();
@@ -58,11 +57,7 @@ inline std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send,
     for (const std::size_t end = count + run.count; count < end; ++count) {
       const SendPart& part = send.parts[count];
       counters_.bytes_sent += part.length;
-      Pending& pending = peer.pending.append();  // word by word: a copy of what was just written would wait for it
-      pending.line = writer.written();
-      pending.cookie = part.cookie;
-      pending.owner = send.owner;
-      pending.length = static_cast<std::uint32_t>(part.length);
+      peer.pending.append().set(writer.written(), part.cookie, send.owner, part.length);
       sent(count, static_cast<std::uint32_t>(writer.written()));
     }
   }
@@ -72,7 +67,7 @@ inline std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send,
   to.reader.told();
   to.alert();
   if (!peer.is_busy) [[unlikely]]
-    make_busy(index, now);
+    make_busy(handle.slot - kFirstSlot, now);
   counters_.messages_sent += count;
   return count;
 }
