@@ -176,6 +176,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
     peer_losses_.add(address, way_of(notice.peer), notice.status);
     end_waiting(notice.peer, notice.status);
+    if (flows_) flows_->end_peer(notice.peer, notice.status, now);
     end_abandoned(notice.status);
   }
 }
@@ -203,6 +204,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       flight_->lost(notice.peer, notice.status, describe_peer(address, now), now);
       if (hot_peers_.forget(notice.peer.slot)) path_->set_hot(address, false);
       end_waiting(notice.peer, notice.status);
+      if (flows_) flows_->end_peer(notice.peer, notice.status, now);
       return;
     }
   }

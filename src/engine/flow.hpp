@@ -172,12 +172,15 @@ struct Flow {
   std::uint32_t reads_out = 0;       // sent and not done
   std::uint32_t flights = 0;         // requests and answers the link still refers to
   std::uint8_t retries_left = 0, rnr_left = 0;
-  bool is_paused = false;   // until resume_at
+  bool is_paused = false;  // until resume_at
+  bool is_lost = false;    // the peer is gone: it fails at resume_at, with this cause:
+  verbs::Cause loss = verbs::Cause::none;
   bool is_stalled = false;  // the link had no room; in the list of those to try again
   bool is_pumping = false;
   bool wants_drained = false;
   base::Instant resume_at = base::kNever;
   base::Instant answer_due = base::kNever;  // RC: when to ask again
+  base::Instant waits_since{};              // RC: when the oldest was sent, or the last answer came
   base::Instant not_ready_since = base::kNever;
   base::Duration not_ready_pause{};
 

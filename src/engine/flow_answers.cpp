@@ -28,26 +28,13 @@ constexpr std::array<std::uint32_t, 32> kRnrMicroseconds{
 
 }  // namespace
 
-Cause Flows::cause_of(Status status) {
-  switch (status) {
-    case Status::unreachable:
-      return Cause::never_heard;
-    case Status::restarted:
-      return Cause::peer_restarted;
-    case Status::refused:
-      return Cause::port_unreachable;
-    default:
-      return Cause::no_ack;
-  }
-}
-
 // Answers ------------------------------------------------------------------------------------------------------------
 
 void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
   Flow* flow = find_number(envelope.target_port & 0xFF'FFFF);
   const bool is_ours = flow != nullptr && flow->plan.type == QpType::rc &&
-                       (flow->state() == QpState::rts || flow->state() == QpState::sqd) &&
+                       (flow->state() == QpState::rts || flow->state() == QpState::sqd) && !flow->is_lost &&
                        flow->attributes.dest_qp_num == envelope.source_port &&
                        (envelope.target_port >> 24) == (flow->life & 0xFF) &&
                        flow->peer_address == engine_.link_->address(delivery.peer);
@@ -100,7 +87,7 @@ void Flows::on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, 
   Waiting& arrival = arrivals_[slot];
   Flow* flow = flows_[arrival.flow].get();
   const std::uint32_t number = arrival.sequence;
-  const bool is_wanted = flow != nullptr && flow->life == arrival.life &&
+  const bool is_wanted = flow != nullptr && flow->life == arrival.life && !flow->is_lost &&
                          number - flow->head < flow->next - flow->head && !flow->entry(number).is_done &&
                          flow->entry(number).status == WcStatus::success;
   if (delivery.is_last) arrivals_.release(slot);
@@ -108,7 +95,7 @@ void Flows::on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, 
     counters_.dropped_late_answer += delivery.is_last;
     return;
   }
-  flow->answer_due = now + answer_patience(*flow);
+  await(*flow, now);
   place_read(*flow, number, delivery.offset, delivery.bytes);
   if (!delivery.is_last) return;
   finish_read(*flow, number, now);
@@ -118,7 +105,7 @@ void Flows::on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, 
 /// An acknowledgement that came with a request of the other side, which is known to be connected to us.
 void Flows::take_carried_answer(Flow& flow, std::uint32_t target_port, std::uint32_t sequence, base::Instant now) {
   const bool is_ours = flow.plan.type == QpType::rc && (flow.state() == QpState::rts || flow.state() == QpState::sqd) &&
-                       (target_port >> 24) == (flow.life & 0xFF);
+                       !flow.is_lost && (target_port >> 24) == (flow.life & 0xFF);
   const std::uint32_t number = sequence - flow.first_sequence;
   if (!is_ours) {
     ++counters_.dropped_late_answer;
@@ -172,7 +159,7 @@ void Flows::acknowledge(Flow& flow, std::uint32_t end, base::Instant now) {
   flow.retries_left = flow.attributes.retry_cnt;
   flow.rnr_left = flow.attributes.rnr_retry;
   flow.not_ready_since = base::kNever;
-  flow.answer_due = now + answer_patience(flow);
+  await(flow, now);
 }
 
 void Flows::finish_read(Flow& flow, std::uint32_t number, base::Instant now) {
@@ -180,7 +167,7 @@ void Flows::finish_read(Flow& flow, std::uint32_t number, base::Instant now) {
   if (entry.status != WcStatus::success) return;
   entry.is_done = true;
   --flow.reads_out;
-  flow.answer_due = now + answer_patience(flow);
+  await(flow, now);
 }
 
 /// The request has failed; what was sent after it does not count any more.
@@ -293,8 +280,7 @@ void Flows::end_outcome(const link::Outcome& outcome, base::Instant now) {
   }
   const bool is_settled = entry.is_read() ? entry.is_done : static_cast<std::int32_t>(flow->acked - number) > 0;
   if (is_settled) return;
-  fail_request(*flow, flow->head, WcStatus::retry_exc_err, cause_of(outcome.status));
-  complete_in_order(*flow, now);
+  lose(*flow, outcome.status, now);
 }
 
 }  // namespace fairlead::engine

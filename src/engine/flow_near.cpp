@@ -62,7 +62,7 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
     entry.flights = 1;
     entry.is_sent = true;
     flow.answered_end = number + 1;
-    if (flow.head == number) flow.answer_due = now + answer_patience(flow);
+    if (flow.head == number) await(flow, now);
     flow.begun = ++flow.next;
   }
   set_timer(flow, due(flow));

@@ -325,7 +325,8 @@ TEST_F(FlowNear, ForgetsWhatWasSentInALifeBefore) {
   EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
 }
 
-TEST_F(FlowNear, EndsWithThePeer) {
+TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
+  const base::Instant begun = now_;
   a_.send(1, a_.sge(0, 8), now_);
   a_.send(2, a_.sge(0, 8), now_);
   EXPECT_EQ(sent(), 2u);
@@ -339,6 +340,9 @@ TEST_F(FlowNear, EndsWithThePeer) {
   ASSERT_EQ(here.size(), 2u);
   EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
   EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
+  constexpr auto kPatience = 2 * std::chrono::nanoseconds(4096LL << 14);
+  EXPECT_GE(now_ - begun, kPatience);
+  EXPECT_LT(now_ - begun, kPatience + 1ms);
   EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
 }
 

@@ -41,7 +41,7 @@ void Flows::pump(Flow& flow, base::Instant now) {
   if (flow.is_pumping) return;  // a local answer came while we were at it
   flow.is_pumping = true;
   const std::uint32_t next_before = flow.next;
-  while (!flow.is_closing && flow.next != end_of_sending(flow)) {
+  while (!flow.is_closing && !flow.is_lost && flow.next != end_of_sending(flow)) {
     if (flow.is_paused && now < flow.resume_at) break;
     flow.is_paused = false;
     if (!start(flow, flow.next, now)) break;
@@ -217,8 +217,7 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
       complete_in_order(flow, now);
       return true;
     }
-    fail_request(flow, number, WcStatus::retry_exc_err, cause_of(status));
-    complete_in_order(flow, now);
+    lose(flow, status, now);
     return false;
   }
   ++counters_.requests_sent;
@@ -226,7 +225,7 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
   ++entry.flights;
   entry.is_sent = true;
   if (!entry.is_one_sided()) flow.answered_end = number + 1;
-  if (flow.head == flow.next) flow.answer_due = now + answer_patience(flow);
+  if (flow.head == flow.next) await(flow, now);
   ++flow.next;
   if (entry.is_read()) ++flow.reads_out;
   // Unreliable ones are done when they are handed over; those that the link refers to when it has let go.

@@ -42,7 +42,10 @@ void Flows::on_timer(Flow& flow, base::Instant now) {
       if (flow.first_arrival != kNone) flow.gap_due = now + kGapPatience;
     }
   }
-  if (flow.is_paused && now >= flow.resume_at) pump(flow, now);
+  if (flow.is_paused && now >= flow.resume_at) {
+    if (flow.is_lost) return end_lost(flow, now);
+    pump(flow, now);
+  }
   const bool is_waiting = flow.plan.type == QpType::rc && flow.head != flow.next && !flow.is_paused &&
                           (flow.state() == verbs::QpState::rts || flow.state() == verbs::QpState::sqd);
   if (!is_waiting || now < flow.answer_due) return;

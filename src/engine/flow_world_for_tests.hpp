@@ -39,19 +39,34 @@ class FlowWorld {
   static constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
                                            verbs::access::remote_read | verbs::access::remote_atomic;
 
-  FlowWorld(std::uint64_t seed, const EngineOptions& options) : network(seed) {
-    for (std::uint8_t i = 0; i < 2; ++i) {
-      FlowHost& host = hosts[i];
-      const auto at = *base::SocketAddress::from_ip("10.0.0." + std::to_string(i + 1), 20480);
-      host.engine = std::make_unique<Engine>(std::move(*network.attach(at)), at, options, 100U + i, seed * 7 + i);
-      host.notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
-      host.stream = host.flows().open_completions({.capacity = 4096, .events = host.notices.get()});
-      host.key = host.flows().regions().add({.base = host.memory.data(),
-                                             .length = host.memory.size(),
-                                             .iova = host.address(0),
-                                             .access = kRights,
-                                             .domain = 1});
-    }
+  FlowWorld(std::uint64_t its_seed, const EngineOptions& its_options)
+      : network(its_seed), seed(its_seed), options(its_options) {
+    for (std::uint8_t i = 0; i < 2; ++i) start(i);
+  }
+
+  /// Again at the same address, if it was there before.
+  void start(std::size_t index) {
+    FlowHost& host = hosts[index];
+    const auto at = *base::SocketAddress::from_ip("10.0.0." + std::to_string(index + 1), 20480);
+    ++lives;
+    host.engine =
+        std::make_unique<Engine>(std::move(*network.attach(at)), at, options, 99U + lives, seed * 7 + lives - 1);
+    host.notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
+    host.stream = host.flows().open_completions({.capacity = 4096, .events = host.notices.get()});
+    host.key = host.flows().regions().add({.base = host.memory.data(),
+                                           .length = host.memory.size(),
+                                           .iova = host.address(0),
+                                           .access = kRights,
+                                           .domain = 1});
+  }
+
+  /// The process ends.
+  void end(std::size_t index, bool says_so) {
+    FlowHost& host = hosts[index];
+    if (says_so) host.engine->farewell(now);
+    host.engine.reset();
+    host.notices.reset();
+    host.stream = nullptr;
   }
 
   struct End {
@@ -83,12 +98,13 @@ class FlowWorld {
     attributes.rq_psn = rq_psn;
     attributes.qkey = 5;
     attributes.access_flags = kRights;
-    attributes.av = {.dgid = hosts[1 - index].engine->address().ip, .is_global = true};
+    attributes.av = {.dgid = base::SocketAddress::from_ip("10.0.0." + std::to_string(2 - index), 20480)->ip,
+                     .is_global = true};
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
-    attributes.timeout = 16;
-    attributes.retry_cnt = 7;
+    attributes.timeout = timeout;
+    attributes.retry_cnt = retry_cnt;
     attributes.rnr_retry = 7;
-    attributes.min_rnr_timer = 6;
+    attributes.min_rnr_timer = min_rnr_timer;
     Flows& flows = hosts[index].flows();
     using enum verbs::QpState;
     for (const auto& [from, to] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
@@ -100,15 +116,26 @@ class FlowWorld {
   /// Lets time pass to the next moment at which anything happens, at most to `limit`.
   void step(base::Instant limit) {
     bool any = false;
-    for (FlowHost& host : hosts) any |= host.engine->progress(now);
+    for (FlowHost& host : hosts) any |= host.engine && host.engine->progress(now);
     if (any) return;
     base::Instant next = network.next_event();
-    for (FlowHost& host : hosts) next = std::min(next, host.engine->next_deadline());
+    for (FlowHost& host : hosts) {
+      if (host.engine) next = std::min(next, host.engine->next_deadline());
+    }
     now = std::min(limit, std::max(next, now + 1ns));
     network.advance(now);
   }
 
+  void run_until(base::Instant moment) {
+    while (now < moment) step(moment);
+    for (int i = 0; i < 3; ++i) step(moment);
+  }
+
   path::SimNetwork network;
+  std::uint64_t seed;
+  EngineOptions options;
+  std::uint32_t lives = 0;
+  std::uint8_t timeout = 16, retry_cnt = 7, min_rnr_timer = 6;
   base::Instant now{1s};
   std::array<FlowHost, 2> hosts;
 };

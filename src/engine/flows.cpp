@@ -20,7 +20,6 @@ constexpr std::uint32_t kRegionsMax = 65536;
 constexpr std::uint32_t kPoolsMax = 131072;
 constexpr std::uint32_t kFlightsMax = 1U << 18;
 constexpr std::uint32_t kArrivalsMax = 1U << 17;
-constexpr std::uint32_t kFirstIndex = 2;  // numbers 0 and 1 are reserved
 
 verbs::WcOpcode opcode_of(verbs::SendOpcode opcode) {
   switch (opcode) {
@@ -177,7 +176,7 @@ void Flows::discard(Flow& flow, base::Instant now) {
   flow.attributes = {};
   show(flow);
   flow.head = flow.next = flow.tail = flow.begun = flow.acked = flow.answered_end = flow.unretired = flow.reads_out = 0;
-  flow.is_paused = flow.wants_drained = flow.has_heard = false;
+  flow.is_paused = flow.is_lost = flow.wants_drained = flow.has_heard = false;
   flow.resume_at = flow.answer_due = flow.not_ready_since = flow.gap_due = base::kNever;
   flow.has_peer = flow.is_local = false;
   drop_arrivals(flow);
@@ -287,7 +286,7 @@ void Flows::enter_error(Flow& flow) {
   flow.attributes.state = QpState::err;
   show(flow);
   flow.attributes.is_sq_draining = false;
-  flow.is_paused = false;
+  flow.is_paused = flow.is_lost = false;
   flow.answer_due = flow.gap_due = base::kNever;
   drop_arrivals(flow);
   flush_sends(flow);

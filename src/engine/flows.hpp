@@ -5,7 +5,7 @@
 // The files: flows (objects and states), flow_post (what is posted), flow_requester (sending), flow_answers (what comes
 // back), flow_near (the straight line of short sends inside a host), flow_direct (one-sided requests that we carry out
 // in a neighbour's memory), flow_responder (executing), flow_arrival (chunks and what comes early), flow_datagram (UD),
-// flow_timer.
+// flow_timer, flow_loss.
 
 #include <deque>
 #include <memory>
@@ -95,6 +95,8 @@ class Flows {
   void end_near(std::uint64_t cookie, base::Instant now);
   /// The sender of a half-received message is lost.
   void end_arrival(std::uint64_t target);
+  /// A peer is lost; what was in the link has had its outcome.
+  void end_peer(link::PeerHandle peer, Status status, base::Instant now);
   bool progress(base::Instant now);
   base::Instant next_deadline() const;
 
@@ -112,6 +114,7 @@ class Flows {
 
   static constexpr std::uint32_t kNone = Slab<Flow>::kNone;
   static constexpr std::uint32_t kFlowsMax = 4096;
+  static constexpr std::uint32_t kFirstIndex = 2;         // numbers 0 and 1 are reserved
   static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
   static constexpr std::uint32_t kArrivalsMaxOfFlow = 8192;
   static constexpr std::size_t kDeferredMax = 65536;
@@ -176,6 +179,10 @@ class Flows {
   verbs::Cause gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t* regions, std::uint32_t& count);
   Status submit(Flow& flow, link::Outgoing& message, base::Instant now);
   static base::Duration answer_patience(const Flow& flow);
+  static void await(Flow& flow, base::Instant now) {
+    flow.waits_since = now;
+    flow.answer_due = now + answer_patience(flow);
+  }
 
   // flow_near.cpp
   bool start_near(Flow& flow, base::Instant now);
@@ -189,7 +196,6 @@ class Flows {
   std::string describe_direct() const;
 
   // flow_answers.cpp
-  static verbs::Cause cause_of(Status status);
   void on_answer(const link::Delivery& delivery, base::Instant now);
   void on_answer_chunk(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
   void take_carried_answer(Flow& flow, std::uint32_t target_port, std::uint32_t sequence, base::Instant now);
@@ -258,6 +264,11 @@ class Flows {
   void on_timer(Flow& flow, base::Instant now);
   static base::Instant due(const Flow& flow);
   void stall(Flow& flow);
+
+  // flow_loss.cpp
+  static base::Instant end_of_patience(const Flow& flow, base::Instant now);
+  void lose(Flow& flow, Status status, base::Instant now);
+  void end_lost(Flow& flow, base::Instant now);
 
   struct Deferred {
     link::PeerHandle peer;

@@ -346,7 +346,10 @@ TEST(StatusesOfStrangers, AnAddressWithoutAnEngineIsTold) {
   QueuePair pair = std::move(*make_pair_at(a));
   Device nobody = a.device;
   nobody.gid[15] = 9;
-  move_up(pair, attributes_for({}, nobody, 0x5002, 1, 1), QpState::rts);
+  PairOptions options;
+  options.timeout = 14;
+  options.retry_cnt = 0;
+  move_up(pair, attributes_for(options, nobody, 0x5002, 1, 1), QpState::rts);
   ASSERT_EQ(pair.post_send({.id = 1, .sges = {}}), 0);
   const auto done = collect(a, a, 1);
   ASSERT_EQ(done.size(), 1u);
@@ -358,6 +361,8 @@ TEST(StatusesOfStrangers, WhoGoesAwayWithRequestsUnansweredIsTold) {
   auto b = std::make_unique<Side>(std::uint8_t{6}, Road::udp);
   Side a(5, Road::udp, "1000");
   PairOptions options;
+  options.timeout = 14;
+  options.retry_cnt = 1;
   QueuePair pa = std::move(*make_pair_at(a));
   {
     QueuePair pb = std::move(*make_pair_at(*b));
