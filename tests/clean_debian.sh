@@ -21,6 +21,7 @@ run_inside() {
     root=$1
     shift
     mount --make-rprivate /
+    mount --bind "$root" "$root"  # a mount point, as the root of a machine is: tests make mount namespaces of their own
     mount --rbind /dev "$root/dev"
     mount -t tmpfs tmpfs "$root/dev/shm"
     mount -t proc proc "$root/proc"
