@@ -46,9 +46,24 @@ std::uint64_t visit_pieces(const std::vector<iovec>& memory, std::uint64_t offse
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 
+void rest(int looks) {
+  looks < kYields ? std::this_thread::yield() : std::this_thread::sleep_for(kNap);
+}
+
+// Neither queued nor in a callback, so nobody else changes its callbacks.
+bool is_idle(const BufferState& state) {
+  return state.phase.load(std::memory_order_acquire) != BufferState::Phase::queued && !state.is_told();
+}
+
 }  // namespace
 
 constinit thread_local BufferState::Calling* BufferState::Calling::innermost = nullptr;
+
+// A callback of another machine may still run: then its handle was destroyed under it.
+void BufferState::dispose() {
+  for (int looks = 0; domain->is_told(*this); ++looks) rest(looks);
+  delete this;
+}
 
 Buffer::Buffer(BufferState* state) noexcept : state_(state) {
   state->face = this;
@@ -100,11 +115,12 @@ Buffer::~Buffer() {
       }
     }
     // A callback on another thread still has this handle.
-    if (state.references.load(std::memory_order_acquire) == 1 || BufferState::Calling::is_inside(state)) break;
-    looks < kYields ? std::this_thread::yield() : std::this_thread::sleep_for(kNap);
+    if (BufferState::Calling::is_inside(state)) break;
+    if (is_idle(state)) break;
+    rest(looks);
   }
   static_cast<void>(close());
-  state.release();
+  BufferState::Calling::inherit(state);
 }
 
 Result<> Buffer::close() {
@@ -118,14 +134,14 @@ Result<> Buffer::close() {
 }
 
 Status Buffer::set_callback(QueueKind kind, BufferCallback callback) {
-  if (state_->references.load(std::memory_order_acquire) != 1) return Status::bad_state;
+  if (!is_idle(*state_)) return Status::bad_state;
   if (std::to_underlying(kind) >= kQueueKinds) return Status::invalid;
   state_->callbacks[std::to_underlying(kind)] = std::move(callback);
   return Status::ok;
 }
 
 Status Buffer::set_callback(const BufferCallback& callback) {
-  if (state_->references.load(std::memory_order_acquire) != 1) return Status::bad_state;
+  if (!is_idle(*state_)) return Status::bad_state;
   state_->callbacks.fill(callback);
   return Status::ok;
 }

@@ -5,8 +5,11 @@
 // both have it; the final event frees it just before its callback. All fields of the operation belong to the machine's
 // lock while queued.
 //
-// References: the handle, the queue, then the callback of the final event. With the last one the memory goes, so a
-// callback may destroy its own buffer. Destruction elsewhere waits for the callback, which has the handle.
+// How long it lives. While queued it stays, for the handle's destruction waits for the final event; and while that
+// event is told, for a machine shows whom it tells, and destruction elsewhere waits until no machine tells this one. So
+// an operation costs no count of references. There is one for what is rare: the handle has a reference, which goes to
+// the call if a callback destroys its own buffer, and callbacks further up the stack have one each. With the last one
+// the memory goes.
 
 #include <array>
 #include <atomic>
@@ -38,48 +41,75 @@ struct BufferState {
   static BufferState& of(Buffer& buffer) { return *buffer.state_; }
   static const BufferState& of(const Buffer& buffer) { return *buffer.state_; }
 
-  /// Marks, on the stack of the thread that calls back, whose callback runs. Callbacks nest if one destroys a buffer.
-  /// A final event brings the queue's reference along, to be dropped after the callback. The others need none: while
-  /// one is told, nobody else can tell the final event. If the callback itself makes it come, the reference goes to the
-  /// outer call.
+  /// The calls of one machine on the stack of the thread that calls back. Callbacks nest if one destroys a buffer.
   class Calling {
    public:
-    Calling() : outer_(innermost) { innermost = this; }
+    /// `told`: where the machine shows whose final event it tells.
+    explicit Calling(std::atomic<const BufferState*>& told) : told_(told), outer_(innermost) {
+      if (outer_ != nullptr) outer_->keep();
+      innermost = this;
+    }
     ~Calling() { innermost = outer_; }
     Calling(const Calling&) = delete;
     Calling& operator=(const Calling&) = delete;
-    void begin(BufferState& buffer, bool has_reference) {
+    /// Before the buffer is free for others.
+    void begin(BufferState& buffer, bool is_final) {
       buffer_ = &buffer;
-      has_reference_ = has_reference;
+      is_final_ = is_final;
+      if (is_final) told_.store(&buffer, std::memory_order_release);
     }
     void end() {
+      if (is_final_) told_.store(nullptr, std::memory_order_release);
       BufferState* buffer = std::exchange(buffer_, nullptr);
-      if (!has_reference_) return;
-      Calling* frame = outer_;
-      while (frame != nullptr && (frame->buffer_ != buffer || frame->has_reference_)) frame = frame->outer_;
-      frame != nullptr ? static_cast<void>(frame->has_reference_ = true) : buffer->release();
+      if (has_reference_) [[unlikely]] {
+        has_reference_ = false;
+        buffer->release();
+      }
     }
     /// Whether the calling thread is in a callback of the buffer.
-    static bool is_inside(const BufferState& buffer) {
-      const Calling* frame = innermost;
-      while (frame != nullptr && frame->buffer_ != &buffer) frame = frame->outer_;
-      return frame != nullptr;
+    static bool is_inside(const BufferState& buffer) { return outermost(buffer) != nullptr; }
+    /// The handle's reference goes to the call that ends last, or goes.
+    static void inherit(BufferState& buffer) {
+      Calling* frame = outermost(buffer);
+      if (frame != nullptr && !frame->has_reference_) {
+        frame->has_reference_ = true;
+      } else {
+        buffer.release();
+      }
     }
 
    private:
+    static Calling* outermost(const BufferState& buffer) {
+      Calling* found = nullptr;
+      for (Calling* frame = innermost; frame != nullptr; frame = frame->outer_)
+        if (frame->buffer_ == &buffer) found = frame;
+      return found;
+    }
+    // Its machine may show another one from now on.
+    void keep() {
+      if (buffer_ == nullptr || has_reference_) return;
+      buffer_->references.fetch_add(1, std::memory_order_relaxed);
+      has_reference_ = true;
+    }
+
     static constinit thread_local Calling* innermost;
+    std::atomic<const BufferState*>& told_;
     BufferState* buffer_ = nullptr;
     Calling* outer_;
-    bool has_reference_ = false;
+    bool is_final_ = false, has_reference_ = false;
   };
 
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
   static BufferState& of(std::uint64_t cookie) { return *std::bit_cast<BufferState*>(cookie); }
 
-  void refer() { references.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether a call has it, on whatever thread. For one that is not queued, and does not come to be.
+  bool is_told() const {
+    // In this order: who shows another one from now on has counted this one before.
+    return domain->is_told(*this) || references.load(std::memory_order_acquire) != 1;
+  }
   void release() {
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
   }
 
   // For the buffer's life.
@@ -106,6 +136,9 @@ struct BufferState {
   BufferDescriptor descriptor{};
   QueueHook queue_hook;
   DeadlineHook deadline_hook;
+
+ private:
+  void dispose();
 };
 
 }  // namespace fairlead::net

@@ -3,7 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <latch>
+#include <memory>
 #include <string_view>
+#include <thread>
+#include <vector>
+
+#include <fairlead/net/transfer_machine.hpp>
 
 #include "net/domain_state.hpp"
 
@@ -91,6 +98,90 @@ TEST(DomainTest, SettingsAreChecked) {
   EXPECT_TRUE(Domain::open({.engine = {{"ack_delay", "50"}}}));
   EXPECT_FALSE(Domain::open({.engine = {{"no_such_setting", "1"}}}));
   EXPECT_FALSE(Domain::open({.engine = {{"ack_delay", "soon"}}}));
+}
+
+// A callback that is held back until the destruction of its buffer has begun elsewhere.
+class BufferLife : public BufferTest {
+ protected:
+  // As long as another thread may need to come from `destroys_` into the destructor, and some more.
+  void let_destruction_begin() {
+    destroys_.wait(false);
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  }
+  void destroy(std::unique_ptr<Buffer>& buffer) {
+    destroys_ = true;
+    destroys_.notify_all();
+    buffer.reset();
+  }
+  TransferMachine& machine() {
+    machines_.push_back(std::make_unique<TransferMachine>(domain_));
+    EXPECT_TRUE(machines_.back()->start_and_wait("0@lo:*:34:*"));
+    return *machines_.back();
+  }
+
+  std::atomic<bool> destroys_{false};
+  std::vector<std::unique_ptr<TransferMachine>> machines_;
+};
+
+TEST_F(BufferLife, DestructionWaitsForTheFinalCallbackOnAnotherThread) {
+  TransferMachine& one = machine();
+  std::atomic<bool> has_returned{false};
+  std::latch begun(1);
+  auto buffer = Buffer::allocate(domain_, 10).value();
+  buffer->set_callback([&](const BufferEvent& event) {
+    EXPECT_FALSE(event.buffer.is_queued());
+    begun.count_down();
+    let_destruction_begin();
+    EXPECT_EQ(event.buffer.size(), 10U);
+    has_returned = true;
+  });
+  ASSERT_EQ(one.add(*buffer, PassiveReceive{}), Status::ok);
+  one.cancel(*buffer);
+  begun.wait();
+  destroy(buffer);
+  EXPECT_TRUE(has_returned);
+}
+
+TEST_F(BufferLife, ItWaitsThoughTheCallbackDestroysAnotherOne) {
+  TransferMachine& one = machine();
+  std::atomic<bool> has_returned{false};
+  std::latch begun(1);
+  auto inner = Buffer::allocate(domain_, 10).value(), buffer = Buffer::allocate(domain_, 10).value();
+  inner->set_callback([](const BufferEvent&) {});
+  buffer->set_callback([&](const BufferEvent&) {
+    inner.reset();
+    begun.count_down();
+    let_destruction_begin();
+    has_returned = true;
+  });
+  ASSERT_EQ(one.add(*inner, PassiveReceive{}), Status::ok);
+  ASSERT_EQ(one.add(*buffer, PassiveReceive{}), Status::ok);
+  one.cancel(*buffer);
+  begun.wait();
+  destroy(buffer);
+  EXPECT_TRUE(has_returned);
+}
+
+TEST_F(BufferLife, ItWaitsForTheCallbacksOfTwoMachines) {
+  TransferMachine &one = machine(), &two = machine();
+  std::atomic<int> returned{0};
+  std::latch begun(2);
+  auto buffer = Buffer::allocate(domain_, 10).value();
+  std::atomic<bool> is_first{true};
+  buffer->set_callback([&](const BufferEvent& event) {
+    if (is_first.exchange(false)) {
+      EXPECT_EQ(two.add(event.buffer, PassiveReceive{}), Status::ok);
+      two.cancel(event.buffer);
+    }
+    begun.arrive_and_wait();
+    let_destruction_begin();
+    ++returned;
+  });
+  ASSERT_EQ(one.add(*buffer, PassiveReceive{}), Status::ok);
+  one.cancel(*buffer);
+  begun.wait();
+  destroy(buffer);
+  EXPECT_EQ(returned, 2);
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ void DomainState::remove_machine(Machine* machine) {
   machines.erase(machine);
 }
 
+bool DomainState::is_told(const BufferState& buffer) {
+  const std::scoped_lock lock(mutex);  // a machine leaves before it ends
+  return std::ranges::any_of(machines, [&](const auto& entry) { return entry.first->tells(buffer); });
+}
+
 Instant DomainState::step_machines() {
   std::vector<Enrolled> all;
   {

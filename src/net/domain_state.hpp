@@ -18,6 +18,7 @@
 namespace fairlead::net {
 
 class Machine;
+struct BufferState;
 
 inline constexpr std::uint64_t kBufferSizeMax = std::uint64_t{1} << 36;  // bytes
 inline constexpr std::size_t kSegmentsMax = 1024;                        // what the engine sends as one message
@@ -47,6 +48,8 @@ struct DomainState {
   void set_allocate_shared(engine::Core::AllocateShared allocate);
   /// Null if there is none.
   std::shared_ptr<std::byte> shared_memory(std::uint64_t bytes);
+  /// Whether a machine tells the buffer's final event at this moment.
+  bool is_told(const BufferState& buffer);
   bool add_buffer();
   void remove_buffer();
 

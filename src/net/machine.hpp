@@ -91,6 +91,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void give_back(std::uint64_t name);
   /// Ends the operation of a buffer that is being destroyed; returns after its final event.
   void finish(BufferState& buffer);
+  /// Whether its final event is told at this moment. Any thread.
+  bool tells(const BufferState& buffer) const noexcept { return told_.load(std::memory_order_acquire) == &buffer; }
 
  private:
   using Lock = std::unique_lock<base::ShortLock>;
@@ -186,7 +188,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Statistics statistics_;
   std::uint64_t dropped_ = 0;  // as last told
 
-  std::thread::id turn_;  // who calls back; nobody's by default
+  std::atomic<const BufferState*> told_{nullptr};  // whose final event is told; of a call within a call only the inner
+  std::thread::id turn_;                           // who calls back; nobody's by default
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
   std::thread thread_;

@@ -66,7 +66,6 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
 
 // The Core has it.
 void Machine::keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation, Instant added) {
-  buffer.refer();
   buffer.machine.store(this, std::memory_order_release);
   buffer.kind = plan.kind;
   buffer.ender = BufferState::Ender::nobody;

@@ -24,10 +24,8 @@ bool is_receive(QueueKind kind) {
 }
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
-void call_back(BufferState::Calling& calling, BufferState& buffer, const BufferEvent& event) noexcept {
-  calling.begin(buffer, event.is_final);
+void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
   buffer.callbacks[std::to_underlying(event.queue)](event);
-  calling.end();
 }
 
 }  // namespace
@@ -69,7 +67,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   // Most messages come from the sender of the one before: the reference to it goes round.
   EndPoint sender = std::exchange(last_sender_, EndPoint());
   const EndPoint nobody;
-  BufferState::Calling calling;
+  BufferState::Calling calling(told_);
   const bool is_thread = is_thread_delivering();
   std::size_t told = 0;
   lock.unlock();
@@ -96,11 +94,13 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .time = to_public(completion.time_ns),
                             .sender = is_message ? sender : nobody,
                             .loan = completion.is_loan ? &loan : nullptr};
-    if (event.is_final) {  // from here on the buffer is the application's; its reference passes to the call
+    calling.begin(buffer, event.is_final);
+    if (event.is_final) {  // from here on the buffer is the application's
       buffer.machine.store(nullptr, std::memory_order_relaxed);
       buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
     }
-    call_back(calling, buffer, event);
+    call_back(buffer, event);
+    calling.end();
     ++told;
   }
   lock.lock();
