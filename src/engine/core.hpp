@@ -143,6 +143,11 @@ class Core {
   /// [consumer] Takes the next events of the port, as many as there are and `to` holds; how many. Does not make
   /// progress.
   virtual std::size_t next_events(PortHandle port, std::span<Completion> to) = 0;
+  /// [consumer] progress(), then next_events(), where what happens meanwhile need not go through the queue.
+  virtual std::size_t poll(PortHandle port, std::span<Completion> to) {
+    progress();
+    return next_events(port, to);
+  }
   bool next_event(PortHandle port, Completion& completion) { return next_events(port, {&completion, 1}) == 1; }
   /// Whether next_event() would find one. Any thread.
   virtual bool has_event(PortHandle port) const = 0;

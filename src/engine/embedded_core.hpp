@@ -48,6 +48,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) override;
   bool cancel(PortHandle port, OperationHandle operation) override;
   bool progress() override;
+  std::size_t poll(PortHandle port, std::span<Completion> to) override;
   std::size_t next_events(PortHandle port, std::span<Completion> to) override;
   bool has_event(PortHandle port) const override;
   bool wait(PortHandle port, base::Instant deadline) override;
@@ -135,7 +136,10 @@ class EmbeddedCore final : public Core, public ActivePorts {
   base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
+  bool end_pass(std::unique_lock<base::ShortLock>& lock, bool any);
   bool look();
+  template <typename Progress>
+  bool look_by(Progress&& progress);
   void leave_everyone();
   void linger();
   void write_report(const std::string& report) const;

@@ -62,7 +62,10 @@ bool EmbeddedCore::pass(base::Instant now) {
 }
 
 bool EmbeddedCore::pass(std::unique_lock<base::ShortLock>& lock, base::Instant now) {
-  const bool any = engine_->progress(now);
+  return end_pass(lock, engine_->progress(now));
+}
+
+bool EmbeddedCore::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
   engine_->notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (engine_->has_report()) [[unlikely]] {
@@ -74,19 +77,45 @@ bool EmbeddedCore::pass(std::unique_lock<base::ShortLock>& lock, base::Instant n
 }
 
 // As pass(), for those who poll again and again: most look only at what peers of this host have written.
-bool EmbeddedCore::look() {
+// progress(now) makes the pass itself.
+template <typename Progress>
+bool EmbeddedCore::look_by(Progress&& progress) {
   if (wanted_.load(std::memory_order_relaxed) != 0) return false;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   const bool is_time_good = engine_->is_near() && pace_.may_skip();
   if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->hub()->glance();
-  const bool any = pass(lock, is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
+  const bool any = progress(is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
   was_in_vain_.store(!any, std::memory_order_relaxed);
-  return any;
+  return end_pass(lock, any);
+}
+
+bool EmbeddedCore::look() {
+  return look_by([&](base::Instant now) { return engine_->progress(now); });
 }
 
 bool EmbeddedCore::progress() {
   return engine_->path() != nullptr && look();
+}
+
+// Nobody but the caller takes events, so the queue stays empty until the pass puts some there.
+std::size_t EmbeddedCore::poll(PortHandle handle, std::span<Completion> to) {
+  Port& port = port_of(handle);
+  if (engine_->path() == nullptr || !port.events->is_empty()) {
+    progress();
+    return port.events->consume(to);
+  }
+  std::size_t count = 0;
+  look_by([&](base::Instant now) {
+    if (!port.events->is_empty()) return engine_->progress(now);  // since the first look
+    port.direct = to.data();
+    port.direct_end = to.data() + to.size();
+    const bool any = engine_->progress(now);
+    count = static_cast<std::size_t>(port.direct - to.data());
+    port.direct = port.direct_end = nullptr;
+    return any;
+  });
+  return count;
 }
 
 // The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.

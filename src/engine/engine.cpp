@@ -170,11 +170,7 @@ void Engine::release_operation(std::uint32_t slot) {
 }
 
 void Engine::produce(std::uint32_t port_slot, const Completion& completion) {
-  Port& port = ports_[port_slot];
-  const bool is_produced = port.events->produce(completion) == Status::ok;
-  // The face reserved the room before it submitted; a face that did not is our own fault.
-  ENSURE(is_produced, "port {}: no room for an event, though it has to be reserved", port.number);
-  touch(port_slot);
+  put_event(ports_[port_slot], port_slot, [&](void* place) { new (place) Completion(completion); });
 }
 
 void Engine::touch(std::uint32_t port_slot) {

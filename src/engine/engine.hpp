@@ -22,6 +22,7 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/ensure.hpp"
 #include "base/time.hpp"
 #include "engine/by_peer.hpp"
 #include "engine/completion.hpp"
@@ -182,6 +183,9 @@ class Engine {
   Result<PortHandle> make_port(std::uint32_t number);
   std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);
   void complete(std::uint32_t slot, Status status, std::uint64_t length);
+  /// make(place) constructs a Completion where it is read.
+  template <typename Make>
+  void put_event(Port& port, std::uint32_t port_slot, Make&& make);
   void produce(std::uint32_t port_slot, const Completion& completion);
   void touch(std::uint32_t port_slot);
   void notify_ports();
@@ -201,6 +205,7 @@ class Engine {
   struct LaneTaker;
   bool cancel_near(const OperationHandle& operation);
   void end_near(const NearEnd& end);
+  void put_near_end(const NearEnd& end, base::Instant now);
 
   // engine_local.cpp
   void send_local(std::uint32_t slot, std::uint32_t target_port);
@@ -326,5 +331,17 @@ class Engine {
   EngineCounters counters_;
   std::unique_ptr<Flows> flows_;
 };
+
+template <typename Make>
+inline void Engine::put_event(Port& port, std::uint32_t port_slot, Make&& make) {
+  if (port.direct != port.direct_end) {
+    make(static_cast<void*>(port.direct++));
+    return;
+  }
+  // The face reserved the room before it submitted; a face that did not is our own fault.
+  ENSURE(port.events->produce_in_place(make), "port {}: no room for an event, though it has to be reserved",
+         port.number);
+  touch(port_slot);
+}
 
 }  // namespace fairlead::engine

@@ -11,29 +11,6 @@
 #include "engine/lane_straight.hpp"
 
 namespace fairlead::engine {
-namespace {
-
-// make(place) writes it where it is read: a copy of what was just written word by word would wait for it. The face
-// reserved the room before it submitted; a face that did not is our own fault.
-template <typename Make>
-inline void put_event(Port& port, Make&& make) {
-  const bool is_put = port.events->produce_in_place(make);
-  ENSURE(is_put, "port {}: no room for an event, though it has to be reserved", port.number);
-}
-
-inline void put_end(Port& port, const NearEnd& end, base::Instant now) {
-  put_event(port, [&](void* place) {
-    new (place) Completion{.cookie = end.cookie,
-                           .length = end.status == Status::ok ? end.length : 0,
-                           .offset = 0,
-                           .time_ns = now.time_since_epoch().count(),
-                           .source = {},
-                           .status = end.status,
-                           .is_final = true};
-  });
-}
-
-}  // namespace
 
 bool Engine::is_near() const {
   return link_ && lane() != nullptr && network_looks_ >= kNetworkLooks && lane()->has_peers() && deferred_.empty() &&
@@ -51,7 +28,9 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   const std::uint32_t peer = kNearSlots | (last_peer_.slot - Lane::kFirstSlot);
   const std::size_t sent = lane()->send_now(
       last_peer_, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
-      [&](std::size_t index, std::uint32_t number) { names[index] = {peer, number, now_}; });
+      [&](std::size_t index, std::uint32_t number) {
+        names[index] = {peer, number, now_};
+      });
   port->operations += static_cast<std::uint32_t>(sent);
   counters_.messages_sent += sent;
   return sent;
@@ -59,10 +38,21 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
 
 void Engine::end_near(const NearEnd& end) {
   if (end.owner == Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
+  put_near_end(end, now_);
+}
+
+void Engine::put_near_end(const NearEnd& end, base::Instant now) {
   Port& port = ports_[end.owner];
   --port.operations;
-  put_end(port, end, now_);
-  touch(end.owner);
+  put_event(port, end.owner, [&](void* place) {
+    new (place) Completion{.cookie = end.cookie,
+                           .length = end.status == Status::ok ? end.length : 0,
+                           .offset = 0,
+                           .time_ns = now.time_since_epoch().count(),
+                           .source = {},
+                           .status = end.status,
+                           .is_final = true};
+  });
 }
 
 // It is in the peer's memory already: its end comes by itself.
@@ -77,11 +67,10 @@ bool Engine::cancel_near(const OperationHandle& name) {
 struct Engine::LaneTaker {
   Engine& engine;
   base::Instant now;
-  std::uint32_t last_owner = PortTable::kNone;  // of the message whose end came last
-  Port* port = nullptr;                         // of the short message taken last, if the run may go on; and its ...
+  Port* port = nullptr;  // of the short message taken last, if the run may go on; and its ...
   Operation* operation = nullptr;
   link::PeerHandle peer{};
-  std::uint32_t slot = kNone, target_port = 0;
+  std::uint32_t port_slot = PortTable::kNone, slot = kNone, target_port = 0;
   base::SocketAddress source{};
 
   bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
@@ -99,7 +88,7 @@ struct Engine::LaneTaker {
     if (is_final) [[unlikely]]
       port->posted.remove(engine.operations_, slot);
     ++engine.counters_.messages_received;
-    put_event(*port, [&](void* place) {
+    engine.put_event(*port, port_slot, [&](void* place) {
       new (place) Completion{.cookie = operation->cookie,
                              .length = size,
                              .offset = offset,
@@ -128,18 +117,13 @@ struct Engine::LaneTaker {
   }
   void ended(const NearEnd& end) {
     if (end.owner == Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
-    Port& owner = engine.ports_[end.owner];
-    --owner.operations;
-    put_end(owner, end, now);
-    if (end.owner == last_owner) return;
-    last_owner = end.owner;
-    engine.touch(end.owner);
+    engine.put_near_end(end, now);
   }
 
   // The first posted buffer of the port, if it is one piece and nothing unfinished is in it.
   bool find(link::PeerHandle from, std::uint32_t number) {
     port = nullptr;
-    const std::uint32_t port_slot = engine.port_numbers_.find(number);
+    port_slot = engine.port_numbers_.find(number);
     if (port_slot == PortTable::kNone) [[unlikely]]
       return false;
     Port& found = engine.ports_[port_slot];
@@ -153,7 +137,6 @@ struct Engine::LaneTaker {
     target_port = number;
     peer = from;
     source = engine.lane()->address(from);
-    engine.touch(port_slot);
     return true;
   }
 };

@@ -31,6 +31,11 @@ struct Port {
   std::unique_ptr<queue::Waiter> waiter;
   std::unique_ptr<ActivePort> active;  // of a port that takes active messages
 
+  // During a pass of its consumer: where events go as long as there is room, and nothing waits in the queue before
+  // them.
+  Completion* direct = nullptr;
+  Completion* direct_end = nullptr;
+
   bool has_news() const { return !events->is_empty() || (active && active->has_ready()); }
 };
 

@@ -145,7 +145,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool has_event() const { return next_taken_ != end_taken_ || core_->has_event(port_); }
   std::size_t deliver(Lock& lock, std::size_t most);
   std::size_t deliver_some(Lock& lock, std::size_t budget);
-  bool take_events(std::size_t most);
+  /// At what the Core has, or what a pass brings as well.
+  enum class Look : std::uint8_t { queue, pass };
+  bool take_events(std::size_t most, Look look);
   std::size_t tell_events(Lock& lock, std::size_t most);
   Loan take_loan(std::uint64_t name);
   void note(const BufferState& buffer, const engine::Completion& completion);

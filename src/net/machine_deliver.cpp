@@ -31,9 +31,10 @@ void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
 }  // namespace
 
 // Takes the next events from the Core and closes the account with them. The ones before have been told.
-bool Machine::take_events(std::size_t most) {
+bool Machine::take_events(std::size_t most, Look look) {
+  const std::span to = std::span(taken_).first(std::min(most, kTakenMax));
   next_taken_ = 0;
-  end_taken_ = core_->next_events(port_, std::span(taken_).first(std::min(most, kTakenMax)));
+  end_taken_ = look == Look::pass ? core_->poll(port_, to) : core_->next_events(port_, to);
   std::uint32_t released = 0;
   for (engine::Completion& completion : std::span(taken_).first(end_taken_)) {
     BufferState& buffer = BufferState::of(completion.cookie);
@@ -127,7 +128,7 @@ void Loan::end() noexcept {
 
 // The next events, if there are any; the caller has the turn.
 std::size_t Machine::deliver(Lock& lock, std::size_t most) {
-  if (next_taken_ == end_taken_ && !take_events(most)) return 0;
+  if (next_taken_ == end_taken_ && !take_events(most, Look::queue)) return 0;
   return tell_events(lock, most);
 }
 
@@ -159,8 +160,11 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
   if (!is_turn_free()) return 0;
-  core_->progress();
-  if (next_taken_ == end_taken_ && !take_events(budget)) return 0;
+  if (next_taken_ == end_taken_) {
+    if (!take_events(budget, Look::pass)) return 0;
+  } else {
+    core_->progress();
+  }
   is_in_deliver_all_ = true;
   const std::size_t delivered = deliver_some(lock, budget);
   is_in_deliver_all_ = false;
