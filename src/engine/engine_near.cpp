@@ -71,7 +71,7 @@ struct Engine::LaneTaker {
   Operation* operation = nullptr;
   link::PeerHandle peer{};
   std::uint32_t port_slot = PortTable::kNone, slot = kNone, target_port = 0;
-  base::SocketAddress source{};
+  const base::SocketAddress* source = nullptr;
 
   bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
     if (port == nullptr || head.target_port != target_port || !(from == peer)) [[unlikely]] {
@@ -93,7 +93,7 @@ struct Engine::LaneTaker {
                              .length = size,
                              .offset = offset,
                              .time_ns = now.time_since_epoch().count(),
-                             .source = {source, head.source_port},
+                             .source = {*source, head.source_port},
                              .status = Status::ok,
                              .is_final = is_final};
     });
@@ -136,7 +136,7 @@ struct Engine::LaneTaker {
     port = &found;
     target_port = number;
     peer = from;
-    source = engine.lane()->address(from);
+    source = &engine.lane()->address(from);
     return true;
   }
 };

@@ -36,7 +36,7 @@ bool Lane::send_turn(link::PeerHandle handle, const wire::LaneHead& head, const 
   std::byte* const body = begin_straight(handle, kBefore + bytes.size(), peer);
   if (body == nullptr) [[unlikely]]
     return false;
-  std::memcpy(body, &head, sizeof head);
+  wire::store_lane_head(body, head);
   std::memcpy(body + sizeof head, &turn, sizeof turn);
   if (!bytes.empty()) base::copy_short(body + kBefore, bytes.data(), bytes.size());
   const std::uint64_t line = end_straight(*peer, kBefore + bytes.size(), bytes.size());
@@ -56,7 +56,7 @@ bool Lane::send_named(link::PeerHandle handle, const wire::LaneHead& head, const
   std::byte* const body = begin_straight(handle, kBefore + payload, peer);
   if (body == nullptr) [[unlikely]]
     return false;
-  std::memcpy(body, &head, sizeof head);
+  wire::store_lane_head(body, head);
   std::memcpy(body + sizeof head, &names, sizeof names);
   if (!first.empty()) base::copy_short(body + kBefore, first.data(), first.size());
   if (!second.empty()) base::copy_short(body + kBefore + first.size(), second.data(), second.size());

@@ -42,7 +42,7 @@ inline std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send,
     if (body == nullptr) [[unlikely]]
       break;
     head.kind = run.count == 1 ? wire::LaneKind::brief : wire::LaneKind::many;
-    std::memcpy(body, &head, sizeof head);
+    wire::store_lane_head(body, head);
     std::byte* out = body + sizeof head;
     for (const SendPart& part : send.parts.subspan(count, run.count)) {
       if (run.count > 1) {

@@ -12,6 +12,7 @@
 //   there: 64 bytes (as first, and a place), and no payload: the message lies there in the sender's arena
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,7 +53,17 @@ struct LaneWide {
   LaneNames names;
   std::uint64_t offset = 0;
 };
+static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(LaneHead) == 16 && sizeof(LaneTurn) == 8 && sizeof(LaneNames) == 24 && sizeof(LaneWide) == 32);
+
+/// Put together in registers: a copy of what was just written field by field would wait for it.
+inline void store_lane_head(std::byte* out, const LaneHead& head) {
+  const std::uint64_t first = static_cast<std::uint64_t>(head.kind) | std::uint64_t{head.operation} << 8 |
+                              std::uint64_t{head.flags} << 16 | std::uint64_t{head.source_port} << 32;
+  const std::uint64_t second = std::uint64_t{head.target_port} | std::uint64_t{head.status} << 32;
+  std::memcpy(out, &first, sizeof first);
+  std::memcpy(out + sizeof first, &second, sizeof second);
+}
 
 /// Bytes before the payload.
 constexpr std::size_t lane_head_bytes(LaneKind kind) {
@@ -92,7 +103,7 @@ inline void encode_lane(std::byte* out, LaneKind kind, const Envelope& envelope,
                       .source_port = envelope.source_port,
                       .target_port = envelope.target_port,
                       .status = envelope.status};
-  std::memcpy(out, &head, sizeof head);
+  store_lane_head(out, head);
   if (kind == LaneKind::brief || kind == LaneKind::next || kind == LaneKind::many) return;
   if (kind == LaneKind::turn) {
     const LaneTurn turn{static_cast<std::uint32_t>(envelope.key >> 32), static_cast<std::uint32_t>(envelope.a)};
