@@ -98,24 +98,18 @@ bool EmbeddedCore::progress() {
   return engine_->path() != nullptr && look();
 }
 
-// Nobody but the caller takes events, so the queue stays empty until the pass puts some there.
 std::size_t EmbeddedCore::poll(PortHandle handle, std::span<Completion> to) {
   Port& port = port_of(handle);
-  if (engine_->path() == nullptr || !port.events->is_empty()) {
-    progress();
-    return port.events->consume(to);
-  }
+  if (engine_->path() == nullptr) return port.events->consume(to);
   std::size_t count = 0;
+  bool has_passed = false;
   look_by([&](base::Instant now) {
-    if (!port.events->is_empty()) return engine_->progress(now);  // since the first look
-    port.direct = to.data();
-    port.direct_end = to.data() + to.size();
-    const bool any = engine_->progress(now);
-    count = static_cast<std::size_t>(port.direct - to.data());
-    port.direct = port.direct_end = nullptr;
+    bool any = false;
+    count = engine_->progress_into(port, to, now, any);
+    has_passed = true;
     return any;
   });
-  return count;
+  return has_passed ? count : port.events->consume(to);
 }
 
 // The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.

@@ -120,6 +120,8 @@ class Engine {
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
+  /// The same for a port's consumer: what waits for him and what happens meanwhile, as much as the table holds.
+  std::size_t progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any);
   /// The time of the last call.
   base::Instant now() const { return now_; }
   void set_now(base::Instant now) { now_ = std::max(now, now_); }
@@ -320,6 +322,7 @@ class Engine {
   base::Instant network_look_at_{};         // then, while the lane is in use
   std::deque<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
+  Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
   base::SocketAddress last_peer_address_;  // the peer asked for last: most traffic is with the same one
   link::PeerHandle last_peer_;

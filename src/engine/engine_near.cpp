@@ -73,6 +73,9 @@ struct Engine::LaneTaker {
   std::uint32_t port_slot = PortTable::kNone, slot = kNone, target_port = 0;
   const base::SocketAddress* source = nullptr;
 
+  // Whoever polls takes as much as his table holds: what came beyond that would lie in the queue meanwhile, no better
+  // than in the ring.
+  bool has_room() const { return engine.polled_ == nullptr || engine.polled_->direct != engine.polled_->direct_end; }
   bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
     if (port == nullptr || head.target_port != target_port || !(from == peer)) [[unlikely]] {
       if (!find(from, head.target_port)) return false;
@@ -141,6 +144,17 @@ struct Engine::LaneTaker {
   }
 };
 
+std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any) {
+  port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
+  port.direct_end = to.data() + to.size();
+  polled_ = &port;
+  any = progress(now);
+  polled_ = nullptr;
+  const std::size_t count = static_cast<std::size_t>(port.direct - to.data());
+  port.direct = port.direct_end = nullptr;
+  return count;
+}
+
 bool Engine::collect_lane(base::Instant now) {
   LaneTaker taker{*this, now};
   bool any = lane()->collect(now, taker);
@@ -151,6 +165,7 @@ bool Engine::collect_lane(base::Instant now) {
       closings_seen_ = closings;
       end_abandoned(Status::refused);
     }
+    polled_ = nullptr;  // all that a peer has left
     any |= lane()->attend(now, taker);
   }
   return any;

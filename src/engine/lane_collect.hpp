@@ -71,7 +71,7 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
   if (index == kNone) return false;
   path::ShmPeer& from = hub_->peer(hub_slot);
   int taken = 0;
-  for (std::size_t bytes = 0; taken < kRecordsInPass && from.reader.has_record(); ++taken) {
+  for (std::size_t bytes = 0; taken < kRecordsInPass && taker.has_room() && from.reader.has_record(); ++taken) {
     if (taken > 0) from.reader.want_ahead();
     if (!take_record(index, from, bytes, taker)) [[unlikely]] {
       hub_->refuse(hub_slot, "what it wrote into shared memory makes no sense");
@@ -90,7 +90,9 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
     from.alert();
   }
   Peer& peer = *peers_[index];
-  if (peer.is_idle() || !serve_sender(peer, from, taker)) return taken > 0;
+  const bool is_served = !peer.is_idle() && serve_sender(peer, from, taker);
+  if (!taker.has_room()) hub_->remind(hub_slot);
+  if (!is_served) return taken > 0;
   hub_->note_traffic(hub_slot);
   return true;
 }
@@ -99,7 +101,7 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
 template <typename Taker>
 bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
   bool any = false;
-  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed()) {
+  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed() && taker.has_room()) {
     const Pending& first = peer.pending.front();
     if (first.owner == kNone) {
       outcomes_.push({first.cookie, Status::ok});

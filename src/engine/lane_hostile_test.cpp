@@ -33,6 +33,7 @@ class LaneHostile : public testing::Test {
   // Takes about half of the short messages by the straight line.
   struct Taker {
     LaneHostile& test;
+    bool has_room() const { return true; }
     bool brief(link::PeerHandle, const wire::LaneHead&, std::span<const std::byte> bytes) {
       if (test.random_() % 2 == 0) return false;
       test.read(bytes);

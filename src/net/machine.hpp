@@ -180,7 +180,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   EndPoint last_sender_;  // of the message delivered last
 
   // Events that were taken from the Core at once, counted, and not told yet. Belong to whoever has the turn.
-  static constexpr std::size_t kTakenMax = 32;
+  static constexpr std::size_t kTakenMax = 128;  // at least what comes in one record
   std::array<engine::Completion, kTakenMax> taken_;
   std::size_t next_taken_ = 0, end_taken_ = 0;
 
