@@ -31,7 +31,7 @@
 
 namespace fairlead::net {
 
-struct BufferState {
+struct alignas(64) BufferState {
   enum class Phase : std::uint8_t { free, queued, closed };
   /// Who asked first that the operation ends early.
   enum class Ender : std::uint8_t { nobody, owner, deadline };
@@ -103,6 +103,13 @@ struct BufferState {
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
   static BufferState& of(std::uint64_t cookie) { return *std::bit_cast<BufferState*>(cookie); }
 
+  /// Asks for the memory that an operation needs.
+  void fetch() const {
+    __builtin_prefetch(&phase, 1);
+    __builtin_prefetch(&queue_hook, 1);
+    __builtin_prefetch(&domain);
+  }
+
   /// Whether a call has it, on whatever thread. For one that is not queued, and does not come to be.
   bool is_told() const {
     // In this order: who shows another one from now on has counted this one before.
@@ -112,30 +119,29 @@ struct BufferState {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
   }
 
-  // For the buffer's life.
-  std::shared_ptr<DomainState> domain;
-  base::PageMemory owned;
-  std::shared_ptr<std::byte> shared;  // instead: memory that peers of this host reach by themselves
-  std::vector<iovec> memory;
-  std::uint64_t size = 0;
-  std::array<BufferCallback, kQueueKinds> callbacks;
-  Buffer* face = nullptr;
-  std::atomic<std::uint32_t> references{1};
-  std::atomic<Phase> phase{Phase::free};   // release when freed, acquire when taken
-  std::atomic<bool> is_going{false};       // its handle is being destroyed
-  std::atomic<Machine*> machine{nullptr};  // that it is queued with
-
-  // Of the operation.
-  QueueKind kind = QueueKind::message_receive;
+  // What each operation needs lies side by side.
+  std::atomic<Phase> phase{Phase::free};  // release when freed, acquire when taken
+  std::atomic<bool> is_going{false};      // its handle is being destroyed
   Ender ender = Ender::nobody;
-  std::uint32_t events = 0;  // reserved
-  std::uint64_t length = 0;  // of sends: bytes
+  QueueKind kind = QueueKind::message_receive;
+  std::atomic<std::uint32_t> references{1};
+  std::atomic<Machine*> machine{nullptr};  // that it is queued with
+  std::uint32_t events = 0;                // reserved
+  std::uint64_t length = 0;                // of sends: bytes
   Instant added;
   Instant deadline = kNever;
   engine::OperationHandle operation;
-  BufferDescriptor descriptor{};
   QueueHook queue_hook;
-  DeadlineHook deadline_hook;
+  // For the buffer's life.
+  Buffer* face = nullptr;
+  std::uint64_t size = 0;
+  std::vector<iovec> memory;
+  std::shared_ptr<DomainState> domain;
+  DeadlineHook deadline_hook;  // here, so that no callback lies in two lines
+  std::array<BufferCallback, kQueueKinds> callbacks;
+  base::PageMemory owned;
+  std::shared_ptr<std::byte> shared;  // instead: memory that peers of this host reach by themselves
+  BufferDescriptor descriptor{};      // of an operation
 
  private:
   void dispose();

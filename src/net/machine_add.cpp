@@ -145,6 +145,8 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
   std::array<engine::OperationHandle, kAddedAtOnce> operations;
   std::size_t taken = 0;
   Status status = Status::ok;
+  // To take a buffer is an atomic step, which waits for what was loaded before it: so all is asked for first.
+  for (Buffer* face : faces) BufferState::of(*face).fetch();
   for (; taken < faces.size(); ++taken) {
     BufferState& buffer = BufferState::of(*faces[taken]);
     if (status = admit(buffer, QueueKind::message_send); status != Status::ok) break;
