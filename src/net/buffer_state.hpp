@@ -140,7 +140,7 @@ struct alignas(64) BufferState {
   DeadlineHook deadline_hook;  // here, so that no callback lies in two lines
   std::array<BufferCallback, kQueueKinds> callbacks;
   base::PageMemory owned;
-  std::shared_ptr<std::byte> shared;  // instead: memory that peers of this host reach by themselves
+  std::shared_ptr<std::byte> shared;  // instead: with other buffers, or with peers of this host
   BufferDescriptor descriptor{};      // of an operation
 
  private:

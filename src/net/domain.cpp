@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/page_memory.hpp"
 #include "net/domain_state.hpp"
 #include "net/machine.hpp"
 
@@ -48,15 +49,26 @@ Instant DomainState::step_machines() {
 void DomainState::set_allocate_shared(engine::Core::AllocateShared allocate) {
   const std::scoped_lock lock(mutex);
   allocate_shared = std::move(allocate);
+  small = SmallMemory([shared = allocate_shared](std::uint64_t bytes) {
+    auto memory = shared(bytes);
+    return memory ? memory : allocate_pages(bytes);
+  });
 }
 
 std::shared_ptr<std::byte> DomainState::shared_memory(std::uint64_t bytes) {
-  engine::Core::AllocateShared allocate;
-  {
-    const std::scoped_lock lock(mutex);
-    allocate = allocate_shared;
-  }
+  std::unique_lock lock(mutex);
+  engine::Core::AllocateShared allocate = allocate_shared;
+  SmallMemory short_ones = small;
+  lock.unlock();
+  if (bytes <= SmallMemory::kMost) return short_ones.take(bytes);
   return allocate ? allocate(bytes) : nullptr;
+}
+
+std::shared_ptr<std::byte> DomainState::allocate_pages(std::uint64_t bytes) {
+  auto pages = base::PageMemory::allocate(bytes);
+  if (!pages) return nullptr;
+  const auto kept = std::make_shared<base::PageMemory>(std::move(*pages));
+  return {kept, kept->bytes().data()};
 }
 
 bool DomainState::add_buffer() {

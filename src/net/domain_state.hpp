@@ -14,6 +14,7 @@
 
 #include "engine/core.hpp"
 #include "net/clock.hpp"
+#include "net/small_memory.hpp"
 
 namespace fairlead::net {
 
@@ -46,12 +47,16 @@ struct DomainState {
   Instant step_machines();
   /// From where peers of this host reach memory by themselves; the last one is asked.
   void set_allocate_shared(engine::Core::AllocateShared allocate);
-  /// Null if there is none.
+  /// For a buffer: zeroed, where peers of this host reach it if there is such memory. Null if there is none of a kind
+  /// that is shared, by buffers or with peers.
   std::shared_ptr<std::byte> shared_memory(std::uint64_t bytes);
   /// Whether a machine tells the buffer's final event at this moment.
   bool is_told(const BufferState& buffer);
   bool add_buffer();
   void remove_buffer();
+
+  /// Of this process alone; null if there is none.
+  static std::shared_ptr<std::byte> allocate_pages(std::uint64_t bytes);
 
   engine::EngineOptions options;
   Attach attach = engine::attach_embedded;
@@ -60,6 +65,7 @@ struct DomainState {
   std::mutex mutex;  // guards what follows; no other lock is taken under it
   bool is_closed = false;
   engine::Core::AllocateShared allocate_shared;
+  SmallMemory small{allocate_pages};
   std::size_t buffers = 0;
   std::uint64_t machines_made = 0;
   struct Enrolled {

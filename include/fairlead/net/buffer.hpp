@@ -21,11 +21,11 @@ struct BufferState;
 /// containers.
 class Buffer {
  public:
-  /// Memory of its own: one segment of `size` bytes, zero, aligned to a page (large ones to a huge page). If a transfer
-  /// machine of the domain has started on a network, it is memory of that machine's engine (of the one started last)
-  /// that peers of this host reach by themselves: what is put into it, or got out of it, is copied once, by the
-  /// initiator (docs/shm.md). Make buffers for passive queues after the start. `invalid`: size 0. `too_big`: above
-  /// Domain::buffer_size_max(). `no_memory`.
+  /// Memory of its own: one segment of `size` bytes, zero, aligned to a page (large ones to a huge page, and those of
+  /// at most 2 KiB, many of which share a page, to a cache line). If a transfer machine of the domain has started on a
+  /// network, it is memory of that machine's engine (of the one started last) that peers of this host reach by
+  /// themselves: what is put into it, or got out of it, is copied once, by the initiator (docs/shm.md). Make buffers
+  /// for passive queues after the start. `invalid`: size 0. `too_big`: above Domain::buffer_size_max(). `no_memory`.
   static Result<std::unique_ptr<Buffer>> allocate(Domain& domain, std::uint64_t size);
 
   /// The caller's memory, which has to outlive the buffer; not copied, any alignment.
