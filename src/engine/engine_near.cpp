@@ -28,9 +28,7 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   const std::uint32_t peer = kNearSlots | (last_peer_.slot - Lane::kFirstSlot);
   const std::size_t sent = lane()->send_now(
       last_peer_, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
-      [&](std::size_t index, std::uint32_t number) {
-        names[index] = {peer, number, now_};
-      });
+      [&](std::size_t index, std::uint32_t number) { names[index] = {peer, number, now_}; });
   port->operations += static_cast<std::uint32_t>(sent);
   counters_.messages_sent += sent;
   return sent;

@@ -122,7 +122,8 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
   if (train.datagrams == 0) add_queued(peer, Channel::data, base, now, bytes_max, datagrams_max, train);
   if (train.datagrams == 0) add_cut(peer, base, now, bytes_max, datagrams_max, train);
   if (is_paced) [[unlikely]] {
-    if (train.datagrams != 0) peer.pacer.on_sent(charge(train), peer.congestion.rate(), peer.round_trip.smoothed(), now);
+    if (train.datagrams != 0)
+      peer.pacer.on_sent(charge(train), peer.congestion.rate(), peer.round_trip.smoothed(), now);
     if (train.datagrams == 0) peer.pacer.on_blocked();
   }
   if (train.datagrams == 0) {
