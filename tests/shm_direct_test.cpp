@@ -13,6 +13,7 @@
 #include <functional>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "base/file_descriptor.hpp"
 #include "base/thread_sanitizer.hpp"
@@ -30,13 +31,14 @@ struct Card {
 /// The target: a process that after its set-up only answers what it is asked over a socket, and otherwise sleeps.
 class Target {
  public:
-  explicit Target(std::uint8_t host) {
+  /// Of Road::foreign: with a thread of its own, beside which its memory cannot be moved into the arena.
+  explicit Target(std::uint8_t host, Road road = Road::shm) {
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
     child_ = ::fork();
     if (child_ == 0) {
       ::close(ends[0]);
-      ::_exit(serve(ends[1], host));
+      ::_exit(serve(ends[1], host, road));
     }
     ::close(ends[1]);
     socket_ = base::FileDescriptor(ends[0]);
@@ -63,8 +65,14 @@ class Target {
   }
 
  private:
-  static int serve(int socket, std::uint8_t host) {
-    Side side(host, Road::shm);
+  static int serve(int socket, std::uint8_t host, Road road) {
+    std::jthread other;
+    if (road == Road::foreign) {
+      other = std::jthread([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      });
+    }
+    Side side(host, road);
     auto pair = make_pair_at(side, QpType::rc, PairOptions().capacity);
     Card peer;
     const Card own{pair->number(), side.region.rkey(), side.remote(8192)};
@@ -105,7 +113,8 @@ class ShmDirect : public ::testing::Test {
 
   /// The initiator, connected, and able to write by itself.
   struct Initiator {
-    explicit Initiator(const Target& target) : pair(*make_pair_at(side, QpType::rc, PairOptions().capacity)) {
+    explicit Initiator(const Target& target, Road road = Road::shm)
+        : side(1, road, "2000"), pair(*make_pair_at(side, QpType::rc, PairOptions().capacity)) {
       there = target.exchange({.number = pair.number()});
       Device device = side.device;
       device.gid[15] = 2;
@@ -134,7 +143,7 @@ class ShmDirect : public ::testing::Test {
       return done.status;
     }
 
-    Side side{1, Road::shm, "2000"};
+    Side side;
     QueuePair pair;
     Card there;
   };
@@ -161,6 +170,27 @@ TEST_F(ShmDirect, AStoppedTargetGetsWhatIsWritten) {
   EXPECT_EQ(first, 12345u);
   ASSERT_EQ(::kill(target.child(), SIGCONT), 0);
   EXPECT_EQ(target.sum(kWords), sum + 12345);
+}
+
+TEST_F(ShmDirect, AStoppedTargetGetsWhatIsWrittenToMemoryThatCouldNotBeMoved) {
+  const Target target(2, Road::foreign);
+  Initiator a(target, Road::foreign);
+  ASSERT_NE(a.side.context.describe().find("of those by system calls: writes 1,"), std::string::npos);
+  ASSERT_EQ(::kill(target.child(), SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(target.child(), &status, WUNTRACED), target.child());
+  constexpr std::uint64_t kWords = 100'000;
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    const std::uint64_t word = i * i + 7;
+    std::memcpy(a.side.memory.data() + 8 * i, &word, 8);
+    sum += word;
+  }
+  EXPECT_EQ(a.run(SendOpcode::write, 0, 8 * kWords), WcStatus::success);
+  EXPECT_EQ(a.run(SendOpcode::read, 1'000'000, 8 * kWords), WcStatus::success);
+  EXPECT_EQ(std::memcmp(a.side.memory.data(), a.side.memory.data() + 1'000'000, 8 * kWords), 0);
+  ASSERT_EQ(::kill(target.child(), SIGCONT), 0);
+  EXPECT_EQ(target.sum(kWords), sum);
 }
 
 TEST_F(ShmDirect, ATargetThatDiesFailsWhatComesAfter) {

@@ -83,8 +83,9 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "if "
      "the kernel has them; 0: never"},
     {"shm_foreign_max", "bytes", 256 * kKi, 0, kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_MAX",
-     "puts and gets up to this size in memory outside the shared one are carried out by process_vm_writev and "
-     "process_vm_readv if the peer of this host does not look at its ring just then, and the kernel lets us; 0: never"},
+     "puts and gets, writes and reads of reliable queue pairs, up to this size in memory outside the shared one are "
+     "carried out by process_vm_writev and process_vm_readv if the peer of this host does not look at its ring just "
+     "then, and the kernel lets us; 0: never"},
     {"shm_foreign_awake_max", "bytes", 0, 0, kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_AWAKE_MAX",
      "the same if it does look; the ring is quicker then"},
     {"shm_pull_min", "bytes", 8 * kKi, 0, kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",

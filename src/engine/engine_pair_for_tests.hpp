@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -35,25 +36,28 @@ inline path::ShmOptions direct_options(bool is_foreign = false) {
 }
 
 /// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
-/// whether the peer looks or not.
-inline EngineOptions direct_engine_options(bool is_foreign) {
+/// of whoever looks up to `awake_max`.
+inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_max = kCarriedOutMax) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
   EXPECT_TRUE(options.set(Option::active_messages_max, 128));
   const std::uint64_t most = is_foreign ? kCarriedOutMax : 0;
-  EXPECT_TRUE(options.set(Option::shm_foreign_max, most) && options.set(Option::shm_foreign_awake_max, most));
+  EXPECT_TRUE(options.set(Option::shm_foreign_max, most) &&
+              options.set(Option::shm_foreign_awake_max, std::min(most, awake_max)));
   return options;
 }
 
 struct DirectSide {
-  DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign) {
+  DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign,
+             std::uint64_t awake_max = kCarriedOutMax) {
     auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
     auto lane = std::make_unique<Lane>(
         std::move(hub),
         LaneOptions{
             .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = is_foreign ? kCarriedOutMax : 0});
-    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
-                                      direct_engine_options(is_foreign), number + 100U, number, std::move(lane));
+    engine =
+        std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
+                                 direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(lane));
     port = *engine->open_port(kPort);
     EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
   }
@@ -77,7 +81,8 @@ struct DirectSide {
 /// Near has found far, and each sees what the other shows of its memory.
 class EnginePair : public testing::Test {
  protected:
-  explicit EnginePair(bool is_foreign = false) : far_(network_, 2, is_foreign), near_(network_, 1, is_foreign) {}
+  explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = kCarriedOutMax)
+      : far_(network_, 2, is_foreign, awake_max), near_(network_, 1, is_foreign, awake_max) {}
   void SetUp() override {
     ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
     const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };

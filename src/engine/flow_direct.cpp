@@ -1,6 +1,6 @@
 // One-sided requests to an engine of the same host that shows us its memory: we carry them out by ourselves, and nobody
-// there has to run. Only what certainly succeeds goes this way; all else is sent as a message, so that errors, events
-// and their order come from the responder as ever.
+// there has to run. What it does not show is reached by system calls (flow_foreign.cpp). Only what certainly succeeds
+// goes this way; all else is sent as a message, so that errors, events and their order come from the responder as ever.
 //
 // Order. A request is carried out when all before it have ended. Behind messages it waits for that, unless one of them
 // is for the peer's program, which may take its time: then it is sent, too. A request that was sent once is never
@@ -43,26 +43,36 @@ class Visit {
 
 }  // namespace
 
-/// Where the request's bytes lie in the peer's arena; null if it has to be sent. Holds until we leave.
-std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const {
-  const auto& tables = *reinterpret_cast<const SharedTables*>(peer.arena->head());
+/// Where the request's bytes lie, as the record of the region tells places; none if the two do not permit it.
+std::optional<std::uint64_t> Flows::find_place(const Flow& flow, const SendEntry& entry, const SharedFlow& there,
+                                               const SharedRegion& region) const {
   const std::uint32_t right = right_for(entry.opcode);
-  SharedFlow there;
-  if (!tables.flows[flow.attributes.dest_qp_num % SharedTables::kFlows].read(there)) return nullptr;
   const base::SocketAddress& here = engine_.address();
   if (there.number != flow.attributes.dest_qp_num || there.peer_number != flow.number || (there.rights & right) == 0 ||
       there.peer_port != here.port || there.peer_scope != here.scope || there.peer_ip != here.ip) {
-    return nullptr;
+    return std::nullopt;
   }
-  SharedRegion region;
-  if (entry.rkey >> 8 >= SharedTables::kRegions || !tables.regions[entry.rkey >> 8].read(region)) return nullptr;
-  if (region.key != entry.rkey || region.domain != there.domain || (region.access & right) == 0) return nullptr;
+  if (region.key != entry.rkey || region.domain != there.domain || (region.access & right) == 0) return std::nullopt;
   const std::uint64_t offset = entry.remote_addr - region.iova;
   if (entry.remote_addr < region.iova || offset > region.length || entry.length > region.length - offset ||
       offset < region.begin || offset > region.end || entry.length > region.end - offset) {
+    return std::nullopt;
+  }
+  return region.offset + (offset - region.begin);
+}
+
+/// Where the request's bytes lie in the peer's arena; null if not there, or it is not permitted. Holds until we leave.
+std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const {
+  const auto& tables = *reinterpret_cast<const SharedTables*>(peer.arena->head());
+  SharedFlow there;
+  SharedRegion region;
+  if (entry.rkey >> 8 >= SharedTables::kRegions || !tables.regions[entry.rkey >> 8].read(region) ||
+      !tables.flows[flow.attributes.dest_qp_num % SharedTables::kFlows].read(there)) {
     return nullptr;
   }
-  const std::uint64_t at = region.offset + (offset - region.begin);
+  const auto found = find_place(flow, entry, there, region);
+  if (!found) return nullptr;
+  const std::uint64_t at = *found;
   if (at > peer.arena_bytes || entry.length > peer.arena_bytes - at || at < sizeof(SharedTables)) return nullptr;
   if (entry.is_atomic() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
   return peer.arena->head() + at;
@@ -89,10 +99,14 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
   {
     const Visit visit(*neighbour);
     std::byte* const there = reach(flow, entry, *neighbour);
-    if (there == nullptr) return Direct::none;
-    if (!is_first) {
+    if (there != nullptr && !is_first) {
       ++counters_.direct_waits;
       return Direct::later;
+    }
+    if (there == nullptr) {
+      if (!is_first || flow.plan.type != QpType::rc || entry.is_atomic()) return Direct::none;
+      if (entry.is_read() && !gather_targets(flow, number, pieces.data(), count)) return Direct::none;
+      if (!carry_out_by_calls(flow, entry, *neighbour, {pieces.data(), count})) return Direct::none;
     }
     flow.answered_end = number;
     ++flow.next;
@@ -112,10 +126,10 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
       ++counters_.direct_reads;
       ++flow.reads_out;
       std::atomic_thread_fence(std::memory_order_acquire);
-      place_read(flow, number, 0, {there, entry.length});
+      if (there != nullptr) place_read(flow, number, 0, {there, entry.length});
     } else {
       ++counters_.direct_writes;
-      scatter_store(there, {pieces.data(), count}, entry.length);
+      if (there != nullptr) scatter_store(there, {pieces.data(), count}, entry.length);
     }
   }
   if (flow.plan.type == QpType::uc) {
@@ -153,32 +167,40 @@ void Flows::show(const Flow& flow) {
              .rights = flow.attributes.access_flags & (flow.attributes.max_dest_rd_atomic == 0 ? ~kAnswered : ~0U)};
   }
   tables->flows[flow.number % SharedTables::kFlows].show(shown);
+  if (OwnedRecords* const owned = owned_records()) owned->flows[flow.number % SharedTables::kFlows].show(shown);
 }
 
 void Flows::show_region(std::uint32_t key) {
   SharedTables* tables = shared_tables();
   if (tables == nullptr || key >> 8 >= SharedTables::kRegions) return;  // peers reach the last slot by messages
-  SharedRegion shown;
+  SharedRegion shown, owned;
   if (regions_.is_known(key)) {
     const RegionPlan& plan = regions_.plan(key);
+    owned = {.key = key,
+             .domain = plan.domain,
+             .access = plan.access,
+             .iova = plan.iova,
+             .length = plan.length,
+             .begin = 0,
+             .end = plan.length,
+             .offset = reinterpret_cast<std::uintptr_t>(plan.base)};
     if (plan.arena.begin < plan.arena.end) {
-      shown = {.key = key,
-               .domain = plan.domain,
-               .access = plan.access,
-               .iova = plan.iova,
-               .length = plan.length,
-               .begin = plan.arena.begin,
-               .end = plan.arena.end,
-               .offset = plan.arena.offset};
+      shown = owned;
+      shown.begin = plan.arena.begin;
+      shown.end = plan.arena.end;
+      shown.offset = plan.arena.offset;
     }
   }
   tables->regions[key >> 8].show(shown);
+  if (OwnedRecords* const records = owned_records()) records->regions[key >> 8].show(owned);
 }
 
 std::string Flows::describe_direct() const {
   return fmt::format("carried out by us on this host: writes {}, reads {}, atomics {}; waited {}\n",
                      counters_.direct_writes, counters_.direct_reads, counters_.direct_atomics,
                      counters_.direct_waits) +
+         fmt::format("of those by system calls: writes {}, reads {}; failed {}\n", counters_.writes_by_calls,
+                     counters_.reads_by_calls, counters_.calls_failed) +
          fmt::format("short sends on this host: sent straight {}, received straight {}\n", counters_.straight_sends,
                      counters_.straight_arrivals);
 }

@@ -1,16 +1,13 @@
 // The straight line of short sends between two engines of a host (flow_near.cpp), and every corner where it has to give
 // way to the general one: what was promised in order stays in order.
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
 #include <vector>
 
-#include "engine/engine_pair_for_tests.hpp"
-#include "engine/flows.hpp"
+#include "engine/end_of_flow_for_tests.hpp"
 
 namespace fairlead::engine {
 
@@ -38,91 +35,11 @@ using verbs::SendOpcode;
 using verbs::WcOpcode;
 using verbs::WcStatus;
 
-constexpr std::uint32_t kPsn = 0xFFFF'FFFA;  // it wraps
-
-struct NearEndOfFlow {
-  explicit NearEndOfFlow(DirectSide& its_side) : side(its_side) {
-    notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
-    stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
-    key = flows().regions().add({.base = memory.data(),
-                                 .length = memory.size(),
-                                 .iova = at(0),
-                                 .access = verbs::access::local_write | verbs::access::remote_write,
-                                 .domain = 1});
-  }
-  Flows& flows() const { return side.engine->flows(); }
-  std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
-  verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, key}; }
-  QpState state() const { return flows().flow_facts(handle).attributes.state; }
-
-  void open() {
-    ASSERT_EQ(flows().open_flow(
-                  {.type = verbs::QpType::rc,
-                   .capacity =
-                       {.max_send_wr = 128, .max_recv_wr = 120, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
-                   .domain = 1,
-                   .send_stream = stream,
-                   .receive_stream = stream,
-                   .shared_pool = {},
-                   .events = notices.get()},
-                  handle, number),
-              Status::ok);
-  }
-  void connect(const NearEndOfFlow& to, base::Instant now) {
-    verbs::QpAttributes wanted;
-    wanted.dest_qp_num = to.number;
-    wanted.sq_psn = wanted.rq_psn = kPsn;
-    wanted.access_flags = verbs::access::remote_write;
-    wanted.av = {.dgid = to.side.engine->address().ip, .is_global = true};
-    wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 4;
-    wanted.timeout = 14;
-    wanted.retry_cnt = 1;
-    wanted.rnr_retry = 7;
-    wanted.min_rnr_timer = 1;
-    using enum QpState;
-    for (const auto& [from, into] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
-      wanted.state = into;
-      ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
-    }
-  }
-  void change(QpState to, base::Instant now) {
-    verbs::QpAttributes wanted = flows().flow_facts(handle).attributes;
-    const QpState from = wanted.state;
-    wanted.state = to;
-    ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
-  }
-  void receive(std::uint64_t id, const verbs::Sge& into) {
-    std::size_t taken = 0;
-    const verbs::ReceiveRequest request{.id = id, .sges = {&into, 1}};
-    ASSERT_EQ(flows().post_receive(handle, {&request, 1}, taken), 0);
-  }
-  int post(const verbs::SendRequest& request, base::Instant now) {
-    std::size_t taken = 0;
-    return flows().post_send(handle, {&request, 1}, taken, now);
-  }
-  void send(std::uint64_t id, const verbs::Sge& from, base::Instant now) {
-    ASSERT_EQ(post({.id = id, .sges = {&from, 1}, .flags = verbs::send_flags::signaled}, now), 0);
-  }
-  std::vector<verbs::WorkCompletion> completions() {
-    std::vector<verbs::WorkCompletion> all(256);
-    all.resize(stream->take(all.data(), 256, flows().accounts()));
-    return all;
-  }
-
-  DirectSide& side;
-  std::unique_ptr<NoticeStream> notices;
-  CompletionStream* stream = nullptr;
-  std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
-  std::uint32_t key = 0;
-  FlowHandle handle;
-  std::uint32_t number = 0;
-};
-
 class FlowNear : public EnginePair {
  protected:
   void SetUp() override {
     EnginePair::SetUp();
-    for (NearEndOfFlow* end : {&a_, &b_}) end->open();
+    for (EndOfFlow* end : {&a_, &b_}) end->open();
     a_.connect(b_, now_);
     b_.connect(a_, now_);
     // The first request of all goes the general way: who it comes from is looked up.
@@ -146,7 +63,7 @@ class FlowNear : public EnginePair {
   std::uint64_t sent() const { return a_.flows().counters().straight_sends - sent_; }
   std::uint64_t arrived() const { return b_.flows().counters().straight_arrivals - arrived_; }
   /// Until an end has so many completions.
-  std::vector<verbs::WorkCompletion> wait_for(NearEndOfFlow& end, std::size_t count) {
+  std::vector<verbs::WorkCompletion> wait_for(EndOfFlow& end, std::size_t count) {
     std::vector<verbs::WorkCompletion> all = end.completions();
     for (int step = 0; step < 100'000 && all.size() < count; ++step) {
       pass();
@@ -157,12 +74,12 @@ class FlowNear : public EnginePair {
     return all;
   }
   /// Also when what the lane refers to has gone.
-  void expect_quiet(NearEndOfFlow& end) {
+  void expect_quiet(EndOfFlow& end) {
     for (int step = 0; step < 100; ++step) pass();
     EXPECT_TRUE(end.flows().is_quiet(end.handle));
   }
 
-  NearEndOfFlow a_{near_}, b_{far_};
+  EndOfFlow a_{near_}, b_{far_};
   std::uint64_t sent_ = 0, arrived_ = 0;
 };
 
@@ -434,7 +351,7 @@ TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
 
 // So may the numbers of requests and receives, in rings of any size.
 TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
-  for (NearEndOfFlow* end : {&a_, &b_}) FlowsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
+  for (EndOfFlow* end : {&a_, &b_}) FlowsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
   for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
   for (std::uint64_t id = 0; id < 120; ++id) {
     fill(100 * id, 100, id);

@@ -4,11 +4,12 @@
 //
 // The files: flows (objects and states), flow_post (what is posted), flow_requester (sending), flow_answers (what comes
 // back), flow_near (the straight line of short sends inside a host), flow_direct (one-sided requests that we carry out
-// in a neighbour's memory), flow_responder (executing), flow_arrival (chunks and what comes early), flow_datagram (UD),
-// flow_timer, flow_loss.
+// in a neighbour's memory), flow_foreign (outside what it shows), flow_responder (executing), flow_arrival (chunks and
+// what comes early), flow_datagram (UD), flow_timer, flow_loss.
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,9 @@
 namespace fairlead::engine {
 
 class Engine;
+struct OwnedRecords;
+struct SharedFlow;
+struct SharedRegion;
 struct SharedTables;
 
 /// What was refused or thrown away, one counter a reason.
@@ -49,6 +53,8 @@ struct FlowCounters {
   std::uint64_t straight_sends = 0, straight_arrivals = 0;                // of those sent and executed
   std::uint64_t direct_writes = 0, direct_reads = 0, direct_atomics = 0;  // carried out by us in the peer's memory
   std::uint64_t direct_waits = 0;                                         // until what was sent before had ended
+  std::uint64_t writes_by_calls = 0, reads_by_calls = 0;                  // of those, outside what it shows
+  std::uint64_t calls_failed = 0;                                         // then it is asked for
 };
 
 class Flows {
@@ -191,9 +197,17 @@ class Flows {
   enum class Direct : std::uint8_t { none, later, done };
   Direct start_direct(Flow& flow, std::uint32_t number, base::Instant now);
   std::byte* reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const;
+  std::optional<std::uint64_t> find_place(const Flow& flow, const SendEntry& entry, const SharedFlow& there,
+                                          const SharedRegion& region) const;
   void show(const Flow& flow);
   SharedTables* shared_tables();
   std::string describe_direct() const;
+
+  // flow_foreign.cpp
+  bool carry_out_by_calls(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer, std::span<const iovec> pieces);
+  std::optional<std::uint64_t> look_up(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer);
+  bool gather_targets(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t& count) const;
+  OwnedRecords* owned_records();
 
   // flow_answers.cpp
   void on_answer(const link::Delivery& delivery, base::Instant now);

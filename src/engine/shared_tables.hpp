@@ -6,6 +6,7 @@
 // while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
 // arena: whoever lies here misleads others about his own memory only.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -18,7 +19,12 @@ inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;  // bytes: while we
 
 template <typename Value>
 class SharedRecord {
+  static_assert(sizeof(Value) % sizeof(std::uint64_t) == 0);
+  static constexpr std::size_t kWords = sizeof(Value) / sizeof(std::uint64_t);
+
  public:
+  using Image = std::array<std::uint64_t, 1 + kWords>;
+
   /// [owner]
   void show(const Value& value) noexcept {
     const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
@@ -37,10 +43,17 @@ class SharedRecord {
     value = std::bit_cast<Value>(plain);
     return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
   }
+  /// [others] Of what a system call has copied in whatever order, twice, one after the other. False if it was being
+  /// changed: what was newer than its version in the first shows by the version of the second, what was older by
+  /// itself.
+  static bool read(const Image& first, const Image& second, Value& value) noexcept {
+    std::array<std::uint64_t, kWords> plain;
+    std::copy(first.begin() + 1, first.end(), plain.begin());
+    value = std::bit_cast<Value>(plain);
+    return first == second && first[0] % 2 == 0;
+  }
 
  private:
-  static_assert(sizeof(Value) % sizeof(std::uint64_t) == 0);
-  static constexpr std::size_t kWords = sizeof(Value) / sizeof(std::uint64_t);
   std::atomic<std::uint64_t> version_{0};
   std::array<std::atomic<std::uint64_t>, kWords> words_{};
 };
@@ -51,7 +64,7 @@ struct SharedRegion {
   std::uint64_t access = 0;
   std::uint64_t iova = 0, length = 0;  // bytes
   std::uint64_t begin = 0, end = 0;    // what of it lies in the arena
-  std::uint64_t offset = 0;            // of `begin`
+  std::uint64_t offset = 0;            // of `begin`; in OwnedRecords its address
 };
 
 struct SharedFlow {
@@ -107,12 +120,16 @@ struct OwnedExposure {
     key.store(exposure.key.load(std::memory_order_relaxed), std::memory_order_release);
   }
 };
+/// Regions and flows stand here as in the tables, but that all of a region is told, by its address.
 struct OwnedRecords {
   std::array<OwnedExposure, SharedTables::kExposures> exposures;
+  std::array<SharedRecord<SharedRegion>, SharedTables::kRegions> regions;
+  std::array<SharedRecord<SharedFlow>, SharedTables::kFlows> flows;
 };
 static_assert(sizeof(OwnedExposure) == 32);
 
-static_assert(sizeof(SharedRecord<SharedRegion>) == 64 && sizeof(ShownExposure) == 64 &&
-              std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(SharedRecord<SharedRegion>) == 64 &&
+              sizeof(SharedRecord<SharedFlow>) == sizeof(SharedRecord<SharedFlow>::Image) &&
+              sizeof(ShownExposure) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace fairlead::engine

@@ -85,6 +85,27 @@ bool ForeignMemory::look(std::uint64_t offset, std::span<std::byte> to) noexcept
   return read({&piece, 1}, address_ + ShmIdentity::kRecordsAt + offset, to.size());
 }
 
+// The kernel reads one place after the other, each with a lock and a reference of its own: nothing of the later one is
+// older than the earlier one.
+bool ForeignMemory::look(std::span<const ForeignRecord> records) noexcept {
+  if (!is_reached() || records.size() > kRecordsInLook) return false;
+  ShmNonce nonce{};
+  std::array<iovec, 1 + kRecordsInLook> here{iovec{&nonce, sizeof nonce}}, other{there(address_, sizeof nonce)};
+  std::size_t count = 1, bytes = sizeof nonce;
+  for (const ForeignRecord& record : records) {
+    here[count] = {record.to.data(), record.to.size()};
+    other[count++] = there(address_ + ShmIdentity::kRecordsAt + record.offset, record.to.size());
+    bytes += record.to.size();
+  }
+  ssize_t got = 0;
+  do {
+    got = ::process_vm_readv(process_, here.data(), count, other.data(), count, 0);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return note_failure(errno);
+  if (got < static_cast<ssize_t>(sizeof nonce) || nonce != nonce_) return note_failure(ECHILD);
+  return static_cast<std::size_t>(got) == bytes;
+}
+
 bool ForeignMemory::read(std::span<const iovec> to, std::uint64_t from, std::uint64_t bytes) noexcept {
   if (!is_reached()) return false;
   Pieces pieces(to, bytes);

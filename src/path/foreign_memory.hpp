@@ -21,8 +21,16 @@
 
 namespace fairlead::path {
 
+/// A record to look at: so many bytes from there on.
+struct ForeignRecord {
+  std::uint64_t offset = 0;
+  std::span<std::byte> to;
+};
+
 class ForeignMemory {
  public:
+  static constexpr std::size_t kRecordsInLook = 4;
+
   /// Why it is not reached.
   enum class Denial : std::uint8_t {
     none,
@@ -50,6 +58,8 @@ class ForeignMemory {
   /// Each: false if not all of it was done. What is denied once is not tried again.
   /// Reads of the records behind the identity.
   bool look(std::uint64_t offset, std::span<std::byte> to) noexcept;
+  /// Several of them (up to kRecordsInLook) by one call, each after the one before it.
+  bool look(std::span<const ForeignRecord> records) noexcept;
   bool read(std::span<const iovec> to, std::uint64_t from, std::uint64_t bytes) noexcept;
   /// The last word (its bytes up to the next multiple of eight) is stored last.
   bool write(std::uint64_t to, std::span<const iovec> from, std::uint64_t bytes) noexcept;

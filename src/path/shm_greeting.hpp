@@ -13,7 +13,7 @@ namespace fairlead::path {
 /// the same form, with two: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct ShmGreeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 6;
+  static constexpr std::uint32_t kVersion = 7;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;

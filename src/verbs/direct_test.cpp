@@ -240,6 +240,32 @@ TEST_F(Direct, AForkedChildDoesNotShareItsParentsMemory) {
 }
 
 // While a writes as fast as it can, b withdraws the memory and uses it for something else.
+void withdraw_while_it_is_written(Connected& c) {
+  std::atomic<bool> has_failed{false};
+  std::atomic<std::uint64_t> written{0};
+  const std::uint32_t key = c.b.region.rkey();
+  std::thread writer([&] {
+    const Sge from = c.a.sge(0, 100'000);
+    for (WorkCompletion one; !has_failed;) {
+      if (c.pa.post_send({.id = 1,
+                          .sges = {&from, 1},
+                          .opcode = SendOpcode::write,
+                          .flags = send_flags::signaled,
+                          .rkey = key,
+                          .remote_addr = c.b.remote(8192)}) == ENOMEM)
+        continue;
+      while (c.a.queue.poll({&one, 1}) == 0) c.b.context.progress();
+      has_failed = one.status != WcStatus::success;
+      ++written;
+    }
+  });
+  while (written < 20) std::this_thread::yield();
+  ASSERT_TRUE(c.b.region.remove());
+  std::ranges::fill(c.b.memory, std::byte{0x5A});
+  writer.join();
+  EXPECT_TRUE(std::ranges::all_of(c.b.memory, [](std::byte byte) { return byte == std::byte{0x5A}; }));
+}
+
 TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
   PairOptions options;
   options.capacity.max_send_wr = 4;
@@ -247,23 +273,21 @@ TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
     wait_until_alone();
     Connected c(Road::shm, options);
     meet(c);
-    std::atomic<bool> has_failed{false};
-    std::atomic<std::uint64_t> written{0};
-    const std::uint32_t key = c.b.region.rkey();
-    std::thread writer([&] {
-      const Sge from = c.a.sge(0, 100'000);
-      for (WorkCompletion one; !has_failed;) {
-        if (c.pa.post_send(request(SendOpcode::write, from, key, c.b.remote(8192))) == ENOMEM) continue;
-        while (c.a.queue.poll({&one, 1}) == 0) c.b.context.progress();
-        has_failed = one.status != WcStatus::success;
-        ++written;
-      }
-    });
-    while (written < 20) std::this_thread::yield();
-    ASSERT_TRUE(c.b.region.remove());
-    std::ranges::fill(c.b.memory, std::byte{0x5A});
-    writer.join();
-    EXPECT_TRUE(std::ranges::all_of(c.b.memory, [](std::byte byte) { return byte == std::byte{0x5A}; }));
+    withdraw_while_it_is_written(c);
+  }
+}
+
+// Memory of a program that has threads stays where it is: system calls reach it.
+TEST(DirectForeign, DeregisteredMemoryIsNeverTouchedAgain) {
+  const std::jthread other([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  PairOptions options;
+  options.capacity.max_send_wr = 4;
+  for (int round = 0; round < 6; ++round) {
+    Connected c(Road::foreign, options);
+    withdraw_while_it_is_written(c);
+    EXPECT_GT(direct(c.a, "by system calls: writes"), 0u);
   }
 }
 

@@ -15,10 +15,11 @@
 
 namespace fairlead::verbs {
 
-enum class Road { self, shm, udp, faulty, rings };  // rings: shm, where nobody shows memory
+// rings: shm, where nobody shows memory; foreign: shm, where what lies outside is reached, too, of whoever looks
+enum class Road { self, shm, udp, faulty, rings, foreign };
 
 inline std::string to_string(Road road) {
-  constexpr std::array<const char*, 5> kNames{"self", "shm", "udp", "faulty", "rings"};
+  constexpr std::array<const char*, 6> kNames{"self", "shm", "udp", "faulty", "rings", "foreign"};
   return kNames[static_cast<std::size_t>(road)];
 }
 
@@ -51,6 +52,11 @@ struct Side {
     if (road == Road::rings) {
       chosen.engine.emplace_back("path", "shm");
       chosen.engine.emplace_back("shm_shared_max", "0");
+    }
+    if (road == Road::foreign) {
+      chosen.engine.emplace_back("path", "shm");
+      for (const char* name : {"shm_foreign_max", "shm_foreign_awake_max"})
+        chosen.engine.emplace_back(name, "67108864");
     }
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
