@@ -65,8 +65,20 @@ class CompletionStream {
   }
 
   // Under the engine's lock.
-  /// False if there was no room: lost, and (unless overruns are ignored) the queue is broken.
-  bool produce(const FlowEvent& event, bool is_solicited);
+  /// make(place) constructs a FlowEvent where it is read. `is_notable`: solicited, or failed. False if there was no
+  /// room: lost, and (unless overruns are ignored) the queue is broken.
+  template <typename Make>
+  bool produce(Make&& make, bool is_notable) {
+    if (is_broken_.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
+    if (!events_.produce_in_place(make)) [[unlikely]] {
+      break_off();
+      return false;
+    }
+    if (armed_ != Armed::no) [[unlikely]]
+      tell(is_notable);
+    return true;
+  }
   void arm(Armed armed) {
     if (armed > armed_) armed_ = armed;
   }
@@ -83,6 +95,9 @@ class CompletionStream {
   bool is_empty() const { return events_.is_empty(); }
 
  private:
+  void break_off();
+  void tell(bool is_notable);
+
   Plan plan_;
   Armed armed_ = Armed::no;
   std::atomic<bool> is_broken_{false};

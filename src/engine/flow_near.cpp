@@ -123,9 +123,15 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
   ++flow.expected;
   ++counters_.requests_executed;
   ++counters_.straight_arrivals;
-  complete_receive(flow, receive.id,
-                   {.opcode = verbs::WcOpcode::receive, .byte_len = static_cast<std::uint32_t>(bytes.size())},
-                   (head.flags & Flags::kSolicited) != 0);
+  tell_receive(flow, (head.flags & Flags::kSolicited) != 0, [&](void* place) {
+    new (place) FlowEvent{.completion = {.wr_id = receive.id,
+                                         .opcode = verbs::WcOpcode::receive,
+                                         .byte_len = static_cast<std::uint32_t>(bytes.size()),
+                                         .qp_num = flow.number,
+                                         .timestamp_ns = timestamp()},
+                          .life = flow.life,
+                          .retires = retires_of_receive(flow)};
+  });
   owe_answer(flow);
   return true;
 }

@@ -324,18 +324,21 @@ void Flows::complete_send(Flow& flow, SendEntry& entry, WcStatus status, Cause c
       status != WcStatus::success || flow.plan.signals_all || (entry.flags & verbs::send_flags::signaled) != 0;
   ++flow.unretired;
   if (!is_told) return;
-  const FlowEvent event{.completion = {.wr_id = entry.id,
-                                       .status = status,
-                                       .opcode = opcode_of(entry.opcode),
-                                       .vendor_err = std::to_underlying(cause),
-                                       .byte_len = static_cast<std::uint32_t>(entry.length),
-                                       .qp_num = flow.number,
-                                       .timestamp_ns = timestamp()},
-                        .life = flow.life,
-                        .retires = std::exchange(flow.unretired, 0)};
-  if (flow.plan.send_stream->produce(event, false)) [[likely]]
+  const std::uint32_t retires = std::exchange(flow.unretired, 0);
+  const auto make = [&](void* place) {
+    new (place) FlowEvent{.completion = {.wr_id = entry.id,
+                                         .status = status,
+                                         .opcode = opcode_of(entry.opcode),
+                                         .vendor_err = std::to_underlying(cause),
+                                         .byte_len = static_cast<std::uint32_t>(entry.length),
+                                         .qp_num = flow.number,
+                                         .timestamp_ns = timestamp()},
+                          .life = flow.life,
+                          .retires = retires};
+  };
+  if (flow.plan.send_stream->produce(make, status != WcStatus::success)) [[likely]]
     return;
-  accounts_[flow.index].sends.add(flow.life, event.retires);
+  accounts_[flow.index].sends.add(flow.life, retires);
   on_overrun(flow);
 }
 
@@ -343,13 +346,13 @@ void Flows::complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion
   completion.wr_id = id;
   completion.qp_num = flow.number;
   completion.timestamp_ns = timestamp();
-  const std::uint32_t retires = flow.plan.has_shared_pool ? 0 : 1;
-  if (flow.plan.receive_stream->produce(
-          {.completion = completion, .life = flow.life, .retires = retires | FlowEvent::kOfReceives}, is_solicited))
-      [[likely]] {
-    return;
-  }
-  accounts_[flow.index].receives.add(flow.life, retires);
+  tell_receive(flow, is_solicited || completion.status != WcStatus::success, [&](void* place) {
+    new (place) FlowEvent{.completion = completion, .life = flow.life, .retires = retires_of_receive(flow)};
+  });
+}
+
+void Flows::lose_receive(Flow& flow) {
+  accounts_[flow.index].receives.add(flow.life, retires_of_receive(flow) & ~FlowEvent::kOfReceives);
   on_overrun(flow);
 }
 

@@ -162,6 +162,16 @@ class Flows {
   void flush_receives(Flow& flow);
   void complete_send(Flow& flow, SendEntry& entry, verbs::WcStatus status, verbs::Cause cause);
   void complete_receive(Flow& flow, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited);
+  static std::uint32_t retires_of_receive(const Flow& flow) {
+    return FlowEvent::kOfReceives | (flow.plan.has_shared_pool ? 0 : 1);
+  }
+  /// make(place) constructs the FlowEvent. `is_notable`: solicited, or failed.
+  template <typename Make>
+  void tell_receive(Flow& flow, bool is_notable, Make&& make) {
+    if (!flow.plan.receive_stream->produce(make, is_notable)) [[unlikely]]
+      lose_receive(flow);
+  }
+  void lose_receive(Flow& flow);
   void on_overrun(Flow& flow);
   std::uint64_t timestamp() const;
   base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;
