@@ -257,9 +257,9 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
   ASSERT_EQ(here.size(), 2u);
   EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
   EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
-  constexpr auto kPatience = 2 * std::chrono::nanoseconds(4096LL << 14);
-  EXPECT_GE(now_ - begun, kPatience);
-  EXPECT_LT(now_ - begun, kPatience + 1ms);
+  constexpr auto kTimer = 2 * std::chrono::nanoseconds(4096LL << 14);
+  EXPECT_GE(now_ - begun, kTimer);
+  EXPECT_LT(now_ - begun, kTimer + 1ms);
   EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
 }
 
