@@ -13,6 +13,7 @@
 // without its bytes, status no_memory.
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -90,7 +91,7 @@ struct Segment {
   std::uint64_t length = 0;
   /// Also where the segment is the whole address space from null on.
   std::byte* at(std::uint64_t offset) const {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + offset);
+    return std::bit_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + offset);
   }
 };
 

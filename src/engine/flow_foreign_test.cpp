@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <random>
 
@@ -269,7 +270,7 @@ TEST_F(FlowForeign, UnreliableOnesTakeTheRing) {
 TEST_F(FlowForeign, WhoeverIsAtItIsAVisitor) {
   const std::atomic<std::uint64_t>& visits = far_of_near().own->visits;
   const auto address = reinterpret_cast<std::uintptr_t>(&visits);
-  auto* const base = reinterpret_cast<std::byte*>(address);
+  auto* const base = std::bit_cast<std::byte*>(address);
   const std::uint32_t key =
       b_.flows().regions().add({.base = base, .length = 8, .iova = address, .access = kAll, .domain = 1});
   b_.flows().show_region(key);

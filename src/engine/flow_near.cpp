@@ -14,7 +14,6 @@ namespace fairlead::engine {
 using verbs::QpState;
 using verbs::QpType;
 using verbs::SendOpcode;
-using verbs::WcStatus;
 
 // Sending ------------------------------------------------------------------------------------------------------------
 

@@ -363,7 +363,7 @@ TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
     EXPECT_EQ(here[id].wr_id, id);
     EXPECT_EQ(here[id].status, WcStatus::success);
   }
-  EXPECT_EQ(std::memcmp(&b_.memory[0], &a_.memory[0], 120 * 100), 0);
+  EXPECT_EQ(std::memcmp(&b_.memory[0], &a_.memory[0], std::size_t{120} * 100), 0);
 }
 
 // Straight and general ones in any order, with receives that are late.
@@ -413,7 +413,7 @@ TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
       ASSERT_EQ(one.byte_len, size);
       const std::byte* const there = &b_.memory[received % 100 * kArea];
       for (std::uint32_t i = 0; i < size; ++i)
-        ASSERT_EQ(there[i], static_cast<std::byte>(request * 31 + i * 7 + 1)) << request << " at " << i;
+        ASSERT_EQ(there[i], static_cast<std::byte>(std::size_t{request} * 31 + i * 7 + 1)) << request << " at " << i;
       ++received;
     }
     for (const auto& one : a_.completions()) {

@@ -68,8 +68,8 @@ class LaneMany : public EnginePair {
 };
 
 TEST_F(LaneMany, AllArriveInOrderWhateverTheirSizes) {
-  std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < 120; ++i) sizes.push_back(i % 40 == 39 ? 5000 : i % 7 == 6 ? 129 : i + 1);
+  std::vector<std::size_t> sizes(120);
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 40 == 39 ? 5000 : i % 7 == 6 ? 129 : i + 1;
   const auto buffer = receive(100'000, 1000);
   const std::size_t first = sent_.size();
   ASSERT_EQ(send(sizes), sizes.size());

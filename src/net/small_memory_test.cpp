@@ -63,8 +63,8 @@ TEST(SmallMemory, SaysWhenThereIsNoMore) {
   ChunkSource source;
   source.most = 1;
   SmallMemory memory(source);
-  std::vector<std::shared_ptr<std::byte>> blocks;
-  for (std::size_t i = 0; i < SmallMemory::kChunk / 2048; ++i) blocks.push_back(memory.take(2048));
+  std::vector<std::shared_ptr<std::byte>> blocks(SmallMemory::kChunk / 2048);
+  for (auto& block : blocks) block = memory.take(2048);
   EXPECT_EQ(memory.take(2048), nullptr);
   EXPECT_EQ(memory.take(1), nullptr);
   blocks.pop_back();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 
 namespace fairlead::path {
@@ -42,7 +43,7 @@ class Pieces {
 };
 
 iovec there(std::uint64_t address, std::uint64_t bytes) {
-  return {reinterpret_cast<void*>(address), bytes};
+  return {std::bit_cast<void*>(address), bytes};
 }
 
 }  // namespace
