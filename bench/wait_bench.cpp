@@ -76,12 +76,14 @@ class Station {
 /// Microseconds a hop of a message that goes round.
 double round_trip(std::size_t count, int rounds) {
   std::vector<std::unique_ptr<Station>> stations;
+  stations.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     stations.push_back(std::make_unique<Station>(static_cast<std::uint8_t>(i + 1)));
   std::barrier start(static_cast<std::ptrdiff_t>(count));
   std::array<Clock::time_point, 2> times;
   std::atomic<bool> is_well{true};
   std::vector<std::jthread> threads;
+  threads.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
       Station& own = *stations[i];

@@ -24,7 +24,11 @@ class Sabotage {
 
   bool is(Kind kind) const { return kind_ == kind; }
   /// True once, at its time.
-  bool strikes(Kind kind) { return kind_ == kind && chances_left_ > 0 && --chances_left_ == 0; }
+  bool strikes(Kind kind) {
+    if (kind_ != kind || chances_left_ == 0) return false;
+    --chances_left_;
+    return chances_left_ == 0;
+  }
   /// Works on what a host collects.
   void spoil(const path::Arrival& arrival);
 

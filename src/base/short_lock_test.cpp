@@ -14,6 +14,7 @@ TEST(ShortLock, IsHeldByOneAtATime) {
   ShortLock lock;
   std::array<int, 8> counts{};  // all the same whenever nobody holds it
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds; ++round) {

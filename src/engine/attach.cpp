@@ -118,7 +118,7 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
 }  // namespace
 
 void forget_engines() {
-  registry() = new Registry;
+  registry() = std::make_unique<Registry>().release();
   EmbeddedCore::forget_all();
 }
 

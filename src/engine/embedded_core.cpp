@@ -60,7 +60,7 @@ bool EmbeddedCore::AllLocked::is_alone() const {
 }
 
 void EmbeddedCore::forget_all() {
-  everyone_pointer() = new Everyone;
+  everyone_pointer() = std::make_unique<Everyone>().release();
 }
 
 void EmbeddedCore::leave_everyone() {
