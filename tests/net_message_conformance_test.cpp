@@ -239,6 +239,26 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
   EXPECT_EQ(other.messages_dropped(), 0U);
 }
 
+// Who asks for no events drives nevertheless: the engine's thread leaves the work to whoever polls.
+TEST_P(NetMessage, APollerWithoutABudgetMakesProgress) {
+  net::TransferMachine other(*domain_);
+  ASSERT_TRUE(other.deliver_synchronously());
+  const std::string there(other.start_and_wait(far_at("35:2")).value().address());
+  ASSERT_TRUE(far().stop_and_wait(StopMode::abort));  // its event thread would drive, too
+  const net::EndPoint to = near().create_end_point(there).value();
+  const auto inbox = buffer(100, far_record_), outbox = buffer(10, near_record_);
+  ASSERT_EQ(other.add(*inbox, MessageReceive{.messages_max = 10}), Status::ok);
+  std::jthread poller([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) EXPECT_EQ(other.deliver_all(0), 0U);
+  });
+  for (std::size_t sent = 1; sent <= 5; ++sent) {
+    ASSERT_EQ(near().add(*outbox, MessageSend{.to = to}), Status::ok);
+    EXPECT_EQ(near_record_.wait_for(sent).back().status, Status::ok);
+  }
+  poller = {};
+  EXPECT_TRUE(far_record_.entries().empty());
+}
+
 TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
   constexpr std::size_t kThreads = 4, kEach = 250, kLength = 64;
   std::array<std::array<std::atomic<int>, kEach>, kThreads> seen{};

@@ -145,7 +145,7 @@ struct Engine::LaneTaker {
 std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any) {
   port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
   port.direct_end = to.data() + to.size();
-  polled_ = &port;
+  if (port.direct != port.direct_end) polled_ = &port;  // else more waited than it holds, and others must get on
   any = progress(now);
   polled_ = nullptr;
   const std::size_t count = static_cast<std::size_t>(port.direct - to.data());

@@ -82,8 +82,8 @@ ForeignMemory ForeignMemory::probe(std::int32_t process, std::uint64_t address, 
 }
 
 bool ForeignMemory::look(std::uint64_t offset, std::span<std::byte> to) noexcept {
-  const iovec piece{to.data(), to.size()};
-  return read({&piece, 1}, address_ + ShmIdentity::kRecordsAt + offset, to.size());
+  const ForeignRecord record{offset, to};
+  return look({&record, 1});
 }
 
 // The kernel reads one place after the other, each with a lock and a reference of its own: nothing of the later one is
