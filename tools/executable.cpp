@@ -4,11 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <vector>
+
+#include "base/environment.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -36,7 +37,7 @@ bool is_static(const std::string& file) {
 std::optional<std::string> find_executable(const std::string& word) {
   if (word.find('/') != std::string::npos)
     return ::access(word.c_str(), X_OK) == 0 ? std::optional(word) : std::nullopt;
-  const char* path = std::getenv("PATH");
+  const char* path = base::environment("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::string file = (folder.empty() ? "." : folder) + "/" + word;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "tools/perf_node.hpp"
 
 namespace fairlead::tools {
@@ -45,7 +46,7 @@ std::string last_line(std::string text) {
 
 std::string find_program(std::string_view name) {
   if (name.contains('/')) return access(std::string(name).c_str(), X_OK) == 0 ? std::string(name) : std::string();
-  const char* path = std::getenv("PATH");
+  const char* path = base::environment("PATH");
   std::string folders = fmt::format("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", path == nullptr ? "" : path);
   for (std::size_t at = 0; at < folders.size();) {
     const std::size_t end = std::min(folders.find(':', at), folders.size());

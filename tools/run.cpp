@@ -11,6 +11,7 @@
 
 #include <fairlead/verbs/device.hpp>
 
+#include "base/environment.hpp"
 #include "tools/command_line.hpp"
 #include "tools/executable.hpp"
 #include "tools/exit_code.hpp"
@@ -41,7 +42,7 @@ void put(const char* name, const std::string& value) {
 }
 
 void put_first(const char* name, const std::string& value) {
-  const char* rest = std::getenv(name);
+  const char* rest = base::environment(name);
   put(name, rest != nullptr && *rest != '\0' ? value + ":" + rest : value);
 }
 

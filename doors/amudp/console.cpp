@@ -17,9 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "doors/amudp/library.hpp"
-
-extern char** environ;  // of the C library
 
 namespace fairlead::amudp {
 namespace {
@@ -52,9 +51,9 @@ bool is_same_secret(std::span<const std::byte> shown, const std::string& secret)
 std::vector<std::byte> start_payload(const StartInfo& info) {
   std::vector<std::byte> bytes(sizeof info);
   std::memcpy(bytes.data(), &info, sizeof info);
-  for (char** each = environ; *each != nullptr; ++each) {
-    const auto* text = reinterpret_cast<const std::byte*>(*each);
-    bytes.insert(bytes.end(), text, text + std::strlen(*each) + 1);
+  for (const std::string_view each : base::whole_environment()) {
+    const auto* text = reinterpret_cast<const std::byte*>(each.data());
+    bytes.insert(bytes.end(), text, text + each.size() + 1);
   }
   return bytes;
 }

@@ -3,11 +3,11 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "doors/amudp/spmd.hpp"
 
 #if __has_include(<pmix.h>)
@@ -18,7 +18,7 @@
 namespace fairlead::amudp {
 
 bool is_started_by_pmix() {
-  return std::getenv("PMIX_RANK") != nullptr && std::getenv("PMIX_NAMESPACE") != nullptr;
+  return base::environment("PMIX_RANK") != nullptr && base::environment("PMIX_NAMESPACE") != nullptr;
 }
 
 #ifdef FAIRLEAD_HAS_PMIX

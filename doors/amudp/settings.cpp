@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "doors/amudp/library.hpp"
 
 namespace fairlead::amudp {
@@ -13,7 +14,7 @@ namespace {
 std::pair<std::string, const char*> find_setting(const char* name) {
   for (const char* prefix : {"AMUDP_", "GASNET_"}) {
     std::string whole = prefix + std::string(name);
-    if (const char* value = std::getenv(whole.c_str())) return {std::move(whole), value};
+    if (const char* value = base::environment(whole.c_str())) return {std::move(whole), value};
   }
   return {{}, nullptr};
 }

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "doors/amudp/library.hpp"
 
 namespace fairlead::amudp {
@@ -155,7 +156,7 @@ int AMUDP_SPMDSshSpawn(int processes, int argc, char** argv) {
     for (const std::string& option : words_of(setting("SSH_OPTIONS"))) words.push_back(option);
     words.push_back(servers[static_cast<std::size_t>(i) % servers.size()]);
     words.push_back(line);
-    if (!start(words, std::getenv(kJobVariable))) return 0;
+    if (!start(words, fairlead::base::environment(kJobVariable))) return 0;
   }
   return 1;
 }
@@ -178,7 +179,7 @@ int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
         line += std::to_string(processes);
         break;
       case 'C':
-        line += shell_command(argc, argv, std::getenv(kJobVariable));
+        line += shell_command(argc, argv, fairlead::base::environment(kJobVariable));
         break;
       case 'D':
         line += quoted(here());

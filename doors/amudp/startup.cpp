@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "doors/amudp/console.hpp"
 #include "doors/amudp/library.hpp"
 #include "doors/amudp/spawn.hpp"
@@ -48,7 +49,7 @@ int depth_of(int wanted) {
 
 // The job's address, from the environment; "-": it stands in the first line of the input, out of others' sight.
 std::optional<JobAddress> told_job() {
-  const char* text = std::getenv(kJobVariable);
+  const char* text = base::environment(kJobVariable);
   if (text == nullptr) return std::nullopt;
   std::string line = text;
   if (line == "-") {
@@ -103,9 +104,9 @@ std::unique_ptr<Worker> join_or_refuse(const JobAddress& job, int rank) {
 
 // FAIRLEAD_AM_RANK, _SIZE and _MASTER (IP:PORT:SECRET) set by hand: rank 0 listens there.
 std::unique_ptr<Worker> join_by_hand(int depth) {
-  const char* rank = std::getenv("FAIRLEAD_AM_RANK");
-  const char* size = std::getenv("FAIRLEAD_AM_SIZE");
-  const char* master = std::getenv("FAIRLEAD_AM_MASTER");
+  const char* rank = base::environment("FAIRLEAD_AM_RANK");
+  const char* size = base::environment("FAIRLEAD_AM_SIZE");
+  const char* master = base::environment("FAIRLEAD_AM_MASTER");
   if (rank == nullptr) return nullptr;
   const auto job = master != nullptr ? JobAddress::parse(master) : std::nullopt;
   const int own = number_in(rank).value_or(-1), processes = number_in(size).value_or(0);
@@ -174,6 +175,9 @@ void serve_meanwhile(int& looks) {
 
 // Starts the job and ends with it.
 [[noreturn]] void be_console(int argc, char** argv, int processes, int depth, amudp_spawnfn_t spawn) {
+  // Its ranks would not believe the environment that tells them their job, and would be consoles themselves.
+  if (!base::may_believe_environment())
+    refuse("a set-user-id program starts no jobs: run it as the user that it belongs to");
   const bool is_told = processes != 0;
   int words = is_told ? 0 : 1;
   if (!is_told && argc > 1) processes = number_in(argv[1]).value_or(0);
@@ -261,8 +265,8 @@ extern "C" int AMMPI_SPMDStartup(int* argc, char*** argv, int depth, uint64_t* j
 }
 
 int AMUDP_SPMDIsWorker(char**) {
-  return worker() != nullptr || std::getenv(kJobVariable) != nullptr || std::getenv("FAIRLEAD_AM_RANK") != nullptr ||
-         is_started_by_pmix();
+  return worker() != nullptr || fairlead::base::environment(kJobVariable) != nullptr ||
+         fairlead::base::environment("FAIRLEAD_AM_RANK") != nullptr || is_started_by_pmix();
 }
 
 int AMUDP_SPMDNumProcs(void) {

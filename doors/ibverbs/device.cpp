@@ -8,6 +8,9 @@
 #include <cstring>
 #include <deque>
 
+#include <fmt/format.h>
+
+#include "base/log_file.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -126,7 +129,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
   const Identity& identity = *listed_device->identity;
   auto native = verbs::Context::open(identity.device, {.personality = identity.personality, .engine = {}});
   if (!native) {
-    std::fprintf(stderr, "fairlead: cannot open %s: %s\n", identity.name.c_str(), native.error().message.c_str());
+    fairlead::base::tell(fmt::format("fairlead: cannot open {}: {}", identity.name, native.error().message));
     return refuse(native.error());
   }
   auto* context = new OpenContext(identity, std::move(*native));

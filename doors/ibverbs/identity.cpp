@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
+#include "base/log_file.hpp"
 #include "doors/ibverbs/settings.hpp"
 
 namespace fairlead::ibverbs {
@@ -13,7 +12,7 @@ std::vector<Identity> find_all() {
   std::vector<Identity> all;
   const auto devices = verbs::devices();
   if (!devices) {
-    std::fprintf(stderr, "fairlead: no RDMA device: %s\n", devices.error().message.c_str());
+    base::tell(fmt::format("fairlead: no RDMA device: {}", devices.error().message));
     return all;
   }
   const Settings& wanted = settings();

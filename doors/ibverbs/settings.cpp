@@ -1,10 +1,13 @@
 #include "doors/ibverbs/settings.hpp"
 
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "base/log_file.hpp"
+#include "base/shown.hpp"
 
 namespace fairlead::ibverbs {
 namespace {
@@ -12,13 +15,12 @@ namespace {
 constexpr unsigned kDevicesMax = 16;
 
 std::string_view variable(const char* name) {
-  const char* text = std::getenv(name);
+  const char* text = base::environment(name);
   return text != nullptr ? text : "";
 }
 
 void complain(const char* name, std::string_view text, const char* wanted) {
-  std::fprintf(stderr, "fairlead: %s='%.*s': want %s; using the default\n", name, static_cast<int>(text.size()),
-               text.data(), wanted);
+  base::tell(fmt::format("fairlead: {}='{}': want {}; using the default", name, base::shown(text), wanted));
 }
 
 Settings read() {

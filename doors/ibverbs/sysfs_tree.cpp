@@ -12,6 +12,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/environment.hpp"
+#include "base/file_signals.hpp"
+#include "base/folder.hpp"
+#include "base/log_file.hpp"
 #include "doors/ibverbs/identity.hpp"
 
 namespace fairlead::ibverbs {
@@ -26,7 +30,7 @@ constexpr int kReapedMax = 256;  // left-overs removed by one process, at most
 void write(const fs::path& file, std::string_view text) {
   const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (out < 0) return;
-  [[maybe_unused]] const auto written = ::write(out, text.data(), text.size());
+  base::write_now(out, text);
   ::close(out);
 }
 
@@ -76,18 +80,18 @@ void fill_device(const fs::path& root, const Identity& identity) {
   fs::create_symlink("/dev/null", root / "dev/infiniband" / identity.uverbs, ignored);
 }
 
-/// A folder that only this user can write to; empty if there is none.
-fs::path private_folder() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  for (const fs::path& parent : {fs::path(runtime != nullptr ? runtime : ""), fs::path("/tmp")}) {
-    if (!parent.is_absolute()) continue;
-    const fs::path folder = parent / fmt::format("fairlead-{}", ::geteuid());
-    ::mkdir(folder.c_str(), 0700);
-    struct stat status{};
-    if (::lstat(folder.c_str(), &status) != 0) continue;
-    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0) return folder;
+/// A folder that only this user can write to; none if there is no place for one.
+std::optional<base::PrivateFolder> find_folder() {
+  const char* runtime = base::environment("XDG_RUNTIME_DIR");
+  for (const std::string parent : {runtime != nullptr ? runtime : "", "/tmp"}) {
+    if (!parent.starts_with('/')) continue;
+    std::string complaint;
+    const auto folder = base::private_folder(parent, fmt::format("fairlead-{}", ::geteuid()), complaint);
+    if (!folder) complaint = folder.error().message;
+    if (!complaint.empty()) base::tell("fairlead: files of the RDMA device: " + complaint);
+    if (folder) return *folder;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Takes the lock file of a tree; -1 if somebody has it, or it is not there any more.
@@ -135,15 +139,19 @@ class Tree {
 
   void leave() {
     const std::unique_lock guard(mutex_, std::try_to_lock);
-    if (guard && owner_ == ::getpid() && !root_.empty()) remove_tree(root_);
+    if (!guard || owner_ != ::getpid() || root_.empty()) return;
+    remove_tree(root_);
+    if (is_folder_ours_alone_) ::rmdir(root_.parent_path().c_str());
   }
 
  private:
   void make() {
     owner_ = ::getpid();  // a child of fork makes its own: its parent may exit first
     root_.clear();
-    const fs::path folder = private_folder();
-    if (folder.empty()) return;
+    const auto found = find_folder();
+    if (!found) return;
+    const fs::path folder = found->path;
+    is_folder_ours_alone_ = found->is_temporary;
     reap(folder);
     for (int i = 0; i < kNamesTried; ++i) {
       const fs::path root = folder / fmt::format("{}-{}", owner_, i);
@@ -160,6 +168,7 @@ class Tree {
   std::mutex mutex_;
   pid_t owner_ = -1;
   fs::path root_;
+  bool is_folder_ours_alone_ = false;
 };
 
 void leave_tree();

@@ -8,11 +8,11 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/log_file.hpp"
 #include "engine/embedded_core.hpp"
 #include "engine/shared_tables.hpp"
 #include "path/faulty_path.hpp"
@@ -74,8 +74,8 @@ Result<std::unique_ptr<Lane>> open_lane(const base::SocketAddress& own, std::uin
                                  .identity_bytes = is_foreign ? sizeof(OwnedRecords) : 0});
   if (!hub) {
     if (is_forced) return std::unexpected(std::move(hub.error()));
-    fmt::print(stderr, "fairlead at {}: no shared memory with peers of this host, UDP instead: {}\n", own.to_string(),
-               hub.error().message);
+    base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),
+                           hub.error().message));
     return nullptr;
   }
   return std::make_unique<Lane>(
@@ -97,6 +97,11 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
     return std::unexpected(
         Error{Status::system, errno, "no event descriptor for the engine: raise the limit of open files"});
   }
+  auto log = base::LogFile::open(options.flight());
+  if (!log) {
+    log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
+    return std::unexpected(std::move(log.error()));
+  }
   std::unique_ptr<path::Path> path;
   base::SocketAddress address = local;
   if (!is_lo(local)) {
@@ -112,7 +117,7 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
     lane = std::move(*opened);
   }
   auto engine = std::make_unique<Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
-  return std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick));
+  return std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick), std::move(*log));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -29,11 +28,12 @@ Everyone& everyone() {
 
 }  // namespace
 
-EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick)
+EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick, base::LogFile log)
     : engine_(std::move(engine)),
       thread_sleeps_until_(kSomebodyDrives),
       ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(Option::spin))),
-      kick_(std::move(kick)) {
+      kick_(std::move(kick)),
+      log_(std::move(log)) {
   if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
   const std::scoped_lock lock(everyone().mutex);
   everyone().cores.push_back(this);
@@ -266,16 +266,8 @@ std::string EmbeddedCore::describe_flight(const base::SocketAddress& address) co
   return engine_->describe_flight(address, base::MonotonicClock::now());
 }
 
-// A report that cannot be written is lost: there is nobody left to tell.
-void EmbeddedCore::write_report(const std::string& report) const {
-  const std::string& target = engine_->options().flight();
-  if (target.empty()) return;
-  const bool is_file = target != "stderr";
-  std::FILE* file = is_file ? std::fopen(target.c_str(), "ae") : stderr;
-  if (file == nullptr) return;
-  const std::string text = fmt::format("fairlead at {}: {}", engine_->address().to_string(), report);
-  std::fwrite(text.data(), 1, text.size(), file);
-  if (is_file) std::fclose(file);
+void EmbeddedCore::write_report(const std::string& report) {
+  log_.write(fmt::format("fairlead at {}: {}", engine_->address().to_string(), report));
 }
 
 }  // namespace fairlead::engine

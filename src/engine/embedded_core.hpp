@@ -17,6 +17,7 @@
 #include "base/clock_pace.hpp"
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/log_file.hpp"
 #include "base/short_lock.hpp"
 #include "engine/core.hpp"
 #include "engine/embedded_flows.hpp"
@@ -26,7 +27,7 @@ namespace fairlead::engine {
 
 class EmbeddedCore final : public Core, public ActivePorts {
  public:
-  EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick);
+  EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick, base::LogFile log);
   ~EmbeddedCore() override;
   /// In the child of a fork().
   static void forget_all();
@@ -142,7 +143,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   bool look_by(Progress&& progress);
   void leave_everyone();
   void linger();
-  void write_report(const std::string& report) const;
+  void write_report(const std::string& report);
   bool wait_for(std::span<Port* const> ports, base::Instant deadline);
   bool spin(std::span<Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<Port* const> ports, base::Instant deadline);
@@ -164,6 +165,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   std::atomic<bool> was_in_vain_{false};  // the last look of a poller
   queue::WaitLadder ladder_;              // of all who wait
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
+  base::LogFile log_;
   EmbeddedFlows flows_{*this};
   std::thread thread_;
 };

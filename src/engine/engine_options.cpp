@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
+#include "base/environment.hpp"
 #include "base/shown.hpp"
 
 namespace fairlead::engine {
@@ -114,7 +114,7 @@ EngineOptions::EngineOptions() noexcept {
 Result<EngineOptions> EngineOptions::from_environment() {
   EngineOptions options;
   for (const OptionRow& row : kTable) {
-    const char* text = std::getenv(std::string(row.environment).c_str());
+    const char* text = base::environment(std::string(row.environment).c_str());
     if (text == nullptr) continue;
     auto set = options.set(row.name, text);
     if (!set) {
@@ -124,7 +124,7 @@ Result<EngineOptions> EngineOptions::from_environment() {
     }
   }
   for (const Word& word : kWords) {
-    const char* text = std::getenv(std::string(word.environment).c_str());
+    const char* text = base::environment(std::string(word.environment).c_str());
     if (text == nullptr) continue;
     if (auto set = options.set(word.name, text); !set) {
       set.error().message += fmt::format("; correct or unset {}", word.environment);

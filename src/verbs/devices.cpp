@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <string_view>
 #include <tuple>
 
+#include "base/environment.hpp"
 #include "base/local_addresses.hpp"
 #include "verbs/context_state.hpp"
 
@@ -47,7 +47,7 @@ Result<std::vector<Device>> devices() {
   std::erase_if(*faces, [](const base::Interface& face) { return is_link_local(face.address); });
   std::ranges::sort(*faces, {},
                     [](const base::Interface& face) { return std::tuple(rank(face), face.index, face.address.ip); });
-  const char* chosen = std::getenv("FAIRLEAD_DEVICE");
+  const char* chosen = base::environment("FAIRLEAD_DEVICE");
   std::vector<Device> found;
   for (const base::Interface& face : *faces) {
     Device device{.name = {},

@@ -1,0 +1,63 @@
+#include "base/file_signals.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+namespace fairlead::base {
+
+NoFileSignals::NoFileSignals() noexcept {
+  sigset_t pending;
+  ::sigpending(&pending);
+  ::sigemptyset(&ours_);
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    if (::sigismember(&pending, number) == 0) ::sigaddset(&ours_, number);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &ours_, &before_);
+}
+
+// Both come to the thread that writes, and to no other.
+NoFileSignals::~NoFileSignals() {
+  const int number = errno;
+  constexpr timespec kNow{};
+  while (::sigtimedwait(&ours_, nullptr, &kNow) > 0) continue;
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  errno = number;
+}
+
+bool resize_file(int file, std::size_t bytes) noexcept {
+  const NoFileSignals quiet;
+  return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
+}
+
+ssize_t write_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept {
+  const NoFileSignals quiet;
+  return ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+}
+
+bool change_room(int file, int mode, std::size_t offset, std::size_t bytes) noexcept {
+  const NoFileSignals quiet;
+  return ::fallocate(file, mode, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+}
+
+// A pipe that poll() calls writable takes PIPE_BUF bytes at once; a file takes everything.
+std::size_t write_now(int descriptor, std::string_view text) noexcept {
+  const NoFileSignals quiet;
+  std::size_t done = 0;
+  while (done < text.size()) {
+    pollfd look{descriptor, POLLOUT, 0};
+    if (::poll(&look, 1, 0) != 1 || (look.revents & POLLOUT) == 0) break;
+    const ssize_t wrote = ::write(descriptor, text.data() + done, std::min<std::size_t>(text.size() - done, PIPE_BUF));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) break;
+    done += static_cast<std::size_t>(wrote);
+  }
+  return done;
+}
+
+}  // namespace fairlead::base

@@ -1,0 +1,101 @@
+// What the sources may do in one place only, because a mistake there harms the program that we are part of.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fairlead::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Rule {
+  const char* word;                 // in a line
+  const char* pattern;              // of such a line
+  std::vector<std::string> places;  // files and folders that may
+  std::vector<std::string> applies{"src", "doors", "include", "tools"};
+  const char* unless = "";  // stands in the same statement
+};
+
+bool is_under(const std::string& file, const std::vector<std::string>& places) {
+  return std::ranges::any_of(places, [&](const std::string& place) { return file.starts_with(place); });
+}
+
+bool is_of_tests(const std::string& file) {
+  return file.ends_with("_test.cpp") || file.find("_for_tests") != file.npos || file.starts_with("doors/amudp/tests/");
+}
+
+// From the line with the hit to the end of the statement.
+std::string statement_at(const std::vector<std::string>& lines, std::size_t first) {
+  std::string all;
+  for (std::size_t i = first; i < std::min(lines.size(), first + 6); ++i) {
+    all += lines[i];
+    if (lines[i].find(';') != std::string::npos) break;
+  }
+  return all;
+}
+
+std::string without_comment(const std::string& line) {
+  return line.substr(0, line.find("//"));
+}
+
+std::vector<std::string> breaches(const Rule& rule, const fs::path& project) {
+  const std::regex pattern(rule.pattern);
+  std::vector<std::string> found;
+  for (const std::string& top : rule.applies) {
+    for (const auto& entry : fs::recursive_directory_iterator(project / top)) {
+      const std::string extension = entry.path().extension(), file = fs::relative(entry.path(), project);
+      if ((extension != ".hpp" && extension != ".cpp") || is_of_tests(file) || is_under(file, rule.places)) continue;
+      std::ifstream stream(entry.path());
+      std::vector<std::string> lines;
+      for (std::string line; std::getline(stream, line);) lines.push_back(without_comment(line));
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (lines[i].find(rule.word) == std::string::npos || !std::regex_search(lines[i], pattern)) continue;
+        if (*rule.unless != '\0' && statement_at(lines, i).find(rule.unless) != std::string::npos) continue;
+        found.push_back(fmt::format("{}:{}: {}", file, i + 1, lines[i]));
+      }
+    }
+  }
+  return found;
+}
+
+void expect_kept(const Rule& rule) {
+  const auto found = breaches(rule, FAIRLEAD_SOURCE_FOLDER);
+  EXPECT_TRUE(found.empty()) << fmt::format("{}", fmt::join(found, "\n"));
+}
+
+TEST(SourceRules, TheEnvironmentIsReadWhereItIsKnownWhetherToBelieveIt) {
+  expect_kept({.word = "env",
+               .pattern = R"(\b(secure_)?getenv\s*\(|\benviron\b)",
+               .places = {"src/base/environment.", "tools/perf_far.cpp"}});  // which hands it on to its other half
+}
+
+TEST(SourceRules, ABreachIsFound) {
+  std::string folder = fs::temp_directory_path() / "fairlead_rules_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  fs::create_directories(fs::path(folder) / "src/base");
+  std::ofstream(fs::path(folder) / "src/base/one.cpp") << "// getenv( is fine here\nauto x = std::getenv(\"A\");\n";
+  std::ofstream(fs::path(folder) / "src/base/two.cpp") << "::send(a, b,\n  c, MSG_NOSIGNAL);\n::send(a, b, c, 0);\n";
+  std::ofstream(fs::path(folder) / "src/base/three_test.cpp") << "std::getenv(\"A\");\n";
+  const auto first = breaches({.word = "getenv", .pattern = R"(getenv\()", .places = {}, .applies = {"src"}}, folder);
+  const auto second = breaches(
+      {.word = "send", .pattern = R"(::send\()", .places = {}, .applies = {"src"}, .unless = "MSG_NOSIGNAL"}, folder);
+  const auto third =
+      breaches({.word = "getenv", .pattern = R"(getenv\()", .places = {"src/base/one."}, .applies = {"src"}}, folder);
+  fs::remove_all(folder);
+  EXPECT_EQ(first, std::vector<std::string>{"src/base/one.cpp:2: auto x = std::getenv(\"A\");"});
+  EXPECT_EQ(second, std::vector<std::string>{"src/base/two.cpp:3: ::send(a, b, c, 0);"});
+  EXPECT_TRUE(third.empty());
+}
+
+}  // namespace
+}  // namespace fairlead::tests
