@@ -45,9 +45,9 @@ struct ActiveMessage {
   bool is_placed = false;           // data goes to `offset` of the target's segment
   std::uint16_t word = 0;           // the face's own
   std::uint16_t head = 0;           // first bytes of memory that are not data; a multiple of 8, at most kActiveHeadMax
-  std::uint64_t access = 0;         // request, rejected: shown to the target's access rule
+  std::uint64_t access = 0;         // request: shown to the target's access rule
   std::uint64_t name = 0;           // of the exchange; the face's own, comes back in the reply
-  std::uint32_t reply_access = 0;   // reply, returned: what the request carried
+  std::uint32_t reply_access = 0;   // all others: what the message carried that they answer
   std::uint64_t offset = 0;         // bytes into the target's segment
   std::span<const iovec> memory{};  // at most 1024 pieces
   std::uint64_t length = 0;         // of the memory, from its start, head included

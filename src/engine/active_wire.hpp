@@ -24,12 +24,17 @@ inline ActiveKind kind_of(wire::Operation operation) {
   return static_cast<ActiveKind>(std::to_underlying(operation) - std::to_underlying(wire::Operation::active_request));
 }
 
-inline bool is_to_requester(ActiveKind kind) {
-  return kind == ActiveKind::reply || kind == ActiveKind::returned;
+/// All but requests answer something: they show the secret that came with it, and nobody answers them but replies.
+inline bool is_back(ActiveKind kind) {
+  return kind != ActiveKind::request;
+}
+/// The engine's word why something was not taken: it has no bytes.
+inline bool is_notice(ActiveKind kind) {
+  return kind == ActiveKind::returned || kind == ActiveKind::rejected;
 }
 /// What the message shows to its target.
 inline std::uint64_t access_of(const ActiveMessage& message) {
-  return is_to_requester(message.kind) ? message.reply_access : message.access;
+  return is_back(message.kind) ? message.reply_access : message.access;
 }
 
 }  // namespace fairlead::engine::active_wire

@@ -142,10 +142,9 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
   ActivePort& port = *ports_[slot].active;
   const std::uint64_t head = envelope.a & kHeadMask;
   const bool is_placed = (envelope.a & kPlacedBit) != 0;
-  const bool is_back = is_to_requester(kind);
-  // A rejection only tells, and names nothing.
-  const bool is_admitted =
-      is_back ? envelope.key == port.secret() : kind == ActiveKind::rejected || port.admits(envelope.key);
+  const bool is_back = active_wire::is_back(kind);
+  const bool is_sound = !is_notice(kind) || (size == 0 && !is_placed);
+  const bool is_admitted = is_sound && (is_back ? envelope.key == port.secret() : port.admits(envelope.key));
   Status status = is_admitted ? Status::ok : Status::not_permitted;
   if (status == Status::ok && (head > kActiveHeadMax || head > size || head % 8 != 0)) status = Status::message_size;
   const std::uint64_t data = size - std::min(head, size);

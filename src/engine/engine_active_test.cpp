@@ -232,6 +232,79 @@ TEST_F(ActiveMessages, OnlyThoseWhoGotARequestCanReply) {
   EXPECT_EQ(answer->name, 7u);
 }
 
+// A returned or rejected message of somebody who was never asked: he cannot know the secret.
+TEST_F(ActiveMessages, ARefusalNeedsTheSecretOfWhatItRefuses) {
+  std::vector<std::byte> memory(1000);
+  b().active().segment = {memory.data(), memory.size()};
+  const auto before = memory;
+  const std::uint32_t secret = b().active().secret();
+  for (const ActiveKind kind : {ActiveKind::returned, ActiveKind::rejected}) {
+    for (const bool is_placed : {false, true}) {
+      ASSERT_EQ(request(b().remote(), bytes_of(100),
+                        {.kind = kind, .is_placed = is_placed, .reply_access = secret ^ 1, .offset = 8}),
+                Status::ok);
+      run(50ms);
+      EXPECT_EQ(b().active().next(), nullptr);
+    }
+  }
+  EXPECT_EQ(memory, before);
+}
+
+// Whoever was asked, or replied to, knows the secret; his refusal brings no bytes all the same.
+TEST_F(ActiveMessages, ARefusalCarriesNothing) {
+  std::vector<std::byte> memory(1000);
+  b().active().segment = {memory.data(), memory.size()};
+  const auto before = memory;
+  const std::uint32_t secret = b().active().secret();
+  for (const ActiveKind kind : {ActiveKind::returned, ActiveKind::rejected}) {
+    for (const std::size_t size : {0, 100, 100'000}) {
+      for (const bool is_placed : {false, true}) {
+        ASSERT_EQ(request(b().remote(), bytes_of(size),
+                          {.kind = kind, .is_placed = is_placed, .reply_access = secret, .offset = 8}),
+                  Status::ok);
+        run(50ms);
+        Arrival* arrival = b().active().next();
+        ASSERT_EQ(arrival != nullptr, size == 0 && !is_placed);
+        if (arrival != nullptr) b().active().release(*arrival);
+      }
+    }
+  }
+  EXPECT_EQ(memory, before);
+}
+
+TEST_F(ActiveMessages, AReplyThatIsRejectedIsToldToItsSender) {
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
+  run(50ms);
+  Arrival* arrival = b().active().next();
+  ASSERT_NE(arrival, nullptr);
+  // There is no segment at the requester.
+  const ActiveMessage reply{.to = arrival->source,
+                            .kind = ActiveKind::reply,
+                            .is_placed = true,
+                            .word = 5,
+                            .name = 7,
+                            .reply_access = arrival->reply_access};
+  ASSERT_EQ(b().engine->send_active(b().port, reply, now_), Status::ok);
+  run(50ms);
+  Arrival* answer = a().active().next();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->status, Status::invalid);
+  // What the face does then (EndpointState::refuse).
+  const ActiveMessage rejection{.to = answer->source,
+                                .kind = ActiveKind::rejected,
+                                .status = Status::invalid,
+                                .word = answer->word,
+                                .name = 7,
+                                .reply_access = answer->reply_access};
+  ASSERT_EQ(a().engine->send_active(a().port, rejection, now_), Status::ok);
+  run(50ms);
+  Arrival* rejected = b().active().next();
+  ASSERT_NE(rejected, nullptr);
+  EXPECT_EQ(rejected->kind, ActiveKind::rejected);
+  EXPECT_EQ(rejected->status, Status::invalid);
+  EXPECT_EQ(rejected->word, 5);
+}
+
 TEST_F(ActiveMessages, WithinOneEngineNothingTravels) {
   std::vector<std::byte> memory(1000);
   a().active().segment = {memory.data(), memory.size()};

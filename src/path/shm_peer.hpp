@@ -92,6 +92,7 @@ struct ShmPeer {
     }
   }
   bool is_watched() const noexcept { return own->is_watching.load(std::memory_order_relaxed) != 0; }
+  bool is_audible() const noexcept { return state == State::open || state == State::ended; }
 };
 
 }  // namespace fairlead::path

@@ -27,12 +27,12 @@ enum class Operation : std::uint8_t {
 
   carried_out = 12,  // by a peer of the same host: a put or get of the exposure `key`; a = bytes
 
-  // Active messages: key = access, or reply_access of the request; cookie names the exchange; flags = the face's word;
-  // offset into the segment; a = length of the head, bit 16: placed, bits 32-63: reply_access.
+  // Active messages: key = access of a request, else the reply_access of what is answered; cookie names the exchange;
+  // flags = the face's word; offset into the segment; a = length of the head, bit 16: placed, bits 32-63: reply_access.
   active_request = 13,
   active_reply = 14,
-  active_returned = 15,  // a request that was not taken: status
-  active_rejected = 16,  // a reply that was not taken: status
+  active_returned = 15,  // a request that was not taken: status; no payload, not placed
+  active_rejected = 16,  // a reply that was not taken: status; no payload, not placed
 
   // Inside a host: a message that lies in its sender's memory, at `offset`, a = bytes; cookie names it.
   lent = 17,

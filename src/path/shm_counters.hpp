@@ -1,0 +1,23 @@
+#pragma once
+// What happened between us and the peers of this host.
+
+#include <array>
+#include <cstdint>
+
+#include "path/foreign_memory.hpp"
+
+namespace fairlead::path {
+
+struct ShmCounters {
+  std::uint64_t opened = 0, ended = 0;
+  std::uint64_t declined_user = 0;      // of a user that we do not admit
+  std::uint64_t declined_greeting = 0;  // not of our protocol
+  std::uint64_t declined_full = 0;      // more peers than peers_max
+  std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
+  std::uint64_t sleeps = 0, unwatched = 0;
+  std::uint64_t arenas_seen = 0;                                   // peers whose memory we can reach
+  std::uint64_t arenas_refused = 0;                                // not of our protocol, or no address space
+  std::array<std::uint64_t, ForeignMemory::kDenials> processes{};  // of those, by why we cannot reach the rest of it
+};
+
+}  // namespace fairlead::path

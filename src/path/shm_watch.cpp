@@ -1,0 +1,93 @@
+#include "path/shm_watch.hpp"
+
+#include <algorithm>
+
+#include "base/barrier.hpp"
+
+namespace fairlead::path {
+
+void ShmWatch::begin(std::uint32_t slot) {
+  if (slot >= last_traffic_.size()) last_traffic_.resize(slot + 1, 0);
+  remind(slot);  // it may have written already
+}
+
+void ShmWatch::forget(std::uint32_t slot) noexcept {
+  for (std::uint32_t i = 0; i < watched_count_; ++i) {
+    if (watched_[i] == slot) watched_[i] = watched_[--watched_count_];
+  }
+}
+
+void ShmWatch::watch(std::uint32_t slot) {
+  ShmPeer& peer = peers_[slot];
+  if (peer.is_watched()) return;
+  std::uint32_t place = watched_count_;
+  if (place == kWatchedMax) {
+    place = 0;
+    while (place < kWatchedMax && looks_ - last_traffic_[watched_[place]] < kBusyLooks) ++place;
+    if (place == kWatchedMax) return;  // all are busy: this one goes on ringing
+    unwatch(place);
+  } else {
+    ++watched_count_;
+  }
+  watched_[place] = slot;
+  last_traffic_[slot] = looks_;
+  peer.own->is_watching.store(1, std::memory_order_relaxed);
+}
+
+void ShmWatch::unwatch(std::uint32_t place) {
+  const std::uint32_t slot = watched_[place];
+  peers_[slot].own->is_watching.store(0, std::memory_order_seq_cst);
+  base::barrier_everywhere();
+  ++counters_.unwatched;
+  ring_if_news(slot);
+}
+
+// So that those who have fallen quiet cost a pass nothing. One barrier for all of them.
+void ShmWatch::unwatch_idle() {
+  std::array<std::uint32_t, kWatchedMax> idle;
+  std::uint32_t idle_count = 0, kept = 0;
+  for (std::uint32_t i = 0; i < watched_count_; ++i) {
+    const std::uint32_t slot = watched_[i];
+    if (looks_ - last_traffic_[slot] < kIdleLooks) {
+      watched_[kept++] = slot;
+    } else {
+      idle[idle_count++] = slot;
+      peers_[slot].own->is_watching.store(0, std::memory_order_seq_cst);
+    }
+  }
+  watched_count_ = kept;
+  if (idle_count == 0) return;
+  base::barrier_everywhere();
+  counters_.unwatched += idle_count;
+  for (std::uint32_t i = 0; i < idle_count; ++i) ring_if_news(idle[i]);
+}
+
+// To be looked at as if it had rung, if it has written or read meanwhile.
+bool ShmWatch::ring_if_news(std::uint32_t slot) {
+  const ShmPeer& peer = peers_[slot];
+  if (!peer.reader.has_record() && !peer.writer.has_news()) return false;
+  remind(slot);
+  return true;
+}
+
+bool ShmWatch::arm() {
+  for (std::uint32_t i = 0; i < watched_count_; ++i)
+    peers_[watched_[i]].own->is_watching.store(0, std::memory_order_seq_cst);
+  bell_.announce_sleep();
+  if (watched_count_ > 0) base::barrier_everywhere();
+  bool has_news = bell_.has_rung();
+  for (std::uint32_t i = 0; i < watched_count_; ++i) has_news |= ring_if_news(watched_[i]);
+  watched_count_ = 0;
+  is_armed_ = true;
+  ++counters_.sleeps;
+  if (has_news) disarm();
+  return !has_news;
+}
+
+void ShmWatch::disarm() {
+  if (!is_armed_) return;
+  is_armed_ = false;
+  bell_.end_sleep();
+}
+
+}  // namespace fairlead::path

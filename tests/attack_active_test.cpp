@@ -1,0 +1,106 @@
+// A stranger on the network (stranger.hpp) against an endpoint of active messages in a whole engine with its socket.
+// Each attack is one that worked; beside it stands what an honest peer does, so that a deaf engine does not pass.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include <fairlead/am.hpp>
+
+#include "am/word.hpp"
+#include "tests/stranger.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using wire::Operation;
+
+constexpr std::uint64_t kTagKey = 0x5EC2E7;
+constexpr std::uint8_t kHandler = 10;
+constexpr std::uint64_t kPlacedBit = 1ULL << 16;
+
+/// An endpoint that counts whatever comes out of the network.
+class AttackedEndpoint : public testing::Test {
+ protected:
+  void SetUp() override {
+    am::DomainSettings settings;
+    settings.engine.emplace_back("path", "udp");
+    auto domain = am::Domain::open(settings);
+    ASSERT_TRUE(domain) << domain.error().message;
+    bundle_.emplace(*domain, am::BundleMode::sequential);
+    auto endpoint = bundle_->add_endpoint();
+    ASSERT_TRUE(endpoint) << endpoint.error().message;
+    endpoint_ = *endpoint;
+    endpoint_->set_tag(am::Tag::of(kTagKey));
+    endpoint_->set_segment(segment_.data(), segment_.size());
+    endpoint_->set_error_handler(
+        [](void* test, am::Endpoint&, const am::Returned&) { ++static_cast<AttackedEndpoint*>(test)->told_; }, this);
+    ASSERT_EQ(
+        endpoint_->set_handler(
+            kHandler,
+            [](void* test, am::Token&, const am::Message&) { ++static_cast<AttackedEndpoint*>(test)->handled_; }, this),
+        Status::ok);
+    const am::Name name = endpoint_->name();
+    stranger_.emplace(base::SocketAddress{.ip = name.ip, .scope = 0, .port = name.udp_port});
+    ASSERT_TRUE(stranger_->open_session());
+  }
+
+  wire::Envelope to_endpoint(Operation operation) const {
+    return {.operation = operation,
+            .flags = am::Word{.kind = am::Word::Kind::large, .handler = kHandler}.pack(),
+            .source_port = 77,
+            .target_port = endpoint_->name().endpoint,
+            .key = 1,
+            .offset = 100,
+            .a = kPlacedBit};
+  }
+  /// What everybody may who knows the tag: comes last, and shows that all before it has been served.
+  void expect_a_request_is_served() {
+    wire::Envelope request = to_endpoint(Operation::active_request);
+    request.flags = am::Word{.kind = am::Word::Kind::brief, .handler = kHandler}.pack();
+    request.key = kTagKey;
+    request.a = request.offset = 0;
+    stranger_->say(request);
+    ASSERT_TRUE(stranger_->settle());
+    const auto until = Instant::clock::now() + std::chrono::seconds(30);
+    while (handled_ == 0 && bundle_->wait(until) == Status::ok) {
+    }
+    EXPECT_EQ(handled_, 1);
+  }
+  bool is_segment_untouched() const {
+    return std::ranges::all_of(segment_, [](std::byte byte) { return byte == std::byte{0}; });
+  }
+
+  std::vector<std::byte> segment_ = std::vector<std::byte>(1 << 16);
+  std::optional<am::Bundle> bundle_;
+  am::Endpoint* endpoint_ = nullptr;
+  std::optional<Stranger> stranger_;
+  int told_ = 0, handled_ = 0;
+};
+
+// None of the four kinds without its secret, placed or not: nothing is written, no handler runs.
+TEST_F(AttackedEndpoint, IsNotWrittenToByAStranger) {
+  const std::vector<std::byte> evil(200, std::byte{0xEE});
+  for (const Operation operation :
+       {Operation::active_request, Operation::active_reply, Operation::active_returned, Operation::active_rejected}) {
+    for (const std::uint64_t shape : {std::uint64_t{0}, kPlacedBit, kPlacedBit | 8}) {
+      for (const std::uint64_t key : {0ULL, 1ULL, ~0ULL}) {
+        wire::Envelope message = to_endpoint(operation);
+        message.key = key;
+        message.a = shape;
+        stranger_->say(message, evil);
+        stranger_->say_chunk(message, {.message = 1, .slot = 1, .size = 400, .offset = 200}, evil);
+        stranger_->say_chunk(message, {.message = 1, .slot = 1, .size = 400, .offset = 0}, evil);
+      }
+    }
+  }
+  ASSERT_TRUE(stranger_->settle());
+  expect_a_request_is_served();
+  EXPECT_TRUE(is_segment_untouched());
+  EXPECT_EQ(told_, 0);
+}
+
+}  // namespace
+}  // namespace fairlead::tests
