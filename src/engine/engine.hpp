@@ -23,6 +23,7 @@
 #include <fairlead/error.hpp>
 
 #include "base/ensure.hpp"
+#include "base/slab.hpp"
 #include "base/time.hpp"
 #include "engine/by_peer.hpp"
 #include "engine/completion.hpp"
@@ -36,7 +37,6 @@
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
-#include "engine/slab.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
 #include "path/path.hpp"
@@ -165,7 +165,7 @@ class Engine {
  private:
   friend class Flows;
 
-  static constexpr std::uint32_t kNone = Slab<Operation>::kNone;
+  static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kTrainsInPass = 32;
   static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then it looks what has come
@@ -308,11 +308,11 @@ class Engine {
   std::optional<FlightLog> flight_;  // of the link
   HotPeers hot_peers_;
 
-  Slab<Port> ports_;
+  base::Slab<Port> ports_;
   PortTable port_numbers_;
-  Slab<Operation> operations_;
-  Slab<Placement> placements_;
-  Slab<LentMessage> loans_;           // taken, not given back
+  base::Slab<Operation> operations_;
+  base::Slab<Placement> placements_;
+  base::Slab<LentMessage> loans_;     // taken, not given back
   ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/scatter.hpp"
 #include "engine/active_wire.hpp"
 #include "engine/engine.hpp"
-#include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 
@@ -53,7 +53,7 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
   if (port == nullptr || !port->active) return Status::stale;
   if (is_near(message.to.engine) && send_active_near(*port, message, conversation)) [[likely]]
     return Status::ok;
-  if (message.memory.size() > link::kPiecesMax || message.length > scatter_size(message.memory) ||
+  if (message.memory.size() > link::kPiecesMax || message.length > base::scatter_size(message.memory) ||
       message.head > std::min<std::uint64_t>(kActiveHeadMax, message.length) || message.head % 8 != 0)
     return Status::invalid;
   now_ = now;
@@ -103,7 +103,7 @@ void Engine::send_active_local(const wire::Envelope& envelope, std::span<const i
   const std::uint32_t port = accept_active(envelope, source, length, arrival);
   if (port == kNone || arrival == nullptr) return;
   const iovec to[2] = {{arrival->head_bytes, arrival->head}, {arrival->data, arrival->data_length}};
-  scatter_copy(to, 0, memory, arrival->head + arrival->data_length);
+  base::scatter_copy(to, 0, memory, arrival->head + arrival->data_length);
   ports_[port].active->queue(*arrival, true);
   touch(port);
 }
@@ -202,8 +202,8 @@ void Engine::deliver_active(const link::Delivery& delivery) {
   }
   const std::uint32_t placement = has_bytes && placements_.used() < options_.get(Option::operations_max)
                                       ? placements_.acquire()
-                                      : Slab<Placement>::kNone;
-  if (placement == Slab<Placement>::kNone) {
+                                      : base::Slab<Placement>::kNone;
+  if (placement == base::Slab<Placement>::kNone) {
     if (arrival->status == Status::ok) arrival->status = Status::no_memory;
     arrival->head = 0;
     arrival->data_length = 0;

@@ -16,8 +16,8 @@
 #include <cstddef>
 
 #include "base/ensure.hpp"
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/scatter.hpp"
 #include "engine/shared_tables.hpp"
 
 namespace fairlead::engine {
@@ -62,9 +62,9 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   } else if (is_done && (is_done = is_there && shown.claim(transfer.key, name))) {
     std::byte* const at = there->arena->head() + exposure.offset;
     if (is_put) {
-      scatter_store(at, transfer.memory, length);
+      base::scatter_store(at, transfer.memory, length);
     } else {
-      scatter_write(transfer.memory, 0, {at, length});
+      base::scatter_write(transfer.memory, 0, {at, length});
     }
   }
   if (!is_done) {

@@ -5,8 +5,8 @@
 //
 // The reader's face holds the mapping, so the bytes stay readable whatever becomes of the sender.
 
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/scatter.hpp"
 #include "engine/shared_tables.hpp"
 
 namespace fairlead::engine {
@@ -126,7 +126,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t loan = is_taken ? loans_.acquire() : kNone;
   if (loan == kNone) {
     const std::uint64_t offset = take_room(slot, bytes.size());
-    scatter_write(operation.memory, offset, bytes);
+    base::scatter_write(operation.memory, offset, bytes);
     complete_message(slot, offset, bytes.size(), source);
     return end(Status::ok);
   }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 
@@ -17,7 +17,7 @@ void Engine::send_local(std::uint32_t slot, std::uint32_t target_port) {
     ports_[target].dropped_no_buffer.fetch_add(1, std::memory_order_relaxed);
   } else {
     const std::uint64_t offset = take_room(receiver, sender.length);
-    scatter_copy(operations_[receiver].memory, offset, sender.memory, sender.length);
+    base::scatter_copy(operations_[receiver].memory, offset, sender.memory, sender.length);
     complete_message(receiver, offset, sender.length, {address_, ports_[sender.port].number});
   }
   complete(slot, Status::ok, sender.length);
@@ -36,9 +36,9 @@ void Engine::transfer_local(std::uint32_t slot, std::uint64_t key, std::uint32_t
   const Operation& passive = operations_[exposure];
   const std::uint64_t length = is_put ? active.length : passive.length;
   if (is_put) {
-    scatter_copy(passive.memory, 0, active.memory, length);
+    base::scatter_copy(passive.memory, 0, active.memory, length);
   } else {
-    scatter_copy(active.memory, 0, passive.memory, length);
+    base::scatter_copy(active.memory, 0, passive.memory, length);
   }
   operations_[exposure].other = {address_, ports_[active.port].number};
   complete(exposure, Status::ok, length);

@@ -5,9 +5,9 @@
 
 #include "base/ensure.hpp"
 #include "base/rare.hpp"
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
-#include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 
@@ -314,7 +314,7 @@ std::uint32_t Engine::add_placement(std::uint32_t slot, std::uint64_t offset, st
 void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now) {
   const Operation& operation = operations_[slot];
   if (delivery.reassembly == link::Delivery::kWhole) [[likely]] {
-    scatter_write(operation.memory, offset, delivery.bytes);
+    base::scatter_write(operation.memory, offset, delivery.bytes);
     if (operation.kind == OperationKind::receive) {
       complete_message(slot, offset, delivery.size, {link_->address(delivery.peer), delivery.envelope.source_port});
     } else {
@@ -335,7 +335,7 @@ void Engine::place_chunk(const link::Delivery& delivery, std::uint32_t slot, bas
   const Operation* operation = find_operation(placement.operation);
   // A get that was cancelled half-way is gone, and its memory with it.
   if (operation != nullptr) {
-    scatter_write(operation->memory, placement.offset + delivery.offset, delivery.bytes);
+    base::scatter_write(operation->memory, placement.offset + delivery.offset, delivery.bytes);
   }
   if (!delivery.is_last) return;
   if (operation == nullptr) {

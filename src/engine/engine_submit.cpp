@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 
 Status Engine::post_receive(PortHandle handle, const Receive& receive, OperationHandle& handle_out) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) return Status::stale;
-  const std::uint64_t size = scatter_size(receive.memory);
+  const std::uint64_t size = base::scatter_size(receive.memory);
   if (receive.size_min == 0 || receive.size_min > size || receive.messages_max == 0) return Status::invalid;
   const std::uint32_t slot = make_operation(OperationKind::receive, handle, receive.cookie);
   if (slot == kNone) return Status::no_memory;
@@ -30,7 +30,7 @@ Status Engine::post_receive(PortHandle handle, const Receive& receive, Operation
 Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle_out, base::Instant now) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) return Status::stale;
-  if (send.part.memory.size() > link::kPiecesMax || send.part.length > scatter_size(send.part.memory))
+  if (send.part.memory.size() > link::kPiecesMax || send.part.length > base::scatter_size(send.part.memory))
     return Status::invalid;
   now_ = now;
   const bool is_local = send.to.engine != last_peer_address_ && is_here(send.to.engine);
@@ -76,7 +76,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
 
 Status Engine::expose(PortHandle handle, const Exposure& exposure, OperationHandle& handle_out, std::uint64_t& key) {
   if (ports_.find(handle.slot, handle.generation) == nullptr) return Status::stale;
-  if (exposure.memory.size() > link::kPiecesMax || exposure.length > scatter_size(exposure.memory))
+  if (exposure.memory.size() > link::kPiecesMax || exposure.length > base::scatter_size(exposure.memory))
     return Status::invalid;
   const std::uint32_t slot = make_operation(
       exposure.is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, handle, exposure.cookie);
@@ -94,7 +94,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
                         base::Instant now) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) return Status::stale;
-  if (transfer.memory.size() > link::kPiecesMax || transfer.length > scatter_size(transfer.memory))
+  if (transfer.memory.size() > link::kPiecesMax || transfer.length > base::scatter_size(transfer.memory))
     return Status::invalid;
   now_ = now;
   const bool is_local = is_here(transfer.target.engine);

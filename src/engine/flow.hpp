@@ -23,9 +23,9 @@
 
 #include <fairlead/verbs/queue_pair.hpp>
 
+#include "base/slab.hpp"
 #include "base/time.hpp"
 #include "engine/flow_core.hpp"
-#include "engine/slab.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
@@ -149,7 +149,7 @@ struct Flow {
   std::uint32_t number = 0;
   std::uint32_t life = 0;
   verbs::QpAttributes attributes;  // `state` is the state
-  std::uint32_t pool = Slab<int>::kNone;
+  std::uint32_t pool = base::Slab<int>::kNone;
   std::uint32_t receives_begin = 0;  // number of the first receive of this life
   bool is_closing = false;
 

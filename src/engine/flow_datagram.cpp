@@ -5,9 +5,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
-#include "engine/scatter.hpp"
 
 namespace fairlead::engine {
 

@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "base/scatter.hpp"
 #include "engine/engine.hpp"
 #include "engine/flows.hpp"
-#include "engine/scatter.hpp"
 #include "engine/shared_tables.hpp"
 
 namespace fairlead::engine {
@@ -129,7 +129,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
       if (there != nullptr) place_read(flow, number, 0, {there, entry.length});
     } else {
       ++counters_.direct_writes;
-      if (there != nullptr) scatter_store(there, {pieces.data(), count}, entry.length);
+      if (there != nullptr) base::scatter_store(there, {pieces.data(), count}, entry.length);
     }
   }
   if (flow.plan.type == QpType::uc) {

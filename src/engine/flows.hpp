@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/slab.hpp"
 #include "engine/flow.hpp"
 #include "engine/flow_core.hpp"
 #include "engine/region_table.hpp"
-#include "engine/slab.hpp"
 #include "link/link.hpp"
 #include "path/shm_peer.hpp"
 #include "wire/lane_record.hpp"
@@ -118,7 +118,7 @@ class Flows {
  private:
   friend struct FlowsForTests;
 
-  static constexpr std::uint32_t kNone = Slab<Flow>::kNone;
+  static constexpr std::uint32_t kNone = base::Slab<Flow>::kNone;
   static constexpr std::uint32_t kFlowsMax = 4096;
   static constexpr std::uint32_t kFirstIndex = 2;         // numbers 0 and 1 are reserved
   static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
@@ -310,9 +310,9 @@ class Flows {
   std::vector<std::unique_ptr<Flow>> flows_;        // by index
   std::vector<std::uint32_t> generations_, lives_;  // by index; they go on from one flow to the next
   std::deque<std::uint32_t> free_;                  // first in, first out: a number rests as long as it can
-  Slab<Pool> pools_;
-  Slab<Flight> flights_;
-  Slab<Waiting> arrivals_;
+  base::Slab<Pool> pools_;
+  base::Slab<Flight> flights_;
+  base::Slab<Waiting> arrivals_;
   std::vector<std::unique_ptr<CompletionStream>> streams_;
   FlowTimers timers_;
   std::vector<std::uint32_t> owing_;

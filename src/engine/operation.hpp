@@ -8,8 +8,8 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/slab.hpp"
 #include "engine/completion.hpp"
-#include "engine/slab.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
@@ -43,12 +43,12 @@ struct Operation {
   std::uint64_t fill = 0;
   std::uint64_t size_min = 0;
   std::uint32_t messages_left = 0;
-  std::uint32_t first_placement = Slab<int>::kNone;
-  std::uint32_t last_placement = Slab<int>::kNone;
+  std::uint32_t first_placement = base::Slab<int>::kNone;
+  std::uint32_t last_placement = base::Slab<int>::kNone;
 
   // receive: the port's posted buffers; put, get: what waits for one peer
-  std::uint32_t next = Slab<int>::kNone;
-  std::uint32_t previous = Slab<int>::kNone;
+  std::uint32_t next = base::Slab<int>::kNone;
+  std::uint32_t previous = base::Slab<int>::kNone;
 };
 
 /// Where a message that comes in several chunks goes. Named in the link's target word by slot and generation.
@@ -59,10 +59,10 @@ struct Placement {
   std::uint64_t offset = 0;     // of the message in the operation's memory
   std::uint64_t size = 0;
   RemotePort source;
-  std::uint32_t next = Slab<int>::kNone;  // next message of the same receive
+  std::uint32_t next = base::Slab<int>::kNone;  // next message of the same receive
 
   // An active message instead: its port's slot, and what is being filled; null once the port is closed.
-  std::uint32_t active_port = Slab<int>::kNone;
+  std::uint32_t active_port = base::Slab<int>::kNone;
   Arrival* arrival = nullptr;
 };
 
@@ -81,28 +81,28 @@ constexpr std::uint32_t generation_of(std::uint64_t name) {
 class OperationChain {
  public:
   std::uint32_t first() const { return first_; }
-  bool is_empty() const { return first_ == Slab<int>::kNone; }
+  bool is_empty() const { return first_ == base::Slab<int>::kNone; }
 
-  void append(Slab<Operation>& operations, std::uint32_t slot) {
+  void append(base::Slab<Operation>& operations, std::uint32_t slot) {
     Operation& added = operations[slot];
     added.previous = last_;
-    added.next = Slab<int>::kNone;
-    (last_ == Slab<int>::kNone ? first_ : operations[last_].next) = slot;
+    added.next = base::Slab<int>::kNone;
+    (last_ == base::Slab<int>::kNone ? first_ : operations[last_].next) = slot;
     last_ = slot;
     added.is_in_chain = true;
   }
 
-  void remove(Slab<Operation>& operations, std::uint32_t slot) {
+  void remove(base::Slab<Operation>& operations, std::uint32_t slot) {
     Operation& removed = operations[slot];
     if (!removed.is_in_chain) return;
-    (removed.previous == Slab<int>::kNone ? first_ : operations[removed.previous].next) = removed.next;
-    (removed.next == Slab<int>::kNone ? last_ : operations[removed.next].previous) = removed.previous;
+    (removed.previous == base::Slab<int>::kNone ? first_ : operations[removed.previous].next) = removed.next;
+    (removed.next == base::Slab<int>::kNone ? last_ : operations[removed.next].previous) = removed.previous;
     removed.is_in_chain = false;
   }
 
  private:
-  std::uint32_t first_ = Slab<int>::kNone;
-  std::uint32_t last_ = Slab<int>::kNone;
+  std::uint32_t first_ = base::Slab<int>::kNone;
+  std::uint32_t last_ = base::Slab<int>::kNone;
 };
 
 }  // namespace fairlead::engine

@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "engine/slab.hpp"
+#include "base/slab.hpp"
 
 namespace fairlead::engine {
 
 class PortTable {
  public:
   static constexpr std::uint32_t kNumberMax = (1U << 24) - 1;
-  static constexpr std::uint32_t kNone = Slab<int>::kNone;
+  static constexpr std::uint32_t kNone = base::Slab<int>::kNone;
 
   std::uint32_t find(std::uint32_t number) const {
     const std::uint32_t upper = number / kRow;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/slab.hpp"
 #include "engine/operation.hpp"
 
 namespace fairlead::engine {
@@ -21,7 +22,7 @@ TEST(PortTable, FindsWhatWasSetAndNothingElse) {
 }
 
 TEST(OperationChain, KeepsOrderAndGivesUpFromTheMiddle) {
-  Slab<Operation> operations(8);
+  base::Slab<Operation> operations(8);
   OperationChain chain;
   const std::uint32_t a = operations.acquire(), b = operations.acquire(), c = operations.acquire();
   for (const std::uint32_t slot : {a, b, c}) chain.append(operations, slot);

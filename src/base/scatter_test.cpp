@@ -1,4 +1,4 @@
-#include "engine/scatter.hpp"
+#include "base/scatter.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace fairlead::engine {
+namespace fairlead::base {
 namespace {
 
 // Memory cut into pieces of the given sizes, all of it inside one array so that its contents can be compared.
@@ -65,4 +65,4 @@ TEST(Scatter, CopiesBetweenAnyTwoSegmentations) {
 }
 
 }  // namespace
-}  // namespace fairlead::engine
+}  // namespace fairlead::base

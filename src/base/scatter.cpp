@@ -1,4 +1,4 @@
-#include "engine/scatter.hpp"
+#include "base/scatter.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include "base/ensure.hpp"
 
-namespace fairlead::engine {
+namespace fairlead::base {
 namespace {
 
 // A place in a list: moves forward only.
@@ -110,4 +110,4 @@ void scatter_store(std::byte* to, std::span<const iovec> pieces, std::uint64_t s
   }
 }
 
-}  // namespace fairlead::engine
+}  // namespace fairlead::base

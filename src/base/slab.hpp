@@ -9,7 +9,7 @@
 
 #include "base/ensure.hpp"
 
-namespace fairlead::engine {
+namespace fairlead::base {
 
 template <typename T>
 class Slab {
@@ -97,4 +97,4 @@ class Slab {
   std::vector<std::unique_ptr<Entry[]>> blocks_;
 };
 
-}  // namespace fairlead::engine
+}  // namespace fairlead::base

@@ -9,7 +9,7 @@
 
 #include <sys/uio.h>
 
-namespace fairlead::engine {
+namespace fairlead::base {
 
 /// Bytes in a list; saturates instead of wrapping.
 std::uint64_t scatter_size(std::span<const iovec> memory) noexcept;
@@ -24,4 +24,4 @@ void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<
 /// order: a program may spin on it. A whole word at its place is stored at once, as a device would.
 void scatter_store(std::byte* to, std::span<const iovec> from, std::uint64_t length) noexcept;
 
-}  // namespace fairlead::engine
+}  // namespace fairlead::base

@@ -1,10 +1,10 @@
-#include "engine/slab.hpp"
+#include "base/slab.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace fairlead::engine {
+namespace fairlead::base {
 namespace {
 
 TEST(Slab, GivesDistinctSlotsUpToItsBoundAndThenNone) {
@@ -53,4 +53,4 @@ TEST(Slab, VisitsJustTheObjectsInUse) {
 }
 
 }  // namespace
-}  // namespace fairlead::engine
+}  // namespace fairlead::base
