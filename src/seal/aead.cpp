@@ -1,0 +1,134 @@
+#include "seal/aead.hpp"
+
+#include <cstring>
+
+#include "base/ensure.hpp"
+#include "seal/ipsec_mb.hpp"
+#include "seal/libcrypto.hpp"
+
+namespace fairlead::seal {
+namespace {
+
+const std::uint8_t* octets(Bytes bytes) {
+  return reinterpret_cast<const std::uint8_t*>(bytes.data());
+}
+std::uint8_t* octets(std::byte* bytes) {
+  return reinterpret_cast<std::uint8_t*>(bytes);
+}
+std::span<const std::byte> bytes_of(const iovec& piece) {
+  return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
+}
+
+class IpsecMbAead final : public Aead {
+ public:
+  explicit IpsecMbAead(const CipherKey& key) : table_(*ipsec_mb()) { table_.gcm128_pre(key.raw(), &key_); }
+  ~IpsecMbAead() override {
+    ::explicit_bzero(&key_, sizeof key_);
+    ::explicit_bzero(&context_, sizeof context_);
+  }
+
+  void seal(const Nonce& nonce, Bytes associated, std::span<const iovec> plain, std::byte* output) override {
+    if (plain.size() == 1) {
+      const Bytes all = bytes_of(plain[0]);
+      table_.gcm128_enc(&key_, &context_, octets(output), octets(all), all.size(), octets(nonce), octets(associated),
+                        associated.size(), octets(output + all.size()), kTagBytes);
+      return;
+    }
+    table_.gcm128_init(&key_, &context_, octets(nonce), octets(associated), associated.size());
+    for (const iovec& piece : plain) {
+      if (piece.iov_len == 0) continue;
+      table_.gcm128_enc_update(&key_, &context_, octets(output), octets(bytes_of(piece)), piece.iov_len);
+      output += piece.iov_len;
+    }
+    table_.gcm128_enc_finalize(&key_, &context_, octets(output), kTagBytes);
+  }
+
+  bool open(const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) override {
+    if (sealed.size() < kTagBytes) return false;
+    const std::size_t size = sealed.size() - kTagBytes;
+    std::array<std::byte, kTagBytes> tag;
+    table_.gcm128_dec(&key_, &context_, octets(output), octets(sealed), size, octets(nonce), octets(associated),
+                      associated.size(), octets(tag.data()), kTagBytes);
+    return is_equal(tag, sealed.last(kTagBytes));
+  }
+
+ private:
+  const IMB_MGR& table_;
+  alignas(64) gcm_key_data key_;
+  alignas(64) gcm_context_data context_;
+};
+
+class LibcryptoAead final : public Aead {
+ public:
+  explicit LibcryptoAead(const CipherKey& key)
+      : lib_(libcrypto()), sealer_(lib_.EVP_CIPHER_CTX_new()), opener_(lib_.EVP_CIPHER_CTX_new()) {
+    const bool is_ready = sealer_ != nullptr && opener_ != nullptr &&
+                          lib_.EVP_EncryptInit_ex2(sealer_, lib_.aes_128_gcm, key.raw(), nullptr, nullptr) == 1 &&
+                          lib_.EVP_DecryptInit_ex2(opener_, lib_.aes_128_gcm, key.raw(), nullptr, nullptr) == 1;
+    ENSURE(is_ready, "libcrypto makes no AES-128-GCM");
+  }
+  // These wipe what they free.
+  ~LibcryptoAead() override {
+    lib_.EVP_CIPHER_CTX_free(sealer_);
+    lib_.EVP_CIPHER_CTX_free(opener_);
+  }
+  LibcryptoAead(const LibcryptoAead&) = delete;
+  LibcryptoAead& operator=(const LibcryptoAead&) = delete;
+
+  void seal(const Nonce& nonce, Bytes associated, std::span<const iovec> plain, std::byte* output) override {
+    int length = 0;
+    bool is_good =
+        lib_.EVP_EncryptInit_ex2(sealer_, nullptr, nullptr, octets(nonce), nullptr) == 1 &&
+        lib_.EVP_EncryptUpdate(sealer_, nullptr, &length, octets(associated), static_cast<int>(associated.size())) == 1;
+    for (const iovec& piece : plain) {
+      if (piece.iov_len == 0) continue;
+      is_good = is_good && lib_.EVP_EncryptUpdate(sealer_, octets(output), &length, octets(bytes_of(piece)),
+                                                  static_cast<int>(piece.iov_len)) == 1;
+      output += piece.iov_len;
+    }
+    is_good = is_good && lib_.EVP_EncryptFinal_ex(sealer_, octets(output), &length) == 1 &&
+              lib_.EVP_CIPHER_CTX_ctrl(sealer_, EVP_CTRL_AEAD_GET_TAG, kTagBytes, output) == 1;
+    ENSURE(is_good, "libcrypto cannot seal");
+  }
+
+  bool open(const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) override {
+    if (sealed.size() < kTagBytes) return false;
+    const Bytes body = sealed.first(sealed.size() - kTagBytes);
+    std::array<std::byte, kTagBytes> tag;
+    std::ranges::copy(sealed.last(kTagBytes), tag.begin());
+    int length = 0;
+    bool is_good =
+        lib_.EVP_DecryptInit_ex2(opener_, nullptr, nullptr, octets(nonce), nullptr) == 1 &&
+        lib_.EVP_DecryptUpdate(opener_, nullptr, &length, octets(associated), static_cast<int>(associated.size())) == 1;
+    if (!body.empty()) {
+      is_good = is_good && lib_.EVP_DecryptUpdate(opener_, octets(output), &length, octets(body),
+                                                  static_cast<int>(body.size())) == 1;
+    }
+    std::array<unsigned char, kTagBytes> rest;  // GCM leaves none
+    is_good = is_good && lib_.EVP_CIPHER_CTX_ctrl(opener_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1;
+    ENSURE(is_good, "libcrypto cannot open");
+    return lib_.EVP_DecryptFinal_ex(opener_, rest.data(), &length) == 1;
+  }
+
+ private:
+  const Libcrypto& lib_;
+  EVP_CIPHER_CTX* sealer_;
+  EVP_CIPHER_CTX* opener_;
+};
+
+}  // namespace
+
+bool is_there(AeadMaker maker) {
+  return maker == AeadMaker::libcrypto || ipsec_mb() != nullptr;
+}
+
+AeadMaker best_aead_maker() {
+  return is_there(AeadMaker::ipsec_mb) ? AeadMaker::ipsec_mb : AeadMaker::libcrypto;
+}
+
+std::unique_ptr<Aead> make_aead(const CipherKey& key, AeadMaker maker) {
+  if (maker == AeadMaker::ipsec_mb) return std::make_unique<IpsecMbAead>(key);
+  return std::make_unique<LibcryptoAead>(key);
+}
+
+}  // namespace fairlead::seal

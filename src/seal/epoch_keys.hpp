@@ -1,0 +1,45 @@
+#pragma once
+// The keys of one epoch of a session: one for each direction, out of the two that the handshake split. A segment's
+// nonce is the direction's random start xor the segment's number, which is never used twice: what is sent again is
+// sealed again, under a number of its own.
+
+#include <memory>
+
+#include "seal/aead.hpp"
+#include "seal/noise_handshake.hpp"
+#include "seal/replay_window.hpp"
+
+namespace fairlead::seal {
+
+/// What became of a sealed segment.
+enum class Opened : std::uint8_t { ok, unknown_epoch, replayed, bad_tag };
+
+class EpochKeys {
+ public:
+  EpochKeys(const NoiseSymmetricState::Split& split, NoiseRole role, AeadMaker maker);
+
+  std::uint64_t take_number() { return next_number_++; }
+  void seal(std::uint64_t number, Bytes associated, std::span<const iovec> plain, std::byte* output);
+  Opened open(std::uint32_t number_low, Bytes associated, Bytes sealed, std::byte* output);
+
+  /// How much these keys have done, in both directions.
+  std::uint64_t segments() const { return next_number_ + opened_; }
+  std::uint64_t bytes() const { return bytes_; }
+  bool has_opened() const { return opened_ != 0; }
+
+ private:
+  struct Direction {
+    std::unique_ptr<Aead> aead;
+    Secret<kNonceBytes> start;
+    Direction(const Key& key, AeadMaker maker);
+    Nonce nonce(std::uint64_t number) const;
+  };
+
+  Direction ours_, theirs_;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t opened_ = 0;
+  std::uint64_t bytes_ = 0;
+  ReplayWindow window_;
+};
+
+}  // namespace fairlead::seal

@@ -1,0 +1,103 @@
+#include "seal/handshake.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace fairlead::seal {
+namespace {
+
+constexpr std::byte kFirstByteOfPsk{1}, kFirstByteOfStatic{2};
+
+NoisePattern pattern_of(KeyKind kind) {
+  return kind == KeyKind::pre_shared ? NoisePattern::nn_psk0 : NoisePattern::ik;
+}
+std::byte first_byte(NoisePattern pattern) {
+  return pattern == NoisePattern::nn_psk0 ? kFirstByteOfPsk : kFirstByteOfStatic;
+}
+
+std::string prologue_of(Bytes binding) {
+  std::string prologue = "fairlead seal 1";
+  prologue.append(reinterpret_cast<const char*>(binding.data()), binding.size());
+  return prologue;
+}
+Bytes bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+std::string_view to_string(Refused refused) noexcept {
+  static constexpr std::array<std::string_view, kRefusedKinds> kTexts{
+      "nothing was refused",
+      "one end seals with psk:, the other with x25519: set FAIRLEAD_SEAL alike at both",
+      "it holds another pre-shared key: give both ends the same file",
+      "its public key is not the one that our known peers have for it: correct our file",
+      "our public key is not among its known peers for our address: add it to its file",
+      "it takes sealed sessions only: set FAIRLEAD_SEAL here",
+      "it cannot seal: set FAIRLEAD_SEAL there",
+  };
+  const auto index = static_cast<std::size_t>(refused);
+  return index < kTexts.size() ? kTexts[index] : "unknown reason";
+}
+
+std::optional<Handshake> Handshake::begin(const Keyring& ring, const base::SocketAddress& to, std::uint32_t attempt,
+                                          Bytes binding, RandomSource& random) {
+  NoiseKeys keys;
+  random.fill(keys.ephemeral.bytes());
+  if (ring.kind == KeyKind::pre_shared) {
+    keys.pre_shared = ring.keys.front();
+  } else {
+    const PublicKey* theirs = ring.peers.key_of(to, attempt);
+    if (theirs == nullptr) return std::nullopt;
+    keys.own = ring.keys.front();
+    keys.other_static = *theirs;
+  }
+  return Handshake(pattern_of(ring.kind), NoiseRole::initiator, bytes_of(prologue_of(binding)), keys);
+}
+
+std::expected<Handshake, Refused> Handshake::answer(const Keyring& ring, const base::SocketAddress& from, Bytes binding,
+                                                    RandomSource& random, Bytes message, std::span<std::byte> payload,
+                                                    std::size_t& payload_bytes) {
+  const NoisePattern pattern = pattern_of(ring.kind);
+  const std::size_t overhead = 1 + NoiseHandshake::overhead(pattern, 0);
+  if (message.empty() || message[0] != first_byte(pattern)) return std::unexpected(Refused::other_kind);
+  if (message.size() < overhead || message.size() - overhead > payload.size())
+    return std::unexpected(Refused::wrong_secret);
+  const std::string prologue = prologue_of(binding);
+  NoiseKeys keys;
+  random.fill(keys.ephemeral.bytes());
+  for (const Key& key : ring.keys) {
+    (pattern == NoisePattern::ik ? keys.own : keys.pre_shared) = key;
+    Handshake handshake(pattern, NoiseRole::responder, bytes_of(prologue), keys);
+    if (!handshake.noise_.read(message.subspan(1), payload.data())) continue;
+    if (pattern == NoisePattern::ik && !ring.peers.is_known(from, *handshake.noise_.other_static()))
+      return std::unexpected(Refused::unknown_key);
+    payload_bytes = message.size() - overhead;
+    return handshake;
+  }
+  return std::unexpected(pattern == NoisePattern::ik ? Refused::wrong_key : Refused::wrong_secret);
+}
+
+bool Handshake::write(Bytes payload, std::byte* output) {
+  output[0] = first_byte(pattern_);
+  return noise_.write(payload, output + 1);
+}
+
+bool Handshake::read(Bytes message, std::span<std::byte> payload) {
+  if (message.size() != payload.size() + overhead(1) || message[0] != first_byte(pattern_)) return false;
+  return noise_.read(message.subspan(1), payload.data());
+}
+
+std::optional<PublicKey> Handshake::ephemeral_of(Bytes message) {
+  if (message.size() < 1 + sizeof(PublicKey)) return std::nullopt;
+  PublicKey key;
+  std::ranges::copy(message.subspan(1, key.size()), key.begin());
+  return key;
+}
+
+std::unique_ptr<EpochKeys> Handshake::keys(AeadMaker maker) const {
+  return std::make_unique<EpochKeys>(noise_.split(), role_, maker);
+}
+
+}  // namespace fairlead::seal

@@ -1,0 +1,31 @@
+#include "seal/session_keys.hpp"
+
+#include <utility>
+
+namespace fairlead::seal {
+
+Opened SessionKeys::open(std::uint8_t epoch, std::uint32_t number_low, Bytes associated, Bytes sealed,
+                         std::byte* output) {
+  if (epoch == epoch_bits()) [[likely]]
+    return current_->open(number_low, associated, sealed, output);
+  if (next_ && epoch == ((epoch_ + 1) & kEpochMask)) {
+    const Opened opened = next_->open(number_low, associated, sealed, output);
+    if (opened == Opened::ok) advance(std::move(next_));
+    return opened;
+  }
+  if (previous_ && epoch == ((epoch_ - 1) & kEpochMask)) return previous_->open(number_low, associated, sealed, output);
+  return Opened::unknown_epoch;
+}
+
+void SessionKeys::advance(std::unique_ptr<EpochKeys> next) {
+  previous_ = std::move(current_);
+  current_ = std::move(next);
+  next_.reset();
+  ++epoch_;
+}
+
+void SessionKeys::drop_previous() {
+  if (current_->has_opened()) previous_.reset();
+}
+
+}  // namespace fairlead::seal
