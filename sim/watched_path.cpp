@@ -35,6 +35,8 @@ std::string_view kind_name(wire::Kind kind) {
       return "probe_answer";
     case wire::Kind::part:
       return "part";
+    case wire::Kind::hello_retry:
+      return "hello_retry";
   }
   return "?";
 }

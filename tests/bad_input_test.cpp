@@ -185,8 +185,8 @@ TEST_F(BadInput, EveryDatagramIsAccountedForAndTheServerServesOn) {
     const bool is_bad = name.starts_with("link.malformed.") || name.starts_with("link.refused.");
     bad += is_bad ? value.get<std::uint64_t>() : 0;
   }
-  for (const char* kind :
-       {"data", "acks", "hellos", "hello_acks", "resets", "closes", "probes", "probe_answers", "parts"}) {
+  for (const char* kind : {"data", "acks", "hellos", "hello_acks", "hello_retries", "resets", "closes", "probes",
+                           "probe_answers", "parts"}) {
     accounted += counter(fmt::format("link.{}_received", kind));
   }
   EXPECT_EQ(accounted + bad, counter("link.datagrams_received"));

@@ -45,6 +45,7 @@ bool Stranger::open_session(Limit limit) {
   ahead_.clear();
   expected_ = told_ = {};
   next_ = own.initial_sequence;
+  cookie_ = 0;
   own.token = ++tokens_;
   Bytes hello(wire::kHelloBytes);
   wire::encode(own, hello.data());
@@ -52,7 +53,8 @@ bool Stranger::open_session(Limit limit) {
   while (!theirs_ && std::chrono::steady_clock::now() < end) {
     send_segment(header_of(wire::Kind::hello), hello);
     const Instant repeat_at = std::chrono::steady_clock::now() + kRepeatAfter;
-    while (!theirs_ && std::chrono::steady_clock::now() < repeat_at) receive_one(kRepeatAfter);
+    const std::uint64_t shown = cookie_;
+    while (!theirs_ && cookie_ == shown && std::chrono::steady_clock::now() < repeat_at) receive_one(kRepeatAfter);
   }
   if (!theirs_) return false;
   acknowledge();  // with their token: from here on it is a session
@@ -62,7 +64,7 @@ bool Stranger::open_session(Limit limit) {
 wire::Header Stranger::header_of(wire::Kind kind) {
   wire::Header header;
   header.kind = kind;
-  header.token = theirs_ ? theirs_->token : 0;
+  header.token = theirs_ ? theirs_->token : cookie_;
   header.sequence = next_;
   header.ack = told_;
   if (!acknowledges) return header;
@@ -169,6 +171,10 @@ void Stranger::on_segment(const wire::Frame& frame) {
   const wire::Header& header = frame.header;
   if (header.kind == wire::Kind::reset) is_closed_ = is_closed_ || (theirs_ && header.token == theirs_->token);
   if (header.token != own.token) return;
+  if (header.kind == wire::Kind::hello_retry) {
+    cookie_ = wire::read_retry(frame.payload);
+    return;
+  }
   if (header.kind == wire::Kind::hello_ack) {
     if (theirs_) return;
     theirs_ = wire::read_hello(frame.payload);

@@ -47,7 +47,8 @@ class Stranger {
   // The session
   // --------------------------------------------------------------------------------------------------------
 
-  /// Greets until it is answered, and proves that the answer was heard: false if it never is.
+  /// Greets until it is answered, shows the cookie that it is given, and proves that the answer was heard: false if it
+  /// never is.
   bool open_session(Limit limit = std::chrono::seconds(10));
   bool is_open() const { return theirs_.has_value(); }
   /// The target has ended the session, by a close or by a reset.
@@ -105,6 +106,7 @@ class Stranger {
   base::FileDescriptor socket_;
   base::SocketAddress target_, address_;
   std::uint64_t tokens_ = 0;
+  std::uint64_t cookie_ = 0;  // that the target gave us for our hello
   std::optional<wire::Hello> theirs_;
   bool is_closed_ = false;
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -40,6 +41,11 @@ bool SocketAddress::is_v4() const noexcept {
 bool SocketAddress::is_loopback() const noexcept {
   if (is_v4()) return ip[12] == 127;
   return ip[15] == 1 && std::all_of(ip.begin(), ip.end() - 1, [](std::uint8_t byte) { return byte == 0; });
+}
+
+std::uint64_t SocketAddress::host() const noexcept {
+  const auto [network, rest] = std::bit_cast<std::array<std::uint64_t, 2>>(ip);
+  return network == 0 ? rest : network ^ std::uint64_t{scope} << 32;
 }
 
 Result<SocketAddress> SocketAddress::from_ip(std::string_view text, std::uint16_t port) {

@@ -30,6 +30,9 @@ struct SocketAddress {
 
   bool is_v4() const noexcept;
   bool is_loopback() const noexcept;
+  /// What its owner cannot choose freely, for bounds per host: the IPv4 address, or the IPv6 network (the first 64
+  /// bits; with the interface, if link-local).
+  std::uint64_t host() const noexcept;
 
   /// "10.0.0.5", "::1", "fe80::1%2"; no names, no port.
   static Result<SocketAddress> from_ip(std::string_view ip, std::uint16_t port);

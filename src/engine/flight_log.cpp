@@ -13,8 +13,7 @@ void FlightLog::received(link::PeerHandle peer, std::uint64_t bytes, base::Insta
   note(peer, FlightKind::received, acked, bytes, now);
   known_[peer.slot].moved += acked + delivered - std::exchange(seen_.delivered, delivered);
 
-  const std::uint64_t refused = all.datagrams_received - all.data_received - all.acks_received - all.hellos_received -
-                                all.hello_acks_received - all.resets_received - all.closes_received;
+  const std::uint64_t refused = all.datagrams_received - all.accepted();
   if (refused != seen_.refused) [[unlikely]]
     note(peer, FlightKind::refused, refused - std::exchange(seen_.refused, refused), 0, now);
 }

@@ -30,13 +30,16 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
     : options(in_range(its_options)),
       epoch(its_epoch == 0 ? 1 : its_epoch),
       tokens(seed, its_epoch),
+      secrets(~seed, its_epoch),
+      cookies(secrets),
       hotel(options.rooms_max),
       messages(options.messages_max),
       peers(options.peers_max),
       senders_free(static_cast<std::uint32_t>(
           std::clamp<std::uint64_t>(options.receive_buffer_bytes / options.window_bytes, 1, 8))),
       grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-          options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))) {}
+          options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))),
+      answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second) {}
 
 Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed)
     : state_(std::make_unique<State>(options, epoch, seed)) {}

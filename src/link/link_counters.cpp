@@ -21,11 +21,13 @@ std::uint64_t LinkCounters::refused_sum() const noexcept {
   return std::accumulate(refused.begin(), refused.end(), std::uint64_t{0});
 }
 
+std::uint64_t LinkCounters::accepted() const noexcept {
+  return data_received + acks_received + hellos_received + hello_acks_received + hello_retries_received +
+         resets_received + closes_received + probes_received + probe_answers_received + parts_received;
+}
+
 bool LinkCounters::is_consistent() const noexcept {
-  const std::uint64_t accepted = data_received + acks_received + hellos_received + hello_acks_received +
-                                 resets_received + closes_received + probes_received + probe_answers_received +
-                                 parts_received;
-  return datagrams_received == accepted + malformed_sum() + refused_sum() &&
+  return datagrams_received == accepted() + malformed_sum() + refused_sum() &&
          messages_submitted == messages_ok + messages_canceled + messages_failed + messages_pending &&
          segments_sent == segments_acked + segments_abandoned + segments_in_flight &&
          resends == resends_fast + resends_probe + resends_timeout + resends_recut;

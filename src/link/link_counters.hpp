@@ -36,7 +36,8 @@ struct LinkCounters {
   std::uint64_t datagrams_received = 0, bytes_received = 0;
   std::uint64_t data_received = 0;  // data segments accepted
   std::uint64_t acks_received = 0;  // segments that are only an ACK
-  std::uint64_t hellos_received = 0, hello_acks_received = 0, resets_received = 0, closes_received = 0;
+  std::uint64_t hellos_received = 0, hello_acks_received = 0, hello_retries_received = 0;
+  std::uint64_t resets_received = 0, closes_received = 0;
   std::uint64_t probes_received = 0, probe_answers_received = 0;  // of the path's MTU
   std::uint64_t parts_received = 0;  // of segments too long for the path; the last one of each counts as its segment
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
@@ -60,12 +61,13 @@ struct LinkCounters {
   std::uint64_t whole_sent = 0, chunks_sent = 0;  // messages in one segment; chunks
   std::uint64_t acks_sent = 0;                    // segments that are only an ACK
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
+  std::uint64_t hello_retries_sent = 0;  // to hellos without a cookie of ours
   std::uint64_t probes_sent = 0, probe_answers_sent = 0;
   std::uint64_t parts_sent = 0;
   std::uint64_t grants_given = 0, grants_expired = 0;  // turns of senders of long messages; not used in time
   std::uint64_t turns_asked = 0;                       // times we were held back and asked
   std::uint64_t sizes_lowered = 0, sizes_raised = 0;   // the length of datagrams to a peer changed
-  std::uint64_t resets_withheld = 0;                   // beyond resets_per_second, or too many at once
+  std::uint64_t answers_withheld = 0;                  // to strangers: beyond what they may have, or too many at once
 
   // Resends, by what found the loss.
   std::uint64_t resends = 0;        // = fast + probe + timeout + recut
@@ -86,6 +88,7 @@ struct LinkCounters {
   std::uint64_t sessions_opened = 0, sessions_lost = 0;
   std::uint64_t round_trips_measured = 0;
 
+  std::uint64_t accepted() const noexcept;  // of whatever kind
   std::uint64_t malformed_sum() const noexcept;
   std::uint64_t refused_sum() const noexcept;
   /// The two identities above, and that every segment sent is acknowledged, abandoned or in flight.

@@ -109,6 +109,7 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
     }
     ++peer.hellos;
     peer.hello_at = now + hello_after(peer);
+    peer.has_shown_cookie = false;
     peer.owes_hello = true;
     if (!peer.control_hook.is_linked()) control.push_back(peer);
   }

@@ -58,8 +58,11 @@ struct LinkOptions {
   base::Duration give_up_after = 5s;   // nothing acknowledged while something is in flight: `silent`
   base::Duration half_open_for = 2s;   // a hello that nothing follows is forgotten
 
-  base::Duration idle_release = 1s;        // a quiet peer gives its window and tables back
-  std::uint32_t resets_per_second = 1000;  // answers to strangers' segments
+  base::Duration idle_release = 1s;  // a quiet peer gives its window and tables back
+
+  // Answers to strangers (answer_budget.hpp): resets, and cookies for their hellos.
+  std::uint32_t answers_per_second = 4096;     // to all of them together,
+  std::uint32_t answers_each_per_second = 64;  // and these to each host besides
 };
 
 }  // namespace fairlead::link

@@ -39,6 +39,8 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
       return on_hello(from, *frame, now, datagram_size_max);
     case wire::Kind::hello_ack:
       return on_hello_ack(from, *frame, now);
+    case wire::Kind::hello_retry:
+      return on_hello_retry(from, *frame);
     case wire::Kind::reset:
       return on_reset(from, *frame, now);
   }

@@ -1,5 +1,6 @@
-// What goes out now. Order of service: greetings, resends (so many in a row), peers with something to send in turn,
-// ACKs that found no carrier. A train is several segments of one peer and one size; only its last may be shorter.
+// What goes out now. Order of service: greetings, a word to a stranger, resends (so many in a row), peers with
+// something to send in turn, ACKs that found no carrier. A train is several segments of one peer and one size; only its
+// last may be shorter.
 //
 // Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
 // lone message waits for one round at most. A peer that is ready alone is served without any account.
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -42,8 +44,10 @@ bool has_place(const Train& train, std::uint32_t size, std::uint32_t pieces, std
 bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
   clear(train);
   handed_out.what = HandedOut::What::nothing;
-  if ((!control.empty() || !strays.is_empty()) && serve_control(now, train)) [[unlikely]]
+  if (!control.empty() && serve_control(now, train)) [[unlikely]]
     return true;
+  if (!strays.is_empty() && !std::exchange(was_stray, false)) [[unlikely]]
+    return serve_stray(now, train);
   if (!resends.empty() &&
       (resends_in_a_row < options.resends_in_a_row || resends.front().cause == ResendCause::returned)) [[unlikely]] {
     serve_resends(now, bytes_max, datagrams_max, train);
@@ -77,7 +81,7 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
     serve_ack(acks.front(), now, train);
     return true;
   }
-  if (resends.empty()) return false;
+  if (resends.empty()) return serve_stray(now, train);
   serve_resends(now, bytes_max, datagrams_max, train);
   return true;
 }
@@ -333,19 +337,6 @@ void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
 }
 
 bool Link::State::serve_control(base::Instant now, Train& train) {
-  if (auto stray = strays.pop()) {
-    wire::Header header;
-    header.kind = stray->kind;
-    header.token = stray->token;
-    header.ack = stray->ack;
-    header.ack_bitmap = stray->ack_bitmap;
-    header.timestamp = wire::to_ticks(now);
-    send_control(stray->to, header, {}, train);
-    handed_out.what = HandedOut::What::stray;
-    handed_out.stray = *stray;
-    ++(stray->kind == wire::Kind::reset ? counters.resets_sent : counters.closes_sent);
-    return true;
-  }
   while (!control.empty()) {
     Peer& peer = control.front();
     wire::Header header;
@@ -377,6 +368,7 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
     if (peer.owes_hello) {
       peer.owes_hello = false;
       header.kind = wire::Kind::hello;
+      header.token = peer.cookie;
       wire::encode(hello_of(peer.ours), payload.data());
       send_control(peer.address, header, payload, train);
       hand_out(HandedOut::What::hello, peer);

@@ -1,6 +1,7 @@
 // Sessions open, are replaced, and end. See peer.hpp for the states and docs/link.md for who believes whom when.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -45,6 +46,9 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
   peer.opening_since = now;
   peer.hellos = 1;
   peer.owes_hello = true;
+  peer.cookie = 0;
+  peer.has_shown_cookie = false;
+  peer.is_greeted = peer.candidate.has_value();
   if (!peer.control_hook.is_linked()) control.push_back(peer);
   peer.hello_at = now + hello_after(peer);
   wake_by(peer, peer.hello_at);
@@ -52,6 +56,16 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
 
 void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                            std::uint32_t datagram_size_max) {
+  Peer* peer = peers.find(from);
+  if (peer != nullptr) peer->is_greeted = true;
+  if (cookies.is_ours(frame.header.token, from, frame.payload, now) && !base::rare("link: a cookie is too old"))
+    return on_proven_hello(from, frame, now, datagram_size_max);
+  ++counters.hellos_received;
+  ask_for_cookie(from, frame, now);
+}
+
+void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                                  std::uint32_t datagram_size_max) {
   Peer* peer = peers.find(from);
   const bool may_add = half_open < options.half_open_max && !base::rare("link: a hello finds no place");
   if (peer == nullptr) peer = may_add ? add_peer(from, datagram_size_max) : nullptr;
@@ -77,16 +91,33 @@ void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& f
 }
 
 void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
-  Peer* peer = peers.find_slot_of(frame.header.token);
-  if (peer == nullptr || peer->address != from || peer->state != Peer::State::opening ||
-      peer->ours.token != frame.header.token || base::rare("link: a hello's answer is overheard")) {
-    return refuse(Refusal::late_hello_ack);
-  }
+  Peer* peer = find_opening(from, frame.header.token);
+  if (peer == nullptr || base::rare("link: a hello's answer is overheard")) return refuse(Refusal::late_hello_ack);
   ++counters.hello_acks_received;
   establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
   measure(*peer, frame.header, now);
   // The first segment proves to the peer that we hear it, whether there is data to carry the proof or not.
   owe_ack(*peer, frame, now, false, true);
+}
+
+/// The hello goes again with the cookie: at once, but once between two of its repeats, so that one who never takes his
+/// own cookies does not make the two of us run in circles.
+void Link::State::on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame) {
+  Peer* peer = find_opening(from, frame.header.token);
+  if (peer == nullptr) return refuse(Refusal::late_hello_ack);
+  ++counters.hello_retries_received;
+  peer->cookie = wire::read_retry(frame.payload);
+  if (std::exchange(peer->has_shown_cookie, true)) return;
+  peer->owes_hello = true;
+  if (!peer->control_hook.is_linked()) control.push_back(*peer);
+}
+
+/// Who is asked for a session by the hello with this token of ours.
+Peer* Link::State::find_opening(const base::SocketAddress& from, std::uint64_t token) const {
+  Peer* peer = peers.find_slot_of(token);
+  const bool is_it =
+      peer != nullptr && peer->address == from && peer->state == Peer::State::opening && peer->ours.token == token;
+  return is_it ? peer : nullptr;
 }
 
 void Link::State::on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
@@ -174,7 +205,7 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
 }
 
 Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant now) const {
-  const bool is_greeted = status == Status::unreachable && peer.candidate;
+  const bool is_greeted = status == Status::unreachable && peer.is_greeted;
   if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
   if (peer.mtu.is_below_least()) return Diagnosis::too_long;
   const bool is_heard = status == Status::silent && now - peer.last_heard < options.give_up_after / 2;
@@ -239,7 +270,11 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
 void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
   handed_out.what = HandedOut::What::nothing;
   for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
-    strays.push({peer.address, wire::Kind::close, peer.theirs.token, peer.received.next(), peer.received.bitmap(0)});
+    strays.push({.to = peer.address,
+                 .kind = wire::Kind::close,
+                 .token = peer.theirs.token,
+                 .ack = peer.received.next(),
+                 .ack_bitmap = peer.received.bitmap(0)});
   }
   if (peer.state != Peer::State::closed) lose(peer, Status::canceled, now, false);
   forget(peer);
@@ -255,20 +290,6 @@ void Link::State::drop_candidate(Peer& peer) {
 void Link::State::forget(Peer& peer) {
   drop_candidate(peer);
   peers.remove(peer);
-}
-
-/// So that the sender of a segment learns that its session is gone; at a bounded rate, for anybody may provoke it.
-void Link::State::answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now) {
-  if (now - resets_since >= std::chrono::seconds(1)) {
-    resets_since = now;
-    resets_in_second = 0;
-  }
-  if (resets_in_second >= options.resets_per_second || strays.size() >= kStraysMax) {
-    ++counters.resets_withheld;
-    return;
-  }
-  ++resets_in_second;
-  strays.push({.to = to, .kind = wire::Kind::reset, .token = token, .ack = {}});
 }
 
 }  // namespace fairlead::link

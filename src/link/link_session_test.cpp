@@ -21,9 +21,10 @@ std::vector<std::byte> bare(wire::Kind kind, std::uint64_t token) {
   return bytes;
 }
 
-std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token) {
+std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token, std::uint64_t cookie = 0) {
   wire::Header header;
   header.kind = wire::Kind::hello;
+  header.token = cookie;
   header.payload_bytes = wire::kHelloBytes;
   std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kHelloBytes);
   wire::encode(header, bytes.data());
@@ -38,6 +39,31 @@ std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token) {
                bytes.data() + wire::kSegmentHeaderBytes);
   wire::seal(bytes, {});
   return bytes;
+}
+
+/// What an end has to say now, each train of one datagram.
+std::vector<std::vector<std::byte>> said(Link& link, Instant now) {
+  std::vector<std::vector<std::byte>> all;
+  for (Train train; link.next_train(now, 65'000, 1, train);) {
+    std::vector<std::byte>& bytes = all.emplace_back();
+    for (std::size_t i = 0; i < train.piece_count; ++i) {
+      const auto* begin = static_cast<const std::byte*>(train.pieces[i].iov_base);
+      bytes.insert(bytes.end(), begin, begin + train.pieces[i].iov_len);
+    }
+  }
+  return all;
+}
+
+/// The cookie that a link gives this sender for this hello; 0 if it gives none.
+std::uint64_t cookie_for(Link& link, const base::SocketAddress& from, std::uint64_t epoch, std::uint64_t token,
+                         Instant now) {
+  link.receive(from, hello(epoch, token), now, kPathDatagram);
+  for (const auto& bytes : said(link, now)) {
+    const auto frame = wire::decode(bytes);
+    if (frame->header.kind == wire::Kind::hello_retry && frame->header.token == token)
+      return wire::read_retry(frame->payload);
+  }
+  return 0;
 }
 
 TEST(LinkSession, HellosThatCrossMeetInOneSession) {
@@ -91,7 +117,9 @@ TEST(LinkSession, NobodyThereIsUnreachable) {
 
 TEST(LinkSession, HalfOpenPeersAreForgotten) {
   World world(2);
-  world.weather.drops = [](std::size_t from, auto) { return from == 1; };
+  world.weather.drops = [](std::size_t from, auto bytes) {
+    return from == 1 && header_of(bytes).kind != wire::Kind::hello_retry;
+  };
   world.send(0, 1, 8);
   world.run_until_ended();
   world.run_for(5s);
@@ -108,7 +136,8 @@ TEST(LinkSession, HalfOpenPeersAreBounded) {
   for (std::uint16_t port = 1; port <= 1000; ++port) {
     base::SocketAddress from = world.ends[1].address;
     from.port = port;
-    link.receive(from, hello(port, port), world.now, kPathDatagram);
+    link.receive(from, hello(port, port, cookie_for(link, from, port, port, world.now)), world.now, kPathDatagram);
+    world.now += 1ms;
   }
   EXPECT_EQ(link.peer_count(), 10U);
   EXPECT_EQ(refusals(world.ends[0], Refusal::table_full), 990U);
@@ -201,6 +230,132 @@ TEST(LinkSession, AForgedOrLateHelloEndsNothing) {
   EXPECT_EQ(world.ends[1].link->counters().sessions_lost, 0U);
   world.run_for(5s);
   EXPECT_EQ(world.ends[1].link->peer_count(), 1U);
+}
+
+TEST(LinkSession, NothingIsKeptOfAHelloWithoutACookie) {
+  World world(20);
+  Link& link = *world.ends[0].link;
+  std::size_t answers = 0;
+  for (std::uint32_t i = 1; i <= 100'000; ++i) {
+    base::SocketAddress from = world.ends[1].address;
+    from.port = static_cast<std::uint16_t>(i);
+    from.ip[14] = static_cast<std::uint8_t>(i >> 8);
+    link.receive(from, hello(i, i, i % 2 == 0 ? 0 : world.random()), world.now, kPathDatagram);
+    for (const auto& bytes : said(link, world.now)) {
+      EXPECT_LT(bytes.size(), hello(1, 1).size());
+      EXPECT_EQ(header_of(bytes).kind, wire::Kind::hello_retry);
+      ++answers;
+    }
+    world.now += 5us;
+  }
+  EXPECT_EQ(link.peer_count(), 0U);
+  EXPECT_EQ(link.next_deadline(), base::kNever);
+  EXPECT_EQ(link.counters().hello_retries_sent, answers);
+  EXPECT_EQ(link.counters().hello_retries_sent + link.counters().answers_withheld, 100'000U);
+  EXPECT_LT(answers, 12'000U);  // of half a second
+  world.expect_consistent();
+}
+
+TEST(LinkSession, AHelloThatShowsItsCookieIsAnswered) {
+  World world(21);
+  Link& link = *world.ends[0].link;
+  const base::SocketAddress& from = world.ends[1].address;
+  const std::uint64_t cookie = cookie_for(link, from, 5, 6, world.now);
+  ASSERT_NE(cookie, 0U);
+  link.receive(from, hello(5, 7, cookie), world.now, kPathDatagram);  // another hello's
+  EXPECT_EQ(link.peer_count(), 0U);
+  EXPECT_EQ(header_of(said(link, world.now).at(0)).kind, wire::Kind::hello_retry);
+  link.receive(from, hello(5, 6, cookie), world.now, kPathDatagram);
+  EXPECT_EQ(link.peer_count(), 1U);
+  EXPECT_EQ(header_of(said(link, world.now).at(0)).kind, wire::Kind::hello_ack);
+  link.receive(from, hello(5, 6, cookie), world.now + 1s, kPathDatagram);  // the answer was lost
+  EXPECT_EQ(header_of(said(link, world.now + 1s).at(0)).kind, wire::Kind::hello_ack);
+}
+
+TEST(LinkSession, AForgedHelloWhileASessionOpensEndsNothing) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    World world(seed);
+    world.weather.drops = [&](std::size_t from, auto bytes) {  // after each word of the two there is a forged hello
+      const wire::Kind kind = header_of(bytes).kind;
+      if (kind != wire::Kind::data)
+        world.inject(from, 1 - from, hello(world.random() | 1, world.random() | 1, world.random()), seed * 3us);
+      return false;
+    };
+    const std::uint64_t cookie = world.send(0, 1, 8);
+    world.run_until_ended();
+    EXPECT_EQ(world.ends[0].sent[cookie].status, Status::ok) << seed;
+    EXPECT_EQ(world.ends[0].link->counters().sessions_opened, 1U) << seed;
+    EXPECT_EQ(world.ends[1].link->counters().sessions_opened, 1U) << seed;
+  }
+}
+
+TEST(LinkSession, ARetryThatNobodyAskedForIsRefused) {
+  World world(22);
+  std::uint64_t offered = 0;
+  world.weather.drops = [&](std::size_t, auto bytes) {
+    offered = wire::read_hello(wire::decode(bytes)->payload).token;
+    return true;
+  };
+  world.send(0, 1, 8);
+  world.run_for(1ms);
+  const auto retry = [](std::uint64_t token) {
+    wire::Header header;
+    header.kind = wire::Kind::hello_retry;
+    header.token = token;
+    header.payload_bytes = wire::kRetryBytes;
+    std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kRetryBytes);
+    wire::encode(header, bytes.data());
+    wire::encode_retry(99, bytes.data() + wire::kSegmentHeaderBytes);
+    wire::seal(bytes, {});
+    return bytes;
+  };
+  Link& link = *world.ends[0].link;
+  link.receive(world.ends[1].address, retry(offered ^ 1U << 30), world.now, kPathDatagram);
+  base::SocketAddress elsewhere = world.ends[1].address;
+  ++elsewhere.port;
+  link.receive(elsewhere, retry(offered), world.now, kPathDatagram);
+  EXPECT_EQ(refusals(world.ends[0], Refusal::late_hello_ack), 2U);
+  EXPECT_TRUE(said(link, world.now).empty());
+  // One who never takes what he gave gets one hello for it between two repeats, not one for each.
+  for (int i = 0; i < 1000; ++i) link.receive(world.ends[1].address, retry(offered), world.now, kPathDatagram);
+  const auto answers = said(link, world.now);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(header_of(answers[0]).kind, wire::Kind::hello);
+  EXPECT_EQ(header_of(answers[0]).token, 99U);
+}
+
+TEST(LinkSession, ALostRetryOrALostHelloWithItsCookieIsMadeGood) {
+  for (const wire::Kind lost : {wire::Kind::hello_retry, wire::Kind::hello, wire::Kind::hello_ack}) {
+    World world(23);
+    int count = 0;
+    world.weather.drops = [&](std::size_t, auto bytes) { return header_of(bytes).kind == lost && ++count % 3 != 0; };
+    world.send(0, 1, 100);
+    world.run_until_ended();
+    world.expect_all_delivered();
+    EXPECT_EQ(world.ends[1].link->counters().sessions_opened, 1U);
+  }
+}
+
+TEST(LinkSession, StrangersDoNotKeepPeersFromBeingServed) {
+  World world(24);
+  open_session(world);
+  const std::uint64_t cookie = world.send(0, 1, 1000 * 1000);
+  Link& link = *world.ends[0].link;
+  for (std::uint32_t i = 1; i <= 200; ++i) {
+    base::SocketAddress from = world.ends[1].address;
+    from.ip[14] = static_cast<std::uint8_t>(i);
+    link.receive(from, hello(i, i), world.now, kPathDatagram);
+  }
+  Train train;
+  std::uint32_t of_data = 0;
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(link.next_train(world.now, 65'000, 1, train));
+    of_data += train.to == world.ends[1].address;
+  }
+  EXPECT_GE(of_data, 5U);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::ok);
+  EXPECT_EQ(link.counters().hello_retries_sent, 200U);
 }
 
 TEST(LinkSession, AForgedResetOrCloseEndsNothing) {

@@ -1,8 +1,8 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
-// and end), link_receive (a datagram came), link_ack (it acknowledged something), link_send and link_cut (what goes out
-// now), link_grants (who may send how much), link_mtu (how long datagrams may be), link_take_back (it did not go out),
-// link_expire (timers).
+// and end), link_strangers (what those hear who are no peers), link_receive (a datagram came), link_ack (it
+// acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send how much), link_mtu
+// (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -14,6 +14,8 @@
 #include <optional>
 #include <span>
 
+#include "link/answer_budget.hpp"
+#include "link/cookie_jar.hpp"
 #include "link/fifo.hpp"
 #include "link/hotel.hpp"
 #include "link/link.hpp"
@@ -30,6 +32,16 @@ LinkOptions in_range(LinkOptions options);
 
 struct Link::State {
   State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed);
+
+  /// A word to somebody who is no peer (any more).
+  struct Stray {
+    base::SocketAddress to;
+    wire::Kind kind = wire::Kind::reset;
+    std::uint64_t token = 0;
+    std::uint64_t cookie = 0;  // of a hello_retry
+    wire::Sequence ack{};      // of a close: the last word about what has arrived
+    std::uint64_t ack_bitmap = 0;
+  };
 
   // --- link.cpp
   PeerFacts facts(const Peer& peer) const;
@@ -51,6 +63,10 @@ struct Link::State {
   void begin_opening(Peer& peer, base::Instant now);
   void on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                 std::uint32_t datagram_size_max);
+  void on_proven_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                       std::uint32_t datagram_size_max);
+  void on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame);
+  Peer* find_opening(const base::SocketAddress& from, std::uint64_t token) const;
   void on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void promote(Peer& peer, base::Instant now);
@@ -64,7 +80,6 @@ struct Link::State {
   void forget(Peer& peer);
   wire::Hello hello_of(const Half& ours) const;
   Half new_half(const Peer& peer);
-  void answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now);
 
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
@@ -75,6 +90,13 @@ struct Link::State {
   void owe_ack(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
   std::optional<Delivery> next_delivery();
   void refuse(Refusal refusal) { ++counters.refused[static_cast<std::size_t>(refusal)]; }
+
+  // --- link_strangers.cpp
+  void answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now);
+  void ask_for_cookie(const base::SocketAddress& from, const wire::Frame& hello, base::Instant now);
+  void answer_stranger(const Stray& answer, base::Instant now);
+  bool serve_stray(base::Instant now, Train& train);
+  std::uint64_t& sent_count(wire::Kind stray);
 
   // --- link_ack.cpp
   /// False if it acknowledges what was never sent: then nothing of the segment counts.
@@ -179,6 +201,8 @@ struct Link::State {
   const LinkOptions options;
   const std::uint64_t epoch;
   TokenSource tokens;
+  TokenSource secrets;  // of our own keys
+  CookieJar cookies;
   LinkCounters counters;
 
   // Owners first: what the lists below link is destroyed after them.
@@ -201,18 +225,12 @@ struct Link::State {
   std::uint32_t resends_in_a_row = 0;
   std::uint32_t half_open = 0;  // peers with a candidate
 
-  // Words to those who are not peers (any more): resets, bounded in number and in rate, and the closes of disconnect().
-  struct Stray {
-    base::SocketAddress to;
-    wire::Kind kind = wire::Kind::reset;
-    std::uint64_t token = 0;
-    wire::Sequence ack{};  // of a close: the last word about what has arrived
-    std::uint64_t ack_bitmap = 0;
-  };
-  static constexpr std::size_t kStraysMax = 64;  // beyond it no reset is taken in
+  // Words to those who are not peers (any more): resets and retries, bounded in number and in rate, and the closes of
+  // disconnect(). While others have something to send, every second train at most is one.
+  static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
   Fifo<Stray> strays;
-  base::Instant resets_since;
-  std::uint32_t resets_in_second = 0;
+  AnswerBudget answer_budget;
+  bool was_stray = false;  // the last train
 
   static constexpr std::size_t kNoticesMax = 1U << 16;
   Fifo<Outcome> outcomes;

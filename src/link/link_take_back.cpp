@@ -23,7 +23,7 @@ void Link::State::take_back(const Train& train, base::Instant now) {
   counters.datagrams_sent -= train.datagrams;
   counters.bytes_sent -= train.bytes;
   if (what == What::stray) {
-    --(handed_out.stray.kind == wire::Kind::reset ? counters.resets_sent : counters.closes_sent);
+    --sent_count(handed_out.stray.kind);
     strays.push(handed_out.stray);
     return;
   }

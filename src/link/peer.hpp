@@ -83,7 +83,10 @@ struct Peer {
 
   // Opening.
   bool owes_hello = false;
-  bool owes_hello_ack = false;  // for the candidate if there is one, else for the session
+  bool has_shown_cookie = false;  // since the last repeat
+  bool is_greeted = false;        // a hello came from there, proven or not, since ours went
+  std::uint64_t cookie = 0;       // that the peer gave for our hello
+  bool owes_hello_ack = false;    // for the candidate if there is one, else for the session
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
 

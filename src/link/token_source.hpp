@@ -4,15 +4,21 @@
 
 #include <cstdint>
 
+#include "base/sip_hash.hpp"
+
 namespace fairlead::link {
 
 class TokenSource {
  public:
-  TokenSource(std::uint64_t seed, std::uint64_t epoch) : key0_(seed), key1_(~seed ^ epoch) {}
+  TokenSource(std::uint64_t seed, std::uint64_t epoch) : key_{seed, ~seed ^ epoch} {}
   std::uint64_t next();
+  base::SipKey next_key() {
+    const std::uint64_t low = next();
+    return {low, next()};
+  }
 
  private:
-  std::uint64_t key0_, key1_;
+  base::SipKey key_;
   std::uint64_t counter_ = 0;
 };
 

@@ -42,4 +42,12 @@ bool is_possible(const Hello& hello) {
          hello.reassembly_slots <= kSlotsMost && hello.ack_after.value <= kAckAfterMost;
 }
 
+void encode_retry(std::uint64_t cookie, std::byte* to) {
+  store(to, at<std::uint64_t>(kRetryFields, "cookie"), cookie);
+}
+
+std::uint64_t read_retry(std::span<const std::byte> payload) {
+  return load<std::uint64_t>(payload.data(), at<std::uint64_t>(kRetryFields, "cookie"));
+}
+
 }  // namespace fairlead::wire

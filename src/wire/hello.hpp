@@ -30,4 +30,8 @@ Hello read_hello(std::span<const std::byte> payload);
 
 bool is_possible(const Hello& hello);
 
+/// The payload of a hello_retry: kRetryBytes.
+void encode_retry(std::uint64_t cookie, std::byte* to);
+std::uint64_t read_retry(std::span<const std::byte> payload);
+
 }  // namespace fairlead::wire

@@ -39,6 +39,11 @@ inline constexpr std::array kHelloFields{
     Field{"features", 44, 4},
 };
 
+/// Payload of hello_retry.
+inline constexpr std::array kRetryFields{
+    Field{"cookie", 0, 8},
+};
+
 /// Payload of data: each whole message, and the head of each chunk.
 inline constexpr std::array kRecordFields{
     Field{"kind", 0, 1},  Field{"operation", 1, 1}, Field{"status", 2, 1},      Field{"reserved", 3, 1},
@@ -77,6 +82,7 @@ constexpr bool is_dense(std::span<const Field> fields) {
 
 inline constexpr std::size_t kSegmentHeaderBytes = 48;
 inline constexpr std::size_t kHelloBytes = 48;
+inline constexpr std::size_t kRetryBytes = 8;
 inline constexpr std::size_t kRecordBytes = 48;
 inline constexpr std::size_t kChunkBytes = 24;
 inline constexpr std::size_t kPartBytes = 8;
@@ -84,6 +90,7 @@ inline constexpr std::size_t kRecordAlign = 8;
 
 static_assert(is_dense(kSegmentFields) && size_of(kSegmentFields) == kSegmentHeaderBytes);
 static_assert(is_dense(kHelloFields) && size_of(kHelloFields) == kHelloBytes);
+static_assert(is_dense(kRetryFields) && size_of(kRetryFields) == kRetryBytes && kRetryBytes < kHelloBytes);
 static_assert(is_dense(kRecordFields) && size_of(kRecordFields) == kRecordBytes);
 static_assert(is_dense(kChunkFields) && size_of(kChunkFields) == kChunkBytes);
 static_assert(is_dense(kPartFields) && size_of(kPartFields) == kPartBytes);

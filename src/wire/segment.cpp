@@ -24,7 +24,7 @@ std::uint32_t checksum_of(std::span<const std::byte> datagram) {
 }
 
 bool is_known(Kind kind) {
-  return kind >= Kind::hello && kind <= Kind::part;
+  return kind >= Kind::hello && kind <= Kind::hello_retry;
 }
 
 bool is_right_length(Kind kind, std::size_t payload) {
@@ -32,6 +32,8 @@ bool is_right_length(Kind kind, std::size_t payload) {
     case Kind::hello:
     case Kind::hello_ack:
       return payload == kHelloBytes;
+    case Kind::hello_retry:
+      return payload == kRetryBytes;
     case Kind::data:
       return payload >= kRecordBytes;
     case Kind::ack:
@@ -83,7 +85,7 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
       load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "reserved")) != 0) {
     return std::unexpected(DropReason::reserved_not_zero);
   }
-  if ((header.token == 0) != (header.kind == Kind::hello)) return std::unexpected(DropReason::bad_token);
+  if (header.token == 0 && header.kind != Kind::hello) return std::unexpected(DropReason::bad_token);
   if (header.kind == Kind::data) {
     if (!is_run_of_records(frame.payload)) return std::unexpected(DropReason::bad_record);
   } else if (header.kind == Kind::part) {

@@ -16,7 +16,7 @@
 
 namespace fairlead::wire {
 
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kDatagramSizeLeast = 1200;  // every path carries this much
 inline constexpr std::size_t kDatagramSizeMost = 65'000;
 inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a window of 4096
@@ -31,6 +31,7 @@ enum class Kind : std::uint8_t {
   probe = 7,      // asks whether datagrams of this length arrive; its sequence is a number, its payload means nothing
   probe_answer = 8,  // it did: the number comes back
   part = 9,          // of a data segment that its path does not carry whole any more (part.hpp)
+  hello_retry = 10,  // asks for the hello whose token this carries again, with the cookie that is its payload
 };
 
 /// Bits of the header's flags.
@@ -48,7 +49,7 @@ struct Header {
   std::uint8_t flags = 0;
   std::uint16_t payload_bytes = 0;
   std::uint16_t credits = 0;     // what the receiver of this may have in flight: 0 no bound, else KiB + 1
-  std::uint64_t token = 0;       // of the receiver's session; 0 only in a hello
+  std::uint64_t token = 0;       // of the receiver's session; of a hello: the cookie, 0 if none was given
   Sequence sequence;             // of data
   Sequence ack;                  // the next one expected: all before have arrived
   std::uint64_t ack_bitmap = 0;  // bit i: ack + 1 + i has arrived

@@ -86,13 +86,15 @@ TEST(Segment, EveryFieldOfTheHeaderSurvives) {
 TEST(Segment, TheBytesOfAHeaderStayAsTheyAre) {
   // The wire's format is a promise to other versions: these bytes may never change.
   const std::vector<std::byte> bytes = datagram(Kind::close, {});
-  const std::vector<unsigned> expected{1, 6, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+  const std::vector<unsigned> expected{2, 6, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), expected[i]) << i;
   for (std::size_t i = expected.size(); i < 44; ++i) EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), 0U) << i;
 }
 
 TEST(Segment, EveryKindIsAccepted) {
   EXPECT_TRUE(decode(datagram(Kind::hello, valid_hello(), 0)));
+  EXPECT_TRUE(decode(datagram(Kind::hello, valid_hello(), 1)));  // with its cookie
+  EXPECT_TRUE(decode(datagram(Kind::hello_retry, std::vector<std::byte>(kRetryBytes))));
   EXPECT_TRUE(decode(datagram(Kind::hello_ack, valid_hello())));
   EXPECT_TRUE(decode(datagram(Kind::data, one_record(0))));
   EXPECT_TRUE(decode(datagram(Kind::ack, {})));
@@ -109,14 +111,15 @@ TEST(Segment, EachFaultHasItsReason) {
   for (std::size_t size = 0; size < kSegmentHeaderBytes; ++size) {
     EXPECT_EQ(reason({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}), DropReason::too_short);
   }
-  EXPECT_EQ(reason(with_byte(good, 0, 2)), DropReason::wrong_version);
+  EXPECT_EQ(reason(with_byte(good, 0, 1)), DropReason::wrong_version);
   EXPECT_EQ(reason(with_byte(good, 1, 0)), DropReason::wrong_kind);
-  EXPECT_EQ(reason(with_byte(good, 1, 10)), DropReason::wrong_kind);
+  EXPECT_EQ(reason(with_byte(good, 1, 11)), DropReason::wrong_kind);
   EXPECT_EQ(reason({good.begin(), good.end() - 1}), DropReason::wrong_length);
   EXPECT_EQ(reason(with_byte(good, 2, 0x20)), DropReason::reserved_not_zero);
   EXPECT_EQ(reason(with_byte(good, 3, 1)), DropReason::reserved_not_zero);
   EXPECT_EQ(reason(datagram(Kind::data, one_record(0), 0)), DropReason::bad_token);
-  EXPECT_EQ(reason(datagram(Kind::hello, valid_hello(), 1)), DropReason::bad_token);
+  EXPECT_EQ(reason(datagram(Kind::hello_retry, std::vector<std::byte>(kRetryBytes), 0)), DropReason::bad_token);
+  EXPECT_EQ(reason(datagram(Kind::hello_retry, {})), DropReason::wrong_length);
   EXPECT_EQ(reason(datagram(Kind::data, {})), DropReason::wrong_length);
   EXPECT_EQ(reason(datagram(Kind::ack, std::vector<std::byte>(64 * 8))), DropReason::wrong_length);
   EXPECT_EQ(reason(datagram(Kind::ack, std::vector<std::byte>(7))), DropReason::wrong_length);
@@ -141,8 +144,8 @@ TEST(Segment, AnyBytesAreAFrameOrAReason) {
     bytes.resize(random() % 300);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     if (bytes.size() >= kSegmentHeaderBytes && i % 2 == 0) {  // get past the first checks
-      store(bytes.data(), 0, std::uint8_t{1});
-      store(bytes.data(), 1, static_cast<std::uint8_t>(1 + random() % 6));
+      store(bytes.data(), 0, kVersion);
+      store(bytes.data(), 1, static_cast<std::uint8_t>(1 + random() % 10));
       store(bytes.data(), 2, std::uint16_t{0});
       store(bytes.data(), 4, static_cast<std::uint32_t>(bytes.size() - kSegmentHeaderBytes));
       if (bytes.size() > kSegmentHeaderBytes) bytes[kSegmentHeaderBytes] = static_cast<std::byte>(1 + random() % 2);
@@ -178,6 +181,13 @@ TEST(Hello, SurvivesAndImpossibleOnesAreRefused) {
   EXPECT_FALSE(with([](Hello& h) { h.window_segments = ~0U; }));
   EXPECT_FALSE(with([](Hello& h) { h.reassembly_slots = 0; }));
   EXPECT_FALSE(with([](Hello& h) { h.ack_after.value = ~0U; }));
+}
+
+TEST(Hello, ARetryCarriesItsCookieAndIsShorterThanAHello) {
+  std::vector<std::byte> payload(kRetryBytes);
+  encode_retry(0x0123456789abcdef, payload.data());
+  EXPECT_EQ(read_retry(payload), 0x0123456789abcdefU);
+  EXPECT_LT(payload.size(), valid_hello().size());
 }
 
 TEST(Ticks, WrapAndMeasureBothWays) {
