@@ -37,19 +37,21 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
                std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<Lane> lane)
-    : path_(std::move(path)),
-      address_(address),
+    : address_(address),
       options_(options),
       epoch_(epoch),
       secrets_(seed, epoch),
-      hot_peers_(options.get(Option::hot_peers)),
       ports_(kPortsMax),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
       placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
       loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
-  if (!path_) return;
-  link_ = std::make_unique<Courier>(link_options(options, *path_), epoch, secrets_.next(), std::move(lane));
-  flight_.emplace(link_->link());
+  if (!path) return;
+  const Transports::Plan plan{
+      .link = link_options(options, *path),
+      .hot_peers = options.get(Option::hot_peers),
+      .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
+  };
+  transports_ = std::make_unique<Transports>(std::move(path), plan, epoch, secrets_.next(), std::move(lane));
 }
 
 Engine::~Engine() = default;
@@ -64,21 +66,15 @@ Flows& Engine::make_flows() {
 }
 
 bool Engine::is_owing() const {
-  if (!link_) return false;
-  return !deferred_.empty() || link_->counters().messages_pending != 0 || (flows_ && flows_->is_owing()) ||
+  if (!transports_) return false;
+  return !deferred_.empty() || transports_->link().counters().messages_pending != 0 || (flows_ && flows_->is_owing()) ||
          (lane() != nullptr && !lane()->is_quiet());
 }
 
 void Engine::farewell(base::Instant now) {
-  if (!path_) return;
+  if (!transports_) return;
   if (flows_) flows_->progress(now);
-  if (lane()) lane()->tell_all();
-  link_->expire(now + std::chrono::microseconds(options_.get(Option::ack_delay)));
-  emit(kTrainsInPass, now);
-  link_->disconnect_all(now);
-  const std::uint64_t refused_before = counters_.trains_not_taken;
-  while (emit(kTrainsInPass, now) && counters_.trains_not_taken == refused_before) {
-  }
+  transports_->farewell(std::chrono::microseconds(options_.get(Option::ack_delay)), now);
 }
 
 bool Engine::is_here(const base::SocketAddress& engine) const {

@@ -28,15 +28,13 @@
 #include "engine/by_peer.hpp"
 #include "engine/completion.hpp"
 #include "engine/core.hpp"
-#include "engine/courier.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
-#include "engine/flight_log.hpp"
-#include "engine/hot_peers.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
+#include "engine/transports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
 #include "path/path.hpp"
@@ -77,9 +75,9 @@ class Engine {
   const base::SocketAddress& address() const { return address_; }
   std::uint64_t epoch() const { return epoch_; }
   const EngineOptions& options() const { return options_; }
-  path::Path* path() { return path_.get(); }
+  path::Path* path() { return transports_ ? &transports_->path() : nullptr; }
   /// Null without a path.
-  const link::Link* link() const { return link_ ? &link_->link() : nullptr; }
+  const link::Link* link() const { return transports_ ? &transports_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
   EngineUse use() const {
     return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size()), loans_.used()};
@@ -130,7 +128,7 @@ class Engine {
   bool is_near() const;
   /// Whether messages to that address take the lane; as far as it is known at once.
   bool is_near(const base::SocketAddress& address) const {
-    return address == last_peer_address_ && Lane::has(last_peer_) && address.port != 0;
+    return transports_ && transports_->last_local(address) != nullptr;
   }
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
@@ -159,27 +157,23 @@ class Engine {
   /// The last events with a peer, a line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
   /// Stalls and losses noticed since the last call, for people.
-  bool has_report() const { return flight_ && flight_->has_report(); }
-  std::string take_report() { return flight_->take_report(); }
+  bool has_report() const { return transports_ && transports_->flight().has_report(); }
+  std::string take_report() { return transports_->flight().take_report(); }
 
  private:
   friend class Flows;
 
   static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
-  static constexpr std::size_t kArrivalsInPass = 16;
-  static constexpr std::size_t kTrainsInPass = 32;
-  static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then it looks what has come
-  static constexpr std::size_t kDeferredMax = 65536;       // answers that wait for room in the link
+  static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
-  static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
-  static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
+  static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 
-  Lane* lane() { return link_ ? link_->lane() : nullptr; }
-  const Lane* lane() const { return link_ ? link_->lane() : nullptr; }
+  Lane* lane() { return transports_ ? transports_->lane() : nullptr; }
+  const Lane* lane() const { return transports_ ? transports_->lane() : nullptr; }
 
   // engine.cpp
   Result<PortHandle> make_port(std::uint32_t number);
@@ -198,10 +192,6 @@ class Engine {
   Operation* find_operation(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
   std::uint64_t make_key(std::uint32_t slot);
   Flows& make_flows();
-
-  // engine_submit.cpp
-  Result<link::PeerHandle> peer_at(const base::SocketAddress& address);
-  void send_eagerly(link::PeerHandle peer, base::Instant now);
 
   // engine_near.cpp
   struct LaneTaker;
@@ -276,7 +266,6 @@ class Engine {
   void orphan_active_placements(std::uint32_t port_slot);
 
   // engine_loop.cpp
-  bool is_network_due(base::Instant now);
   bool collect(base::Instant now);
   bool collect_lane(base::Instant now);
   bool react(base::Instant now);
@@ -287,7 +276,6 @@ class Engine {
   void retry_deferred(base::Instant now);
   base::Duration ask_after() const;
   void ask_for_answers(base::Instant now);
-  bool emit(std::size_t trains_max, base::Instant now);
 
   struct Deferred {
     link::PeerHandle peer;
@@ -299,14 +287,11 @@ class Engine {
     base::Instant when;
   };
 
-  std::unique_ptr<path::Path> path_;
   base::SocketAddress address_;
   EngineOptions options_;
   std::uint64_t epoch_;
-  link::TokenSource secrets_;        // of the random part of keys, and of the link's seed
-  std::unique_ptr<Courier> link_;    // and the lane
-  std::optional<FlightLog> flight_;  // of the link
-  HotPeers hot_peers_;
+  link::TokenSource secrets_;               // of the random part of keys, and of the link's seed
+  std::unique_ptr<Transports> transports_;  // null without a path
 
   base::Slab<Port> ports_;
   PortTable port_numbers_;
@@ -318,18 +303,12 @@ class Engine {
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
   std::uint64_t closings_seen_ = 0;         // of the lane's hub
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
-  std::uint32_t network_looks_ = 0;         // in vain since something came, up to kNetworkLooks
-  base::Instant network_look_at_{};         // then, while the lane is in use
   std::deque<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
   Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
-  base::SocketAddress last_peer_address_;  // the peer asked for last: most traffic is with the same one
-  link::PeerHandle last_peer_;
-  link::Train train_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
-  bool is_emit_cut_short_ = false;       // there may be more to send at once
   PeerLosses peer_losses_;
   EngineCounters counters_;
   std::unique_ptr<Flows> flows_;

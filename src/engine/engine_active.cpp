@@ -65,8 +65,8 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
     ++counters_.active_sent;
     return Status::ok;
   }
-  if (!link_) return Status::unreachable;
-  const auto peer = peer_at(message.to.engine);
+  if (!transports_) return Status::unreachable;
+  const auto peer = transports_->peer_at(message.to.engine, now);
   if (!peer) return peer.error().status;
   if (conversation != nullptr) *conversation = {way_of(*peer), peer_losses_.count()};
   std::uint32_t slot = kNone;
@@ -80,20 +80,20 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
     operation.peer = *peer;
     operation.is_link_pending = true;
   }
-  const Status status = link_->submit(*peer,
-                                      {.envelope = envelope,
-                                       .pieces = message.memory,
-                                       .size = message.length,
-                                       .cookie = is_referenced ? name_of(slot) : 0,
-                                       .wants_outcome = is_referenced},
-                                      now);
+  const Status status = transports_->submit(*peer,
+                                            {.envelope = envelope,
+                                             .pieces = message.memory,
+                                             .size = message.length,
+                                             .cookie = is_referenced ? name_of(slot) : 0,
+                                             .wants_outcome = is_referenced},
+                                            now);
   if (status != Status::ok) {
     if (is_referenced) release_operation(slot);
     return status;
   }
   ++counters_.active_sent;
-  flight_->submitted(*peer, message.length, now);
-  send_eagerly(*peer, now);
+  transports_->flight().submitted(*peer, message.length, now);
+  transports_->send_eagerly(*peer, now);
   return Status::ok;
 }
 
@@ -123,7 +123,7 @@ void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope,
                       .cookie = envelope.cookie};
   if (is_here(to.engine)) {
     send_active_local(back, {}, 0);
-  } else if (const auto peer = peer_at(to.engine)) {
+  } else if (const auto peer = transports_->peer_at(to.engine, now_)) {
     answer(*peer, back, 0, now_);
   }
 }
@@ -189,7 +189,7 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
 void Engine::deliver_active(const link::Delivery& delivery) {
   Arrival* arrival = nullptr;
   const std::uint32_t slot = accept_active(
-      delivery.envelope, {link_->address(delivery.peer), delivery.envelope.source_port}, delivery.size, arrival);
+      delivery.envelope, {transports_->address(delivery.peer), delivery.envelope.source_port}, delivery.size, arrival);
   if (slot == kNone || arrival == nullptr) return;  // later chunks have no target and are thrown away
   ActivePort& port = *ports_[slot].active;
   const bool has_bytes = arrival->head + arrival->data_length == delivery.size;
@@ -215,7 +215,7 @@ void Engine::deliver_active(const link::Delivery& delivery) {
   placements_[placement].arrival = arrival;
   placements_[placement].size = delivery.size;
   port.queue(*arrival, false);
-  link_->set_target(delivery.peer, delivery.reassembly, pack_name(placement, placements_.generation(placement)));
+  transports_->set_target(delivery.peer, delivery.reassembly, pack_name(placement, placements_.generation(placement)));
   place_active_chunk(delivery, placement);
 }
 
@@ -264,14 +264,15 @@ void Engine::orphan_active_placements(std::uint32_t port_slot) {
 }
 
 void Engine::ask_peer(const base::SocketAddress& address, base::Instant now) {
-  const auto peer = link_ ? link_->find(address) : std::nullopt;
+  const auto peer = transports_ ? transports_->link().find(address) : std::nullopt;
   if (!peer) return;
-  const link::PeerFacts facts = link_->facts(*peer);
+  const link::PeerFacts facts = transports_->link().facts(*peer);
   if (!facts.is_connected || facts.segments_in_flight != 0 || facts.messages_queued != 0 ||
       now - facts.last_heard < ask_after())
     return;
   // If the link has no room for it there is traffic enough.
-  link_->submit(*peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
+  transports_->submit(*peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false},
+                      now);
 }
 
 }  // namespace fairlead::engine

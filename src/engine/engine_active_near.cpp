@@ -14,7 +14,8 @@ bool Engine::send_active_near(const Port& port, const ActiveMessage& message, Co
                            message.memory[1].iov_len >= message.length - message.memory[0].iov_len &&
                            message.length <= options_.get(Option::embedded_max) && message.head <= kActiveHeadMax &&
                            message.head <= message.length && message.head % 8 == 0;
-  if (!is_straight) return false;
+  const link::PeerHandle* peer = transports_->last_local(message.to.engine);
+  if (!is_straight || peer == nullptr) return false;
   const wire::LaneHead head{.kind = wire::LaneKind::named,
                             .operation = static_cast<std::uint8_t>(active_wire::operation_of(message.kind)),
                             .flags = message.word,
@@ -28,10 +29,10 @@ bool Engine::send_active_near(const Port& port, const ActiveMessage& message, Co
     return std::span(static_cast<const std::byte*>(piece.iov_base), length);
   };
   const iovec& first = message.memory[0];
-  if (!lane()->send_named(last_peer_, head, names, bytes_at(first, first.iov_len),
+  if (!lane()->send_named(*peer, head, names, bytes_at(first, first.iov_len),
                           bytes_at(message.memory[1], message.length - first.iov_len)))
     return false;
-  if (conversation != nullptr) *conversation = {way_of(last_peer_), peer_losses_.count()};
+  if (conversation != nullptr) *conversation = {way_of(*peer), peer_losses_.count()};
   ++counters_.active_sent;
   ++counters_.active_sent_straight;
   return true;
@@ -58,7 +59,7 @@ bool Engine::arrive_active_near(link::PeerHandle from, const wire::LaneHead& hea
   arrival->kind = active_wire::kind_of(operation);
   arrival->word = head.flags;
   arrival->reply_access = static_cast<std::uint32_t>(names.a >> 32);
-  arrival->source = {link_->address(from), head.source_port};
+  arrival->source = {transports_->address(from), head.source_port};
   arrival->status = Status::ok;
   arrival->is_placed = false;
   arrival->head = static_cast<std::uint16_t>(head_bytes);

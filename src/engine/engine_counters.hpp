@@ -32,7 +32,6 @@ struct EngineCounters {
   std::uint64_t dropped_late_answer = 0;        // answer to an operation that has ended
   std::uint64_t dropped_unknown_operation = 0;  // message header with an operation that does not exist
   std::uint64_t dropped_answers = 0;            // answers given up because too many waited for one peer
-  std::uint64_t trains_not_taken = 0;           // the path had no room; sent again from the link's window
 };
 
 }  // namespace fairlead::engine

@@ -41,7 +41,7 @@ ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
 /// False: nothing was done, it has to be asked for.
 bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer) {
   if (lane() == nullptr || transfer.length == 0 || transfer.length > kCarriedOutMax) return false;
-  const auto peer = peer_at(transfer.target.engine);
+  const auto peer = transports_->peer_at(transfer.target.engine, now_);
   path::ShmPeer* const there = peer && Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
@@ -73,15 +73,15 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   }
   ++(is_put ? counters_.puts_carried_out : counters_.gets_carried_out);
   const std::uint32_t own_port = ports_[handle.slot].number;
-  const Status told = link_->submit(*peer,
-                                    {.envelope = {.operation = wire::Operation::carried_out,
-                                                  .source_port = own_port,
-                                                  .target_port = transfer.target.port,
-                                                  .key = transfer.key ^ transfer.target_epoch,
-                                                  .a = length},
-                                     .pieces = {},
-                                     .wants_outcome = false},
-                                    now_);
+  const Status told = transports_->submit(*peer,
+                                          {.envelope = {.operation = wire::Operation::carried_out,
+                                                        .source_port = own_port,
+                                                        .target_port = transfer.target.port,
+                                                        .key = transfer.key ^ transfer.target_epoch,
+                                                        .a = length},
+                                           .pieces = {},
+                                           .wants_outcome = false},
+                                          now_);
   ENSURE(told == Status::ok, "no room for a record, though there was: {}", static_cast<int>(told));
   produce(handle.slot, {.cookie = transfer.cookie,
                         .length = length,
@@ -249,7 +249,7 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
   }
   Operation& operation = operations_[slot];
   ++(operation.kind == OperationKind::expose_writable ? counters_.puts_received : counters_.gets_received);
-  operation.other = {link_->address(delivery.peer), envelope.source_port};
+  operation.other = {transports_->address(delivery.peer), envelope.source_port};
   if (operation.is_foreign && lane()->hub().is_held(key)) {
     // Somebody came too late, or lies. He may be about to look at our records, or be at it.
     operation.is_carried_out = operation.is_busy = true;

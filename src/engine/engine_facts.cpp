@@ -25,7 +25,7 @@ double milliseconds(base::Duration duration) {
 
 EngineFacts Engine::facts() const {
   EngineFacts facts;
-  facts.path = path_ ? path_->name() : "self";
+  facts.path = transports_ ? transports_->path().name() : "self";
   const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
   const EngineCounters& own = counters_;
   add("engine.messages_sent", own.messages_sent);
@@ -56,10 +56,10 @@ EngineFacts Engine::facts() const {
   add("engine.refused.stale", own.refused_stale);
   add("engine.refused.not_permitted", own.refused_not_permitted);
   add("engine.refused.too_big", own.refused_too_big);
-  add("engine.trains_not_taken", own.trains_not_taken);
-  if (!path_) return facts;
+  if (!transports_) return facts;
+  add("engine.trains_not_taken", transports_->trains_not_taken());
 
-  const path::PathCounters& path = path_->counters();
+  const path::PathCounters& path = transports_->path().counters();
   add("path.datagrams_sent", path.datagrams_sent);
   add("path.bytes_sent", path.bytes_sent);
   add("path.send_calls", path.send_calls);
@@ -70,13 +70,13 @@ EngineFacts Engine::facts() const {
   add("path.send_failed", path.send_failed);
   add("path.send_too_big", path.send_too_big);
   add("path.received_truncated", path.received_truncated);
-  if (const path::FaultCounters* faults = path_->fault_counters(); faults != nullptr) {
+  if (const path::FaultCounters* faults = transports_->path().fault_counters(); faults != nullptr) {
     for (const path::FaultCounterRow& row : path::kFaultCounterRows)
       add(fmt::format("path.fault.{}", row.name), faults->*row.value);
   }
-  add_link_counters(link_->counters(), facts);
+  add_link_counters(transports_->link().counters(), facts);
   if (lane()) add_lane(*lane(), facts);
-  link_->for_each_peer(EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
+  transports_->link().for_each_peer(EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
     facts.peers.push_back({.address = peer.address,
                            .path_reason = lane() ? lane()->reason(peer.address) : std::string(),
@@ -123,12 +123,12 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
             seconds(notice.silent_for) + ago);
     }
   }
-  if (!link_) return {};
+  if (!transports_) return {};
   if (lane() && lane()->find(address))
     return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
-  const auto peer = link_->find(address);
+  const auto peer = transports_->link().find(address);
   if (!peer) return {};
-  const link::PeerFacts facts = link_->facts(*peer);
+  const link::PeerFacts facts = transports_->link().facts(*peer);
   if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
   return fmt::format(
       "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
@@ -138,9 +138,9 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
 }
 
 std::string Engine::describe_flight(const base::SocketAddress& address, base::Instant now) const {
-  if (!flight_) return {};
-  const auto peer = link_->find(address);
-  return peer ? flight_->describe(*peer, now) : std::string();
+  if (!transports_) return {};
+  const auto peer = transports_->link().find(address);
+  return peer ? transports_->flight().describe(*peer, now) : std::string();
 }
 
 }  // namespace fairlead::engine

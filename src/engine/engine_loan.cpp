@@ -20,7 +20,7 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
     return false;
   const auto offset = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!offset) return false;
-  const auto peer = peer_at(send.to.engine);
+  const auto peer = transports_->peer_at(send.to.engine, now_);
   if (!peer || !Lane::has(*peer) || lane()->neighbour(*peer) == nullptr) return false;
 
   const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.part.cookie);
@@ -32,16 +32,16 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
   operation.other = send.to;
   operation.peer = *peer;
   operation.is_answer_pending = operation.is_link_pending = true;
-  status = link_->submit(*peer,
-                         {.envelope = {.operation = wire::Operation::lent,
-                                       .source_port = ports_[handle.slot].number,
-                                       .target_port = send.to.port,
-                                       .cookie = name_of(slot),
-                                       .offset = *offset,
-                                       .a = send.part.length},
-                          .pieces = {},
-                          .cookie = name_of(slot)},
-                         now_);
+  status = transports_->submit(*peer,
+                               {.envelope = {.operation = wire::Operation::lent,
+                                             .source_port = ports_[handle.slot].number,
+                                             .target_port = send.to.port,
+                                             .cookie = name_of(slot),
+                                             .offset = *offset,
+                                             .a = send.part.length},
+                                .pieces = {},
+                                .cookie = name_of(slot)},
+                               now_);
   if (status != Status::ok) {
     release_operation(slot);
     return true;
@@ -76,14 +76,14 @@ void Engine::send_instead(std::uint32_t slot) {
   operation.kind = OperationKind::send;
   operation.status = Status::ok;
   operation.is_link_pending = true;
-  const Status status = link_->submit(operation.peer,
-                                      {.envelope = {.operation = wire::Operation::message,
-                                                    .source_port = ports_[operation.port].number,
-                                                    .target_port = operation.other.port},
-                                       .pieces = operation.memory,
-                                       .size = operation.length,
-                                       .cookie = name_of(slot)},
-                                      now_);
+  const Status status = transports_->submit(operation.peer,
+                                            {.envelope = {.operation = wire::Operation::message,
+                                                          .source_port = ports_[operation.port].number,
+                                                          .target_port = operation.other.port},
+                                             .pieces = operation.memory,
+                                             .size = operation.length,
+                                             .cookie = name_of(slot)},
+                                            now_);
   if (status != Status::ok) complete(slot, status, 0);
 }
 
@@ -121,7 +121,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   }
   ++counters_.messages_received;
   Operation& operation = operations_[slot];
-  const RemotePort source{link_->address(delivery.peer), envelope.source_port};
+  const RemotePort source{transports_->address(delivery.peer), envelope.source_port};
   const bool is_taken = operation.takes_loans && operation.first_placement == kNone;
   const std::uint32_t loan = is_taken ? loans_.acquire() : kNone;
   if (loan == kNone) {

@@ -13,8 +13,7 @@
 namespace fairlead::engine {
 
 bool Engine::is_near() const {
-  return link_ && lane() != nullptr && network_looks_ >= kNetworkLooks && lane()->has_peers() && deferred_.empty() &&
-         link_->counters().messages_pending == 0;
+  return transports_ && transports_->is_network_idle() && deferred_.empty();
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------
@@ -24,11 +23,14 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) [[unlikely]]
     return 0;
+  const link::PeerHandle* peer = transports_->last_local(to.engine);
+  if (peer == nullptr) [[unlikely]]
+    return 0;
   // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
-  const std::uint32_t peer = kNearSlots | (last_peer_.slot - Lane::kFirstSlot);
+  const std::uint32_t slot = kNearSlots | (peer->slot - Lane::kFirstSlot);
   const std::size_t sent = lane()->send_now(
-      last_peer_, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
-      [&](std::size_t index, std::uint32_t number) { names[index] = {peer, number, now_}; });
+      *peer, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
+      [&](std::size_t index, std::uint32_t number) { names[index] = {slot, number, now_}; });
   port->operations += static_cast<std::uint32_t>(sent);
   counters_.messages_sent += sent;
   return sent;
@@ -157,7 +159,7 @@ bool Engine::collect_lane(base::Instant now) {
   LaneTaker taker{*this, now};
   bool any = lane()->collect(now, taker);
   if (now >= attend_at_) [[unlikely]] {
-    attend_at_ = now + kNetworkLookEvery;
+    attend_at_ = now + kAttendEvery;
     // Most have ended with the notice of their peer's loss, which says why; a peer that was not known yet has none.
     if (const std::uint64_t closings = lane()->hub().closings(); closings != closings_seen_) {
       closings_seen_ = closings;

@@ -191,7 +191,7 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
     return;
   }
   ++counters_.puts_received;
-  operations_[slot].other = {link_->address(delivery.peer), put.source_port};
+  operations_[slot].other = {transports_->address(delivery.peer), put.source_port};
   place(delivery, slot, 0, now);
 }
 
@@ -206,7 +206,7 @@ void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   }
   ++counters_.gets_received;
   Operation& exposure = operations_[slot];
-  exposure.other = {link_->address(delivery.peer), get.source_port};
+  exposure.other = {transports_->address(delivery.peer), get.source_port};
   exposure.peer = delivery.peer;
   exposure.is_link_pending = true;
   answer(delivery.peer, {.operation = wire::Operation::answer, .cookie = get.cookie}, name_of(slot), now);
@@ -286,7 +286,7 @@ Status Engine::submit_answer(link::PeerHandle peer, const wire::Envelope& envelo
     message.cookie = exposure;
     message.wants_outcome = true;
   }
-  const Status status = link_->submit(peer, message, now);
+  const Status status = transports_->submit(peer, message, now);
   if (status != Status::ok && status != Status::again && readable != nullptr) {
     readable->is_link_pending = false;
     complete(slot_of(exposure), status, 0);
@@ -316,15 +316,16 @@ void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint
   if (delivery.reassembly == link::Delivery::kWhole) [[likely]] {
     base::scatter_write(operation.memory, offset, delivery.bytes);
     if (operation.kind == OperationKind::receive) {
-      complete_message(slot, offset, delivery.size, {link_->address(delivery.peer), delivery.envelope.source_port});
+      complete_message(slot, offset, delivery.size,
+                       {transports_->address(delivery.peer), delivery.envelope.source_port});
     } else {
       end_transfer(slot, delivery, now);
     }
     return;
   }
   const std::uint32_t placement =
-      add_placement(slot, offset, delivery.size, {link_->address(delivery.peer), delivery.envelope.source_port});
-  link_->set_target(delivery.peer, delivery.reassembly, pack_name(placement, placements_.generation(placement)));
+      add_placement(slot, offset, delivery.size, {transports_->address(delivery.peer), delivery.envelope.source_port});
+  transports_->set_target(delivery.peer, delivery.reassembly, pack_name(placement, placements_.generation(placement)));
   place_chunk(delivery, placement, now);
 }
 

@@ -33,8 +33,8 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   if (send.part.memory.size() > link::kPiecesMax || send.part.length > base::scatter_size(send.part.memory))
     return Status::invalid;
   now_ = now;
-  const bool is_local = send.to.engine != last_peer_address_ && is_here(send.to.engine);
-  if (!is_local && !link_) return Status::unreachable;
+  const bool is_local = !(transports_ && transports_->was_last(send.to.engine)) && is_here(send.to.engine);
+  if (!is_local && !transports_) return Status::unreachable;
   if (Status status = Status::ok; send.is_loan && !is_local && lend(handle, send, handle_out, status)) return status;
 
   const std::uint32_t slot = make_operation(OperationKind::send, handle, send.part.cookie);
@@ -50,14 +50,14 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return Status::ok;
   }
 
-  const auto peer = peer_at(send.to.engine);
+  const auto peer = transports_->peer_at(send.to.engine, now);
   if (!peer) {
     release_operation(slot);
     return peer.error().status;
   }
   operation.peer = *peer;
   operation.is_link_pending = true;
-  const Status status = link_->submit(
+  const Status status = transports_->submit(
       *peer,
       {.envelope = {.operation = wire::Operation::message, .source_port = port->number, .target_port = send.to.port},
        .pieces = send.part.memory,
@@ -69,8 +69,8 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return status;
   }
   ++counters_.messages_sent;
-  flight_->submitted(*peer, send.part.length, now);
-  send_eagerly(*peer, now);
+  transports_->flight().submitted(*peer, send.part.length, now);
+  transports_->send_eagerly(*peer, now);
   return Status::ok;
 }
 
@@ -98,7 +98,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     return Status::invalid;
   now_ = now;
   const bool is_local = is_here(transfer.target.engine);
-  if (!is_local && !link_) return Status::unreachable;
+  if (!is_local && !transports_) return Status::unreachable;
   if (is_local && transfer.target_epoch != epoch_) return Status::stale;
   if (!is_local && carry_out(handle, kind == OperationKind::put, transfer)) {
     handle_out = {.at = now};
@@ -117,24 +117,24 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     return Status::ok;
   }
 
-  const auto peer = peer_at(transfer.target.engine);
+  const auto peer = transports_->peer_at(transfer.target.engine, now);
   Status status = peer ? Status::ok : peer.error().status;
   if (status == Status::ok) {
     operation.peer = *peer;
     operation.is_link_pending = true;
     operation.is_answer_pending = true;
     const bool is_put = kind == OperationKind::put;
-    status = link_->submit(*peer,
-                           {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
-                                         .source_port = port->number,
-                                         .target_port = transfer.target.port,
-                                         .key = transfer.key ^ transfer.target_epoch,
-                                         .cookie = name_of(slot),
-                                         .a = transfer.length},
-                            .pieces = is_put ? transfer.memory : std::span<const iovec>{},
-                            .size = is_put ? transfer.length : 0,
-                            .cookie = name_of(slot)},
-                           now);
+    status = transports_->submit(*peer,
+                                 {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
+                                               .source_port = port->number,
+                                               .target_port = transfer.target.port,
+                                               .key = transfer.key ^ transfer.target_epoch,
+                                               .cookie = name_of(slot),
+                                               .a = transfer.length},
+                                  .pieces = is_put ? transfer.memory : std::span<const iovec>{},
+                                  .size = is_put ? transfer.length : 0,
+                                  .cookie = name_of(slot)},
+                                 now);
   }
   if (status != Status::ok) {
     release_operation(slot);
@@ -142,8 +142,8 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
   }
   waiting_[peer->slot].append(operations_, slot);
   if (ask_at_ == base::kNever && !Lane::has(*peer)) ask_at_ = now + ask_after();
-  flight_->submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
-  send_eagerly(*peer, now);
+  transports_->flight().submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
+  transports_->send_eagerly(*peer, now);
   return Status::ok;
 }
 
@@ -173,7 +173,7 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
     case OperationKind::send:
     case OperationKind::put:
       // The outcome brings the end: `canceled` if nothing of it had been sent.
-      link_->cancel(operation->peer, pack_name(name.slot, name.generation));
+      transports_->cancel(operation->peer, pack_name(name.slot, name.generation));
       break;
     case OperationKind::loan:
       // As soon as the peer has it. Its reader may go on reading: what is written there then, it may see.
@@ -185,44 +185,12 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
       // The answer will find nobody and is thrown away; only the request has to leave the link.
       operation->is_answer_pending = false;
       if (operation->status == Status::ok) operation->status = Status::canceled;
-      link_->cancel(operation->peer, pack_name(name.slot, name.generation));
+      transports_->cancel(operation->peer, pack_name(name.slot, name.generation));
       settle(name.slot);
       break;
   }
-  if (link_) react(now);
+  if (transports_) react(now);
   return true;
-}
-
-Result<link::PeerHandle> Engine::peer_at(const base::SocketAddress& address) {
-  if (address == last_peer_address_ && address.port != 0) [[likely]]
-    return last_peer_;
-  if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
-    return std::unexpected(
-        Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
-  }
-  if (lane()) {
-    auto peer = lane()->find(address);
-    if (!peer && (lane()->is_forced() || !link_->find(address))) peer = lane()->seek(address, now_);
-    if (peer) {
-      last_peer_address_ = address;
-      last_peer_ = *peer;
-      return *peer;
-    }
-  }
-  // Asked also of a peer that is known: one that only said hello to us is kept just as long as somebody wants it.
-  const bool is_known = link_->find(address).has_value();
-  const auto peer = link_->peer(address, is_known ? 0 : path_->datagram_size_max(address));
-  if (!peer) return peer;
-  last_peer_address_ = address;
-  last_peer_ = *peer;
-  return *peer;
-}
-
-// What does not leave now leaves with the next pass. That pass comes: the acknowledgement of what is in flight wakes
-// somebody.
-void Engine::send_eagerly(link::PeerHandle peer, base::Instant now) {
-  if (Lane::has(peer)) return;
-  if (link_->is_eager(peer)) emit(1, now);
 }
 
 }  // namespace fairlead::engine

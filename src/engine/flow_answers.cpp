@@ -37,7 +37,7 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
                        (flow->state() == QpState::rts || flow->state() == QpState::sqd) && !flow->is_lost &&
                        flow->attributes.dest_qp_num == envelope.source_port &&
                        (envelope.target_port >> 24) == (flow->life & 0xFF) &&
-                       flow->peer_address == engine_.link_->address(delivery.peer);
+                       flow->peer_address == engine_.transports_->address(delivery.peer);
   if (!is_ours) {
     ++counters_.dropped_late_answer;
     return;
@@ -75,7 +75,7 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
     arrival.sequence = number;
     arrival.life = flow->life;
     arrival.is_answer = true;
-    engine_.link_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+    engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
     on_answer_chunk(slot, delivery, now);
     return;
   }

@@ -22,7 +22,7 @@ std::uint32_t Flows::add_arrival(Flow& flow, const link::Delivery& delivery) {
   arrival.envelope = delivery.envelope;
   arrival.size = delivery.size;
   arrival.is_linked = delivery.reassembly != link::Delivery::kWhole && !delivery.is_last;
-  if (arrival.is_linked) engine_.link_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+  if (arrival.is_linked) engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
   return slot;
 }
 

@@ -88,9 +88,9 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
   } else if (engine_.is_here(entry.to)) {
     on_datagram(envelope, engine_.address(), {pieces.data(), count}, entry.length);
     if (flow.state() != verbs::QpState::rts) return false;
-  } else if (!engine_.link_) {
+  } else if (!engine_.transports_) {
     ++counters_.dropped_unreachable;
-  } else if (const auto peer = engine_.peer_at(entry.to); !peer) {
+  } else if (const auto peer = engine_.transports_->peer_at(entry.to, now); !peer) {
     ++counters_.dropped_unreachable;
   } else {
     flow.peer = *peer;
@@ -99,7 +99,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
     if (entry.length <= engine_.options().get(Option::embedded_max)) {
       message.cookie = 0;
       message.wants_outcome = false;
-      status = engine_.link_->submit(*peer, message, now);
+      status = engine_.transports_->submit(*peer, message, now);
     } else {
       const std::uint32_t slot = flights_.acquire();
       if (slot == kNone) {
@@ -115,7 +115,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
       std::copy_n(regions.begin(), count, flight.regions.begin());
       message.pieces = {flight.pieces.data(), count};
       message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
-      status = engine_.link_->submit(*peer, message, now);
+      status = engine_.transports_->submit(*peer, message, now);
       if (status != Status::ok) {
         flights_.release(slot);
       } else {
@@ -153,7 +153,7 @@ void Flows::start_datagram_chunked(const link::Delivery& delivery) {
   arrival.envelope = delivery.envelope;
   arrival.size = delivery.size;
   arrival.held.push_back({0, delivery.size, std::make_unique<std::byte[]>(delivery.size)});
-  engine_.link_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+  engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
   on_datagram_chunk(slot, delivery);
 }
 
@@ -163,7 +163,7 @@ void Flows::on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery
   if (!delivery.bytes.empty()) std::memcpy(bytes + delivery.offset, delivery.bytes.data(), delivery.bytes.size());
   if (!delivery.is_last) return;
   const iovec piece{bytes, arrival.size};
-  on_datagram(arrival.envelope, engine_.link_->address(delivery.peer), {&piece, 1}, arrival.size);
+  on_datagram(arrival.envelope, engine_.transports_->address(delivery.peer), {&piece, 1}, arrival.size);
   arrival.held.clear();
   arrivals_.release(slot);
 }

@@ -86,7 +86,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
   }
   const bool is_first = number == flow.head;
   if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
-  const auto peer = engine_.peer_at(flow.peer_address);
+  const auto peer = engine_.transports_->peer_at(flow.peer_address, now);
   path::ShmPeer* neighbour = peer && Lane::has(*peer) ? engine_.lane()->neighbour(*peer) : nullptr;
   if (neighbour == nullptr) return Direct::none;
 

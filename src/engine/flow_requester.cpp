@@ -53,7 +53,7 @@ void Flows::pump(Flow& flow, base::Instant now) {
     return;
   }
   // What is unreliable has completed already, so its owner may never look again.
-  if (flow.has_peer && flow.next != next_before) engine_.send_eagerly(flow.peer, now);
+  if (flow.has_peer && flow.next != next_before) engine_.transports_->send_eagerly(flow.peer, now);
   if (flow.head == flow.tail) return;
   set_timer(flow, due(flow));
 }
@@ -237,13 +237,13 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
 }
 
 Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
-  if (!engine_.link_) return Status::unreachable;
+  if (!engine_.transports_) return Status::unreachable;
   // Asked each time: a peer of this host may be reached another way by now.
-  const auto peer = engine_.peer_at(flow.peer_address);
+  const auto peer = engine_.transports_->peer_at(flow.peer_address, now);
   if (!peer) return peer.error().status;
   flow.peer = *peer;
   flow.has_peer = true;
-  if (!flow.is_answer_owed) return engine_.link_->submit(flow.peer, message, now);
+  if (!flow.is_answer_owed) return engine_.transports_->submit(flow.peer, message, now);
   // What we owe travels with what we want.
   wire::Envelope& envelope = message.envelope;
   const bool is_with_data =
@@ -251,12 +251,12 @@ Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
   // Long messages may wait for others.
   if (!is_with_data || message.size > engine_.options().get(Option::embedded_max)) {
     send_owed(flow, now);
-    return engine_.link_->submit(flow.peer, message, now);
+    return engine_.transports_->submit(flow.peer, message, now);
   }
   envelope.flags |= Flags::kAcknowledges;
   envelope.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
   envelope.a = flow.expected - 1;
-  const Status status = engine_.link_->submit(flow.peer, message, now);
+  const Status status = engine_.transports_->submit(flow.peer, message, now);
   if (status == Status::ok) flow.is_answer_owed = false;
   return status;
 }

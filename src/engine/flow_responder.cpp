@@ -49,7 +49,7 @@ void Flows::deliver(const link::Delivery& delivery, base::Instant now) {
     case Wire::flow_datagram: {
       const iovec piece{const_cast<std::byte*>(delivery.bytes.data()), delivery.bytes.size()};
       if (delivery.reassembly != link::Delivery::kWhole) return start_datagram_chunked(delivery);
-      return on_datagram(delivery.envelope, engine_.link_->address(delivery.peer), {&piece, 1}, delivery.size);
+      return on_datagram(delivery.envelope, engine_.transports_->address(delivery.peer), {&piece, 1}, delivery.size);
     }
     default:
       return on_request(delivery, now);
@@ -66,7 +66,7 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
   if (!flow.can_receive()) return refuse(delivery, Cause::queue_pair_not_ready, now);
   const std::uint32_t sequence = sequence_of(envelope);
   const bool is_connected = flow.attributes.dest_qp_num == (envelope.source_port & 0xFF'FFFF) &&
-                            flow.peer_address == engine_.link_->address(delivery.peer);
+                            flow.peer_address == engine_.transports_->address(delivery.peer);
   const auto distance = static_cast<std::int32_t>(sequence - flow.expected);
   // What was executed before begins at the first sequence: compared by how many, of which there may be more than 2^31.
   const bool is_possible = distance < kDistanceMost && distance > -kDistanceMost &&
@@ -393,7 +393,7 @@ void Flows::send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer
 
 void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now) {
   const link::Outgoing message{.envelope = envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
-  if (!deferred_.empty() || engine_.link_->submit(peer, message, now) == Status::again) {
+  if (!deferred_.empty() || engine_.transports_->submit(peer, message, now) == Status::again) {
     return defer({.peer = peer, .envelope = envelope});
   }
   ++counters_.answers_sent;
@@ -427,7 +427,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
   if (length <= engine_.options().get(Option::embedded_max)) {
     const iovec piece{found.at, length};
     message.pieces = {&piece, 1};
-    status = engine_.link_->submit(flow.peer, message, now);
+    status = engine_.transports_->submit(flow.peer, message, now);
   } else {
     const std::uint32_t slot = flights_.acquire();
     if (slot == kNone) return Status::again;
@@ -440,7 +440,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     message.pieces = {flight.pieces.data(), 1};
     message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
     message.wants_outcome = true;
-    status = engine_.link_->submit(flow.peer, message, now);
+    status = engine_.transports_->submit(flow.peer, message, now);
     if (status != Status::ok) {
       flights_.release(slot);
     } else {
@@ -468,7 +468,7 @@ void Flows::retry_deferred(base::Instant now) {
     deferred_.pop_front();
     Status status = Status::ok;
     if (first.flow == kNone) {
-      status = engine_.link_->submit(
+      status = engine_.transports_->submit(
           first.peer, {.envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false}, now);
       if (status == Status::ok) ++counters_.answers_sent;
     } else if (Flow* flow = flows_[first.flow].get(); flow != nullptr && flow->life == first.life) {
