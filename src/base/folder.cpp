@@ -22,7 +22,7 @@ std::unexpected<Error> refused(std::string_view path, std::string_view why) {
   return std::unexpected(Error{Status::not_permitted, 0, fmt::format("{} {}", shown(path, kPathShown), why)});
 }
 
-std::unexpected<Error> failed(std::string_view path, std::string_view what) {
+std::unexpected<Error> folder_failed(std::string_view path, std::string_view what) {
   const int number = errno;
   return std::unexpected(Error{Status::system, number,
                                fmt::format("cannot {} {}: {}", what, shown(path, kPathShown), std::strerror(number))});
@@ -86,7 +86,7 @@ Result<FileDescriptor> open_folder(const std::string& path) {
     here = std::move(next);
     at = end;
   }
-  return failed(so_far, "open the folder");
+  return folder_failed(so_far, "open the folder");
 }
 
 Result<FileDescriptor> open_to_append(const std::string& path) {
@@ -98,7 +98,7 @@ Result<FileDescriptor> open_to_append(const std::string& path) {
                                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   if (!file.is_open()) {
     if (errno == ELOOP) return refused(path, "is a link: name the file that it leads to");
-    return failed(path, "append to");
+    return folder_failed(path, "append to");
   }
   const struct stat facts = facts_of(file.get());
   if (!S_ISREG(facts.st_mode)) return refused(path, "is not a plain file: name one");
@@ -119,7 +119,7 @@ Result<PrivateFolder> private_folder(const std::string& parent, const std::strin
   if (is_ours && (facts.st_mode & 077) == 0) return PrivateFolder{path, false};
 
   std::string made = fmt::format("{}/{}-XXXXXX", parent, name);
-  if (::mkdtemp(made.data()) == nullptr) return failed(made, "make the folder");
+  if (::mkdtemp(made.data()) == nullptr) return folder_failed(made, "make the folder");
   const std::string why = !folder.is_open() ? "cannot be used"
                           : is_ours         ? "is open to others"
                                             : fmt::format("was made by user {}", facts.st_uid);
