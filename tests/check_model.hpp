@@ -10,11 +10,27 @@ namespace fairlead::tests {
 
 enum class ModelOutcome { holds = 0, fails = 1, not_checked = 2 };
 
-/// `model`: its file in tests/models; `define`: a name that the model knows, or empty.
-inline ModelOutcome check_model(const std::string& model, const std::string& define) {
-  const std::string folder = FAIRLEAD_SOURCE_FOLDER "/tests/models";
-  const int outcome = std::system(("'" + folder + "/run.sh' '" + folder + "/" + model + "' " + define).c_str());
+/// What of a model: names that it knows, with blanks between them, or none; and a fault to plant, or none.
+struct ModelCase {
+  const char* parts = "";
+  const char* fault = "";
+};
+
+/// `model`: its file in tests/models.
+inline ModelOutcome check_model(const std::string& model, const ModelCase& which) {
+  const std::string folder = FAIRLEAD_SOURCE_FOLDER "/tests/models", fault = which.fault;
+  const std::string command = "'" + folder + "/run.sh' '" + folder + "/" + model + "' " + which.parts;
+  const int outcome = std::system((fault.empty() ? command : command + " -- " + fault).c_str());
   return WIFEXITED(outcome) ? static_cast<ModelOutcome>(WEXITSTATUS(outcome)) : ModelOutcome::not_checked;
+}
+
+/// The name of a test.
+inline std::string name_of(const ModelCase& which) {
+  std::string name = which.parts;
+  if (*which.parts != '\0' && *which.fault != '\0') name += "_";
+  name += which.fault;
+  for (char& letter : name) letter = letter == ' ' ? '_' : letter;
+  return name.empty() ? "whole" : name;
 }
 
 }  // namespace fairlead::tests

@@ -11,13 +11,13 @@ namespace fairlead::tests {
 namespace {
 
 TEST(EventQueueModel, LosesRepeatsAndReordersNothing) {
-  EXPECT_EQ(check_model("event_queue.pml", ""), ModelOutcome::holds);
+  EXPECT_EQ(check_model("event_queue.pml", {}), ModelOutcome::holds);
 }
 
 class WeakOrder : public testing::TestWithParam<const char*> {};
 
 TEST_P(WeakOrder, IsFound) {
-  EXPECT_EQ(check_model("event_queue.pml", GetParam()), ModelOutcome::fails);
+  EXPECT_EQ(check_model("event_queue.pml", {.fault = GetParam()}), ModelOutcome::fails);
 }
 
 INSTANTIATE_TEST_SUITE_P(EventQueueModel, WeakOrder,

@@ -11,13 +11,13 @@ namespace fairlead::tests {
 namespace {
 
 TEST(TaskQueueModel, LosesRepeatsAndTearsNothing) {
-  EXPECT_EQ(check_model("task_queue.pml", ""), ModelOutcome::holds);
+  EXPECT_EQ(check_model("task_queue.pml", {}), ModelOutcome::holds);
 }
 
 class WeakTaskQueue : public testing::TestWithParam<const char*> {};
 
 TEST_P(WeakTaskQueue, IsFound) {
-  EXPECT_EQ(check_model("task_queue.pml", GetParam()), ModelOutcome::fails);
+  EXPECT_EQ(check_model("task_queue.pml", {.fault = GetParam()}), ModelOutcome::fails);
 }
 
 INSTANTIATE_TEST_SUITE_P(TaskQueueModel, WeakTaskQueue,

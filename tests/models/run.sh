@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh MODEL [DEFINE...]: checks every state of a Promela model with spin. Exit code 0: no failure, 1: a failure was
-# found (without a DEFINE, its trail is printed), 2: the check itself could not be done.
+# run.sh MODEL [DEFINE...] [-- FAULT]: checks every state of a Promela model with spin. A DEFINE chooses what of the
+# model, FAULT plants one. Exit code 0: no failure, 1: a failure was found (without a FAULT, its trail is printed), 2: the
+# check itself could not be done.
 set -u
 model=$(realpath "$1") || exit 2
 shift
@@ -12,12 +13,20 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 2
 
 defines=
-for name in "$@"; do defines="$defines -D$name"; done
-# shellcheck disable=SC2086
+fault=
 optimise=-O2
-[ $# -gt 0 ] && optimise=-O0  # a planted fault is found soon
+while [ $# -gt 0 ]; do
+  if [ "$1" = -- ]; then
+    fault=${2:?}
+    optimise=-O0  # it is found soon
+    shift
+  fi
+  defines="$defines -D$1"
+  shift
+done
 # shellcheck disable=SC2086
-spin $defines -a "$model" >spin.log 2>&1 && gcc $optimise -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >gcc.log 2>&1 ||
+spin $defines -a "$model" >spin.log 2>&1 &&
+  gcc $optimise -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >gcc.log 2>&1 ||
   { cat spin.log gcc.log >&2; exit 2; }
 ./pan -m200000 -n >pan.log 2>&1
 if grep -q 'errors: 0' pan.log && ! grep -q 'search depth too small\|Search not completed' pan.log; then
@@ -25,6 +34,5 @@ if grep -q 'errors: 0' pan.log && ! grep -q 'search depth too small\|Search not 
   exit 0
 fi
 grep '^pan:[0-9]*: ' pan.log || { cat pan.log >&2; exit 2; }
-# shellcheck disable=SC2086
-[ $# -gt 0 ] || spin -p -k ./*.trail "$model" | tail -n 40
+[ -n "$fault" ] || ./pan -r ./*.trail | grep '^ *[0-9]*:' | tail -n 40
 exit 1

@@ -1,0 +1,158 @@
+/* A weak memory for models that include it; they define THREADS, WORDS and STORES (most stores that matter at once).
+ *
+ * Each word has its stores in their order. A thread has a view: of each word the newest store it knows of. It may take
+ * that one or any newer. A release store carries its writer's view; an acquire load of it joins that view. An exchange
+ * takes the last store and is the next, and carries on what that store carried. Two sequentially consistent fences have
+ * an order: the later one's thread knows what the earlier one's knew. So stores arrive late and in any order, as C++
+ * allows; a store that waits in its processor's buffer is one that others do not know of yet.
+ *
+ * What no thread can take any more is forgotten, so that the same future is the same state.
+ */
+
+#ifndef IS_NEVER_LOADED
+#define IS_NEVER_LOADED(w) 0  /* all who use the word exchange it, or store without a look */
+#endif
+
+#define RELAXED 0
+#define RELEASE 1
+#define ACQUIRE 1
+
+typedef View { byte newest[WORDS] }
+typedef Word { byte count; byte value[STORES]; bit is_release[STORES]; View carried[STORES] }
+Word words[WORDS];
+View views[THREADS];
+View fences;  /* what the thread of the last fence knew */
+
+hidden byte me_, word_, value_, order_;  /* arguments of the functions below */
+byte at_;
+
+#define LAST(w) (words[w].count - 1)
+#define VALUE(w) (words[w].value[LAST(w)])
+#define KNOWS_LAST(me, w) (views[me].newest[w] == LAST(w))
+
+c_code {
+  static void join_view(struct View* to, const struct View* from) {
+    for (int w = 0; w < WORDS; ++w)
+      if (from->newest[w] > to->newest[w]) to->newest[w] = from->newest[w];
+  }
+
+  static void lower(uchar* newest, int by) { *newest = *newest > by ? *newest - by : 0; }
+
+  /* The stores of a word that are older than what all threads know of. */
+  static void forget(int word) {
+    struct Word* it = &now.words[word];
+    int least = it->count - 1;
+    for (int t = 0; t < THREADS; ++t)
+      if (!IS_NEVER_LOADED(word) && now.views[t].newest[word] < least) least = now.views[t].newest[word];
+    if (least == 0) return;
+    for (int t = 0; t < THREADS; ++t) lower(&now.views[t].newest[word], least);
+    lower(&now.fences.newest[word], least);
+    for (int w = 0; w < WORDS; ++w)
+      for (int s = 0; s < now.words[w].count; ++s) lower(&now.words[w].carried[s].newest[word], least);
+    it->count -= least;
+    for (int s = 0; s < STORES; ++s) {
+      const int is_left = s < it->count;
+      it->value[s] = is_left ? it->value[s + least] : 0;
+      it->is_release[s] = is_left ? it->is_release[s + least] : 0;
+      if (is_left) it->carried[s] = it->carried[s + least];
+      else memset(&it->carried[s], 0, sizeof it->carried[s]);
+    }
+  }
+
+  static void append(int is_known) {
+    struct Word* it = &now.words[word_];
+    if (it->count == STORES) {
+      printf("weak_memory.pml: word %d has more than %d stores that matter: raise STORES\n", word_, STORES);
+      exit(2);
+    }
+    const int at = it->count++;
+    it->value[at] = value_;
+    it->is_release[at] = order_;
+    if (!is_known) return;
+    now.views[me_].newest[word_] = at;
+    if (order_ == RELEASE) join_view(&it->carried[at], &now.views[me_]);
+  }
+  static void store() { append(1); forget(word_); }
+  static void store_unseen() { append(0); forget(word_); }
+
+  static void take() {
+    struct Word* it = &now.words[word_];
+    now.views[me_].newest[word_] = now.at_;
+    if (order_ == ACQUIRE && it->is_release[now.at_]) join_view(&now.views[me_], &it->carried[now.at_]);
+    value_ = it->value[now.at_];
+    now.at_ = 0;
+    forget(word_);
+  }
+
+  static void exchange() {
+    struct Word* it = &now.words[word_];
+    if (it->is_release[it->count - 1]) join_view(&now.views[me_], &it->carried[it->count - 1]);
+    order_ = RELEASE;
+    store();
+  }
+
+  static void fence() {
+    join_view(&now.views[me_], &now.fences);
+    join_view(&now.fences, &now.views[me_]);
+    for (int w = 0; w < WORDS; ++w) forget(w);
+  }
+
+  /* The kernel tells `me_` of the end of thread `value_`: all that it has stored is there. */
+  static void learn() { join_view(&now.views[me_], &now.views[value_]); }
+}
+
+inline arguments(me, w, v, order) { me_ = me; word_ = w; value_ = v; order_ = order }
+
+#define STORE(me, w, v, order) \
+  d_step { arguments(me, w, v, order); c_code { store(); } }
+
+/* By somebody whose own view is of no interest. */
+#define STORE_UNSEEN(w, v) \
+  d_step { arguments(0, w, v, RELAXED); c_code { store_unseen(); } }
+
+#define LOAD(me, w, order, result) \
+  atomic { \
+    at_ = views[me].newest[w]; \
+    do \
+    :: break \
+    :: at_ < LAST(w) -> at_++ \
+    od; \
+    skip; \
+    d_step { arguments(me, w, 0, order); c_code { take(); }; result = value_ } \
+  }
+
+/* Once there is a store that differs from `unlike`: such a one. */
+#define LOAD_UNLIKE(me, w, order, unlike, result) \
+  atomic { \
+    VALUE(w) != unlike -> at_ = views[me].newest[w]; \
+    do \
+    :: words[w].value[at_] != unlike -> break \
+    :: at_ < LAST(w) -> at_++ \
+    od; \
+    skip; \
+    d_step { arguments(me, w, 0, order); c_code { take(); }; result = value_ } \
+  }
+
+#define EXCHANGE(me, w, v, result) \
+  d_step { \
+    result = VALUE(w); \
+    arguments(me, w, v, RELEASE); \
+    c_code { exchange(); } \
+  }
+
+/* Compare and swap; result: whether it did. */
+#define SWAP_IF(me, w, expected, v, result) \
+  d_step { \
+    result = (VALUE(w) == expected); \
+    if \
+    :: result -> arguments(me, w, v, RELEASE); c_code { exchange(); } \
+    :: else \
+    fi \
+  }
+
+#define FENCE(me) d_step { me_ = me; c_code { fence(); } }
+#define LEARN(me, other) d_step { me_ = me; value_ = other; c_code { learn(); } }
+
+inline start_memory() {
+  d_step { c_code { for (int w = 0; w < WORDS; ++w) now.words[w].count = 1; } }
+}

@@ -1,0 +1,56 @@
+// The model of one-sided access inside a host, in a weak memory: right in each of its parts, and wrong as soon as one
+// order, look or wait is left out.
+
+#include <gtest/gtest.h>
+
+#include "tests/check_model.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+class OneSidedModel : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(OneSidedModel, TouchesNothingThatWasTakenBack) {
+  EXPECT_EQ(check_model("one_sided.pml", GetParam()), ModelOutcome::holds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, OneSidedModel,
+                         testing::Values(ModelCase{}, ModelCase{.parts = "FENCED"}, ModelCase{.parts = "ONE_USE"},
+                                         ModelCase{.parts = "ONE_USE BY_CALLS"},
+                                         ModelCase{.parts = "ONE_USE BY_CALLS LIAR"}),
+                         [](const auto& instance) { return name_of(instance.param); });
+
+class OneSidedFault : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(OneSidedFault, IsFound) {
+  EXPECT_EQ(check_model("one_sided.pml", GetParam()), ModelOutcome::fails);
+}
+
+constexpr const char* kRegion = "";
+constexpr const char* kFenced = "FENCED";
+constexpr const char* kOneUse = "ONE_USE";
+constexpr const char* kLiar = "ONE_USE BY_CALLS LIAR";
+
+INSTANTIATE_TEST_SUITE_P(Planted, OneSidedFault,
+                         testing::Values(
+                             // the initiator
+                             ModelCase{kRegion, "LOOK_BEFORE_ENTRY"}, ModelCase{kRegion, "LEAVE_BEFORE_COPY"},
+                             ModelCase{kRegion, "WEAK_LOOK"}, ModelCase{kRegion, "WEAK_ENTRY"},
+                             ModelCase{kRegion, "WEAK_EXIT"}, ModelCase{kRegion, "NO_TURN"},
+                             ModelCase{kFenced, "NO_FENCE"},
+                             // the owner
+                             ModelCase{kRegion, "WEAK_PUBLICATION"}, ModelCase{kRegion, "WEAK_WATCH"},
+                             ModelCase{kRegion, "NO_BARRIER"}, ModelCase{kRegion, "REUSE_BEFORE_WAIT"},
+                             ModelCase{kRegion, "WAIT_FOR_THE_DEAD"}, ModelCase{kRegion, "COUNT_STRANGERS"},
+                             ModelCase{kFenced, "NO_BARRIER"},
+                             // one use
+                             ModelCase{kOneUse, "WEAK_LOOK"}, ModelCase{kOneUse, "WEAK_TELLING"},
+                             ModelCase{kOneUse, "TELL_AFTER_LEAVING"}, ModelCase{kOneUse, "CLAIM_WITHOUT_SWAP"},
+                             ModelCase{kOneUse, "CLAIM_ANY_KEY"}, ModelCase{kOneUse, "CANCEL_WHAT_IS_TAKEN"},
+                             // outside the arena, where the table is not believed
+                             ModelCase{kLiar, "BELIEVE_THE_TABLE"}, ModelCase{kLiar, "CLOSE_WITHOUT_LOOK"},
+                             ModelCase{kLiar, "NO_BARRIER"}, ModelCase{kLiar, "NO_FENCE"}),
+                         [](const auto& instance) { return name_of(instance.param); });
+
+}  // namespace
+}  // namespace fairlead::tests
