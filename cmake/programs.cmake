@@ -6,10 +6,20 @@ option(FAIRLEAD_TEST_WHOLE_PROGRAMS "one ctest test per test program" OFF)
 set(FAIRLEAD_TEST_SKIP "" CACHE STRING "modules whose tests are not built, also `fuzz`: those without threads under tsan")
 set(FAIRLEAD_TEST_PREFIX "" CACHE STRING "put before the name of every test, tells builds apart in one run")
 
+# main() of the test programs, which knows what may be skipped.
+function(fairlead_test_main folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  add_library(fairlead_test_main OBJECT ${sources})
+  target_link_libraries(fairlead_test_main PRIVATE fairlead_settings fmt::fmt GTest::gtest)
+  target_compile_definitions(fairlead_test_main PRIVATE FAIRLEAD_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
+  target_compile_options(fairlead_test_main PRIVATE -O0)
+  fairlead_group(fairlead_test_main)
+endfunction()
+
 function(fairlead_test_program name label)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers PkgConfig::isal
-                        GTest::gmock GTest::gtest_main Threads::Threads nlohmann_json::nlohmann_json)
+                        fairlead_test_main GTest::gmock Threads::Threads nlohmann_json::nlohmann_json)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
   # Test sources compile up to four times as fast so; what they test is in the library. But the queue's tests are mostly
   # its templates, and the link's have a world of their own to compute.

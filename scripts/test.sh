@@ -1,6 +1,6 @@
 # One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. The
 # sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs
-# (twice as long).
+# (twice as long). FAIRLEAD_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
 run_test() {
   local full=OFF
   if [ "${1:-}" = --full ]; then
@@ -17,5 +17,22 @@ run_test() {
 
   mkdir -p build/everything
   echo 'subdirs("../tsan" "../asan" "../")' >build/everything/CTestTestfile.cmake
-  ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@"
+  export FAIRLEAD_SKIP_LOG=$PWD/build/everything/skipped.txt
+  rm -f "$FAIRLEAD_SKIP_LOG"
+  local status=0
+  ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
+  tell_skips || status=1
+  echo "building and testing took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+  return $status
+}
+
+# Also those inside a program that ctest takes for one test. Fails if one was skipped where none may be.
+tell_skips() {
+  [ -f "$FAIRLEAD_SKIP_LOG" ] || return 0
+  local allowed others
+  allowed=$(grep -c '^allowed ' "$FAIRLEAD_SKIP_LOG" || true)
+  others=$(grep -c '^skipped ' "$FAIRLEAD_SKIP_LOG" || true)
+  echo "$((allowed + others)) tests were skipped, $allowed of them as tests/allowed_skips.txt has it:"
+  sort "$FAIRLEAD_SKIP_LOG" | uniq -c
+  [ "$others" = 0 ] || [ "${FAIRLEAD_NO_SKIPS:-}" != 1 ]
 }

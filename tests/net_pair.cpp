@@ -37,6 +37,12 @@ std::vector<NetPath> net_paths() {
   return paths;
 }
 
+std::vector<NetPath> net_paths_where(bool (*can_use)(const NetPath& path)) {
+  auto paths = net_paths();
+  std::erase_if(paths, [&](const NetPath& path) { return !can_use(path); });
+  return paths;
+}
+
 std::uint16_t free_pid(std::string_view nid) {
   const auto local = net::parse_address(fmt::format("{}:*:34:*", nid)).value().engine;
   if (net::is_lo(local)) return 20480;

@@ -27,8 +27,10 @@ struct NetPath {
 /// Printed by GoogleTest.
 std::ostream& operator<<(std::ostream& out, const NetPath& path);
 
-/// All paths; those over an IP address are left out where the host lacks it.
+/// All paths; those over an IP address are left out where the host lacks it (and NetPaths.AreAllHere fails).
 std::vector<NetPath> net_paths();
+/// Those of them that a test can use.
+std::vector<NetPath> net_paths_where(bool (*can_use)(const NetPath& path));
 
 /// A UDP port of `nid` that was free a moment ago.
 std::uint16_t free_pid(std::string_view nid);

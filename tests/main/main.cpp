@@ -1,0 +1,33 @@
+// main() of every test program.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "tests/main/skip_rule.hpp"
+
+namespace {
+
+std::string text_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  using namespace fairlead::tests;
+  testing::InitGoogleTest(&count, words);
+  auto allowed = AllowedSkips::of_file(FAIRLEAD_SOURCE_FOLDER "/tests/allowed_skips.txt");
+  if (!allowed) {
+    fmt::print(stderr, "{}\n", allowed.error().message);
+    return 2;
+  }
+  auto rule = std::make_unique<SkipRule>(std::move(*allowed), text_of("FAIRLEAD_NO_SKIPS") == "1",
+                                         text_of("FAIRLEAD_SKIP_LOG"));
+  testing::UnitTest::GetInstance()->listeners().Append(rule.release());
+  return RUN_ALL_TESTS();
+}
