@@ -1,13 +1,15 @@
 // Thousands of verbs calls at random, on live, dead and null objects, with arguments right and wrong: nothing crashes,
-// nothing hangs, and every object can be destroyed in the end; also while another thread does the same with the same
-// objects. One seed, told; another by FAIRLEAD_SEED.
+// nothing hangs, every object can be destroyed in the end, and others of the same device notice nothing; also while
+// another thread does the same with the same objects. One seed, told; another by FAIRLEAD_SEED.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -15,17 +17,47 @@
 
 #include "doors/ibverbs/abi.hpp"
 #include "doors/ibverbs/peek.hpp"
+#include "doors/ibverbs/two_ends_for_tests.hpp"
 
+namespace fairlead {
 namespace {
 
-using fairlead::ibverbs::peek;
+using ibverbs::peek;
 
 constexpr int kCalls = 10'000;
 constexpr std::size_t kKept = 24;  // pointers of a kind, dead ones among them
 
 /// Pointers of a kind, dead ones among them. Threads put them and take them as they like.
 template <typename Object>
-using Kept = std::array<std::atomic<Object*>, kKept>;
+class Kept {
+ public:
+  Object* operator[](std::size_t at) const { return some_[at].load(std::memory_order_acquire); }
+  bool is_alive(std::size_t at) const { return is_alive_[at].load(std::memory_order_relaxed); }
+  void bury(std::size_t at) { is_alive_[at].store(false, std::memory_order_relaxed); }
+  void keep(std::size_t at, Object* object) {
+    if (object == nullptr) return;
+    some_[at].store(object, std::memory_order_release);
+    is_alive_[at].store(true, std::memory_order_relaxed);
+    const std::scoped_lock lock(mutex_);
+    all_.push_back(object);
+  }
+  std::size_t count() const { return all_.size(); }
+
+  /// Whatever is still there can be destroyed, and then it is gone.
+  void expect_all_destroyed(int (*destroy)(Object*), const char* kind) const {
+    for (Object* object : all_) {
+      const int error = destroy(object);
+      EXPECT_TRUE(error == 0 || error == EINVAL) << kind << ": " << error;
+      EXPECT_EQ(destroy(object), EINVAL) << kind;
+    }
+  }
+
+ private:
+  std::array<std::atomic<Object*>, kKept> some_{};
+  std::array<std::atomic<bool>, kKept> is_alive_{};  // as far as is known
+  std::mutex mutex_;
+  std::vector<Object*> all_;  // that were ever made
+};
 
 ibv_qp_init_attr_ex extended(ibv_pd* domain, ibv_cq* sends, ibv_cq* receives) {
   ibv_qp_init_attr_ex attributes{};
@@ -56,7 +88,16 @@ struct Objects {
     polls = *queue;
     posts = *pair;
   }
-  ~Objects() { EXPECT_EQ(ibv_close_device(context), 0); }
+  ~Objects() {
+    pairs.expect_all_destroyed(ibv_destroy_qp, "queue pair");
+    addresses.expect_all_destroyed(ibv_destroy_ah, "address handle");
+    shared.expect_all_destroyed(ibv_destroy_srq, "shared receive queue");
+    queues.expect_all_destroyed(ibv_destroy_cq, "completion queue");
+    channels.expect_all_destroyed(ibv_destroy_comp_channel, "channel");
+    regions.expect_all_destroyed(ibv_dereg_mr, "region");
+    domains.expect_all_destroyed(ibv_dealloc_pd, "protection domain");
+    EXPECT_EQ(ibv_close_device(context), 0);
+  }
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
 
@@ -81,35 +122,41 @@ class Caller {
  public:
   Caller(Objects& objects, std::uint64_t seed) : objects_(objects), random_(seed) {}
 
+  struct Successes {
+    unsigned moves_to_rts = 0, sends = 0, receives = 0;
+  };
+  const Successes& successes() const { return successes_; }
+
   void call() {
     switch (below(26)) {
       case 0:
-        return keep(objects_.domains, ibv_alloc_pd(objects_.context));
+        return objects_.domains.keep(one_in(2) ? 0 : below(kKept), ibv_alloc_pd(objects_.context));
       case 1:
-        return void(ibv_dealloc_pd(any(objects_.domains)));
+        return destroy(objects_.domains, ibv_dealloc_pd);
       case 2:
         return keep(objects_.regions,
-                    ibv_reg_mr(any(objects_.domains), objects_.memory.data() + below(64), below(5000), odd_bits(8)));
+                    ibv_reg_mr(domain(), objects_.memory.data() + below(64), one_in(4) ? below(5000) : 16'000,
+                               one_in(4) ? odd_bits(8) : odd_bits(4)));
       case 3:
-        return void(ibv_dereg_mr(any(objects_.regions)));
+        return destroy(objects_.regions, ibv_dereg_mr);
       case 4:
         return keep(objects_.queues, ibv_create_cq(objects_.context, static_cast<int>(below(40)) - 2, nullptr,
                                                    any(objects_.channels), static_cast<int>(below(6)) - 1));
       case 5:
-        return void(ibv_destroy_cq(any(objects_.queues)));
+        return destroy(objects_.queues, ibv_destroy_cq);
       case 6:
         return add_channel();
       case 7:
-        return void(ibv_destroy_comp_channel(any(objects_.channels)));
+        return destroy(objects_.channels, ibv_destroy_comp_channel);
       case 8:
         return add_shared();
       case 9:
-        return void(ibv_destroy_srq(any(objects_.shared)));
+        return destroy(objects_.shared, ibv_destroy_srq);
       case 10:
       case 11:
         return add_pair();
       case 12:
-        return void(ibv_destroy_qp(any(objects_.pairs)));
+        return destroy(objects_.pairs, ibv_destroy_qp);
       case 13:
       case 14:
         return modify();
@@ -140,13 +187,28 @@ class Caller {
   bool one_in(std::uint32_t chances) { return below(chances) == 0; }
   int odd_bits(unsigned count) { return static_cast<int>(below(1U << count)); }
 
+  /// Mostly one that lives, if there is one.
   template <typename Object>
-  Object* any(Kept<Object>& kept) {
-    return one_in(20) ? nullptr : kept[below(kKept)].load(std::memory_order_acquire);
+  std::size_t place_in(const Kept<Object>& kept) {
+    std::size_t place = below(kKept);
+    for (int tries = one_in(8) ? 0 : 8; tries > 0 && !kept.is_alive(place); --tries) place = below(kKept);
+    return place;
+  }
+  template <typename Object>
+  Object* any(const Kept<Object>& kept) {
+    return one_in(20) ? nullptr : kept[place_in(kept)];
+  }
+  /// Mostly the same, for what is of two of them does not go together.
+  ibv_pd* domain() { return one_in(4) ? any(objects_.domains) : objects_.domains[0]; }
+  template <typename Object>
+  void destroy(Kept<Object>& kept, int (*destroy_one)(Object*)) {
+    if (one_in(20)) return void(destroy_one(nullptr));
+    const std::size_t place = place_in(kept);
+    if (destroy_one(kept[place]) == 0) kept.bury(place);
   }
   template <typename Object>
   void keep(Kept<Object>& kept, Object* object) {
-    if (object != nullptr) kept[below(kKept)].store(object, std::memory_order_release);
+    kept.keep(below(kKept), object);
   }
 
   void add_channel() {
@@ -158,7 +220,7 @@ class Caller {
   void add_shared() {
     ibv_srq_init_attr attributes{};
     attributes.attr = {below(20), below(4), below(8)};
-    keep(objects_.shared, ibv_create_srq(any(objects_.domains), &attributes));
+    keep(objects_.shared, ibv_create_srq(domain(), &attributes));
   }
 
   void add_pair() {
@@ -169,7 +231,7 @@ class Caller {
     attributes.cap = {below(20), below(20), below(4), below(4), below(100)};
     attributes.qp_type = one_in(10) ? static_cast<ibv_qp_type>(below(12)) : static_cast<ibv_qp_type>(2 + below(3));
     attributes.sq_sig_all = odd_bits(1);
-    keep(objects_.pairs, ibv_create_qp(any(objects_.domains), &attributes));
+    keep(objects_.pairs, ibv_create_qp(domain(), &attributes));
   }
 
   ibv_ah_attr vector() {
@@ -182,18 +244,17 @@ class Caller {
 
   void add_address() {
     ibv_ah_attr attributes = vector();
-    keep(objects_.addresses, ibv_create_ah(any(objects_.domains), &attributes));
-    if (one_in(2)) ibv_destroy_ah(any(objects_.addresses));
+    keep(objects_.addresses, ibv_create_ah(domain(), &attributes));
+    if (one_in(2)) destroy(objects_.addresses, ibv_destroy_ah);
   }
 
   void modify() {
     ibv_qp* pair = any(objects_.pairs);
     ibv_qp_attr attributes{};
-    attributes.qp_state = static_cast<ibv_qp_state>(below(one_in(10) ? 9 : 4));
     attributes.path_mtu = IBV_MTU_1024;
     attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     attributes.ah_attr = vector();
-    ibv_qp* peer = any(objects_.pairs);
+    ibv_qp* peer = one_in(2) ? pair : any(objects_.pairs);  // itself will do: then what it sends arrives
     attributes.dest_qp_num = peer != nullptr ? peek(peer->qp_num) : below(1U << 24);
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
     attributes.port_num = 1;
@@ -202,17 +263,27 @@ class Caller {
     attributes.min_rnr_timer = 1;
     constexpr int kInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     constexpr int kRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-    const std::array<int, 8> masks{
-        IBV_QP_STATE,
-        kInit | IBV_QP_ACCESS_FLAGS,
-        kInit | IBV_QP_QKEY,
-        kRtr,
-        kRtr | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-        IBV_QP_STATE | IBV_QP_SQ_PSN,
-        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
-        odd_bits(22)};
-    // Most often the one that fits, so that pairs come to RTS and traffic flows.
-    for (const int mask : masks) ibv_modify_qp(pair, &attributes, one_in(8) ? masks[below(masks.size())] : mask);
+    struct Step {
+      ibv_qp_state to;
+      int mask;
+    };
+    const std::array<Step, 8> steps{{
+        {IBV_QPS_RESET, IBV_QP_STATE},
+        {IBV_QPS_INIT, kInit | IBV_QP_ACCESS_FLAGS},
+        {IBV_QPS_INIT, kInit | IBV_QP_QKEY},
+        {IBV_QPS_RTR, kRtr},
+        {IBV_QPS_RTR, kRtr | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER},
+        {IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN},
+        {IBV_QPS_RTS,
+         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC},
+        {static_cast<ibv_qp_state>(below(9)), odd_bits(22)},
+    }};
+    // Most often in order, and each as it has to be, so that pairs come to RTS and traffic flows.
+    for (std::size_t i = one_in(4) ? 0 : 1; i < steps.size() - (one_in(4) ? 0 : 1); ++i) {
+      const Step& step = one_in(20) ? steps[below(steps.size())] : steps[i];
+      attributes.qp_state = step.to;
+      if (ibv_modify_qp(pair, &attributes, step.mask) == 0 && step.to == IBV_QPS_RTS) ++successes_.moves_to_rts;
+    }
   }
 
   ibv_sge sge() {
@@ -231,11 +302,9 @@ class Caller {
                   .num_sge = static_cast<int>(below(5)) - (one_in(20) ? 3 : 0)};
     }
     ibv_recv_wr* bad = nullptr;
-    if (one_in(3)) {
-      objects_.context->ops.post_srq_recv(any(objects_.shared), chain.data(), &bad);
-    } else {
-      objects_.context->ops.post_recv(any(objects_.pairs), chain.data(), &bad);
-    }
+    const int error = one_in(3) ? objects_.context->ops.post_srq_recv(any(objects_.shared), chain.data(), &bad)
+                                : objects_.context->ops.post_recv(any(objects_.pairs), chain.data(), &bad);
+    if (error == 0) ++successes_.receives;
   }
 
   void post_send() {
@@ -268,13 +337,13 @@ class Caller {
       }
     }
     ibv_send_wr* bad = nullptr;
-    objects_.context->ops.post_send(any(objects_.pairs), chain.data(), &bad);
+    if (objects_.context->ops.post_send(any(objects_.pairs), chain.data(), &bad) == 0) ++successes_.sends;
   }
 
   void poll() {
     std::array<ibv_wc, 40> completions;
-    objects_.context->ops.poll_cq(any(objects_.queues), static_cast<int>(below(42)) - 1 - (one_in(2) ? 1 : 0),
-                                  completions.data());
+    const int most = static_cast<int>(below(42)) - 1 - (one_in(2) ? 1 : 0);
+    objects_.context->ops.poll_cq(any(objects_.queues), most, completions.data());
     objects_.context->ops.req_notify_cq(any(objects_.queues), odd_bits(1));
   }
 
@@ -298,7 +367,7 @@ class Caller {
 
   void post_extended() {
     if (one_in(3)) {
-      ibv_qp_init_attr_ex attributes = extended(any(objects_.domains), any(objects_.queues), any(objects_.queues));
+      ibv_qp_init_attr_ex attributes = extended(domain(), any(objects_.queues), any(objects_.queues));
       ibv_qp* pair = ibv_create_qp_ex(objects_.context, &attributes);
       if (pair != nullptr) {
         keep(objects_.extended_pairs, ibv_qp_to_qp_ex(pair));
@@ -333,17 +402,30 @@ class Caller {
     shared = {below(20), below(4), below(8)};
     ibv_modify_srq(any(objects_.shared), &shared, odd_bits(3));
     ibv_resize_cq(any(objects_.queues), static_cast<int>(below(100)) - 2);
-    ibv_rereg_mr(any(objects_.regions), odd_bits(4), any(objects_.domains), objects_.memory.data(), below(4096),
-                 odd_bits(6));
+    ibv_rereg_mr(any(objects_.regions), odd_bits(4), domain(), objects_.memory.data(), below(4096), odd_bits(6));
   }
 
   Objects& objects_;
   std::mt19937_64 random_;
+  Successes successes_;
 };
 
 std::uint64_t seed() {
   const char* wanted = std::getenv("FAIRLEAD_SEED");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
+}
+
+/// Two ends of the same device that have had no part in it.
+void expect_others_to_work() {
+  ibverbs::TwoEnds ends(ibverbs::Apart::same_device);
+  ibverbs::connect(ends.a, ends.b);
+  ibverbs::connect(ends.b, ends.a);
+  ASSERT_EQ(ends.b.receive(7, ends.b.sge(0, 64)), 0);
+  ibverbs::Request request(8, IBV_WR_SEND, ends, ends.a.sge(0, 64));
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(ends.a.pair, &request, &bad), 0);
+  EXPECT_EQ(ends.one_at_a().status, IBV_WC_SUCCESS);
+  EXPECT_EQ(ends.one_at_b().status, IBV_WC_SUCCESS);
 }
 
 // The calls come from one thread after the other, so that most objects are used by others than their maker.
@@ -357,6 +439,18 @@ TEST(RandomCalls, NeverCrashNorHang) {
       for (int i = 0; i < kCalls / kThreads; ++i) caller.call();
     }).join();
   }
+  // Most calls fail, but not all.
+  EXPECT_GT(objects.domains.count(), 20u);
+  EXPECT_GT(objects.regions.count(), 20u);
+  EXPECT_GT(objects.queues.count(), 20u);
+  EXPECT_GT(objects.channels.count(), 20u);
+  EXPECT_GT(objects.shared.count(), 20u);
+  EXPECT_GT(objects.pairs.count(), 20u);
+  EXPECT_GT(objects.addresses.count(), 20u);
+  EXPECT_GT(caller.successes().moves_to_rts, 20u);
+  EXPECT_GT(caller.successes().sends, 20u);
+  EXPECT_GT(caller.successes().receives, 20u);
+  expect_others_to_work();
 }
 
 // An object goes while another thread is inside a call with it.
@@ -370,6 +464,10 @@ TEST(RandomCalls, OfTwoThreadsWithTheSameObjectsNeverCrashNorHang) {
       for (int i = 0; i < kCalls; ++i) caller.call();
     });
   }
+  threads.clear();
+  EXPECT_GT(objects.pairs.count(), 20u);
+  expect_others_to_work();
 }
 
 }  // namespace
+}  // namespace fairlead

@@ -294,9 +294,12 @@ void Flows::enter_error(Flow& flow) {
   if (flow.plan.has_shared_pool) tell(flow, verbs::AsyncEventType::qp_last_wqe_reached);
 }
 
+// A completion that finds no room may end the queue pair, which flushes the rest before this goes on.
 void Flows::flush_sends(Flow& flow) {
-  for (; flow.head != flow.tail; ++flow.head) {
-    complete_send(flow, flow.entry(flow.head), WcStatus::wr_flush_err, Cause::none);
+  while (flow.head != flow.tail) {
+    SendEntry& entry = flow.entry(flow.head);
+    ++flow.head;
+    complete_send(flow, entry, WcStatus::wr_flush_err, Cause::none);
   }
   flow.next = flow.begun = flow.acked = flow.tail;
   flow.reads_out = 0;

@@ -103,6 +103,34 @@ TEST(CompletionQueue, AnOverrunIsToldOnceAndOldEntriesStay) {
   EXPECT_EQ(small.poll(old), -1);
 }
 
+// The first request fails, those behind it are flushed, and that is too much for the queue.
+TEST(CompletionQueue, AnOverrunByWhatIsFlushedEndsTheQueuePairOnce) {
+  Side a(1, Road::self);
+  auto small = *CompletionQueue::create(a.context, {.capacity = 2});
+  auto pair = *QueuePair::create(
+      a.domain, {.type = QpType::uc, .send_queue = &small, .receive_queue = &a.queue, .capacity = {.max_send_wr = 64}});
+  move_up(pair, attributes_for({}, a.device, pair.number(), 1, 1), QpState::rts);
+  const Sge wrong{a.remote(0), 8, a.region.lkey() + 1};
+  std::vector<SendRequest> chain;
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    chain.push_back({.id = i, .sges = {&wrong, 1}, .opcode = SendOpcode::send, .flags = send_flags::signaled});
+  }
+  std::size_t taken = 0;
+  EXPECT_EQ(pair.post_send(chain, taken), 0);
+  EXPECT_EQ(taken, chain.size());
+  EXPECT_EQ(pair.state(), QpState::err);
+  const auto events = Connected::events(a);
+  EXPECT_EQ(std::ranges::count(events, AsyncEventType::cq_err), 1);
+  EXPECT_EQ(std::ranges::count(events, AsyncEventType::qp_fatal), 1);
+  std::vector<WorkCompletion> old(chain.size());
+  const int count = small.poll(old);
+  ASSERT_GE(count, 2);
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(old[static_cast<std::size_t>(i)].wr_id, static_cast<std::uint64_t>(i));
+    EXPECT_EQ(old[static_cast<std::size_t>(i)].status, i == 0 ? WcStatus::loc_prot_err : WcStatus::wr_flush_err);
+  }
+}
+
 TEST(CompletionQueue, AnOverrunMayBeIgnored) {
   Side a(1, Road::self);
   auto small = *CompletionQueue::create(a.context, {.capacity = 2, .ignores_overrun = true});
