@@ -1,5 +1,7 @@
 #pragma once
-// The clocks of a floor: round trips of an exchange, and what a stream took of time and processors.
+// The clocks of a floor: round trips of an exchange, and what a stream took of time and processors. A floor takes the
+// time that was asked for; longer only as long as nothing was counted, because a busy host kept one of the two
+// processes from running.
 
 #include <utility>
 
@@ -9,14 +11,20 @@
 
 namespace fairlead::observe {
 
+/// How much longer than asked for at most.
+inline constexpr base::Duration kLongerMost = std::chrono::seconds(30);
+
 /// Half of each round trip, from when a tenth of the time is over: until then the two processes warm up.
 class ExchangeMeter {
  public:
   explicit ExchangeMeter(base::Duration duration)
-      : sent_at_(base::MonotonicClock::now()), warm_at_(sent_at_ + duration / 10), end_(sent_at_ + duration) {}
+      : sent_at_(base::MonotonicClock::now()),
+        warm_at_(sent_at_ + duration / 10),
+        end_(sent_at_ + duration),
+        last_(end_ + kLongerMost) {}
 
   base::Instant end() const { return end_; }
-  bool is_over() const { return sent_at_ >= end_; }
+  bool is_over() const { return sent_at_ >= end_ && (floor_.one_way.count() != 0 || sent_at_ >= last_); }
   /// A round trip has ended, and the next begins.
   void lap(bool is_whole) {
     const auto now = base::MonotonicClock::now();
@@ -26,14 +34,19 @@ class ExchangeMeter {
   ExchangeFloor take() { return std::move(floor_); }
 
  private:
-  base::Instant sent_at_, warm_at_, end_;
+  base::Instant sent_at_, warm_at_, end_, last_;
   ExchangeFloor floor_;
 };
 
 /// From its making to end().
 class StreamMeter {
  public:
+  explicit StreamMeter(base::Duration duration) : duration_(duration) {}
+
   base::Instant start() const { return start_; }
+  bool is_over(base::Instant now, std::uint64_t bytes_arrived) const {
+    return now >= start_ + duration_ && (bytes_arrived != 0 || now >= start_ + duration_ + kLongerMost);
+  }
   /// Also ends the other process.
   StreamFloor end(FloorPeer& peer, base::Instant now) const {
     StreamFloor floor;
@@ -47,6 +60,7 @@ class StreamMeter {
   }
 
  private:
+  base::Duration duration_;
   double cpu_before_ = thread_cpu_seconds();
   base::Instant start_ = base::MonotonicClock::now();
 };

@@ -141,9 +141,10 @@ Result<StreamFloor> floor_shm_stream(const FloorOptions& options) {
   if (!peer) return std::unexpected(peer.error());
 
   const std::atomic<bool> never{false};
-  const StreamMeter meter;
+  const std::atomic<std::uint64_t>& arrived = peer->page().bytes_received;
+  const StreamMeter meter(options.duration);
   auto now = meter.start();
-  for (std::uint64_t messages = 1; now < meter.start() + options.duration; ++messages) {
+  for (std::uint64_t messages = 1; !meter.is_over(now, arrived.load(std::memory_order_relaxed)); ++messages) {
     each_chunk(message, never, [&](std::byte* data, std::size_t bytes) { return there.put(data, bytes); });
     if (messages % kRingLooksPerClock == 0 || message.size() > 1024) now = base::MonotonicClock::now();
   }

@@ -113,10 +113,11 @@ Result<StreamFloor> floor_tcp_stream(const FloorOptions& options) {
   if (!peer) return std::unexpected(peer.error());
 
   const int near = pair->near.get();
-  const StreamMeter meter;
+  const std::atomic<std::uint64_t>& arrived = peer->page().bytes_received;
+  const StreamMeter meter(options.duration);
   auto now = meter.start();
   std::size_t written = 0;  // of the message
-  for (std::size_t look = 1; now < meter.start() + options.duration; ++look) {
+  for (std::size_t look = 1; !meter.is_over(now, arrived.load(std::memory_order_acquire)); ++look) {
     const auto taken = ::send(near, message.data() + written, message.size() - written, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken > 0) written = (written + static_cast<std::size_t>(taken)) % message.size();
     if (look % kWritesPerClock == 0) now = base::MonotonicClock::now();

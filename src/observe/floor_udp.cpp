@@ -138,13 +138,13 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
 
   const std::atomic<std::uint64_t>& arrived = peer->page().bytes_received;
   const int near = pair->near.get();
-  const StreamMeter meter;
+  const StreamMeter meter(options.duration);
   auto now = meter.start();
   auto moved_at = now;
   std::uint64_t sent = 0;
   std::uint64_t lost = 0;
   std::uint64_t seen = 0;
-  for (std::size_t look = 1; now < meter.start() + options.duration; ++look) {
+  for (std::size_t look = 1; !meter.is_over(now, seen); ++look) {
     const std::uint64_t received = arrived.load(std::memory_order_acquire);
     if (sent + length <= received + lost + options.in_flight_bytes || sent == received + lost)
       sent += ::send(near, train.data(), length, 0) >= 0 ? length : 0;
