@@ -22,6 +22,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "tests/child_process.hpp"
+#include "tests/kernel_queue.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -82,24 +83,6 @@ class Socket {
 
   base::FileDescriptor descriptor_;
 };
-
-/// What the kernel holds and has thrown away of a port's sockets.
-struct KernelQueue {
-  std::uint64_t waiting = 0, dropped = 0;
-};
-
-KernelQueue kernel_queue(int port) {
-  std::ifstream table("/proc/net/udp");
-  KernelQueue sum;
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream words(line);
-    std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
-    if (fields.size() < 13 || !fields[1].ends_with(fmt::format(":{:04X}", port))) continue;
-    sum.waiting += std::stoull(fields[4].substr(fields[4].find(':') + 1), nullptr, 16);
-    sum.dropped += std::stoull(fields[12]);
-  }
-  return sum;
-}
 
 class BadInput : public testing::Test {
  protected:

@@ -7,11 +7,16 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <random>
+#include <stdexcept>
 #include <thread>
+
+#include <fmt/format.h>
 
 extern char** environ;  // of the C library
 
@@ -38,6 +43,18 @@ bool can_bind_as(int type, std::uint32_t address, int port) {
   const bool is_bound = bind(descriptor, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
   close(descriptor);
   return is_bound;
+}
+
+/// The socket stays open, and so ours, until the process ends.
+bool claim(int port) {
+  const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const auto end = fmt::format_to_n(name.sun_path + 1, sizeof name.sun_path - 1, "fairlead-test-port-{}", port).out;
+  const auto length = static_cast<socklen_t>(end - reinterpret_cast<char*>(&name));
+  if (bind(descriptor, reinterpret_cast<const sockaddr*>(&name), length) == 0) return true;
+  close(descriptor);
+  return false;
 }
 
 }  // namespace
@@ -112,15 +129,33 @@ Finished run(const std::vector<std::string>& words, std::chrono::milliseconds li
   return {exit_code, process.output(), process.error_output()};
 }
 
-// Not one that the kernel would choose for somebody else in the next moment: those begin at 32768.
-int free_port() {
-  constexpr int kFirst = 10'000, kCount = 20'000, kTries = 1000;
-  static std::mt19937 random(std::random_device{}());
-  for (int tries = 0; tries < kTries; ++tries) {
-    const int port = kFirst + static_cast<int>(random() % kCount);
-    if (can_bind(port) && can_bind_as(SOCK_STREAM, INADDR_ANY, port)) return port;
+std::optional<std::chrono::nanoseconds> cpu_time_of(pid_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chrono::milliseconds limit) {
+  for (const auto deadline = Clock::now() + limit; Clock::now() < deadline; std::this_thread::sleep_for(kLook)) {
+    const auto used = cpu_time_of(process);
+    if (!used || *used >= cpu_time) return used.has_value();
   }
-  return 0;
+  return false;
+}
+
+// Neither one that the kernel would choose for somebody else in the next moment, those begin at 32768, nor one of
+// scripts/verbs_programs.sh, those end at 18999. It is ours by a name that only one socket can have, until the process
+// ends.
+int free_port() {
+  constexpr int kFirst = 19'000, kCount = 13'000;
+  static std::mt19937 random(std::random_device{}());
+  const int start = static_cast<int>(random() % kCount);
+  for (int i = 0; i < kCount; ++i) {
+    const int port = kFirst + (start + i) % kCount;
+    if (claim(port) && can_bind(port) && can_bind_as(SOCK_STREAM, INADDR_ANY, port)) return port;
+  }
+  throw std::runtime_error("no port from 19000 to 31999 is free");
 }
 
 bool can_bind(int port) {

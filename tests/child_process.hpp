@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,13 @@ struct Finished {
 };
 Finished run(const std::vector<std::string>& words, std::chrono::milliseconds limit = std::chrono::seconds{60});
 
-/// A port that nobody has at the moment, neither as UDP on 127.0.0.1 nor as TCP; 0 if there is none.
+/// What the process, which need not be our child, has had of the processors; nothing if there is none.
+std::optional<std::chrono::nanoseconds> cpu_time_of(pid_t process);
+/// Waits until it has had that much: beyond its set-up, it does its work. False if it ended or `limit` passed first.
+bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chrono::milliseconds limit);
+
+/// A port that nobody has at the moment, neither as UDP on 127.0.0.1 nor as TCP. No other test gets it as long as this
+/// process lives.
 int free_port();
 /// Whether somebody could have this one now.
 bool can_bind(int port);

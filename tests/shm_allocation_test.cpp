@@ -1,50 +1,22 @@
-// Messages between two engines over shared memory allocate nothing once they run: counted by the allocator of this very
-// program, in both engines, under back-pressure, too.
+// Messages between two engines over shared memory allocate nothing once they run: neither from the heap nor from the
+// kernel, in both engines, under back-pressure, too.
 
 #include <fairlead/net.hpp>
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tests/allocation_count.hpp"
 #include "tests/net_pair.hpp"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};
-
-void* allocate(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes); memory != nullptr) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace fairlead::tests {
 namespace {
@@ -57,6 +29,33 @@ struct End {
   net::TransferMachine machine;
   net::EndPoint own;
 };
+
+TEST(ShmAllocation, EachKindIsCounted) {
+  struct alignas(64) Aligned {
+    char bytes[64];
+  };
+  void* memory = nullptr;
+  const std::vector<std::function<void()>> kinds{
+      [&] { memory = std::malloc(8), std::free(memory); },
+      [&] { memory = std::calloc(8, 8), std::free(memory); },
+      [&] { memory = std::realloc(std::malloc(8), 8000), std::free(memory); },
+      [&] { memory = std::aligned_alloc(64, 64), std::free(memory); },
+      [&] { ::posix_memalign(&memory, 64, 64) == 0 ? std::free(memory) : void(); },
+      [&] { memory = ::operator new(8), ::operator delete(memory); },
+      [&] { memory = ::operator new[](8), ::operator delete[](memory); },
+      [&] { memory = new Aligned, delete static_cast<Aligned*>(memory); },
+      [&] {
+        memory = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory = ::mremap(memory, 4096, 8192, MREMAP_MAYMOVE);
+        ::munmap(memory, 8192);
+      },
+  };
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::uint64_t before = allocation_count();
+    kinds[i]();
+    EXPECT_GT(allocation_count(), before) << "kind " << i;
+  }
+}
 
 TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
   constexpr std::size_t kBuffers = 8;
@@ -98,9 +97,9 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
       }
     };
     run(200);
-    const std::uint64_t before = allocations.load();
+    const std::uint64_t before = allocation_count();
     run(2000);
-    EXPECT_EQ(allocations.load() - before, 0u) << "messages of " << size << " bytes";
+    EXPECT_EQ(allocation_count() - before, 0u) << "messages of " << size << " bytes";
     is_ending = true;  // messages may still be on their way
     for (const auto& inbox : inboxes) far.machine.cancel(*inbox);
     while (idle.size() < kBuffers) near.machine.deliver_all();

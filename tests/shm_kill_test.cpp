@@ -40,26 +40,28 @@ TEST(ShmKill, TwoOfThreeGoOnAndNothingIsLeft) {
   const std::string address = fmt::format("127.0.0.1@udp:{}:39:12", free_port());
   ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", address, "--json"});
   ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
-  const auto client = [&] {
+  const auto client = [&](const char* loops) {
     return std::make_unique<ChildProcess>(std::vector<std::string>{FAIRLEAD_COMMAND, "bulkping", "client", "--server",
-                                                                   address, "--loops", "100000000", "--threads", "2",
+                                                                   address, "--loops", loops, "--threads", "2",
                                                                    "--bulk-size", "256K", "--quiet", "--json"});
   };
-  const auto steady = client();
+  const auto steady = client("100000000");
+  ASSERT_TRUE(wait_until_busy(server.pid(), 100ms, 60s)) << "it serves: all that it has open for one client is open";
   const std::string files = fmt::format("/proc/{}/fd", server.pid());
-  std::ptrdiff_t files_before = 0;
+  const std::ptrdiff_t files_before = entries_of(files);
   for (std::uint64_t i = 0; i < kills; ++i) {
-    const auto victim = client();
+    const auto victim = client("100000000");
     std::this_thread::sleep_for(std::chrono::microseconds(20'000 + random() % 80'000));
     victim->send_signal(SIGKILL);
     ASSERT_EQ(victim->wait(20s), 128 + SIGKILL);
     ASSERT_EQ(server.wait(0ms), -1) << "kill " << i << ": " << server.error_output();
     ASSERT_EQ(steady->wait(0ms), -1) << "kill " << i << ": " << steady->error_output();
-    if (i == 2) files_before = entries_of(files);
   }
-  std::this_thread::sleep_for(200ms);
-  EXPECT_LE(entries_of(files), files_before + 4);  // of one that dies while it is counted
-  EXPECT_LE(entries_of(directory), 3) << "whoever comes removes the names of the dead; one may be left";
+  const auto last = client("1");  // it removes the names of the dead
+  ASSERT_EQ(last->wait(60s), 0) << last->error_output();
+  for (int look = 0; look < 10'000 && entries_of(files) != files_before; ++look) std::this_thread::sleep_for(3ms);
+  EXPECT_EQ(entries_of(files), files_before) << "of the dead nothing stays open";
+  EXPECT_EQ(entries_of(directory), 2) << "the names of the two that live";
   steady->send_signal(SIGINT);
   ASSERT_EQ(steady->wait(20s), 130) << steady->error_output();
   server.send_signal(SIGINT);

@@ -1,6 +1,13 @@
 // What is not taken comes back to handler 0 with its reason, and the pair goes on as before.
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <functional>
 
 #include "am/pair_for_tests.hpp"
 
@@ -99,20 +106,77 @@ TEST_P(ReturnedMessages, AReplyThatIsNotTakenComesBackToItsSender) {
   run_good_requests(1000);
 }
 
-TEST_P(ReturnedMessages, ADeadPeerGivesAllBackAndItsSuccessorIsReached) {
+TEST_P(ReturnedMessages, AnEndpointThatGoesGivesBackWhatItHasNotHandled) {
   run_good_requests(10);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kEcho, pattern(30'000), {}), Status::ok);
   b.bundle.reset();
-  b.domain.reset();
   ASSERT_TRUE(until_returned(23));
-  for (const Returned& returned : a.returned) {
-    EXPECT_TRUE(returned.refusal == Refusal::unreachable || returned.refusal == Refusal::bad_endpoint);
+  for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::bad_endpoint);
+  EXPECT_EQ(a.endpoint->outstanding(), 0u);
+}
+
+// The other side is a process: stopped, so that it takes nothing, and then killed.
+class DeadPeer : public ReturnedMessages {
+ protected:
+  DomainSettings settings() override { return {.engine = {{"give_up_after", "2000"}}}; }
+
+  void SetUp() override {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    child_ = ::fork();
+    if (child_ == 0) live(ends[1]);
+    open(a, addresses().first);
+    meet(a, ends[0]);
+    ::close(ends[0]);
+    ::close(ends[1]);
   }
+  void TearDown() override {
+    send_signal(SIGKILL);
+    ReturnedMessages::TearDown();
+  }
+
+  static void meet(Side& own, int socket) {
+    const Name name = own.endpoint->name();
+    Name other;
+    ASSERT_EQ(::write(socket, &name, sizeof name), static_cast<ssize_t>(sizeof name));
+    ASSERT_EQ(::read(socket, &other, sizeof other), static_cast<ssize_t>(sizeof other));
+    ASSERT_EQ(own.endpoint->map(0, other, kKey), Status::ok);
+  }
+  [[noreturn]] void live(int socket) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    open(b, addresses().second);
+    meet(b, socket);
+    while (!HasFatalFailure()) b.bundle->wait(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    ::_exit(1);
+  }
+  void send_signal(int number) {
+    if (child_ <= 0) return;
+    ::kill(child_, number);
+    ::waitpid(child_, nullptr, WUNTRACED);
+    if (number == SIGKILL) child_ = -1;
+  }
+  bool until_alone(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+    while (!condition() && std::chrono::steady_clock::now() < end) a.bundle->poll();
+    return condition();
+  }
+
+  pid_t child_ = -1;
+};
+
+TEST_P(DeadPeer, GivesAllBackAndItsSuccessorIsReached) {
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  ASSERT_TRUE(until_alone([&] { return a.seen.size() == 10; }));
+  send_signal(SIGSTOP);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(a.endpoint->request_medium(0, kEcho, pattern(30'000), {}), Status::ok);
+  send_signal(SIGKILL);
+  ASSERT_TRUE(until_returned(23));
+  for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::unreachable);
   EXPECT_EQ(a.endpoint->outstanding(), 0u);
   a.returned.clear();
-  b.seen.clear();
-  open(b, "127.0.0.2");
+  open(b, addresses().second);
   ASSERT_EQ(a.endpoint->unmap(0), Status::ok);
   ASSERT_EQ(a.endpoint->map(0, b.endpoint->name(), kKey), Status::ok);
   ASSERT_EQ(b.endpoint->map(0, a.endpoint->name(), kKey), Status::ok);
@@ -160,6 +224,7 @@ TEST_P(LittleMemory, WhatFindsNoRoomIsSentAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Path, ReturnedMessages, testing::Values("udp", "auto"));
+INSTANTIATE_TEST_SUITE_P(Path, DeadPeer, testing::Values("udp", "auto"));
 INSTANTIATE_TEST_SUITE_P(Path, Timeouts, testing::Values("udp"));
 INSTANTIATE_TEST_SUITE_P(Path, LittleMemory, testing::Values("udp", "auto"));
 

@@ -1,9 +1,13 @@
 // Waking: whoever polled steadily is woken by the path again, when he sleeps and when he leaves.
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "engine/core.hpp"
@@ -49,13 +53,24 @@ struct Node {
   Completion last;
 };
 
+/// Waits until a thread of this process sleeps in ppoll(), as the kernel tells it.
+bool wait_until_asleep(pid_t thread) {
+  const std::string file = "/proc/self/task/" + std::to_string(thread) + "/syscall";
+  for (const auto end = base::MonotonicClock::now() + kPatience; base::MonotonicClock::now() < end;) {
+    int call = -1;
+    if (std::ifstream(file) >> call && call == SYS_ppoll) return true;
+    std::this_thread::sleep_for(100us);
+  }
+  return false;
+}
+
 TEST(EmbeddedWait, WhoPolledSteadilyAndThenSleepsIsWoken) {
   Node near("127.0.0.1"), far("127.0.0.2");
   for (int round = 0; round < 2; ++round) {
     far.post();
     far.poll_for(30ms);
-    std::jthread sender([&] {
-      std::this_thread::sleep_for(5ms);  // so that the other sleeps already, most times
+    std::jthread sender([&, sleeper = ::gettid()] {
+      EXPECT_TRUE(wait_until_asleep(sleeper));
       near.send(far);
     });
     EXPECT_TRUE(far.wait());

@@ -7,7 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "base/place_for_tests.hpp"
 #include "base/process_memory.hpp"
@@ -49,7 +54,36 @@ TEST(ShmArena, AViewIsRefusedUnlessItIsWhatWasSaid) {
   EXPECT_FALSE(ShmArena::view(base::FileDescriptor(), kArena));
 }
 
+/// Bytes of the mapping at `at` that lie in huge pages, as the kernel tells it.
+std::uint64_t huge_bytes_at(const void* at) {
+  std::ifstream maps("/proc/self/smaps");
+  const std::string wanted = fmt::format("{:08x}-", reinterpret_cast<std::uintptr_t>(at));
+  bool is_there = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) is_there = line.starts_with(wanted);
+    if (is_there && line.starts_with("ShmemPmdMapped:")) return std::strtoull(line.c_str() + 15, nullptr, 10) << 10;
+  }
+  return 0;
+}
+
+/// Whether it makes huge pages of files in memory, on request: asked with one of our own.
+bool has_huge_pages() {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE
+  constexpr std::size_t kHuge = ShmArena::kHugePage;
+  const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC));
+  if (::ftruncate(file.get(), kHuge) != 0) return false;
+  const auto room = map_private(2 * kHuge);
+  const auto place = (reinterpret_cast<std::uintptr_t>(room.data()) + kHuge - 1) / kHuge * kHuge;
+  void* at =
+      ::mmap(reinterpret_cast<void*>(place), kHuge, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0);
+  std::memset(at, 1, 1);
+  const bool is_huge = ::madvise(at, kHuge, kCollapse) == 0;
+  ::munmap(room.data(), room.size());
+  return is_huge;
+}
+
 TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
+  if (!has_huge_pages()) GTEST_SKIP() << "the kernel makes no huge pages of files in memory";
   constexpr std::uint64_t kHuge = ShmArena::kHugePage;
   auto arena = ShmArena::create(kHead, 8 * kHuge).value();
   ShmSheets sheets(arena, 2 * kHuge);
@@ -57,8 +91,8 @@ TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
              huge = sheets.allocate(3 * kHuge);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % kHuge, 0u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(huge.data()) % kHuge, 0u);
-  // Whether there are any is the kernel's affair; what there is reads zeros and can be written.
-  EXPECT_TRUE(sheets.huge_bytes() == 0 || sheets.huge_bytes() == large.size()) << "one of them is below the limit";
+  EXPECT_EQ(sheets.huge_bytes(), large.size()) << "one of them is below the limit";
+  EXPECT_EQ(huge_bytes_at(arena.head()), kHuge) << "of the arena's one mapping";
   for (const auto memory : {small, large, huge}) {
     EXPECT_EQ(memory.front(), std::byte{0});
     EXPECT_EQ(memory.back(), std::byte{0});

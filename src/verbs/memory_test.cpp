@@ -364,34 +364,58 @@ TEST(Threads, PostAndPollOnDifferentAndOnTheSameObjects) {
   EXPECT_EQ(sent, kThreads * kEach);
 }
 
+// Of a pair that is destroyed nothing completes any more, and nobody writes to memory that is deregistered.
 TEST(Threads, DestroyWhatIsBusyWhileOthersPollItsQueue) {
+  constexpr std::uint32_t kLength = 20'000;
+  constexpr std::uint64_t kRounds = 25, kEach = 16;
   Side a(1, Road::udp), b(2, Road::udp);
   std::atomic<bool> is_over{false};
-  const auto poll = [&](Side& side) {
+  std::atomic<std::uint64_t> first_alive{0};  // the id of the first request that is not of a pair destroyed
+  std::jthread poller_of_a([&] {
+    while (!is_over) {
+      const std::uint64_t alive = first_alive.load();
+      std::array<WorkCompletion, 4> some;
+      const int count = a.queue.poll(some);
+      ASSERT_GE(count, 0);
+      for (const WorkCompletion& one : std::span(some).first(static_cast<std::size_t>(count))) {
+        EXPECT_GE(one.wr_id, alive) << "of a pair that is gone";
+        EXPECT_TRUE(one.status == WcStatus::success || one.status == WcStatus::rem_access_err ||
+                    one.status == WcStatus::retry_exc_err || one.status == WcStatus::wr_flush_err)
+            << static_cast<int>(one.status);
+      }
+    }
+  });
+  std::jthread poller_of_b([&] {
     std::array<WorkCompletion, 4> some;
-    while (!is_over) EXPECT_GE(side.queue.poll(some), 0);
-  };
-  std::jthread poller_of_a(poll, std::ref(a)), poller_of_b(poll, std::ref(b));
-  constexpr std::uint32_t kLength = 20'000;
+    while (!is_over) EXPECT_EQ(b.queue.poll(some), 0) << "it has posted nothing";
+  });
   std::vector<std::byte> target(kLength);
-  for (int round = 0; round < 25; ++round) {
-    auto pa = *make_pair_at(a, QpType::rc, {.max_send_wr = 16}), pb = *make_pair_at(b);
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    auto pa = *make_pair_at(a, QpType::rc, {.max_send_wr = kEach}), pb = *make_pair_at(b);
     auto region = *MemoryRegion::add(b.domain, at(target.data(), kLength, Side::kAllRights));
     move_up(pa, attributes_for({}, b.device, pb.number(), 1, 1), QpState::rts);
     move_up(pb, attributes_for({}, a.device, pa.number(), 1, 1), QpState::rts);
     const Sge from = a.sge(0, kLength);
-    for (std::uint64_t id = 0; id < 16; ++id) {
-      ASSERT_EQ(pa.post_send({.id = id,
+    for (std::uint64_t i = 0; i < kEach; ++i) {
+      ASSERT_EQ(pa.post_send({.id = round * kEach + i,
                               .sges = {&from, 1},
-                              .opcode = id % 2 == 0 ? SendOpcode::write : SendOpcode::read,
+                              .opcode = i % 2 == 0 ? SendOpcode::write : SendOpcode::read,
                               .flags = send_flags::signaled,
                               .rkey = region.rkey(),
                               .remote_addr = reinterpret_cast<std::uintptr_t>(target.data())}),
                 0);
     }
-    std::jthread remover([&] { EXPECT_TRUE(region.remove()); });
+    const auto mark = static_cast<std::byte>(round + 1);
     std::jthread destroyer([&] { EXPECT_TRUE(pb.destroy()); });
+    std::jthread remover([&] {
+      EXPECT_TRUE(region.remove());
+      std::ranges::fill(target, mark);
+    });
     EXPECT_TRUE(pa.destroy());
+    first_alive = (round + 1) * kEach;
+    remover.join();
+    destroyer.join();
+    EXPECT_TRUE(std::ranges::all_of(target, [&](std::byte byte) { return byte == mark; })) << "round " << round;
   }
   is_over = true;
 }
