@@ -139,7 +139,7 @@ void Engine::free_port(PortHandle handle) {
   ENSURE(port->operations == 0, "port {} freed with {} operations", port->number, port->operations);
   std::erase(touched_ports_, handle.slot);
   port_numbers_.set(port->number, PortTable::kNone);
-  if (port->active) orphan_active_placements(handle.slot);
+  if (port->active) refuse_active_arrivals(handle.slot);
   port->active.reset();
   port->events.reset();
   port->waiter.reset();

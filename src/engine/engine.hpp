@@ -263,7 +263,7 @@ class Engine {
   void place_active_chunk(const link::Delivery& delivery, std::uint32_t placement);
   void end_active_placement(std::uint32_t placement, Status status);
   void place_active(ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes);
-  void orphan_active_placements(std::uint32_t port_slot);
+  void refuse_active_arrivals(std::uint32_t port_slot);
 
   // engine_loop.cpp
   bool collect(base::Instant now);

@@ -256,10 +256,25 @@ void Engine::place_active(ActivePort& port, Arrival& arrival, std::uint64_t offs
   std::memcpy(arrival.data + (offset - arrival.head), bytes.data(), bytes.size());
 }
 
-// The port is going: what is half-way into it finds nobody.
-void Engine::orphan_active_placements(std::uint32_t port_slot) {
+// The port is going: who asked is told that nobody will answer, also of what is half-way into it.
+void Engine::refuse_active_arrivals(std::uint32_t port_slot) {
+  const Port& port = ports_[port_slot];
+  const auto refuse = [&](const Arrival& arrival) {
+    if (arrival.kind != ActiveKind::request || arrival.status != Status::ok) return;
+    answer_active(arrival.source,
+                  {.operation = wire::Operation::active_request,
+                   .flags = arrival.word,
+                   .source_port = arrival.source.port,
+                   .target_port = port.number,
+                   .cookie = arrival.name,
+                   .a = std::uint64_t{arrival.reply_access} << 32},
+                  Status::stale);
+  };
+  while (const Arrival* arrival = port.active->next()) refuse(*arrival);
   placements_.for_each([&](std::uint32_t, Placement& placement) {
-    if (placement.active_port == port_slot) placement.arrival = nullptr;
+    if (placement.active_port != port_slot || placement.arrival == nullptr) return;
+    refuse(*placement.arrival);
+    placement.arrival = nullptr;
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -367,18 +368,27 @@ TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   EXPECT_FALSE(a().engine->peer_losses().next(seen, loss));
 }
 
-TEST_F(ActiveMessages, AClosedPortTakesNothingMore) {
-  ASSERT_EQ(request(b().remote(), bytes_of(900'000), {.name = 1}), Status::ok);
+// Neither what it had not handed out, nor what was half-way into it, nor what comes afterwards.
+TEST_F(ActiveMessages, AClosedPortReturnsWhatItHasNotTaken) {
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1}), Status::ok);
+  run(50ms);
+  ASSERT_TRUE(b().active().has_ready());
+  ASSERT_EQ(request(b().remote(), bytes_of(900'000), {.name = 2}), Status::ok);
   for (int i = 0; i < 20 && b().engine->use().placements == 0; ++i) run(10us);
   ASSERT_EQ(b().engine->use().placements, 1u);
   b().engine->free_port(b().port);
   run(100ms);
   EXPECT_EQ(b().engine->use().placements, 0u);
-  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 2}), Status::ok);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 3}), Status::ok);
   run(50ms);
-  Arrival* returned = a().active().next();
-  ASSERT_NE(returned, nullptr);
-  EXPECT_EQ(returned->status, Status::stale);
+  std::set<std::uint64_t> names;
+  while (Arrival* returned = a().active().next()) {
+    EXPECT_EQ(returned->kind, ActiveKind::returned);
+    EXPECT_EQ(returned->status, Status::stale);
+    EXPECT_TRUE(names.insert(returned->name).second) << "twice: " << returned->name;
+    a().active().release(*returned);
+  }
+  EXPECT_EQ(names, (std::set<std::uint64_t>{1, 2, 3}));
 }
 
 }  // namespace
