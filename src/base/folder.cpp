@@ -114,7 +114,8 @@ Result<PrivateFolder> private_folder(const std::string& parent, const std::strin
   const std::string path = fmt::format("{}/{}", parent, name);
   ::mkdirat(above->get(), name.c_str(), 0700);
   const FileDescriptor folder = step(above->get(), name.c_str());
-  const struct stat facts = folder.is_open() ? facts_of(folder.get()) : (struct stat){};
+  struct stat facts{};
+  if (folder.is_open()) facts = facts_of(folder.get());
   const bool is_ours = folder.is_open() && facts.st_uid == ::geteuid();
   if (is_ours && (facts.st_mode & 077) == 0) return PrivateFolder{path, false};
 
