@@ -64,6 +64,7 @@ bool Stranger::open_session(Limit limit) {
 wire::Header Stranger::header_of(wire::Kind kind) {
   wire::Header header;
   header.kind = kind;
+  header.slot = theirs_ ? theirs_->slot : 0;
   header.token = theirs_ ? theirs_->token : cookie_;
   header.sequence = next_;
   header.ack = told_;
@@ -130,9 +131,7 @@ bool Stranger::settle(Limit limit) {
 
 void Stranger::send_segment(const wire::Header& header, std::span<const std::byte> payload) {
   Bytes datagram(wire::kSegmentHeaderBytes + payload.size());
-  wire::Header whole = header;
-  whole.payload_bytes = static_cast<std::uint16_t>(payload.size());
-  wire::encode(whole, datagram.data());
+  wire::encode(header, datagram.data());
   std::ranges::copy(payload, datagram.begin() + wire::kSegmentHeaderBytes);
   const iovec rest = piece_of(std::span(datagram).subspan(wire::kSegmentHeaderBytes));
   wire::seal(std::span(datagram).first(wire::kSegmentHeaderBytes), {&rest, 1});

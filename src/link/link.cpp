@@ -20,7 +20,7 @@ LinkOptions in_range(LinkOptions options) {
   options.window_segments = std::bit_floor(std::clamp(options.window_segments, 64U, 4096U));
   options.window_bytes = std::max<std::uint64_t>(options.window_bytes, 65'536);
   options.reassembly_slots = std::clamp(options.reassembly_slots, 1U, 64U);
-  options.peers_max = std::min(options.peers_max, 1U << PeerTable::kSlotBits);
+  options.peers_max = std::min(options.peers_max, PeerTable::kPlacesMost);
   options.packet_threshold = std::max(options.packet_threshold, 1U);
   options.resends_in_a_row = std::max(options.resends_in_a_row, 1U);
   return options;

@@ -82,9 +82,8 @@ void Link::State::serve_probe(Peer& peer, base::Instant now, Train& train) {
   wire::Header header = header_with_ack(peer, now);
   header.kind = wire::Kind::probe;
   header.sequence = peer.mtu.number();
-  header.payload_bytes = static_cast<std::uint16_t>(size - wire::kSegmentHeaderBytes);
   wire::encode(header, control_bytes.data());
-  const iovec rest{nothing.data(), header.payload_bytes};
+  const iovec rest{nothing.data(), size - wire::kSegmentHeaderBytes};
   const std::span head = std::span(control_bytes).first(wire::kSegmentHeaderBytes);
   wire::seal(head, {&rest, 1});
   train.pieces[train.piece_count++] = {head.data(), head.size()};
@@ -131,7 +130,6 @@ void Link::State::serve_parts(Segment& segment, const wire::Header& base, base::
          train.piece_count + Segment::kPiecesMax + 2 <= Train::kPiecesInTrain) {
     const std::uint32_t length = std::min(part_bytes, payload - segment.parts_sent * part_bytes);
     const std::span head(part_heads[train.datagrams]);
-    header.payload_bytes = static_cast<std::uint16_t>(wire::kPartBytes + length);
     wire::encode(header, head.data());
     wire::encode_part(static_cast<std::uint16_t>(segment.parts_sent), static_cast<std::uint16_t>(count), payload,
                       head.data() + wire::kSegmentHeaderBytes);

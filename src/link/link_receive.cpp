@@ -48,7 +48,7 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
 
 void Link::State::on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
   const wire::Header& header = frame.header;
-  Peer* peer = peers.find_slot_of(header.token);
+  Peer* peer = peers.find_slot(header.slot);
   const bool is_of_session = peer != nullptr && peer->state == Peer::State::open && peer->ours.token == header.token;
   const bool is_of_candidate =
       !is_of_session && peer != nullptr && peer->candidate && peer->candidate->ours.token == header.token;

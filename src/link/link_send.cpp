@@ -247,7 +247,6 @@ void Link::State::transmit(Segment& segment, const wire::Header& base, base::Ins
   if (segment.peer->granted != Peer::kNoBound && segment.peer->has_bulk_queued()) [[unlikely]]
     header.flags |= wire::Flags::kAsks;
   header.sequence = segment.sequence;
-  header.payload_bytes = static_cast<std::uint16_t>(segment.size - wire::kSegmentHeaderBytes);
 
   const std::size_t first_piece = train.piece_count;
   std::byte* head = segment.block != nullptr ? segment.block->bytes.data() : segment.head.data();
@@ -288,6 +287,7 @@ void Link::State::note_transmission(Segment& segment, base::Instant now) {
 
 wire::Header Link::State::header_with_ack(const Peer& peer, base::Instant now) const {
   wire::Header header;
+  header.slot = peer.theirs.slot;
   header.token = peer.theirs.token;
   header.sequence = peer.window.next();
   header.ack = peer.received.next();
@@ -346,10 +346,11 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       peer.owes_hello_ack = false;
       const bool is_for_candidate = peer.candidate.has_value();
       header.kind = wire::Kind::hello_ack;
+      header.slot = is_for_candidate ? peer.candidate->theirs.slot : peer.theirs.slot;
       header.token = is_for_candidate ? peer.candidate->theirs.token : peer.theirs.token;
       header.flags = wire::Flags::kEchoes;
       header.echo = is_for_candidate ? peer.candidate->hello_timestamp : peer.hello_timestamp;
-      wire::encode(hello_of(is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
+      wire::encode(hello_of(peer, is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
       send_control(peer.address, header, payload, train);
       hand_out(HandedOut::What::hello_ack, peer);
       ++counters.hello_acks_sent;
@@ -369,7 +370,7 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       peer.owes_hello = false;
       header.kind = wire::Kind::hello;
       header.token = peer.cookie;
-      wire::encode(hello_of(peer.ours), payload.data());
+      wire::encode(hello_of(peer, peer.ours), payload.data());
       send_control(peer.address, header, payload, train);
       hand_out(HandedOut::What::hello, peer);
       ++counters.hellos_sent;
@@ -380,9 +381,8 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
   return false;
 }
 
-void Link::State::send_control(const base::SocketAddress& to, wire::Header header, std::span<const std::byte> payload,
-                               Train& train) {
-  header.payload_bytes = static_cast<std::uint16_t>(payload.size());
+void Link::State::send_control(const base::SocketAddress& to, const wire::Header& header,
+                               std::span<const std::byte> payload, Train& train) {
   const std::size_t size = wire::kSegmentHeaderBytes + payload.size();
   wire::encode(header, control_bytes.data());
   std::ranges::copy(payload, control_bytes.begin() + wire::kSegmentHeaderBytes);

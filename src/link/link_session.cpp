@@ -22,14 +22,12 @@ Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t da
   return peer;
 }
 
-Half Link::State::new_half(const Peer& peer) {
-  const std::uint64_t number = tokens.next();
-  std::uint64_t token = (number & ~PeerTable::kSlotMask) | peer.slot;
-  if (token == peer.slot) token |= PeerTable::kSlotMask + 1;  // zero is not a token
+Half Link::State::new_half() {
+  const std::uint64_t token = std::max<std::uint64_t>(tokens.next(), 1);  // zero is none
   return {token, {static_cast<std::uint32_t>(tokens.next())}};
 }
 
-wire::Hello Link::State::hello_of(const Half& ours) const {
+wire::Hello Link::State::hello_of(const Peer& peer, const Half& ours) const {
   return {.epoch = epoch,
           .token = ours.token,
           .window_bytes = options.window_bytes,
@@ -37,12 +35,13 @@ wire::Hello Link::State::hello_of(const Half& ours) const {
           .datagram_size_max = options.datagram_size_max,
           .window_segments = options.window_segments,
           .reassembly_slots = options.reassembly_slots,
-          .ack_after = wire::to_ticks(options.ack_after)};
+          .ack_after = wire::to_ticks(options.ack_after),
+          .slot = peer.slot};
 }
 
 void Link::State::begin_opening(Peer& peer, base::Instant now) {
   peer.state = Peer::State::opening;
-  peer.ours = peer.candidate ? peer.candidate->ours : new_half(peer);
+  peer.ours = peer.candidate ? peer.candidate->ours : new_half();
   peer.opening_since = now;
   peer.hellos = 1;
   peer.owes_hello = true;
@@ -82,7 +81,7 @@ void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::F
   } else {
     // Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
     if (!peer->candidate) ++half_open;
-    const Half ours = peer->state == Peer::State::opening ? peer->ours : new_half(*peer);
+    const Half ours = peer->state == Peer::State::opening ? peer->ours : new_half();
     peer->candidate = Peer::Candidate{ours, theirs, frame.header.timestamp, now};
     wake_by(*peer, now + options.half_open_for);
   }
@@ -91,7 +90,7 @@ void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::F
 }
 
 void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
-  Peer* peer = find_opening(from, frame.header.token);
+  Peer* peer = find_opening(from, frame.header);
   if (peer == nullptr || base::rare("link: a hello's answer is overheard")) return refuse(Refusal::late_hello_ack);
   ++counters.hello_acks_received;
   establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
@@ -103,7 +102,7 @@ void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Fram
 /// The hello goes again with the cookie: at once, but once between two of its repeats, so that one who never takes his
 /// own cookies does not make the two of us run in circles.
 void Link::State::on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame) {
-  Peer* peer = find_opening(from, frame.header.token);
+  Peer* peer = find_opening(from, frame.header);
   if (peer == nullptr) return refuse(Refusal::late_hello_ack);
   ++counters.hello_retries_received;
   peer->cookie = wire::read_retry(frame.payload);
@@ -112,11 +111,11 @@ void Link::State::on_hello_retry(const base::SocketAddress& from, const wire::Fr
   if (!peer->control_hook.is_linked()) control.push_back(*peer);
 }
 
-/// Who is asked for a session by the hello with this token of ours.
-Peer* Link::State::find_opening(const base::SocketAddress& from, std::uint64_t token) const {
-  Peer* peer = peers.find_slot_of(token);
-  const bool is_it =
-      peer != nullptr && peer->address == from && peer->state == Peer::State::opening && peer->ours.token == token;
+/// Whom we ask for a session by the hello that this answers.
+Peer* Link::State::find_opening(const base::SocketAddress& from, const wire::Header& header) const {
+  Peer* peer = peers.find_slot(header.slot);
+  const bool is_it = peer != nullptr && peer->address == from && peer->state == Peer::State::opening &&
+                     peer->ours.token == header.token;
   return is_it ? peer : nullptr;
 }
 
@@ -149,9 +148,8 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.window.open(ours.first, options.window_segments);
   peer.received.open(theirs.initial_sequence, options.window_segments);
   peer.slots_granted = std::min(theirs.reassembly_slots, 64U);
-  peer.mtu.open(
-      std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}),
-      now + base::Duration(static_cast<std::int64_t>(ours.token >> PeerTable::kSlotBits) % kProbesSpread.count()));
+  peer.mtu.open(std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}),
+                now + base::Duration(static_cast<std::int64_t>(ours.token >> 1) % kProbesSpread.count()));
   peer.datagram_size = peer.mtu.size();
   follow_mtu(peer, now);
 
@@ -272,6 +270,7 @@ void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now
   for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
     strays.push({.to = peer.address,
                  .kind = wire::Kind::close,
+                 .slot = peer.theirs.slot,
                  .token = peer.theirs.token,
                  .ack = peer.received.next(),
                  .ack_bitmap = peer.received.bitmap(0)});

@@ -25,7 +25,6 @@ std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token, std::uint
   wire::Header header;
   header.kind = wire::Kind::hello;
   header.token = cookie;
-  header.payload_bytes = wire::kHelloBytes;
   std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kHelloBytes);
   wire::encode(header, bytes.data());
   wire::encode(wire::Hello{.epoch = epoch,
@@ -275,10 +274,11 @@ TEST(LinkSession, AHelloThatShowsItsCookieIsAnswered) {
 TEST(LinkSession, AForgedHelloWhileASessionOpensEndsNothing) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     World world(seed);
-    world.weather.drops = [&](std::size_t from, auto bytes) {  // after each word of the two there is a forged hello
-      const wire::Kind kind = header_of(bytes).kind;
-      if (kind != wire::Kind::data)
-        world.inject(from, 1 - from, hello(world.random() | 1, world.random() | 1, world.random()), seed * 3us);
+    int words = 0;
+    world.weather.drops = [&](std::size_t, auto bytes) {  // after each word of the two, hellos in the name of both
+      if (header_of(bytes).kind == wire::Kind::data || ++words > 20) return false;
+      for (const std::size_t to : {0UL, 1UL})
+        world.inject(1 - to, to, hello(world.random() | 1, world.random() | 1, world.random()), seed * 3us + 1us);
       return false;
     };
     const std::uint64_t cookie = world.send(0, 1, 8);
@@ -286,6 +286,7 @@ TEST(LinkSession, AForgedHelloWhileASessionOpensEndsNothing) {
     EXPECT_EQ(world.ends[0].sent[cookie].status, Status::ok) << seed;
     EXPECT_EQ(world.ends[0].link->counters().sessions_opened, 1U) << seed;
     EXPECT_EQ(world.ends[1].link->counters().sessions_opened, 1U) << seed;
+    EXPECT_GE(world.ends[1].link->counters().hellos_received, 3U) << seed;
   }
 }
 
@@ -302,7 +303,6 @@ TEST(LinkSession, ARetryThatNobodyAskedForIsRefused) {
     wire::Header header;
     header.kind = wire::Kind::hello_retry;
     header.token = token;
-    header.payload_bytes = wire::kRetryBytes;
     std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kRetryBytes);
     wire::encode(header, bytes.data());
     wire::encode_retry(99, bytes.data() + wire::kSegmentHeaderBytes);
@@ -392,6 +392,47 @@ TEST(LinkSession, ARightTokenFromAWrongAddressIsRefused) {
   world.run_for(1ms);
   EXPECT_EQ(refusals(world.ends[1], Refusal::wrong_address), 1U);
   EXPECT_EQ(world.ends[1].link->counters().resets_sent, 0U);
+}
+
+TEST(LinkSession, EveryBitOfATokenIsSecret) {
+  World world(25);
+  Link& link = *world.ends[0].link;
+  std::uint64_t ever_set = 0, always_set = ~std::uint64_t{0};
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    base::SocketAddress to = world.ends[1].address;
+    to.port = static_cast<std::uint16_t>(i);
+    ASSERT_EQ(link.submit(link.peer(to, kPathDatagram).value(), {.wants_outcome = false}, world.now), Status::ok);
+  }
+  for (const auto& bytes : said(link, world.now)) {
+    const std::uint64_t token = wire::read_hello(wire::decode(bytes)->payload).token;
+    ever_set |= token;
+    always_set &= token;
+  }
+  EXPECT_EQ(ever_set, ~std::uint64_t{0});
+  EXPECT_EQ(always_set, 0U);
+}
+
+TEST(LinkSession, ARightTokenInAWrongSlotIsUnknown) {
+  World world(26);
+  std::vector<std::byte> kept;
+  world.weather.drops = [&](std::size_t from, auto bytes) {
+    if (from == 0 && header_of(bytes).kind == wire::Kind::data) kept.assign(bytes.begin(), bytes.end());
+    return false;
+  };
+  open_session(world);
+  const auto in_slot = [&](std::uint32_t slot) {
+    wire::Header header = header_of(kept);
+    header.slot = slot;
+    std::vector<std::byte> bytes = kept;
+    wire::encode(header, bytes.data());
+    wire::seal(bytes, {});
+    return bytes;
+  };
+  for (const std::uint32_t slot : {1U, 77U, wire::kSlotsMost - 1}) world.inject(0, 1, in_slot(slot));
+  world.inject(0, 1, in_slot(0));
+  world.run_for(1ms);
+  EXPECT_EQ(refusals(world.ends[1], Refusal::unknown_token), 3U);
+  EXPECT_EQ(refusals(world.ends[1], Refusal::too_old), 1U);
 }
 
 TEST(LinkSession, EchoesThatWereNeverSentDoNotStopTheTimers) {

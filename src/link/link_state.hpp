@@ -37,6 +37,7 @@ struct Link::State {
   struct Stray {
     base::SocketAddress to;
     wire::Kind kind = wire::Kind::reset;
+    std::uint32_t slot = 0;
     std::uint64_t token = 0;
     std::uint64_t cookie = 0;  // of a hello_retry
     wire::Sequence ack{};      // of a close: the last word about what has arrived
@@ -66,7 +67,7 @@ struct Link::State {
   void on_proven_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                        std::uint32_t datagram_size_max);
   void on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame);
-  Peer* find_opening(const base::SocketAddress& from, std::uint64_t token) const;
+  Peer* find_opening(const base::SocketAddress& from, const wire::Header& header) const;
   void on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void promote(Peer& peer, base::Instant now);
@@ -78,8 +79,8 @@ struct Link::State {
   void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
   void drop_candidate(Peer& peer);
   void forget(Peer& peer);
-  wire::Hello hello_of(const Half& ours) const;
-  Half new_half(const Peer& peer);
+  wire::Hello hello_of(const Peer& peer, const Half& ours) const;
+  Half new_half();
 
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
@@ -135,7 +136,7 @@ struct Link::State {
   bool is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const;
   void transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train);
   void note_transmission(Segment& segment, base::Instant now);
-  void send_control(const base::SocketAddress& to, wire::Header header, std::span<const std::byte> payload,
+  void send_control(const base::SocketAddress& to, const wire::Header& header, std::span<const std::byte> payload,
                     Train& train);
   wire::Header header_with_ack(const Peer& peer, base::Instant now) const;
   void settle_ack(Peer& peer);

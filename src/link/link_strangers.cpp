@@ -12,9 +12,11 @@ void Link::State::answer_with_reset(const base::SocketAddress& to, std::uint64_t
 }
 
 void Link::State::ask_for_cookie(const base::SocketAddress& from, const wire::Frame& hello, base::Instant now) {
+  const wire::Hello theirs = wire::read_hello(hello.payload);
   answer_stranger({.to = from,
                    .kind = wire::Kind::hello_retry,
-                   .token = wire::read_hello(hello.payload).token,
+                   .slot = theirs.slot,
+                   .token = theirs.token,
                    .cookie = cookies.bake(from, hello.payload, now)},
                   now);
 }
@@ -33,6 +35,7 @@ bool Link::State::serve_stray(base::Instant now, Train& train) {
   if (!stray) return false;
   wire::Header header;
   header.kind = stray->kind;
+  header.slot = stray->slot;
   header.token = stray->token;
   header.ack = stray->ack;
   header.ack_bitmap = stray->ack_bitmap;

@@ -37,7 +37,7 @@ using TimerHook = boost::intrusive::set_member_hook<boost::intrusive::link_mode<
 
 /// Our half of a session.
 struct Half {
-  std::uint64_t token = 0;  // the peer's segments carry it
+  std::uint64_t token = 0;  // the peer's segments carry it: 64 secret bits
   wire::Sequence first;     // of our data
 };
 

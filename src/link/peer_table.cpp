@@ -13,8 +13,7 @@ Peer* PeerTable::find(const base::SocketAddress& address) const {
   return found == by_address_.end() ? nullptr : places_[found->second].peer.get();
 }
 
-Peer* PeerTable::find_slot_of(std::uint64_t token) const {
-  const std::uint64_t slot = token & kSlotMask;
+Peer* PeerTable::find_slot(std::uint32_t slot) const {
   return slot < places_.size() ? places_[slot].peer.get() : nullptr;
 }
 

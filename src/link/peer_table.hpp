@@ -1,6 +1,6 @@
 #pragma once
-// All peers: found by handle and by token in O(1) without hashing, by address through a hash. A token's low bits are
-// the slot, so a segment leads to its peer directly; the address is compared afterwards.
+// All peers: found by handle, or by the slot that a segment names, in O(1) without hashing; by address through a hash.
+// The slot is no secret: token and address are compared afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -14,15 +14,15 @@ namespace fairlead::link {
 
 class PeerTable {
  public:
-  static constexpr std::uint32_t kSlotBits = 20;
-  static constexpr std::uint64_t kSlotMask = (std::uint64_t{1} << kSlotBits) - 1;
+  static constexpr std::uint32_t kPlacesMost = 1U << 20;
+  static_assert(kPlacesMost <= wire::kSlotsMost);
 
   explicit PeerTable(std::uint32_t peers_max) : peers_max_(peers_max) {}
 
   Peer* find(PeerHandle handle) const;
   Peer* find(const base::SocketAddress& address) const;
-  /// Whose slot the token names; the token itself is not compared.
-  Peer* find_slot_of(std::uint64_t token) const;
+  /// Who has this slot, or nobody.
+  Peer* find_slot(std::uint32_t slot) const;
 
   /// Null if the table is full.
   Peer* add(const base::SocketAddress& address, std::uint32_t reassembly_slots);

@@ -14,7 +14,7 @@ void encode(const Hello& hello, std::byte* to) {
   store(to, at<std::uint32_t>(kHelloFields, "window_segments"), hello.window_segments);
   store(to, at<std::uint32_t>(kHelloFields, "reassembly_slots"), hello.reassembly_slots);
   store(to, at<std::uint32_t>(kHelloFields, "ack_after"), hello.ack_after.value);
-  store(to, at<std::uint32_t>(kHelloFields, "features"), std::uint32_t{0});
+  store(to, at<std::uint32_t>(kHelloFields, "slot"), hello.slot);
 }
 
 Hello read_hello(std::span<const std::byte> payload) {
@@ -28,6 +28,7 @@ Hello read_hello(std::span<const std::byte> payload) {
   hello.window_segments = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "window_segments"));
   hello.reassembly_slots = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "reassembly_slots"));
   hello.ack_after.value = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "ack_after"));
+  hello.slot = load<std::uint32_t>(from, at<std::uint32_t>(kHelloFields, "slot"));
   return hello;
 }
 
@@ -39,7 +40,8 @@ bool is_possible(const Hello& hello) {
   return hello.epoch != 0 && hello.token != 0 && hello.window_bytes >= kDatagramSizeLeast &&
          hello.window_bytes <= kWindowBytesMost && hello.datagram_size_max >= kDatagramSizeLeast &&
          hello.window_segments >= 1 && hello.window_segments <= kWindowSegmentsMost && hello.reassembly_slots >= 1 &&
-         hello.reassembly_slots <= kSlotsMost && hello.ack_after.value <= kAckAfterMost;
+         hello.reassembly_slots <= kSlotsMost && hello.ack_after.value <= kAckAfterMost &&
+         hello.slot < wire::kSlotsMost;
 }
 
 void encode_retry(std::uint64_t cookie, std::byte* to) {

@@ -19,6 +19,7 @@ struct Hello {
   std::uint32_t window_segments = 0;
   std::uint32_t reassembly_slots = 0;  // chunked messages that may be open at once
   Ticks ack_after;                     // how long an ACK may be delayed
+  std::uint32_t slot = 0;              // goes with the token; no secret
 
   bool operator==(const Hello&) const = default;
 };

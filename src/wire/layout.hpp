@@ -20,10 +20,10 @@ struct Field {
 
 /// Every datagram begins with this.
 inline constexpr std::array kSegmentFields{
-    Field{"version", 0, 1},       Field{"kind", 1, 1},        Field{"flags", 2, 1},      Field{"reserved", 3, 1},
-    Field{"payload_bytes", 4, 2}, Field{"credits", 6, 2},     Field{"token", 8, 8},      Field{"sequence", 16, 4},
-    Field{"ack", 20, 4},          Field{"ack_bitmap", 24, 8}, Field{"timestamp", 32, 4}, Field{"echo", 36, 4},
-    Field{"echo_delay", 40, 4},   Field{"checksum", 44, 4},
+    Field{"version", 0, 1},     Field{"kind", 1, 1},        Field{"flags", 2, 1},      Field{"slot_high", 3, 1},
+    Field{"slot_low", 4, 2},    Field{"credits", 6, 2},     Field{"token", 8, 8},      Field{"sequence", 16, 4},
+    Field{"ack", 20, 4},        Field{"ack_bitmap", 24, 8}, Field{"timestamp", 32, 4}, Field{"echo", 36, 4},
+    Field{"echo_delay", 40, 4}, Field{"checksum", 44, 4},
 };
 
 /// Payload of hello and hello_ack.
@@ -36,7 +36,7 @@ inline constexpr std::array kHelloFields{
     Field{"window_segments", 32, 4},
     Field{"reassembly_slots", 36, 4},
     Field{"ack_after", 40, 4},
-    Field{"features", 44, 4},
+    Field{"slot", 44, 4},
 };
 
 /// Payload of hello_retry.

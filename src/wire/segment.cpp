@@ -54,7 +54,8 @@ Header read_header(const std::byte* from) {
   Header header;
   header.kind = load<Kind>(from, at<std::uint8_t>(kSegmentFields, "kind"));
   header.flags = load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "flags"));
-  header.payload_bytes = load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "payload_bytes"));
+  header.slot = std::uint32_t{load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "slot_high"))} << 16 |
+                load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "slot_low"));
   header.credits = load<std::uint16_t>(from, at<std::uint16_t>(kSegmentFields, "credits"));
   header.token = load<std::uint64_t>(from, at<std::uint64_t>(kSegmentFields, "token"));
   header.sequence.value = load<std::uint32_t>(from, at<std::uint32_t>(kSegmentFields, "sequence"));
@@ -77,14 +78,9 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
   const Frame frame{read_header(from), datagram.subspan(kSegmentHeaderBytes)};
   const Header& header = frame.header;
   if (!is_known(header.kind)) return std::unexpected(DropReason::wrong_kind);
-  if (header.payload_bytes != frame.payload.size() || !is_right_length(header.kind, frame.payload.size())) {
-    return std::unexpected(DropReason::wrong_length);
-  }
+  if (!is_right_length(header.kind, frame.payload.size())) return std::unexpected(DropReason::wrong_length);
   if (load<std::uint32_t>(from, kChecksum) != checksum_of(datagram)) return std::unexpected(DropReason::wrong_checksum);
-  if ((header.flags & ~Flags::kAll) != 0 ||
-      load<std::uint8_t>(from, at<std::uint8_t>(kSegmentFields, "reserved")) != 0) {
-    return std::unexpected(DropReason::reserved_not_zero);
-  }
+  if ((header.flags & ~Flags::kAll) != 0) return std::unexpected(DropReason::reserved_not_zero);
   if (header.token == 0 && header.kind != Kind::hello) return std::unexpected(DropReason::bad_token);
   if (header.kind == Kind::data) {
     if (!is_run_of_records(frame.payload)) return std::unexpected(DropReason::bad_record);
@@ -100,8 +96,8 @@ void encode(const Header& header, std::byte* to) {
   store(to, at<std::uint8_t>(kSegmentFields, "version"), kVersion);
   store(to, at<std::uint8_t>(kSegmentFields, "kind"), header.kind);
   store(to, at<std::uint8_t>(kSegmentFields, "flags"), header.flags);
-  store(to, at<std::uint8_t>(kSegmentFields, "reserved"), std::uint8_t{0});
-  store(to, at<std::uint16_t>(kSegmentFields, "payload_bytes"), header.payload_bytes);
+  store(to, at<std::uint8_t>(kSegmentFields, "slot_high"), static_cast<std::uint8_t>(header.slot >> 16));
+  store(to, at<std::uint16_t>(kSegmentFields, "slot_low"), static_cast<std::uint16_t>(header.slot));
   store(to, at<std::uint16_t>(kSegmentFields, "credits"), header.credits);
   store(to, at<std::uint64_t>(kSegmentFields, "token"), header.token);
   store(to, at<std::uint32_t>(kSegmentFields, "sequence"), header.sequence.value);

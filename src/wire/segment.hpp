@@ -19,6 +19,7 @@ namespace fairlead::wire {
 inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kDatagramSizeLeast = 1200;  // every path carries this much
 inline constexpr std::size_t kDatagramSizeMost = 65'000;
+inline constexpr std::uint32_t kSlotsMost = 1U << 24;
 inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a window of 4096
 
 enum class Kind : std::uint8_t {
@@ -47,7 +48,7 @@ struct Flags {
 struct Header {
   Kind kind = Kind::data;
   std::uint8_t flags = 0;
-  std::uint16_t payload_bytes = 0;
+  std::uint32_t slot = 0;        // where the receiver finds the session: no secret; below kSlotsMost
   std::uint16_t credits = 0;     // what the receiver of this may have in flight: 0 no bound, else KiB + 1
   std::uint64_t token = 0;       // of the receiver's session; of a hello: the cookie, 0 if none was given
   Sequence sequence;             // of data
