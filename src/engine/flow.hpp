@@ -8,7 +8,7 @@
 //
 // All before `acked` are acknowledged; a read or atomic also needs its answer (is_done). Completion is in order.
 //
-// Responder. Executes strictly in order: the request numbered `expected` is the current one while its chunks arrive;
+// Responder. Executes strictly in order: the request whose `turn` it is is the current one while its chunks arrive;
 // those beyond are held (Waiting) within bounds, those before are duplicates.
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "engine/flow_core.hpp"
+#include "engine/flow_turn.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
@@ -185,7 +186,7 @@ struct Flow {
   base::Duration not_ready_pause{};
 
   // Responder.
-  std::uint32_t expected = 0;
+  FlowTurn turn;
   bool is_answer_owed = false;  // in the list of those who owe an acknowledgement
   bool has_heard = false;       // COMM_EST was told
   std::uint8_t requester_life = 0;
@@ -197,7 +198,7 @@ struct Flow {
   std::uint32_t dropped_first = 0;
 
   struct Current {
-    bool is_active = false;  // request `expected` has begun
+    bool is_active = false;  // the request whose turn it is has begun
     bool has_receive = false;
     std::uint32_t arrival = Waiting::kNone;
     wire::Envelope envelope;

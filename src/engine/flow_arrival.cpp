@@ -114,7 +114,7 @@ void Flows::drain(Flow& flow, base::Instant now) {
   while (flow.first_arrival != kNone && !flow.current.is_active && flow.can_receive()) {
     const std::uint32_t slot = flow.first_arrival;
     Waiting& arrival = arrivals_[slot];
-    const auto distance = static_cast<std::int32_t>(arrival.sequence - flow.expected);
+    const auto distance = flow.turn.distance(arrival.sequence);
     if (distance > 0) break;
     unlink(flow, slot);
     if (distance < 0) {  // came again and was executed meanwhile
@@ -142,10 +142,10 @@ void Flows::drain(Flow& flow, base::Instant now) {
     if (!is_well && flow.plan.type == QpType::rc) break;
   }
   if (flow.has_dropped && !flow.current.is_active && flow.can_receive()) {
-    const auto distance = static_cast<std::int32_t>(flow.dropped_first - flow.expected);
+    const auto distance = flow.turn.distance(flow.dropped_first);
     if (distance <= 0) flow.has_dropped = false;
     if (distance == 0 && flow.plan.type == QpType::rc) {
-      send_answer(flow, flow.expected, {.verdict = Verdict::go_back}, 0, now);
+      send_answer(flow, flow.turn.next(), {.verdict = Verdict::go_back}, 0, now);
     }
   }
   if (flow.first_arrival == kNone) flow.gap_due = base::kNever;
@@ -159,7 +159,7 @@ void Flows::start_chunked(Flow& flow, const link::Delivery& delivery, base::Inst
   if (slot == kNone) {
     ++counters_.refused_no_room;
     if (flow.plan.type == QpType::rc) {
-      send_answer(flow, flow.expected, {.verdict = Verdict::go_back}, 0, now);
+      send_answer(flow, flow.turn.next(), {.verdict = Verdict::go_back}, 0, now);
     }
     return;
   }

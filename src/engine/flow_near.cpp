@@ -49,7 +49,7 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
     if (flow.is_answer_owed) {
       head.flags |= Flags::kAcknowledges;
       head.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
-      turn.a = flow.expected - 1;
+      turn.a = flow.turn.next() - 1;
     }
     if (!engine_.lane()->send_turn(flow.peer, head, turn, {from, entry.length}, embedded_cookie(flow.index, number),
                                    now)) [[unlikely]]
@@ -94,7 +94,7 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
   // Whom it is connected to was compared with where this peer is when its first request came.
   const bool is_connected = flow.plan.type == QpType::rc && flow.can_receive() && flow.has_heard && flow.has_peer &&
                             flow.peer == from && flow.attributes.dest_qp_num == (head.source_port & kNumber);
-  if (!is_connected || turn.key != flow.expected || flow.current.is_active || flow.current.has_receive ||
+  if (!is_connected || turn.key != flow.turn.next() || flow.current.is_active || flow.current.has_receive ||
       flow.first_arrival != Waiting::kNone || flow.has_dropped) [[unlikely]]
     return false;
   flow.requester_life = static_cast<std::uint8_t>(head.source_port >> 24);
@@ -109,8 +109,10 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
     return false;
   const ReceiveEntry& receive = pool.entry(pool.head);
   if (!bytes.empty()) {
+    if (receive.sge_count != 1) [[unlikely]]
+      return false;
     const verbs::Sge& sge = pool.sges_of(pool.head)[0];
-    if (receive.sge_count != 1 || bytes.size() > sge.length) [[unlikely]]
+    if (bytes.size() > sge.length) [[unlikely]]
       return false;
     const Located place =
         regions_.locate(sge.lkey, pool.plan.domain, sge.addr, bytes.size(), verbs::access::local_write);
@@ -119,7 +121,7 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
     base::copy_short(place.at, bytes.data(), bytes.size());
   }
   ++pool.head;
-  ++flow.expected;
+  flow.turn.pass();
   ++counters_.requests_executed;
   ++counters_.straight_arrivals;
   tell_receive(flow, (head.flags & Flags::kSolicited) != 0, [&](void* place) {

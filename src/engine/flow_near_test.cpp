@@ -270,7 +270,7 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
   path::ShmPeer& to = stranger->peer(stranger->find(direct_place(2)));
   ASSERT_EQ(to.state, path::ShmPeer::State::open);
   b_.receive(1, b_.sge(0, 8));
-  const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).expected;
+  const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
   const std::uint64_t refused = b_.flows().counters().refused_not_ready;
   constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::turn) + 8;
   std::byte* const body = to.writer.reserve(kBytes);
@@ -289,6 +289,41 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
   EXPECT_EQ(to.state, path::ShmPeer::State::open) << "it may have meant well";
   a_.send(1, a_.sge(0, 8), now_);
   EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
+}
+
+// A receive without pieces is one for messages without bytes: nothing of it is looked at.
+TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
+  std::size_t taken = 0;
+  const verbs::ReceiveRequest request{.id = 5, .sges = {}};
+  for (const std::uint32_t bytes : {0U, 8U}) {
+    ASSERT_EQ(b_.flows().post_receive(b_.handle, {&request, 1}, taken), 0);
+    a_.send(1, a_.sge(0, bytes), now_);
+    const auto there = wait_for(b_, 1), here = wait_for(a_, 1);
+    EXPECT_EQ(there[0].wr_id, 5u);
+    EXPECT_EQ(there[0].status, bytes == 0 ? WcStatus::success : WcStatus::loc_len_err);
+    EXPECT_EQ(here[0].status, bytes == 0 ? WcStatus::success : WcStatus::rem_inv_req_err);
+  }
+}
+
+// A message in pieces of which the first is empty, and the last: a lane's record may say so.
+TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  const std::uint32_t turn = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
+  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::first);
+  std::byte* const body = to.writer.reserve(kBytes);
+  ASSERT_NE(body, nullptr);
+  wire::encode_lane(body, wire::LaneKind::first,
+                    {.operation = wire::Operation::flow_write,
+                     .source_port = a_.number | 1U << 24,
+                     .target_port = b_.number,
+                     .key = std::uint64_t{turn} << 32 | b_.key,
+                     .offset = b_.at(0)},
+                    0);
+  to.writer.publish(kBytes, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_EQ(FlowsForTests::flow(b_.flows(), b_.handle).turn.next(), turn + 1);
+  EXPECT_EQ(b_.state(), QpState::rts);
 }
 
 // The peer it is connected to writes any turn that it likes.
@@ -310,7 +345,7 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
                        .flags = static_cast<std::uint16_t>(random() % 16),
                        .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
                        .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
-                       .key = std::uint64_t{flow.expected + off} << 32,
+                       .key = std::uint64_t{flow.turn.next() + off} << 32,
                        .a = acked},
                       size);
     to.writer.publish(bytes, to.reader.read());
@@ -336,7 +371,7 @@ TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
   Flow& receiver = FlowsForTests::flow(b_.flows(), b_.handle);
   for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
     sender.first_sequence += more;
-    receiver.expected += more;
+    receiver.turn.pass_to(receiver.turn.next() + more);
     for (std::uint64_t id = 0; id < 4; ++id) {
       if (id != 2) b_.receive(id, b_.sge(0, 8));
       a_.send(id, a_.sge(0, 8), now_);
@@ -346,6 +381,19 @@ TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
     for (const auto& one : wait_for(a_, 4)) EXPECT_EQ(one.status, WcStatus::success);
     EXPECT_EQ(wait_for(b_, 4).size(), 4u);
   }
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+}
+
+TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
+  FlowTurn& turn = FlowsForTests::flow(b_.flows(), b_.handle).turn;
+  for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
+  const std::uint64_t duplicates = b_.flows().counters().duplicates;
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  write_record(to, {.operation = wire::Operation::flow_send,
+                    .source_port = a_.number | 1U << 24,
+                    .target_port = b_.number,
+                    .key = std::uint64_t{turn.next() - 10} << 32});
+  EXPECT_EQ(b_.flows().counters().duplicates, duplicates + 1);
   EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
 }
 

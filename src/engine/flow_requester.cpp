@@ -255,7 +255,7 @@ Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
   }
   envelope.flags |= Flags::kAcknowledges;
   envelope.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
-  envelope.a = flow.expected - 1;
+  envelope.a = flow.turn.next() - 1;
   const Status status = engine_.transports_->submit(flow.peer, message, now);
   if (status == Status::ok) flow.is_answer_owed = false;
   return status;
@@ -274,9 +274,9 @@ bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {
     cause = Cause::sequence_mismatch;
   }
   const auto sequence = static_cast<std::uint32_t>(envelope.key >> 32);
-  if (cause == Cause::none && sequence != responder->expected) {
+  if (cause == Cause::none && sequence != responder->turn.next()) {
     if (flow.plan.type == QpType::uc) {
-      responder->expected = sequence;  // what was lost is lost
+      responder->turn.pass_to(sequence);  // what was lost is lost
     } else {
       cause = Cause::sequence_mismatch;
     }

@@ -22,8 +22,6 @@ using Wire = wire::Operation;
 
 namespace {
 
-constexpr std::int32_t kDistanceMost = 1 << 24;  // requests between two that may be under way
-
 std::uint32_t sequence_of(const wire::Envelope& envelope) {
   return static_cast<std::uint32_t>(envelope.key >> 32);
 }
@@ -67,11 +65,7 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t sequence = sequence_of(envelope);
   const bool is_connected = flow.attributes.dest_qp_num == (envelope.source_port & 0xFF'FFFF) &&
                             flow.peer_address == engine_.transports_->address(delivery.peer);
-  const auto distance = static_cast<std::int32_t>(sequence - flow.expected);
-  // What was executed before begins at the first sequence: compared by how many, of which there may be more than 2^31.
-  const bool is_possible = distance < kDistanceMost && distance > -kDistanceMost &&
-                           (distance >= 0 || flow.expected - sequence <= flow.expected - flow.attributes.rq_psn);
-  if (!is_connected || !is_possible) return refuse(delivery, Cause::sequence_mismatch, now);
+  if (!is_connected || !flow.turn.is_possible(sequence)) return refuse(delivery, Cause::sequence_mismatch, now);
   if (!has_data(envelope) && delivery.size != 0) {
     ++counters_.dropped_malformed;
     return;
@@ -84,8 +78,9 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
     // A completion may have found no room, and ended it.
     if (!flow.can_receive()) return refuse(delivery, Cause::queue_pair_not_ready, now);
   }
-  if (distance < 0) return on_duplicate(flow, delivery, now);
-  if (distance > 0) return hold(flow, delivery, now);
+  if (const std::int32_t distance = flow.turn.distance(sequence); distance != 0) {
+    return distance < 0 ? on_duplicate(flow, delivery, now) : hold(flow, delivery, now);
+  }
   if (flow.current.is_active) {
     ++counters_.duplicates;  // sent again while the first copy is still coming
     return;
@@ -247,6 +242,7 @@ bool Flows::put(Flow& flow, std::uint64_t offset, std::span<const std::byte> byt
   Flow::Current& current = flow.current;
   current.left -= bytes.size();
   if (current.envelope.operation == Wire::flow_send) {
+  if (bytes.empty()) return true;
     const Cause cause =
         scatter(std::span(flow.receive_sges).first(current.receive_sges), pools_[flow.pool].plan.domain, offset, bytes);
     return cause == Cause::none || fail_current(flow, Verdict::operation, cause, answer);
@@ -274,7 +270,7 @@ bool Flows::finish(Flow& flow, Answer& answer) {
     store_last(found.at, done.last);
   }
   flow.current = {};
-  ++flow.expected;
+  flow.turn.pass();
   ++counters_.requests_executed;
   if (!done.has_receive) return true;
   const bool has_imm = (envelope.flags & Flags::kImm) != 0;
@@ -295,7 +291,7 @@ bool Flows::fail_current(Flow& flow, Verdict verdict, Cause cause, Answer& answe
   flow.current.arrival = Waiting::kNone;
   if (flow.plan.type == QpType::uc && (verdict == Verdict::rnr || verdict == Verdict::access || !failed.has_receive)) {
     ++counters_.dropped_no_receive;
-    ++flow.expected;
+    flow.turn.pass();
     return false;
   }
   if (verdict == Verdict::rnr) {
@@ -372,13 +368,13 @@ void Flows::owe_answer(Flow& flow) {
 }
 
 void Flows::send_owed(Flow& flow, base::Instant now) {
-  send_answer(flow, flow.expected - 1, {}, 0, now);
+  send_answer(flow, flow.turn.next() - 1, {}, 0, now);
 }
 
 void Flows::send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer, std::uint16_t flags,
                         base::Instant now) {
   // Every answer acknowledges what was before it; only this one tells of the last.
-  if (sequence == flow.expected - 1 || answer.verdict != Verdict::ack) flow.is_answer_owed = false;
+  if (sequence == flow.turn.next() - 1 || answer.verdict != Verdict::ack) flow.is_answer_owed = false;
   submit_answer(flow.peer,
                 {.operation = Wire::flow_answer,
                  .status = std::to_underlying(answer.verdict),

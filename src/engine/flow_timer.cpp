@@ -36,8 +36,8 @@ void Flows::on_timer(Flow& flow, base::Instant now) {
     flow.gap_due = base::kNever;
     if (flow.first_arrival != kNone && flow.can_receive()) {
       const std::uint32_t first = arrivals_[flow.first_arrival].sequence;
-      counters_.dropped_gap += first - flow.expected;
-      flow.expected = first;
+      counters_.dropped_gap += first - flow.turn.next();
+      flow.turn.pass_to(first);
       drain(flow, now);
       if (flow.first_arrival != kNone) flow.gap_due = now + kGapPatience;
     }

@@ -238,7 +238,7 @@ Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttrib
   }
   flow->attributes = attributes;
   if (from == QpState::init && to == QpState::rtr) {
-    flow->expected = attributes.rq_psn;
+    flow->turn.begin(attributes.rq_psn);
   }
   if (flow->plan.type != QpType::ud && to >= QpState::rtr) {
     flow->peer_address = address_of(attributes.av, attributes.dest_qp_num);
