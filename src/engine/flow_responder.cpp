@@ -114,6 +114,9 @@ void Flows::on_duplicate(Flow& flow, const link::Delivery& delivery, base::Insta
   if (envelope.operation == Wire::flow_read) {
     answer_read(flow, envelope, now);
   } else if (envelope.operation == Wire::flow_atomic) {
+    if (const Judgement judged = judge(flow, envelope, delivery.size); !judged.is_allowed()) {
+      return refuse_again(flow, envelope, judged, now);
+    }
     const auto stored = std::ranges::find_if(flow.atomics, [&](const Flow::AtomicResult& result) {
       return result.is_used && result.sequence == sequence_of(envelope);
     });
@@ -139,6 +142,37 @@ bool Flows::execute(Flow& flow, const wire::Envelope& envelope, std::span<const 
   return finish(flow, answer);
 }
 
+/// Whether the requester may have this done, by the queue pair's rights and the region's, be it new or asked for again.
+/// What a send takes is looked at when it has its receive.
+Flows::Judgement Flows::judge(const Flow& flow, const wire::Envelope& envelope, std::uint64_t size) const {
+  const auto no = [](Verdict verdict, Cause cause) {
+    return Judgement{.answer = {.verdict = verdict, .cause = cause}, .place = {}};
+  };
+  const bool is_atomic = envelope.operation == Wire::flow_atomic;
+  std::uint32_t right = verbs::access::remote_write;
+  if (is_atomic) {
+    right = verbs::access::remote_atomic;
+    size = sizeof(std::uint64_t);
+  } else if (envelope.operation == Wire::flow_read) {
+    right = verbs::access::remote_read;
+    size = envelope.a;
+  }
+  if (size > kFlowMessageMax) return no(Verdict::invalid, Cause::too_long);
+  if (envelope.operation == Wire::flow_send) return {};
+  const bool has_right = (flow.attributes.access_flags & right) != 0 &&
+                         (right == verbs::access::remote_write || flow.attributes.max_dest_rd_atomic != 0);
+  if (!has_right) return no(Verdict::invalid, Cause::no_right);
+  if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
+  if (size == 0) return {};
+  const Located place = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, right);
+  if (place.at == nullptr) return no(Verdict::access, place.cause);
+  // An iova may be aligned where the memory is not.
+  if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at) % sizeof(std::uint64_t) != 0) {
+    return no(Verdict::invalid, Cause::misaligned);
+  }
+  return {.answer = {}, .place = place};
+}
+
 bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer) {
   if (!std::exchange(flow.has_heard, true) && flow.state() == QpState::rtr) {
     tell(flow, verbs::AsyncEventType::comm_est);
@@ -148,19 +182,13 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   flow.current.size = flow.current.left = size;
   const bool is_write = envelope.operation == Wire::flow_write;
   const bool wants_receive = envelope.operation == Wire::flow_send || (is_write && (envelope.flags & Flags::kImm) != 0);
-  const std::uint32_t rights = flow.attributes.access_flags;
-  if (size > kFlowMessageMax) return fail_current(flow, Verdict::invalid, Cause::too_long, answer);
-  if (is_write && (rights & verbs::access::remote_write) == 0) {
-    return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
-  }
-  if (wants_receive && !take_receive(flow)) {
+  const Judgement judged = judge(flow, envelope, size);
+  // A wrong key is told in the receive, too, if the request takes one.
+  const bool takes_receive = wants_receive && (judged.is_allowed() || judged.answer.verdict == Verdict::access);
+  if (takes_receive && !take_receive(flow)) {
     return fail_current(flow, Verdict::rnr, Cause::no_receive_posted, answer);
   }
-  if (is_write && size != 0) {
-    const Located found =
-        regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, verbs::access::remote_write);
-    if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
-  }
+  if (!judged.is_allowed()) return fail_current(flow, judged.answer.verdict, judged.answer.cause, answer);
   if (envelope.operation == Wire::flow_send) {
     std::uint64_t room = 0;
     const auto sges = std::span(flow.receive_sges).first(flow.current.receive_sges);
@@ -176,37 +204,13 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
       left -= step;
     }
   }
-  if (envelope.operation == Wire::flow_read) {
-    if ((rights & verbs::access::remote_read) == 0 || flow.attributes.max_dest_rd_atomic == 0 ||
-        envelope.a > kFlowMessageMax) {
-      return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
-    }
-    if (envelope.a != 0) {
-      const Located found =
-          regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, envelope.a, verbs::access::remote_read);
-      if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
-    }
-  }
-  if (envelope.operation == Wire::flow_atomic && !run_atomic(flow, envelope, answer)) return false;
+  if (envelope.operation == Wire::flow_atomic) run_atomic(flow, envelope, judged.place, answer);
   flow.current.is_active = true;
   return true;
 }
 
-bool Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, Answer& answer) {
-  if ((flow.attributes.access_flags & verbs::access::remote_atomic) == 0 || flow.attributes.max_dest_rd_atomic == 0) {
-    return fail_current(flow, Verdict::invalid, Cause::no_right, answer);
-  }
-  if (envelope.offset % sizeof(std::uint64_t) != 0) {
-    return fail_current(flow, Verdict::invalid, Cause::misaligned, answer);
-  }
-  const Located found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, sizeof(std::uint64_t),
-                                        verbs::access::remote_atomic);
-  if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
-  // An iova may be aligned where the memory is not.
-  if (reinterpret_cast<std::uintptr_t>(found.at) % sizeof(std::uint64_t) != 0) {
-    return fail_current(flow, Verdict::invalid, Cause::misaligned, answer);
-  }
-  std::atomic_ref target(*reinterpret_cast<std::uint64_t*>(found.at));
+void Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, const Located& place, Answer& answer) {
+  std::atomic_ref target(*reinterpret_cast<std::uint64_t*>(place.at));
   std::uint64_t before = envelope.cookie;
   if ((envelope.flags & Flags::kFetchAdd) != 0) {
     before = target.fetch_add(envelope.a);
@@ -215,7 +219,6 @@ bool Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, Answer& answe
   }
   answer.value = before;
   flow.atomics[flow.atomics_next++ % flow.atomics.size()] = {sequence_of(envelope), before, true};
-  return true;
 }
 
 bool Flows::take_receive(Flow& flow) {
@@ -239,10 +242,10 @@ bool Flows::take_receive(Flow& flow) {
 
 /// Bytes of the current request.
 bool Flows::put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer) {
+  if (bytes.empty()) return true;
   Flow::Current& current = flow.current;
   current.left -= bytes.size();
   if (current.envelope.operation == Wire::flow_send) {
-  if (bytes.empty()) return true;
     const Cause cause =
         scatter(std::span(flow.receive_sges).first(current.receive_sges), pools_[flow.pool].plan.domain, offset, bytes);
     return cause == Cause::none || fail_current(flow, Verdict::operation, cause, answer);
@@ -324,8 +327,7 @@ Flows::Answer Flows::execute_local(Flow& responder, const wire::Envelope& envelo
                                    std::uint64_t size, Located& read) {
   Answer answer;
   if (execute(responder, envelope, source, size, answer) && envelope.operation == Wire::flow_read) {
-    read = regions_.locate(rkey_of(envelope), responder.plan.domain, envelope.offset, envelope.a,
-                           verbs::access::remote_read);
+    read = judge(responder, envelope, 0).place;
   }
   return answer;
 }
@@ -395,6 +397,12 @@ void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope,
   ++counters_.answers_sent;
 }
 
+/// What was executed before may not be done again. That does not end this end of the flow.
+void Flows::refuse_again(Flow& flow, const wire::Envelope& envelope, const Judgement& judged, base::Instant now) {
+  ++counters_.refused_repeats;
+  send_answer(flow, sequence_of(envelope), judged.answer, 0, now);
+}
+
 void Flows::answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now) {
   if (try_answer_read(flow, envelope, now) == Status::again) {
     defer({.peer = flow.peer, .envelope = envelope, .flow = flow.index, .life = flow.life});
@@ -402,13 +410,14 @@ void Flows::answer_read(Flow& flow, const wire::Envelope& envelope, base::Instan
 }
 
 Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now) {
-  const std::uint64_t length = envelope.a;
-  Located found;
-  if (length != 0) {
-    found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, length, verbs::access::remote_read);
-    // It was there when the request was executed: the requester asks again, and is told.
-    if (found.at == nullptr) return Status::stale;
+  // Some time may have passed since it was executed, or asked for first.
+  const Judgement judged = judge(flow, envelope, 0);
+  if (!judged.is_allowed()) {
+    refuse_again(flow, envelope, judged, now);
+    return Status::ok;
   }
+  const std::uint64_t length = envelope.a;
+  const Located found = judged.place;
   link::Outgoing message{
       .envelope = {.operation = Wire::flow_answer,
                    .flags = kCarriesResult,
@@ -467,7 +476,8 @@ void Flows::retry_deferred(base::Instant now) {
       status = engine_.transports_->submit(
           first.peer, {.envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false}, now);
       if (status == Status::ok) ++counters_.answers_sent;
-    } else if (Flow* flow = flows_[first.flow].get(); flow != nullptr && flow->life == first.life) {
+    } else if (Flow* flow = flows_[first.flow].get();
+               flow != nullptr && flow->life == first.life && flow->can_receive()) {
       status = try_answer_read(*flow, first.envelope, now);
     }
     if (status == Status::again) deferred_.push_back(first);

@@ -389,8 +389,8 @@ base::SocketAddress Flows::address_of(const verbs::AddressVector& vector, std::u
 std::string Flows::describe() const {
   const FlowCounters& c = counters_;
   return describe_direct() +
-         fmt::format("requests sent {}, executed {}, repeated {}; duplicates {}; held {} (most {} bytes), ",
-                     c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.held,
+         fmt::format("requests sent {}, executed {}, repeated {}; duplicates {}, refused {}; held {} (most {} bytes), ",
+                     c.requests_sent, c.requests_executed, c.requests_repeated, c.duplicates, c.refused_repeats, c.held,
                      c.held_bytes_most) +
          fmt::format("refused for lack of room {}\nnot ready {}, receiver not ready {}, no receive {}, ",
                      c.refused_no_room, c.refused_not_ready, c.receiver_not_ready, c.dropped_no_receive) +

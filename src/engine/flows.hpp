@@ -37,6 +37,7 @@ struct FlowCounters {
   std::uint64_t answers_sent = 0;
   std::uint64_t requests_repeated = 0;  // sent again: RNR, not ready, no answer
   std::uint64_t duplicates = 0;         // answered, not executed
+  std::uint64_t refused_repeats = 0;    // of those: not allowed (any more)
   std::uint64_t held = 0;               // came early and waited
   std::uint64_t held_bytes_most = 0;
   std::uint64_t refused_no_room = 0;     // came early and found no room: asked for again
@@ -150,6 +151,12 @@ class Flows {
     std::uint64_t value = 0;  // atomics
     std::uint8_t rnr_code = 0;
   };
+  /// Whether a request is allowed, and where what it names lies.
+  struct Judgement {
+    Answer answer;
+    Located place;
+    bool is_allowed() const { return answer.verdict == Verdict::ack; }
+  };
 
   // flows.cpp
   Flow* find(FlowHandle handle);
@@ -237,11 +244,12 @@ class Flows {
   void on_request(const link::Delivery& delivery, base::Instant now);
   void refuse(const link::Delivery& delivery, verbs::Cause cause, base::Instant now);
   void on_duplicate(Flow& flow, const link::Delivery& delivery, base::Instant now);
+  Judgement judge(const Flow& flow, const wire::Envelope& envelope, std::uint64_t size) const;
   // Each of these is false if the request cannot go on; `answer` says why then.
   bool execute(Flow& flow, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
                Answer& answer);
   bool begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer);
-  bool run_atomic(Flow& flow, const wire::Envelope& envelope, Answer& answer);
+  void run_atomic(Flow& flow, const wire::Envelope& envelope, const Located& place, Answer& answer);
   bool put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
   bool finish(Flow& flow, Answer& answer);
   bool fail_current(Flow& flow, Verdict verdict, verbs::Cause cause, Answer& answer);
@@ -255,6 +263,7 @@ class Flows {
   void send_owed(Flow& flow, base::Instant now);
   void send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer, std::uint16_t flags, base::Instant now);
   void submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now);
+  void refuse_again(Flow& flow, const wire::Envelope& envelope, const Judgement& judged, base::Instant now);
   void answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);
   Status try_answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);
   void retry_deferred(base::Instant now);
