@@ -15,14 +15,14 @@ using verbs::QpState;
 using verbs::QpType;
 using Wire = wire::Operation;
 
-constexpr std::size_t kArea = 100'000;
-constexpr std::byte kOpen{0x5A}, kSecret{0xC3};             // memory as it was
-constexpr std::uint32_t kStrangersFirst = 77;               // number of the stranger's end of the first queue pair
-constexpr std::uint8_t kReceiverNotReady = 1, kGoBack = 6;  // status of answers
-constexpr std::uint16_t kCarriesResult = 1U << 8;           // in the flags of an answer
+constexpr std::size_t kHostileArea = 100'000;
+constexpr std::byte kOpenByte{0x5A}, kSecretByte{0xC3};         // memory as it was
+constexpr std::uint32_t kFirstOfStranger = 77;                  // number of the stranger's end of the first queue pair
+constexpr std::uint8_t kNotReadyAnswer = 1, kGoBackAnswer = 6;  // status of answers
+constexpr std::uint16_t kResultAnswer = 1U << 8;                // in the flags of an answer
 
 /// A queue pair that is connected to the stranger.
-struct Exposed {
+struct HostilePair {
   QpType type = QpType::rc;
   std::uint32_t rights = 0;
   std::uint8_t reads_max = 4;
@@ -33,7 +33,7 @@ struct Exposed {
   bool may(std::uint32_t right) const { return (rights & right) != 0; }
 };
 
-struct Heard {
+struct HeardAnswer {
   wire::Envelope envelope;
   std::vector<std::byte> bytes;  // of a message in one piece
   std::uint64_t size = 0;
@@ -47,23 +47,26 @@ class HostileFlows : public testing::Test {
     return options;
   }
   void SetUp() override {
-    std::ranges::fill(target_.memory, kSecret);
+    std::ranges::fill(target_.memory, kSecretByte);
     for (const std::size_t area : {0, 1})
-      std::ranges::fill(std::span(target_.memory).subspan(area * kArea, kArea), kOpen);
+      std::ranges::fill(std::span(target_.memory).subspan(area * kHostileArea, kHostileArea), kOpenByte);
     shared_ = add_region(0, verbs::access::remote_write | verbs::access::remote_read | verbs::access::local_write);
     counted_ = add_region(1, verbs::access::remote_atomic | verbs::access::local_write);
     receives_ = add_region(2, verbs::access::local_write);
   }
   std::uint32_t add_region(std::size_t area, std::uint32_t rights) {
-    return target_.flows().regions().add(
-        {.base = target_.memory.data() + area * kArea, .length = kArea, .iova = 0, .access = rights, .domain = 2});
+    return target_.flows().regions().add({.base = target_.memory.data() + area * kHostileArea,
+                                          .length = kHostileArea,
+                                          .iova = 0,
+                                          .access = rights,
+                                          .domain = 2});
   }
   std::span<const std::byte> area(std::size_t number) const {
-    return std::span(target_.memory).subspan(number * kArea, kArea);
+    return std::span(target_.memory).subspan(number * kHostileArea, kHostileArea);
   }
 
-  Exposed& open(QpType type, std::uint32_t rights, std::uint8_t reads_max = 4) {
-    Exposed& one = exposed_.emplace_back(Exposed{.type = type, .rights = rights, .reads_max = reads_max});
+  HostilePair& open(QpType type, std::uint32_t rights, std::uint8_t reads_max = 4) {
+    HostilePair& one = exposed_.emplace_back(HostilePair{.type = type, .rights = rights, .reads_max = reads_max});
     EXPECT_EQ(target_.flows().open_flow({.type = type,
                                          .capacity = {.max_send_wr = 4, .max_recv_wr = 16, .max_recv_sge = 2},
                                          .domain = 2,
@@ -76,10 +79,10 @@ class HostileFlows : public testing::Test {
     connect(one);
     return one;
   }
-  std::uint32_t number_of_stranger(const Exposed& one) const {
-    return kStrangersFirst + static_cast<std::uint32_t>(&one - exposed_.data());
+  std::uint32_t number_of_stranger(const HostilePair& one) const {
+    return kFirstOfStranger + static_cast<std::uint32_t>(&one - exposed_.data());
   }
-  void connect(Exposed& one) {
+  void connect(HostilePair& one) {
     verbs::QpAttributes attributes = target_.flows().flow_facts(one.handle).attributes;
     if (attributes.state != QpState::reset) {
       const QpState from = attributes.state;
@@ -101,7 +104,9 @@ class HostileFlows : public testing::Test {
     }
     one.sequence = 1000;
   }
-  bool is_ready(const Exposed& one) { return target_.flows().flow_facts(one.handle).attributes.state == QpState::rts; }
+  bool is_ready(const HostilePair& one) {
+    return target_.flows().flow_facts(one.handle).attributes.state == QpState::rts;
+  }
 
   void say(const wire::Envelope& envelope, std::span<const std::byte> bytes) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -111,7 +116,7 @@ class HostileFlows : public testing::Test {
                  world_.now);
   }
   /// A request to the stranger's queue pair, in its order.
-  wire::Envelope request(const Exposed& one, Wire operation, std::uint64_t sequence, std::uint64_t key = 0) const {
+  wire::Envelope request(const HostilePair& one, Wire operation, std::uint64_t sequence, std::uint64_t key = 0) const {
     return {.operation = operation,
             .source_port = number_of_stranger(one),
             .target_port = one.number,
@@ -157,10 +162,10 @@ class HostileFlows : public testing::Test {
   link::Link link_{link::LinkOptions{}, 900, 901};
   link::PeerHandle peer_ = *link_.peer(target_.engine->address(), 1472);
   std::uint32_t shared_ = 0, counted_ = 0, receives_ = 0;
-  std::vector<Exposed> exposed_;
+  std::vector<HostilePair> exposed_;
   std::deque<std::vector<std::byte>> said_;  // stays until the end
   std::deque<iovec> pieces_;
-  std::vector<Heard> heard_;
+  std::vector<HeardAnswer> heard_;
   link::Train train_;
 };
 
@@ -176,8 +181,8 @@ TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
   constexpr std::uint32_t kWrite = verbs::access::remote_write, kRead = verbs::access::remote_read;
   for (const Case& its : {Case{kWrite, 4, 100, false}, Case{kWrite | kRead, 0, 100, false},
                           Case{kWrite | kRead, 4, kFlowMessageMax + 1, false}, Case{kWrite | kRead, 4, 100, true}}) {
-    Exposed& one = open(QpType::rc, its.rights, its.reads_max);
-    const std::vector<std::byte> bytes(8, kOpen);
+    HostilePair& one = open(QpType::rc, its.rights, its.reads_max);
+    const std::vector<std::byte> bytes(8, kOpenByte);
     say(request(one, Wire::flow_write, 1000, shared_), bytes);
     for (int steps = 0; steps < 100; ++steps) pass();
     const std::uint64_t executed = counters().requests_executed, refused = counters().refused_repeats;
@@ -186,10 +191,10 @@ TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
     again.a = its.length;
     say(again, {});
     for (int steps = 0; steps < 100; ++steps) pass();
-    const bool is_told = std::ranges::any_of(heard_, [](const Heard& answer) { return !answer.bytes.empty(); });
+    const bool is_told = std::ranges::any_of(heard_, [](const HeardAnswer& answer) { return !answer.bytes.empty(); });
     EXPECT_EQ(is_told, its.is_told) << its.rights << ' ' << int{its.reads_max} << ' ' << its.length;
     EXPECT_EQ(counters().refused_repeats, refused + (its.is_told ? 0 : 1));
-    EXPECT_EQ(std::ranges::any_of(heard_, [](const Heard& answer) { return answer.envelope.status != 0; }),
+    EXPECT_EQ(std::ranges::any_of(heard_, [](const HeardAnswer& answer) { return answer.envelope.status != 0; }),
               !its.is_told)
         << "it hears that it may not";
     EXPECT_EQ(counters().requests_executed, executed);
@@ -198,11 +203,11 @@ TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
 }
 
 TEST_F(HostileFlows, ARepeatedAtomicNeedsTheRightToo) {
-  Exposed& one = open(QpType::rc, verbs::access::remote_atomic);
+  HostilePair& one = open(QpType::rc, verbs::access::remote_atomic);
   wire::Envelope add = request(one, Wire::flow_atomic, 1000, counted_);
   add.flags = 4;
   add.a = 1;
-  const auto has_result = [](const Heard& answer) { return (answer.envelope.flags & kCarriesResult) != 0; };
+  const auto has_result = [](const HeardAnswer& answer) { return (answer.envelope.flags & kResultAnswer) != 0; };
   for (const bool is_allowed : {true, true, false}) {
     if (!is_allowed) {
       verbs::QpAttributes attributes = target_.flows().flow_facts(one.handle).attributes;
@@ -214,7 +219,7 @@ TEST_F(HostileFlows, ARepeatedAtomicNeedsTheRightToo) {
     for (int steps = 0; steps < 100; ++steps) pass();
     EXPECT_EQ(std::ranges::any_of(heard_, has_result), is_allowed);
   }
-  EXPECT_EQ(area(1)[0], static_cast<std::byte>(std::to_integer<unsigned>(kOpen) + 1)) << "once";
+  EXPECT_EQ(area(1)[0], static_cast<std::byte>(std::to_integer<unsigned>(kOpenByte) + 1)) << "once";
 }
 
 // Each queue pair has other rights; each writes bytes of its own, so it is seen who wrote and who was told what.
@@ -239,14 +244,15 @@ TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   const auto colour_of = [](std::size_t index) { return static_cast<std::byte>(0x80 + index); };
   std::uint64_t decent = 0, told = 0, results = 0;
   const auto check_answers = [&] {
-    for (const Heard& answer : heard_) {
-      const std::size_t index = (answer.envelope.target_port & 0xFF'FFFF) - kStrangersFirst;
-      if ((answer.envelope.status == kReceiverNotReady || answer.envelope.status == kGoBack) && index < exposed_.size())
+    for (const HeardAnswer& answer : heard_) {
+      const std::size_t index = (answer.envelope.target_port & 0xFF'FFFF) - kFirstOfStranger;
+      if ((answer.envelope.status == kNotReadyAnswer || answer.envelope.status == kGoBackAnswer) &&
+          index < exposed_.size())
         exposed_[index].sequence = answer.envelope.key >> 32;
-      const bool is_result = (answer.envelope.flags & kCarriesResult) != 0 && answer.envelope.status == 0;
+      const bool is_result = (answer.envelope.flags & kResultAnswer) != 0 && answer.envelope.status == 0;
       if (answer.envelope.operation != Wire::flow_answer || !is_result) continue;
       ASSERT_LT(index, exposed_.size());
-      const Exposed& one = exposed_[index];
+      const HostilePair& one = exposed_[index];
       ASSERT_NE(one.reads_max, 0) << "queue pair " << index;
       if (answer.size == 0) {
         ASSERT_TRUE(one.may(verbs::access::remote_atomic | verbs::access::remote_read)) << "queue pair " << index;
@@ -254,16 +260,17 @@ TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
         continue;
       }
       ASSERT_TRUE(one.may(verbs::access::remote_read)) << "queue pair " << index;
-      ASSERT_TRUE(std::ranges::none_of(answer.bytes, [](std::byte byte) { return byte == kSecret; }));
+      ASSERT_TRUE(std::ranges::none_of(answer.bytes, [](std::byte byte) { return byte == kSecretByte; }));
       ++told;
     }
     heard_.clear();
   };
   for (int round = 0; round < 20'000; ++round) {
     const std::size_t index = draw(exposed_.size());
-    Exposed& one = exposed_[index];
+    HostilePair& one = exposed_[index];
     if (!is_ready(one) || draw(20) == 0) connect(one);
-    const verbs::Sge into{draw(8) == 0 ? draw(kArea) : draw(200), static_cast<std::uint32_t>(draw(30'000)), receives_};
+    const verbs::Sge into{draw(8) == 0 ? draw(kHostileArea) : draw(200), static_cast<std::uint32_t>(draw(30'000)),
+                          receives_};
     const verbs::ReceiveRequest receive{.id = 1, .sges = {&into, 1}};
     std::size_t taken = 0;
     if (draw(4) != 0) target_.flows().post_receive(one.handle, {&receive, 1}, taken);
@@ -286,7 +293,7 @@ TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
         .target_port = draw(16) == 0 ? static_cast<std::uint32_t>(random()) : one.number,
         .key = order << 32 | (one.type == QpType::ud ? 5 : key),
         .cookie = random(),
-        .offset = draw(12) == 0 ? random() : draw(kArea - 30'000) & ~7ULL,
+        .offset = draw(12) == 0 ? random() : draw(kHostileArea - 30'000) & ~7ULL,
         .a = draw(12) == 0 ? random() : draw(2000),
     };
     const bool has_data = operation == Wire::flow_send || operation == Wire::flow_write ||
@@ -316,13 +323,13 @@ TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   std::array<bool, 256> seen{};
   for (const std::byte byte : area(0)) seen[std::to_integer<std::size_t>(byte)] = true;
   for (std::size_t value = 0; value < seen.size(); ++value) {
-    if (!seen[value] || value == std::to_integer<std::size_t>(kOpen)) continue;
+    if (!seen[value] || value == std::to_integer<std::size_t>(kOpenByte)) continue;
     ASSERT_TRUE(value >= 0x80 && value - 0x80 < exposed_.size()) << value;
     EXPECT_TRUE(exposed_[value - 0x80].may(verbs::access::remote_write)) << "queue pair " << value - 0x80 << " wrote";
   }
   EXPECT_TRUE(seen[0x81]) << "whoever may write does";
-  EXPECT_TRUE(std::ranges::all_of(std::span(target_.memory).subspan(3 * kArea),
-                                  [](std::byte byte) { return byte == kSecret; }));
+  EXPECT_TRUE(std::ranges::all_of(std::span(target_.memory).subspan(3 * kHostileArea),
+                                  [](std::byte byte) { return byte == kSecretByte; }));
 }
 
 }  // namespace
