@@ -34,6 +34,7 @@
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
+#include "engine/show_count.hpp"
 #include "engine/transports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
@@ -300,6 +301,7 @@ class Engine {
   base::Slab<LentMessage> loans_;     // taken, not given back
   ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
+  ShowCount shows_;                   // of exposures
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
   std::uint64_t closings_seen_ = 0;         // of the lane's hub
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at

@@ -187,7 +187,8 @@ void Engine::show_exposure(std::uint32_t slot) {
              .offset = found.value_or(0),
              .length = operation.length,
              .port = ports_[operation.port].number,
-             .is_writable = operation.kind == OperationKind::expose_writable});
+             .is_writable = operation.kind == OperationKind::expose_writable},
+            shows_);
 }
 
 /// False if a peer has claimed it: then its result comes.

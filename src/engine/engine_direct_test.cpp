@@ -163,6 +163,7 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
                                                close - 4096, 1ULL << 63, kShown / 2};
     return choices[random() % choices.size()];
   };
+  ShowCount lies;
   for (int step = 0; step < 2000; ++step) {
     const bool is_writable = random() % 2 == 0;
     const Exposed exposed(far_, there.first(1 + random() % 20'000), is_writable);
@@ -172,7 +173,7 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     if (random() % 4 != 0) lie.offset = wild();
     if (random() % 4 != 0) lie.length = wild();
     if (random() % 4 == 0) lie.is_writable = static_cast<std::uint32_t>(wild());
-    place.record.show(lie);
+    place.record.show(lie, lies);
     if (random() % 4 == 0) place.holder.store(wild());
     const auto kind = random() % 2 == 0 ? OperationKind::put : OperationKind::get;
     ASSERT_EQ(transfer(near_, kind, exposed, std::span(mine).first(1 + random() % mine.size())), Status::ok);

@@ -112,6 +112,7 @@ TEST_F(EngineForeign, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
 TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
+  ShowCount lies;
   for (int step = 0; step < 1000; ++step) {
     const std::size_t size = 1 + random() % 20'000;
     const bool is_writable = random() % 2 == 0;
@@ -124,7 +125,7 @@ TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
       lie.offset = random() % 2 == 0 ? reinterpret_cast<std::uintptr_t>(bystander.data()) : random();
     if (random() % 4 != 0) lie.length = random() >> random() % 64;
     if (random() % 4 == 0) lie.is_writable = !is_writable;
-    shown(key).record.show(lie);
+    shown(key).record.show(lie, lies);
     if (random() % 4 == 0) shown(key).holder.store(random() >> random() % 64);
     const auto kind = random() % 2 == 0 ? OperationKind::put : OperationKind::get;
     ASSERT_EQ(transfer(kind, key, std::span(kind == OperationKind::put ? source_ : copy_).first(1 + random() % 20'000)),

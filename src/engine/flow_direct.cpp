@@ -166,8 +166,8 @@ void Flows::show(const Flow& flow) {
              .domain = flow.plan.domain,
              .rights = flow.attributes.access_flags & (flow.attributes.max_dest_rd_atomic == 0 ? ~kAnswered : ~0U)};
   }
-  tables->flows[flow.number % SharedTables::kFlows].show(shown);
-  if (OwnedRecords* const owned = owned_records()) owned->flows[flow.number % SharedTables::kFlows].show(shown);
+  tables->flows[flow.number % SharedTables::kFlows].show(shown, shows_);
+  if (OwnedRecords* const owned = owned_records()) owned->flows[flow.number % SharedTables::kFlows].show(shown, shows_);
 }
 
 void Flows::show_region(std::uint32_t key) {
@@ -191,8 +191,8 @@ void Flows::show_region(std::uint32_t key) {
       shown.offset = plan.arena.offset;
     }
   }
-  tables->regions[key >> 8].show(shown);
-  if (OwnedRecords* const records = owned_records()) records->regions[key >> 8].show(owned);
+  tables->regions[key >> 8].show(shown, shows_);
+  if (OwnedRecords* const records = owned_records()) records->regions[key >> 8].show(owned, shows_);
 }
 
 std::string Flows::describe_direct() const {

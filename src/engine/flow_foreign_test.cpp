@@ -176,19 +176,20 @@ TEST_F(FlowForeign, LiesInTheSharedTablesLeadNowhere) {
       {.base = bystander.data(), .length = 4096, .iova = there, .access = verbs::access::local_write, .domain = 1});
   b_.flows().show_region(far_key);
   SharedTables& tables = far_.tables();
+  ShowCount lies;
   for (int step = 0; step < 400; ++step) {
     // A region that gives no right, or none at all, as if it were of the arena, or all memory.
     const std::uint32_t key = random() % 2 == 0 ? far_key : b_.key + 256;
     SharedRegion lie{.key = key, .domain = 1, .access = ~0ULL, .iova = 0, .length = ~0ULL, .begin = 0, .end = ~0ULL};
     if (random() % 2 == 0) lie.offset = random() % 2 == 0 ? 1ULL << 40 : random();
     if (random() % 2 == 0) lie.end = random();
-    tables.regions[key >> 8].show(lie);
+    tables.regions[key >> 8].show(lie, lies);
     SharedFlow flow;
     SharedRecord<SharedFlow>& shown = tables.flows[b_.number % SharedTables::kFlows];
     ASSERT_TRUE(shown.read(flow));
     flow.rights = ~0U;
     if (random() % 4 == 0) flow.domain = static_cast<std::uint32_t>(random());
-    shown.show(flow);
+    shown.show(flow, lies);
     const bool is_write = random() % 2 == 0;
     std::fill_n(&a_.memory[0], 100, std::byte{0x22});
     post(is_write ? SendOpcode::write : SendOpcode::read, 0, 100, there + random() % 3996, key);
@@ -302,7 +303,8 @@ TEST_F(FlowForeign, WhatFailsHalfWayIsAskedFor) {
   SharedRegion region;
   ASSERT_TRUE(owned().regions[b_.key >> 8].read(region));
   region.offset = reinterpret_cast<std::uintptr_t>(half) - 200;  // so that a part of it is not there
-  owned().regions[b_.key >> 8].show(region);
+  ShowCount lies;
+  owned().regions[b_.key >> 8].show(region, lies);
   expect_write_through_the_ring(2 * kPage);
   EXPECT_EQ(failed(), 1u);
   std::memset(&a_.memory[100], 0, 2 * kPage);

@@ -18,6 +18,7 @@
 #include "engine/flow.hpp"
 #include "engine/flow_core.hpp"
 #include "engine/region_table.hpp"
+#include "engine/show_count.hpp"
 #include "link/link.hpp"
 #include "path/shm_peer.hpp"
 #include "wire/lane_record.hpp"
@@ -328,6 +329,7 @@ class Flows {
   std::vector<std::uint32_t> stalled_;
   std::deque<Deferred> deferred_;  // answers that wait for room in the link
   std::uint64_t held_bytes_ = 0;
+  ShowCount shows_;  // of flows and regions
   FlowCounters counters_;
 };
 

@@ -81,11 +81,11 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
   }
   if (taken > 0) {
     hub_->note_traffic(hub_slot);
-    if (taken == kRecordsInPass && !from.is_watched()) hub_->remind(hub_slot);
+    if (taken == kRecordsInPass && !from.is_watched) hub_->remind(hub_slot);
   }
   // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
   // counter does.
-  if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched() || from.reader.untold() > kUntoldMax)) {
+  if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched || from.reader.untold() > kUntoldMax)) {
     from.reader.tell();
     from.alert();
   }

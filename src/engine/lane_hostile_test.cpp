@@ -88,6 +88,24 @@ class LaneHostile : public testing::Test {
     to.alert();
   }
 
+  // Words of the page of the two, ours as well, and of our doorbell, as they might be.
+  void lie(path::ShmPeer& to) {
+    auto& page = *reinterpret_cast<path::ShmPairPage*>(to.memory.head());
+    path::ShmSide& side = page.sides[random_() % 2];
+    const std::uint64_t word = random_() % 3;
+    switch (random_() % 5) {
+      case 0:
+        return side.visits.store(word);
+      case 1:
+        return side.sees_arena.store(static_cast<std::uint32_t>(word));
+      case 2:
+        return to.bell.take([](std::uint32_t) {});
+      default:
+        side.is_watching.store(static_cast<std::uint32_t>(word));
+        to.bell.ring(static_cast<std::uint32_t>(random_() % 3));
+    }
+  }
+
   // Anything anywhere in what is shared, the marks of the next records included.
   void scribble(const path::ShmPeer& to) {
     const std::size_t length = random_() % 64;
@@ -102,7 +120,7 @@ class LaneHostile : public testing::Test {
   base::Instant now_{1s};
   Lane lane_{hub(0), {.give_up_after = 5s, .connect_within = 1s}};
   std::uint64_t sum_ = 0;
-  int deliveries_ = 0, outcomes_ = 0, lost_ = 0;
+  int deliveries_ = 0, outcomes_ = 0, lost_ = 0, sleeps_ = 0;
 };
 
 TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
@@ -119,10 +137,19 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
     ASSERT_EQ(to.state, path::ShmPeer::State::open);
     ++opened;
     for (int step = 0; step < kSteps; ++step) {
-      const auto draw = random_() % 8;
+      const auto draw = random_() % 10;
       if (draw < 5) write_record(to);
       if (draw == 5 && life % 2 == 0) scribble(to);
       if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % path::ShmBellPage::kBits));
+      if (draw >= 8) lie(to);
+      // It writes on while we sleep.
+      if (random_() % 4 == 0 && lane_.arm()) {
+        ++sleeps_;
+        lie(to);
+        if (life % 3 == 0) scribble(to);
+        if (random_() % 2 == 0) write_record(to);
+        lane_.hub().disarm();
+      }
       if (draw == 7) {
         const SendPart part{.memory = {&piece, 1}, .length = random_() % 200, .cookie = 5};
         if (const auto peer = lane_.find(place(1)); peer && step % 2 == 0) {
@@ -141,6 +168,7 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
   EXPECT_EQ(outcomes_, submitted) << "each message ends once";
   EXPECT_GT(deliveries_, 50);
   EXPECT_GT(lane_.hub().counters().refused_record, 50u);
+  EXPECT_GT(sleeps_, 100);
   EXPECT_TRUE(lane_.is_quiet());
 }
 

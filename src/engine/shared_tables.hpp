@@ -4,7 +4,8 @@
 //
 // Written by the owner alone, who never reads it, but for who holds an exposure. A record is even while it holds, odd
 // while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
-// arena: whoever lies here misleads others about his own memory only.
+// arena: whoever lies here misleads others about his own memory only. Every peer of the owner can write here, too, so
+// the versions of records come from the owner's own count.
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+
+#include "engine/show_count.hpp"
 
 namespace fairlead::engine {
 
@@ -26,13 +29,13 @@ class SharedRecord {
   using Image = std::array<std::uint64_t, 1 + kWords>;
 
   /// [owner]
-  void show(const Value& value) noexcept {
+  void show(const Value& value, ShowCount& shows) noexcept {
     const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
-    const std::uint64_t version = version_.load(std::memory_order_relaxed);
-    version_.store(version + 1, std::memory_order_relaxed);
+    const std::uint64_t version = shows.next();
+    version_.store(version - 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t i = 0; i < kWords; ++i) words_[i].store(plain[i], std::memory_order_relaxed);
-    version_.store(version + 2, std::memory_order_release);
+    version_.store(version, std::memory_order_release);
   }
   /// [others] False while it is being changed.
   bool read(Value& value) const noexcept {
@@ -90,8 +93,8 @@ struct alignas(64) ShownExposure {
   SharedRecord<SharedExposure> record;
 
   /// [owner]
-  void show(const SharedExposure& exposure) noexcept {
-    record.show(exposure);
+  void show(const SharedExposure& exposure, ShowCount& shows) noexcept {
+    record.show(exposure, shows);
     holder.store(exposure.key, std::memory_order_release);
   }
   bool claim(std::uint64_t key, std::uint64_t name) noexcept {

@@ -88,7 +88,7 @@ class ShmHub {
   }
   void glance() const noexcept { watch_->glance(); }
   void note_traffic(std::uint32_t slot) noexcept { watch_->note_traffic(slot); }
-  void remind(std::uint32_t slot) noexcept { watch_->remind(slot); }
+  void remind(std::uint32_t slot) { watch_->remind(slot); }
   bool is_watching() const noexcept { return watch_->is_watching(); }
   template <typename Visit>
   void for_each_watched(Visit&& visit) {
@@ -98,6 +98,7 @@ class ShmHub {
   bool arm() { return watch_->arm(); }
   void disarm() { watch_->disarm(); }
   bool is_armed() const noexcept { return watch_->is_armed(); }
+  const ShmWatch& watch() const noexcept { return *watch_; }
   /// Readable when attend() has something to do, or when a peer has rung an armed bell.
   int descriptor() const noexcept { return epoll_.get(); }
 

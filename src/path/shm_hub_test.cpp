@@ -35,6 +35,7 @@ struct Side {
     return seen;
   }
   ShmPeer& to(const Side& other) { return hub->peer(hub->find(other.own)); }
+  int bell_memory() const { return hub->watch().bell().memory_descriptor(); }
 
   base::SocketAddress own;
   std::unique_ptr<ShmHub> hub;
@@ -165,13 +166,13 @@ TEST(ShmHub, AQuietPeerIsNoLongerLookedAtUntilItRings) {
   meet(near, far);
   write(near.to(far), "1");
   EXPECT_EQ(look(far), "1");
-  EXPECT_TRUE(far.to(near).is_watched());
-  for (int i = 0; i < 200'000 && far.to(near).is_watched(); ++i) EXPECT_EQ(look(far), "");
-  EXPECT_FALSE(far.to(near).is_watched());
+  EXPECT_TRUE(far.to(near).is_watched);
+  for (int i = 0; i < 200'000 && far.to(near).is_watched; ++i) EXPECT_EQ(look(far), "");
+  EXPECT_FALSE(far.to(near).is_watched);
   EXPECT_EQ(far.hub->counters().unwatched, 1u);
   write(near.to(far), "2");
   EXPECT_EQ(look(far), "2");
-  EXPECT_TRUE(far.to(near).is_watched());
+  EXPECT_TRUE(far.to(near).is_watched);
 }
 
 TEST(ShmHub, APeerWithTrafficStaysWatched) {
@@ -186,8 +187,57 @@ TEST(ShmHub, APeerWithTrafficStaysWatched) {
     }
     look(far);
   }
-  EXPECT_TRUE(far.to(near).is_watched());
+  EXPECT_TRUE(far.to(near).is_watched);
   EXPECT_EQ(far.hub->counters().unwatched, 0u);
+}
+
+/// Our side of the page that the two share, as the other may write to it.
+ShmSide& own_side_as_seen_by(ShmPeer& peer) {
+  return const_cast<ShmSide&>(*peer.other);
+}
+
+TEST(ShmHub, APeerDoesNotDecideWhomWeWatch) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  for (int i = 0; i < 20; ++i) {
+    own_side_as_seen_by(near.to(far)).is_watching.store(0);
+    write(near.to(far), "x");
+    EXPECT_EQ(look(far), "x");
+    own_side_as_seen_by(near.to(far)).is_watching.store(0);
+    near.to(far).bell.ring(near.to(far).bell_bit);
+    look(far);
+  }
+  near.hub->end(near.hub->find(far.own), "tired");
+  const auto events = far.events(1);
+  ASSERT_EQ(events.at(0).kind, Kind::ended);
+  far.hub->forget(events[0].slot);
+  EXPECT_FALSE(far.hub->is_watching()) << "nothing is left of it";
+  EXPECT_TRUE(far.hub->arm());
+  far.hub->disarm();
+  look(far);
+}
+
+TEST(ShmHub, APeerDoesNotDecideThatWeAreInItsArena) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  ShmSide& told = own_side_as_seen_by(near.to(far));
+  told.visits.store(1);  // as if we were inside
+  far.to(near).enter();
+  EXPECT_EQ(told.visits.load() % 2, 1u) << "we are, and say so";
+  told.visits.store(40);
+  far.to(near).leave();
+  EXPECT_EQ(told.visits.load() % 2, 0u);
+}
+
+TEST(ShmHub, APeerDoesNotTakeOurReminders) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  write(near.to(far), "there");
+  ShmBell bell = ShmBell(ShmMemory::adopt(base::FileDescriptor(::dup(far.bell_memory())), kShmBellLayout).value(), {});
+  far.hub->remind(far.hub->find(near.own));
+  bell.take([](std::uint32_t) {});
+  EXPECT_FALSE(far.hub->arm()) << "there is something to look at";
+  EXPECT_EQ(look(far), "there");
 }
 
 TEST(ShmHub, PeersBeyondTheBoundAreDeclined) {

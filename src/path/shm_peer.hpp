@@ -16,7 +16,7 @@
 
 namespace fairlead::path {
 
-/// What one side writes of itself beside its ring.
+/// What one side tells of itself beside its ring. The other side can write here, too: nobody reads back what he wrote.
 struct ShmSide {
   alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
@@ -48,8 +48,10 @@ struct ShmPeer {
   ShmMemory memory;
   ShmBell bell;                // the peer's
   std::uint32_t bell_bit = 0;  // ours in it
-  ShmSide* own = nullptr;
+  ShmSide* own = nullptr;      // written, never read
   const ShmSide* other = nullptr;
+  bool is_watched = false;  // told in own->is_watching
+  std::uint64_t steps = 0;  // into its arena and out of it, told in own->visits
   RingWriter writer;
   RingReader reader;
   std::uint64_t secrets[2] = {};
@@ -61,12 +63,10 @@ struct ShmPeer {
   /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it
   /// waits for (ShmHub::visitors).
   void enter() noexcept {
-    own->visits.store(own->visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    own->visits.store(++steps, std::memory_order_relaxed);
     fence();
   }
-  void leave() noexcept {
-    own->visits.store(own->visits.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  void leave() noexcept { own->visits.store(++steps, std::memory_order_release); }
 
   /// Around what we do outside its arena, so that only it and we can say that we are there. What it withdraws before,
   /// we find withdrawn; what it withdraws later it finds held (ShmHub::is_held). Both sides make a fence.
@@ -91,7 +91,15 @@ struct ShmPeer {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   }
-  bool is_watched() const noexcept { return own->is_watching.load(std::memory_order_relaxed) != 0; }
+  /// Whether whoever writes to us has to ring. To stop is a promise that takes a barrier (ShmWatch).
+  void watch() noexcept {
+    is_watched = true;
+    own->is_watching.store(1, std::memory_order_relaxed);
+  }
+  void unwatch() noexcept {
+    is_watched = false;
+    own->is_watching.store(0, std::memory_order_seq_cst);
+  }
   bool is_audible() const noexcept { return state == State::open || state == State::ended; }
 };
 

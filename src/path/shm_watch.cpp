@@ -7,19 +7,22 @@
 namespace fairlead::path {
 
 void ShmWatch::begin(std::uint32_t slot) {
-  if (slot >= last_traffic_.size()) last_traffic_.resize(slot + 1, 0);
+  if (slot >= last_traffic_.size()) {
+    last_traffic_.resize(slot + 1, 0);
+    is_reminded_.resize(slot + 1, false);
+    for (auto* list : {&reminders_, &reminders_taken_}) list->reserve(slot + 1);
+  }
   remind(slot);  // it may have written already
 }
 
 void ShmWatch::forget(std::uint32_t slot) noexcept {
-  for (std::uint32_t i = 0; i < watched_count_; ++i) {
-    if (watched_[i] == slot) watched_[i] = watched_[--watched_count_];
-  }
+  auto* const end = std::remove(watched_.begin(), watched_.begin() + watched_count_, slot);
+  watched_count_ = static_cast<std::uint32_t>(end - watched_.begin());
 }
 
 void ShmWatch::watch(std::uint32_t slot) {
   ShmPeer& peer = peers_[slot];
-  if (peer.is_watched()) return;
+  if (peer.is_watched) return;
   std::uint32_t place = watched_count_;
   if (place == kWatchedMax) {
     place = 0;
@@ -31,15 +34,15 @@ void ShmWatch::watch(std::uint32_t slot) {
   }
   watched_[place] = slot;
   last_traffic_[slot] = looks_;
-  peer.own->is_watching.store(1, std::memory_order_relaxed);
+  peer.watch();
 }
 
 void ShmWatch::unwatch(std::uint32_t place) {
   const std::uint32_t slot = watched_[place];
-  peers_[slot].own->is_watching.store(0, std::memory_order_seq_cst);
+  peers_[slot].unwatch();
   base::barrier_everywhere();
   ++counters_.unwatched;
-  ring_if_news(slot);
+  remind_if_news(slot);
 }
 
 // So that those who have fallen quiet cost a pass nothing. One barrier for all of them.
@@ -52,32 +55,35 @@ void ShmWatch::unwatch_idle() {
       watched_[kept++] = slot;
     } else {
       idle[idle_count++] = slot;
-      peers_[slot].own->is_watching.store(0, std::memory_order_seq_cst);
+      peers_[slot].unwatch();
     }
   }
   watched_count_ = kept;
   if (idle_count == 0) return;
   base::barrier_everywhere();
   counters_.unwatched += idle_count;
-  for (std::uint32_t i = 0; i < idle_count; ++i) ring_if_news(idle[i]);
+  for (std::uint32_t i = 0; i < idle_count; ++i) remind_if_news(idle[i]);
 }
 
 // To be looked at as if it had rung, if it has written or read meanwhile.
-bool ShmWatch::ring_if_news(std::uint32_t slot) {
+void ShmWatch::remind_if_news(std::uint32_t slot) {
   const ShmPeer& peer = peers_[slot];
-  if (!peer.reader.has_record() && !peer.writer.has_news()) return false;
-  remind(slot);
-  return true;
+  if (peer.reader.has_record() || peer.writer.has_news()) remind(slot);
+}
+
+void ShmWatch::remind(std::uint32_t slot) {
+  if (is_reminded_[slot]) return;
+  is_reminded_[slot] = true;
+  reminders_.push_back(slot);
 }
 
 bool ShmWatch::arm() {
-  for (std::uint32_t i = 0; i < watched_count_; ++i)
-    peers_[watched_[i]].own->is_watching.store(0, std::memory_order_seq_cst);
+  for (std::uint32_t i = 0; i < watched_count_; ++i) peers_[watched_[i]].unwatch();
   bell_.announce_sleep();
   if (watched_count_ > 0) base::barrier_everywhere();
-  bool has_news = bell_.has_rung();
-  for (std::uint32_t i = 0; i < watched_count_; ++i) has_news |= ring_if_news(watched_[i]);
+  for (std::uint32_t i = 0; i < watched_count_; ++i) remind_if_news(watched_[i]);
   watched_count_ = 0;
+  const bool has_news = bell_.has_rung() || !reminders_.empty();
   is_armed_ = true;
   ++counters_.sleeps;
   if (has_news) disarm();

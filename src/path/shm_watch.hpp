@@ -31,13 +31,20 @@ class ShmWatch {
     if (++looks_ % kIdleLooks == 0) [[unlikely]]
       unwatch_idle();
     for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
-    if (!bell_.has_rung()) [[likely]]
+    if (!bell_.has_rung() && reminders_.empty()) [[likely]]
       return;
-    bell_.take([&](std::uint32_t slot) {
+    const auto visit_ringing = [&](std::uint32_t slot) {
       if (slot >= peers_.size() || !peers_[slot].is_audible()) return;
       watch(slot);
       visit(slot);
-    });
+    };
+    std::swap(reminders_, reminders_taken_);  // what comes now is for the next pass
+    for (const std::uint32_t slot : reminders_taken_) {
+      is_reminded_[slot] = false;
+      visit_ringing(slot);
+    }
+    reminders_taken_.clear();
+    bell_.take(visit_ringing);
   }
   /// For one who polls in vain: looks for some ten nanoseconds whether the only watched peer has written. To come again
   /// would take longer.
@@ -49,7 +56,7 @@ class ShmWatch {
   /// The peer has just written, or read what we wrote: it stays watched.
   void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
   /// Looks at the peer in the next pass, though it does not ring.
-  void remind(std::uint32_t slot) noexcept { bell_.ring(slot); }
+  void remind(std::uint32_t slot);
   /// Whether any peer is watched: then somebody has to keep looking.
   bool is_watching() const noexcept { return watched_count_ > 0; }
   template <typename Visit>
@@ -76,7 +83,7 @@ class ShmWatch {
   void watch(std::uint32_t slot);
   void unwatch(std::uint32_t place);
   void unwatch_idle();
-  bool ring_if_news(std::uint32_t slot);
+  void remind_if_news(std::uint32_t slot);
 
   ShmPeerTable& peers_;
   ShmBell bell_;
@@ -84,6 +91,8 @@ class ShmWatch {
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
   std::array<std::uint32_t, kWatchedMax> watched_{};
   std::uint32_t watched_count_ = 0;
+  std::vector<std::uint32_t> reminders_, reminders_taken_;  // slots to look at as if they had rung, each once
+  std::vector<bool> is_reminded_;                           // by slot
   std::uint64_t looks_ = 0;
   bool is_armed_ = false;
 };

@@ -1,0 +1,144 @@
+// Peers that write what they like over the pages and the doorbell that they share with us, while we look, arm, sleep
+// and wake, and while some of them go: we look at peers that there are, at no more of them at a time than are watched,
+// and at each that we remind ourselves of.
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/ensure.hpp"
+#include "path/shm_watch.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace {
+
+using namespace fairlead;
+
+constexpr std::uint32_t kPeers = 12;
+constexpr std::size_t kRingBytes = 4096;
+constexpr std::uint64_t kSecret = 0x1234'5678'9abc'def0;
+
+class World {
+ public:
+  World(const std::uint8_t* data, std::size_t size)
+      : script_(data, size),
+        memory_(path::ShmMemory::create(path::kShmBellLayout).value()),
+        watch_(peers_,
+               path::ShmBell(path::ShmMemory::adopt(copy_of(memory_), path::kShmBellLayout).value(), copy_of(memory_)),
+               counters_) {
+    for (std::uint32_t slot = 0; slot < kPeers; ++slot) open();
+  }
+
+  void run() {
+    while (!script_.is_over()) act();
+  }
+
+ private:
+  static base::FileDescriptor copy_of(const path::ShmMemory& memory) {
+    return base::FileDescriptor(::dup(memory.descriptor()));
+  }
+
+  void open() {
+    const std::uint32_t slot = peers_.acquire();
+    if (slot == path::ShmPeerTable::kNone) return;
+    if (slot >= pages_.size()) pages_.push_back(std::make_unique<Page>());
+    path::ShmPeer& peer = peers_[slot];
+    peer.own = &pages_[slot]->pair.sides[0];
+    peer.other = &pages_[slot]->pair.sides[1];
+    const std::uint32_t lines = kRingBytes / path::kRingLine;
+    peer.writer = path::RingWriter({pages_[slot]->rings[0].data(), lines, kSecret}, peer.other->passed);
+    peer.reader = path::RingReader({pages_[slot]->rings[1].data(), lines, kSecret}, peer.own->passed);
+    peer.state = path::ShmPeer::State::open;
+    watch_.begin(slot);
+  }
+
+  void act() {
+    const std::uint32_t slot = script_.take<std::uint8_t>() % kPeers;
+    switch (script_.take<std::uint8_t>() % 8) {
+      case 0:
+      case 1:
+        return lie(slot);
+      case 2:
+        return look();
+      case 3:
+        if (watch_.arm()) {
+          lie(slot);
+          watch_.disarm();
+        }
+        return;
+      case 4: {
+        if (!peers_[slot].is_audible()) return open();
+        watch_.forget(slot);
+        peers_.release(slot);
+        return;
+      }
+      case 5:
+        if (peers_[slot].is_audible()) watch_.note_traffic(slot);
+        return;
+      case 6:
+        if (!peers_[slot].is_audible()) return;
+        watch_.remind(slot);
+        lie(slot);
+        look();
+        ENSURE(std::ranges::find(seen_, slot) != seen_.end(), "peer {} was not looked at", slot);
+        return;
+      default:
+        for (int i = 0; i < 1000; ++i) look();
+    }
+  }
+
+  void look() {
+    seen_.clear();
+    watch_.look([&](std::uint32_t slot) {
+      ENSURE(slot < peers_.size() && peers_[slot].is_audible(), "looked at {}, which there is not", slot);
+      seen_.push_back(slot);
+    });
+    std::array<int, kPeers> watched{};
+    watch_.for_each_watched([&](const path::ShmPeer& peer) {
+      ENSURE(peer.is_watched && peer.is_audible(), "watches {}", peer.generation);
+      for (std::uint32_t slot = 0; slot < kPeers; ++slot) watched[slot] += &peers_[slot] == &peer ? 1 : 0;
+    });
+    ENSURE(std::ranges::all_of(watched, [](int times) { return times <= 1; }), "watches somebody twice");
+  }
+
+  void lie(std::uint32_t slot) {
+    path::ShmSide& side = pages_[slot]->pair.sides[script_.take<std::uint8_t>() % 2];
+    const auto word = script_.take<std::uint8_t>();
+    auto& bell = *reinterpret_cast<path::ShmBellPage*>(memory_.head());
+    switch (script_.take<std::uint8_t>() % 6) {
+      case 0:
+        return side.is_watching.store(word % 2);
+      case 1:
+        return side.visits.store(word);
+      case 2:
+        return side.passed.store(word);
+      case 3:
+        return bell.summary.store(script_.take<std::uint64_t>());
+      case 4:
+        return bell.words[word % path::ShmBellPage::kWords].store(script_.take<std::uint64_t>());
+      default:
+        return bell.is_asleep.store(word % 2);
+    }
+  }
+
+  struct Page {
+    path::ShmPairPage pair;
+    alignas(64) std::array<std::array<std::byte, 2 * kRingBytes>, 2> rings{};
+  };
+
+  fuzz::Script script_;
+  path::ShmMemory memory_;
+  path::ShmCounters counters_;
+  std::vector<std::unique_ptr<Page>> pages_;
+  path::ShmPeerTable peers_{kPeers};
+  path::ShmWatch watch_;
+  std::vector<std::uint32_t> seen_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  World(data, size).run();
+  return 0;
+}
