@@ -67,8 +67,8 @@ Flows& Engine::make_flows() {
 
 bool Engine::is_owing() const {
   if (!transports_) return false;
-  return !deferred_.empty() || transports_->link().counters().messages_pending != 0 || (flows_ && flows_->is_owing()) ||
-         (lane() != nullptr && !lane()->is_quiet());
+  return !deferred_.is_empty() || transports_->link().counters().messages_pending != 0 ||
+         (flows_ && flows_->is_owing()) || (lane() != nullptr && !lane()->is_quiet());
 }
 
 void Engine::farewell(base::Instant now) {

@@ -5,15 +5,14 @@
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
 // engine_direct (one end here, the other's memory too),
-// engine_loan (messages in place), engine_active (active messages), engine_loop (a pass: collect,
-// react, emit, timers).
+// engine_loan (messages in place), engine_active (active messages), engine_expel (peers that are put out), engine_loop
+// (a pass: collect, react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
 // both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
 // became of it).
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +33,7 @@
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
+#include "engine/retry_queue.hpp"
 #include "engine/show_count.hpp"
 #include "engine/transports.hpp"
 #include "link/link.hpp"
@@ -165,7 +165,6 @@ class Engine {
   friend class Flows;
 
   static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
-  static constexpr std::size_t kDeferredMax = 65536;  // answers that wait for room in the link
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
@@ -278,14 +277,26 @@ class Engine {
   base::Duration ask_after() const;
   void ask_for_answers(base::Instant now);
 
+  // engine_expel.cpp
+  enum class Offence : std::uint8_t { none, takes_no_answers };
+  void condemn(link::PeerHandle peer, Offence offence);
+  void expel_condemned(base::Instant now);
+  static std::string_view describe(Offence offence);
+  void drop_deferred(link::PeerHandle peer, Status status);
+
+  /// An answer that waits for room in the link.
   struct Deferred {
-    link::PeerHandle peer;
     wire::Envelope envelope;
     std::uint64_t exposure = 0;  // name of the exposed memory that is the payload, or 0
   };
   struct Loss {
     link::Notice notice;
     base::Instant when;
+    Offence offence = Offence::none;  // for which we ended it
+  };
+  struct Condemned {
+    link::PeerHandle peer;
+    Offence offence = Offence::none;
   };
 
   base::SocketAddress address_;
@@ -305,7 +316,8 @@ class Engine {
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
   std::uint64_t closings_seen_ = 0;         // of the lane's hub
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
-  std::deque<Deferred> deferred_;
+  RetryQueue<Deferred> deferred_;
+  std::vector<Condemned> condemned_;  // at the next occasion
   std::vector<std::uint32_t> touched_ports_;
   Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

@@ -31,7 +31,8 @@ struct EngineCounters {
   std::uint64_t refused_too_big = 0;            // transfer longer than what was exposed or asked for
   std::uint64_t dropped_late_answer = 0;        // answer to an operation that has ended
   std::uint64_t dropped_unknown_operation = 0;  // message header with an operation that does not exist
-  std::uint64_t dropped_answers = 0;            // answers given up because too many waited for one peer
+  std::uint64_t dropped_answers = 0;            // that waited for room to a peer that is lost
+  std::uint64_t expelled_no_answers = 0;        // peers put out: they ask, and take no answers
 };
 
 }  // namespace fairlead::engine

@@ -48,6 +48,7 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
+  add("engine.expelled.takes_no_answers", own.expelled_no_answers);
   add("engine.active.sent", own.active_sent);
   add("engine.active.received", own.active_received);
   add("engine.active.sent_straight", own.active_sent_straight);
@@ -93,6 +94,9 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
   if (loss != losses_.end()) {
     const link::Notice& notice = loss->second.notice;
     const double ago = seconds(now - loss->second.when);
+    if (loss->second.offence != Offence::none) {
+      return fmt::format("we put {} out {:.1f} s ago: it {}", address.to_string(), ago, describe(loss->second.offence));
+    }
     if (notice.diagnosis == link::Diagnosis::too_long) {
       return fmt::format(
           "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "

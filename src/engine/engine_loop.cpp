@@ -20,8 +20,10 @@ bool Engine::progress(base::Instant now) {
   if (!transports_) return any;
   if (lane() != nullptr) {
     any |= collect_lane(now);
+    if (!condemned_.empty()) [[unlikely]]
+      expel_condemned(now);
     // The straight line of traffic inside the host: nothing of the network is due.
-    if (!transports_->is_network_due(now) && deferred_.empty() && withdrawing_.empty()) [[likely]]
+    if (!transports_->is_network_due(now) && deferred_.is_empty() && withdrawing_.empty()) [[likely]]
       return react(now) || any;
   }
   any |= collect(now);
@@ -29,7 +31,7 @@ bool Engine::progress(base::Instant now) {
   any |= react(now);
   if (!withdrawing_.empty()) [[unlikely]]
     retry_withdrawals();
-  if (!deferred_.empty()) [[unlikely]]
+  if (!deferred_.is_empty()) [[unlikely]]
     retry_deferred(now);
   if (now >= ask_at_) [[unlikely]]
     ask_for_answers(now);
@@ -49,13 +51,17 @@ base::Instant Engine::next_deadline() const {
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   // So are withdrawals that a peer holds up.
   const base::Instant retry =
-      deferred_.empty() && withdrawing_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
+      deferred_.is_empty() && withdrawing_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
   return std::min({transports_->next_deadline(now_), retry, ask_at_, flows});
 }
 
 bool Engine::collect(base::Instant now) {
   const bool any = transports_->collect(now);
-  while (const auto delivery = transports_->next_delivery(now)) deliver(*delivery, now);
+  while (const auto delivery = transports_->next_delivery(now)) {
+    deliver(*delivery, now);
+    if (!condemned_.empty()) [[unlikely]]
+      expel_condemned(now);
+  }
   return any;
 }
 
@@ -129,6 +135,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
     peer_losses_.add(address, way_of(notice.peer), notice.status);
     end_waiting(notice.peer, notice.status);
+    drop_deferred(notice.peer, notice.status);
     if (flows_) flows_->end_peer(notice.peer, notice.status, now);
     end_abandoned(notice.status);
   }
@@ -151,20 +158,18 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       peer_losses_.add(address, way_of(notice.peer), notice.status);
       transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
       end_waiting(notice.peer, notice.status);
+      drop_deferred(notice.peer, notice.status);
       if (flows_) flows_->end_peer(notice.peer, notice.status, now);
       return;
     }
   }
 }
 
-// Each waiting answer is tried once, in turn: one peer without room does not hold up the others.
 void Engine::retry_deferred(base::Instant now) {
   constexpr std::size_t kTriesInPass = 256;
-  for (std::size_t tries = std::min(deferred_.size(), kTriesInPass); tries > 0; --tries) {
-    const Deferred first = deferred_.front();
-    deferred_.pop_front();
-    if (submit_answer(first.peer, first.envelope, first.exposure, now) == Status::again) deferred_.push_back(first);
-  }
+  deferred_.retry(kTriesInPass, now, [&](link::PeerHandle peer, const Deferred& first) {
+    return submit_answer(peer, first.envelope, first.exposure, now) != Status::again;
+  });
 }
 
 base::Duration Engine::ask_after() const {

@@ -13,7 +13,7 @@
 namespace fairlead::engine {
 
 bool Engine::is_near() const {
-  return transports_ && transports_->is_network_idle() && deferred_.empty();
+  return transports_ && transports_->is_network_idle() && deferred_.is_empty();
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------

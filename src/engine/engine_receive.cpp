@@ -261,19 +261,11 @@ void Engine::settle(std::uint32_t slot) {
 }
 
 void Engine::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now) {
-  // Behind others that wait already: answers to one peer keep their order, and none starves.
-  const bool has_to_wait = !deferred_.empty() || base::rare("engine: an answer waits for a later pass");
+  // Answers to one peer keep their order.
+  const bool has_to_wait = deferred_.has(peer) || base::rare("engine: an answer waits for a later pass");
   const Status status = has_to_wait ? Status::again : submit_answer(peer, envelope, exposure, now);
   if (status != Status::again) return;
-  if (deferred_.size() < kDeferredMax) {
-    deferred_.push_back({peer, envelope, exposure});
-    return;
-  }
-  ++counters_.dropped_answers;
-  if (Operation* readable = find_operation(exposure)) {
-    readable->is_link_pending = false;
-    complete(slot_of(exposure), Status::no_memory, 0);
-  }
+  if (const auto excess = deferred_.add(peer, {envelope, exposure}, now)) condemn(*excess, Offence::takes_no_answers);
 }
 
 Status Engine::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure,

@@ -66,6 +66,7 @@ void Flows::end_lost(Flow& flow, base::Instant now) {
 
 /// Requests that have arrived and wait for their answer, or for their turn to be sent again, have no outcome to come.
 void Flows::end_peer(link::PeerHandle peer, Status status, base::Instant now) {
+  deferred_.drop(peer, [&](const Deferred&) { ++counters_.dropped_answers; });
   constexpr std::size_t kUnused = kFlowsMax - kFirstIndex;
   if (free_.size() == kUnused) return;
   for (const auto& flow : flows_) {

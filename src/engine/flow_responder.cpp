@@ -391,8 +391,8 @@ void Flows::send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer
 
 void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now) {
   const link::Outgoing message{.envelope = envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
-  if (!deferred_.empty() || engine_.transports_->submit(peer, message, now) == Status::again) {
-    return defer({.peer = peer, .envelope = envelope});
+  if (deferred_.has(peer) || engine_.transports_->submit(peer, message, now) == Status::again) {
+    return defer(peer, {.envelope = envelope}, now);
   }
   ++counters_.answers_sent;
 }
@@ -405,7 +405,7 @@ void Flows::refuse_again(Flow& flow, const wire::Envelope& envelope, const Judge
 
 void Flows::answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now) {
   if (try_answer_read(flow, envelope, now) == Status::again) {
-    defer({.peer = flow.peer, .envelope = envelope, .flow = flow.index, .life = flow.life});
+    defer(flow.peer, {.envelope = envelope, .flow = flow.index, .life = flow.life}, now);
   }
 }
 
@@ -458,30 +458,27 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
 }
 
 /// The link has no room: tried again in later passes, in order.
-void Flows::defer(const Deferred& answer) {
-  if (deferred_.size() >= kDeferredMax) {
-    ++counters_.dropped_answers;  // the requester asks again
-    return;
+void Flows::defer(link::PeerHandle peer, const Deferred& answer, base::Instant now) {
+  if (const auto excess = deferred_.add(peer, answer, now)) {
+    engine_.condemn(*excess, Engine::Offence::takes_no_answers);
   }
-  deferred_.push_back(answer);
 }
 
 void Flows::retry_deferred(base::Instant now) {
   constexpr std::size_t kTriesInPass = 256;
-  for (std::size_t tries = std::min(deferred_.size(), kTriesInPass); tries > 0; --tries) {
-    const Deferred first = deferred_.front();
-    deferred_.pop_front();
+  deferred_.retry(kTriesInPass, now, [&](link::PeerHandle peer, const Deferred& first) {
     Status status = Status::ok;
     if (first.flow == kNone) {
-      status = engine_.transports_->submit(
-          first.peer, {.envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false}, now);
+      const link::Outgoing message{
+          .envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
+      status = engine_.transports_->submit(peer, message, now);
       if (status == Status::ok) ++counters_.answers_sent;
     } else if (Flow* flow = flows_[first.flow].get();
                flow != nullptr && flow->life == first.life && flow->can_receive()) {
       status = try_answer_read(*flow, first.envelope, now);
     }
-    if (status == Status::again) deferred_.push_back(first);
-  }
+    return status != Status::again;
+  });
 }
 
 }  // namespace fairlead::engine

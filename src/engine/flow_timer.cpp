@@ -76,7 +76,7 @@ bool Flows::progress(base::Instant now) {
     owing_.clear();
     any = true;
   }
-  if (!deferred_.empty()) [[unlikely]]
+  if (!deferred_.is_empty()) [[unlikely]]
     retry_deferred(now);
   constexpr std::size_t kTimersInPass = 256;
   for (std::size_t i = 0; i < kTimersInPass && !timers_.empty() && timers_.begin()->timer_at <= now; ++i) {
@@ -102,7 +102,7 @@ base::Instant Flows::next_deadline() const {
   base::Instant at = timers_.empty() ? base::kNever : timers_.begin()->timer_at;
   if (!owing_.empty()) return base::Instant{};
   // Room in the link comes with acknowledgements, which wake somebody; this is for when it came from elsewhere.
-  if (!stalled_.empty() || !deferred_.empty()) at = std::min(at, engine_.now_ + std::chrono::milliseconds(1));
+  if (!stalled_.empty() || !deferred_.is_empty()) at = std::min(at, engine_.now_ + std::chrono::milliseconds(1));
   return at;
 }
 

@@ -18,6 +18,7 @@
 #include "engine/flow.hpp"
 #include "engine/flow_core.hpp"
 #include "engine/region_table.hpp"
+#include "engine/retry_queue.hpp"
 #include "engine/show_count.hpp"
 #include "link/link.hpp"
 #include "path/shm_peer.hpp"
@@ -49,9 +50,9 @@ struct FlowCounters {
   std::uint64_t dropped_gap = 0;         // UC: messages given up because one before them was lost
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_late_answer = 0;
-  std::uint64_t dropped_answers = 0;      // too many waited for room in the link: asked for again by the peer
-  std::uint64_t dropped_unreachable = 0;  // UD, UC: no such peer
-  std::uint64_t completions_lost = 0;     // overrun
+  std::uint64_t dropped_answers = 0;                                      // that waited for room to a peer that is lost
+  std::uint64_t dropped_unreachable = 0;                                  // UD, UC: no such peer
+  std::uint64_t completions_lost = 0;                                     // overrun
   std::uint64_t straight_sends = 0, straight_arrivals = 0;                // of those sent and executed
   std::uint64_t direct_writes = 0, direct_reads = 0, direct_atomics = 0;  // carried out by us in the peer's memory
   std::uint64_t direct_waits = 0;                                         // until what was sent before had ended
@@ -109,7 +110,7 @@ class Flows {
   base::Instant next_deadline() const;
 
   /// Whether answers wait to leave.
-  bool is_owing() const { return !owing_.empty() || !deferred_.empty(); }
+  bool is_owing() const { return !owing_.empty() || !deferred_.is_empty(); }
   const FlowCounters& counters() const { return counters_; }
   std::string describe() const;
 
@@ -125,7 +126,6 @@ class Flows {
   static constexpr std::uint32_t kFirstIndex = 2;         // numbers 0 and 1 are reserved
   static constexpr std::uint64_t kEmbedded = 1ULL << 30;  // the cookie is flow and request, no flight
   static constexpr std::uint32_t kArrivalsMaxOfFlow = 8192;
-  static constexpr std::size_t kDeferredMax = 65536;
   static constexpr std::uint64_t kDatagramMax = 4096;                      // UD
   static constexpr base::Duration kGapPatience = std::chrono::seconds(1);  // UC: what the link repairs comes earlier
 
@@ -305,12 +305,11 @@ class Flows {
   void end_lost(Flow& flow, base::Instant now);
 
   struct Deferred {
-    link::PeerHandle peer;
     wire::Envelope envelope;              // the answer, or the read to be answered
     std::uint32_t flow = Waiting::kNone;  // of a read
     std::uint32_t life = 0;
   };
-  void defer(const Deferred& answer);
+  void defer(link::PeerHandle peer, const Deferred& answer, base::Instant now);
 
   Engine& engine_;
   std::uint32_t number_first_;
@@ -327,7 +326,7 @@ class Flows {
   FlowTimers timers_;
   std::vector<std::uint32_t> owing_;
   std::vector<std::uint32_t> stalled_;
-  std::deque<Deferred> deferred_;  // answers that wait for room in the link
+  RetryQueue<Deferred> deferred_;  // answers that wait for room in the link
   std::uint64_t held_bytes_ = 0;
   ShowCount shows_;  // of flows and regions
   FlowCounters counters_;

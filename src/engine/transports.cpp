@@ -66,6 +66,12 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
   }
 }
 
+void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {
+  flight_.report(fmt::format("{} is put out: it {}\n", address(peer).to_string(), why));
+  if (!Lane::has(peer)) return link_.expel(peer, now);
+  if (lane_->is_open(peer)) lane_->hub().end(static_cast<std::uint32_t>(lane_->name_of(peer) - 1), why);
+}
+
 // The network --------------------------------------------------------------------------------------------------------
 
 bool Transports::is_network_due(base::Instant now) {

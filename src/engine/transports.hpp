@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/flight_log.hpp"
@@ -66,6 +67,10 @@ class Transports {
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
     if (!Lane::has(peer) && link_.is_eager(peer)) emit(1, now);
   }
+
+  /// Ends the session, or the connection, with a peer that does what none should: its loss is noticed, and `why` stands
+  /// in the flight log.
+  void expel(link::PeerHandle peer, const std::string& why, base::Instant now);
 
   /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
   bool has_news() const { return (lane_ && lane_->has_news()) || link_.has_news(); }

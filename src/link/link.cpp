@@ -185,6 +185,10 @@ void Link::disconnect(PeerHandle handle, base::Instant now) {
   if (Peer* peer = state_->peers.find(handle)) state_->disconnect(*peer, 1, now);
 }
 
+void Link::expel(PeerHandle handle, base::Instant now) {
+  if (Peer* peer = state_->peers.find(handle)) state_->expel(*peer, now);
+}
+
 void Link::disconnect_all(base::Instant now) {
   // Nobody will be here to say it again if it is lost.
   constexpr std::uint32_t kCopies = 2;

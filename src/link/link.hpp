@@ -191,7 +191,10 @@ class Link {
   /// may get lost: it then learns at its next segment), and told what of its messages has arrived. The peer is
   /// forgotten, its handle is stale from now on.
   void disconnect(PeerHandle peer, base::Instant now);
-  /// The same with all of them, before the link itself ends.
+  /// Ends the session with a peer that does what none should. It is told, what is pending to it ends `refused`, and a
+  /// `lost` notice follows; what else came in its last datagram is not delivered. It may greet again.
+  void expel(PeerHandle peer, base::Instant now);
+  /// Disconnects all of them, before the link itself ends.
   void disconnect_all(base::Instant now);
 
   const LinkCounters& counters() const;

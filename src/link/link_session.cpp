@@ -267,16 +267,27 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
 
 void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
   handed_out.what = HandedOut::What::nothing;
-  for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
-    strays.push({.to = peer.address,
-                 .kind = wire::Kind::close,
-                 .slot = peer.theirs.slot,
-                 .token = peer.theirs.token,
-                 .ack = peer.received.next(),
-                 .ack_bitmap = peer.received.bitmap(0)});
-  }
+  for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) say_close(peer);
   if (peer.state != Peer::State::closed) lose(peer, Status::canceled, now, false);
   forget(peer);
+}
+
+void Link::State::expel(Peer& peer, base::Instant now) {
+  handed_out.what = HandedOut::What::nothing;
+  if (peer.state != Peer::State::open) return;
+  reader = {};
+  chunk_delivery.reset();
+  if (strays.size() < kStraysMax) say_close(peer);  // else it learns by a reset
+  lose(peer, Status::refused, now, true);
+}
+
+void Link::State::say_close(const Peer& peer) {
+  strays.push({.to = peer.address,
+               .kind = wire::Kind::close,
+               .slot = peer.theirs.slot,
+               .token = peer.theirs.token,
+               .ack = peer.received.next(),
+               .ack_bitmap = peer.received.bitmap(0)});
 }
 
 void Link::State::drop_candidate(Peer& peer) {

@@ -77,6 +77,8 @@ struct Link::State {
   Diagnosis diagnose(const Peer& peer, Status status, base::Instant now) const;
   void abandon_segments(Peer& peer, Status status);
   void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
+  void expel(Peer& peer, base::Instant now);
+  void say_close(const Peer& peer);
   void drop_candidate(Peer& peer);
   void forget(Peer& peer);
   wire::Hello hello_of(const Peer& peer, const Half& ours) const;

@@ -1,6 +1,8 @@
 // A peer may go in any state, and everything that waited ends: spec/usnic.md section 8. Run with the address sanitizer
 // these tests also show that no list keeps a dead peer (the fault in the seed's commit message).
 
+#include <algorithm>
+
 #include "link/world_for_tests.hpp"
 
 namespace fairlead::link::testing {
@@ -124,6 +126,36 @@ TEST(LinkTeardown, HalfReceivedMessagesOfASilentPeerAreGivenBack) {
     lost += notice.kind == Notice::Kind::reassembly_lost && notice.status == Status::silent && notice.target != 0;
   }
   EXPECT_EQ(lost, 1);
+}
+
+// By the other side, for what it does.
+TEST(LinkTeardown, APeerThatIsPutOutHearsItAndMayComeBack) {
+  World world(11);
+  open_session(world);
+  for (int i = 0; i < 20; ++i) {
+    world.send(0, 1, i % 2 == 0 ? 8 : 30'000);
+    world.send(1, 0, i % 2 == 0 ? 8 : 30'000);
+  }
+  world.run_for(50us);
+  Link& link = *world.ends[0].link;
+  link.expel(world.peer(0, 1), world.now);
+  EXPECT_FALSE(link.facts(world.peer(0, 1)).is_connected);
+  EXPECT_FALSE(link.next_delivery()) << "what came with its last datagram";
+  world.run_until_ended();
+  world.expect_consistent();
+  EXPECT_EQ(link.counters().messages_pending, 0U);
+  const auto is_refused = [](const Notice& notice) {
+    return notice.kind == Notice::Kind::lost && notice.status == Status::refused;
+  };
+  for (const auto& end : world.ends) EXPECT_EQ(std::ranges::count_if(end.notices, is_refused), 1);
+  for (const std::size_t from : {1, 0}) {
+    const std::uint64_t next = world.send(from, 1 - from, 3000);
+    world.run_until_ended();
+    EXPECT_EQ(world.ends[from].sent[next].status, Status::ok);
+  }
+  link.expel(world.peer(0, 1), world.now);
+  link.expel(world.peer(0, 1), world.now);  // it is out already
+  link.expel({12345, 1}, world.now);
 }
 
 TEST(LinkTeardown, TheLinkItselfMayGoInAnyState) {

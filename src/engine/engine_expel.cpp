@@ -1,0 +1,51 @@
+// Peers that are put out: their session, or their connection, is ended as soon as what they sent last is done with.
+// They may come back; what is kept of them does not begin anew with that.
+
+#include <string>
+
+#include "engine/engine.hpp"
+#include "engine/flows.hpp"
+
+namespace fairlead::engine {
+
+std::string_view Engine::describe(Offence offence) {
+  switch (offence) {
+    case Offence::takes_no_answers:
+      return "asked for more than it took answers to: is it stopped, or its receive buffer too small?";
+    case Offence::none:
+      break;
+  }
+  return "did nothing wrong";
+}
+
+/// At the next occasion: whoever calls this is in the middle of something with it.
+void Engine::condemn(link::PeerHandle peer, Offence offence) {
+  for (const Condemned& one : condemned_) {
+    if (one.peer == peer) return;
+  }
+  condemned_.push_back({peer, offence});
+}
+
+void Engine::expel_condemned(base::Instant now) {
+  const std::vector<Condemned> all = std::exchange(condemned_, {});
+  for (const Condemned& one : all) {
+    ++counters_.expelled_no_answers;
+    const base::SocketAddress address = transports_->address(one.peer);
+    transports_->expel(one.peer, std::string(describe(one.offence)), now);
+    react(now);
+    if (const auto loss = losses_.find(address); loss != losses_.end()) loss->second.offence = one.offence;
+  }
+}
+
+/// What waited for room to a peer that is lost.
+void Engine::drop_deferred(link::PeerHandle peer, Status status) {
+  deferred_.drop(peer, [&](const Deferred& answer) {
+    ++counters_.dropped_answers;
+    if (Operation* const readable = find_operation(answer.exposure)) {
+      readable->is_link_pending = false;
+      complete(slot_of(answer.exposure), status, 0);
+    }
+  });
+}
+
+}  // namespace fairlead::engine
