@@ -29,7 +29,8 @@ struct End {
 class Wire {
  public:
   explicit Wire(std::uint32_t datagram) : datagram_(datagram), ends_{End(1, {}), End(2, {})}, arrival_(1 << 16) {
-    for (std::size_t i = 0; i < 2; ++i) peers_[i] = ends_[i].link.peer(ends_[1 - i].address, datagram_).value();
+    for (std::size_t i = 0; i < 2; ++i)
+      peers_[i] = ends_[i].link.peer(ends_[1 - i].address, datagram_, base::Instant{}).value();
   }
 
   void submit(std::size_t from, std::span<const iovec> pieces, std::uint64_t size) {

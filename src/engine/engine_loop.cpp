@@ -152,6 +152,10 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       if (Flows::is_ours(notice.target)) return flows_->end_arrival(notice.target);
       fail_placement(notice.target, notice.status);
       return;
+    case link::Notice::Kind::forgotten:
+      // What waits for an answer asks for it all the time, and what waits for room is tried all the time: nothing does.
+      end_waiting(notice.peer, Status::refused);
+      return drop_deferred(notice.peer, Status::refused);
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = transports_->address(notice.peer);
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};

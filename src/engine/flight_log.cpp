@@ -48,6 +48,14 @@ void FlightLog::lost(link::PeerHandle peer, Status status, const std::string& he
   report(headline + "\n" + describe(peer, now));
 }
 
+void FlightLog::forget(link::PeerHandle peer) {
+  if (last_peer_ == peer) last_to_ = {};
+  if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return;
+  known_[peer.slot] = {};
+  recorder_.forget(peer.slot);
+  watchdog_.forget(peer.slot);
+}
+
 void FlightLog::meet(link::PeerHandle peer) {
   if (peer.slot >= known_.size()) known_.resize(peer.slot + 1);
   known_[peer.slot] = {.handle = peer};

@@ -42,6 +42,8 @@ class FlightLog {
   void connected(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::connected, 0, 0, now); }
   /// Reports the peer's last events under a `headline` that says what happened.
   void lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now);
+  /// The handle means nothing from now on.
+  void forget(link::PeerHandle peer);
 
   /// When watch() has to be called again; kNever while nothing is pending.
   base::Instant next_deadline() const { return is_watching_ ? watch_at_ : base::kNever; }

@@ -153,7 +153,7 @@ TEST_F(FlightLogTest, SmoothTrafficIsNotWorthAReport) {
 TEST_F(FlightLogTest, ReportsThatNobodyTakesStayBounded) {
   link::Link link({}, 1, 1);
   FlightLog log(link);
-  const auto peer = link.peer(host_number(1), 1400);
+  const auto peer = link.peer(host_number(1), 1400, {});
   ASSERT_TRUE(peer);
   for (int i = 0; i < 10'000; ++i) log.lost(*peer, Status::silent, "it fell silent", now_);
   const std::string report = log.take_report();

@@ -160,7 +160,7 @@ class HostileFlows : public testing::Test {
   FlowHost& target_ = world_.hosts[0];
   std::unique_ptr<path::SimPath> path_ = std::move(*world_.network.attach(kStranger));
   link::Link link_{link::LinkOptions{}, 900, 901};
-  link::PeerHandle peer_ = *link_.peer(target_.engine->address(), 1472);
+  link::PeerHandle peer_ = *link_.peer(target_.engine->address(), 1472, {});
   std::uint32_t shared_ = 0, counted_ = 0, receives_ = 0;
   std::vector<HostilePair> exposed_;
   std::deque<std::vector<std::byte>> said_;  // stays until the end

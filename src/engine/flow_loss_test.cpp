@@ -291,7 +291,7 @@ TEST_F(FlowLoss, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   world_.run_until(sent + 50ms);
   const auto path = std::move(*world_.network.attach(*base::SocketAddress::from_ip("10.0.0.2", 20480)));
   link::Link next(link::LinkOptions{}, 900, 901);
-  const auto peer = *next.peer(world_.hosts[0].engine->address(), 1472);
+  const auto peer = *next.peer(world_.hosts[0].engine->address(), 1472, world_.now);
   const wire::Envelope answer{.operation = wire::Operation::flow_answer,
                               .source_port = b_.number,
                               .target_port = a_.number | 1U << 24,  // its first life

@@ -27,9 +27,13 @@ HotPeers::Change HotPeers::count(std::uint32_t peer_slot, const base::SocketAddr
   return {.cooled = cooled, .heated = address};
 }
 
-bool HotPeers::forget(std::uint32_t peer_slot) {
+std::optional<base::SocketAddress> HotPeers::forget(std::uint32_t peer_slot) {
   if (peer_slot < arrivals_.size()) arrivals_[peer_slot] = 0;
-  return std::erase_if(hot_, [&](const Hot& hot) { return hot.peer_slot == peer_slot; }) > 0;
+  const auto found = std::ranges::find(hot_, peer_slot, &Hot::peer_slot);
+  if (found == hot_.end()) return std::nullopt;
+  const base::SocketAddress address = found->address;
+  hot_.erase(found);
+  return address;
 }
 
 }  // namespace fairlead::engine

@@ -20,8 +20,8 @@ class HotPeers {
 
   /// Counts one arrival from a peer; tells what changes, at most once in kPeriod arrivals.
   Change count(std::uint32_t peer_slot, const base::SocketAddress& address);
-  /// The peer is gone; its place is free. Tells whether it had one.
-  bool forget(std::uint32_t peer_slot);
+  /// The peer is gone; its place is free. Where it was, if it had one.
+  std::optional<base::SocketAddress> forget(std::uint32_t peer_slot);
 
  private:
   static constexpr std::uint32_t kPromoteAfter = 16;  // arrivals of late before a free place is given

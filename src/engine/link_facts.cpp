@@ -77,6 +77,8 @@ constexpr CounterRow kRows[] = {
     {"reordered_most", &Counters::reordered_most},
     {"sessions_opened", &Counters::sessions_opened},
     {"sessions_lost", &Counters::sessions_lost},
+    {"peers_forgotten", &Counters::peers_forgotten},
+    {"half_open_dropped", &Counters::half_open_dropped},
     {"round_trips_measured", &Counters::round_trips_measured},
 };
 

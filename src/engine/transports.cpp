@@ -33,7 +33,7 @@ Result<link::PeerHandle> Transports::peer_at(const base::SocketAddress& address,
   if (!local) {
     // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
     const bool is_known = link_.find(address).has_value();
-    const auto peer = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address));
+    const auto peer = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
     if (!peer) return peer;
     local = *peer;
   }
@@ -61,9 +61,12 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     flight_.connected(notice.peer, now);
     if (lane_ && !lane_->seek(address, now) && !lane_->reason(address).empty())
       flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), lane_->reason(address)));
-  } else if (notice.kind == link::Notice::Kind::lost && hot_peers_.forget(notice.peer.slot)) {
-    path_->set_hot(link_.address(notice.peer), false);
+  } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
+    if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }
+  if (notice.kind != link::Notice::Kind::forgotten) return;
+  if (last_ == notice.peer) last_address_ = {};
+  flight_.forget(notice.peer);
 }
 
 void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {

@@ -35,6 +35,8 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       hotel(options.rooms_max),
       messages(options.messages_max),
       peers(options.peers_max),
+      places(secrets.next_key()),
+      half_open(secrets.next_key()),
       senders_free(static_cast<std::uint32_t>(
           std::clamp<std::uint64_t>(options.receive_buffer_bytes / options.window_bytes, 1, 8))),
       grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
@@ -46,7 +48,7 @@ Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed)
 
 Link::~Link() = default;
 
-Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t datagram_size_max) {
+Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now) {
   if (Peer* known = state_->peers.find(address)) {
     known->is_known_to_engine = true;
     return PeerTable::handle(*known);
@@ -57,7 +59,7 @@ Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t 
               fmt::format("the path to {} carries {} bytes per datagram, {} are needed: raise the interface's MTU",
                           address.to_string(), datagram_size_max, wire::kDatagramSizeLeast)});
   }
-  Peer* added = state_->add_peer(address, datagram_size_max);
+  Peer* added = state_->add_peer(address, datagram_size_max, now);
   if (added == nullptr) {
     return std::unexpected(
         Error{Status::no_memory, 0,
@@ -153,7 +155,10 @@ std::optional<Outcome> Link::next_outcome() {
   return state_->outcomes.pop();
 }
 std::optional<Notice> Link::next_notice() {
-  return state_->notices.pop();
+  while (auto notice = state_->notices.pop()) {
+    if (notice->kind != Notice::Kind::forgotten || state_->forget_unused(notice->peer)) return notice;
+  }
+  return std::nullopt;
 }
 
 bool Link::next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max,

@@ -86,7 +86,12 @@ enum class Diagnosis : std::uint8_t {
 /// What happened to a peer. After `lost` every pending message has had its outcome, and half-received ones are
 /// reported by `reassembly_lost` (their memory is the engine's again).
 struct Notice {
-  enum class Kind : std::uint8_t { connected, lost, reassembly_lost } kind = Kind::connected;
+  enum class Kind : std::uint8_t {
+    connected,
+    lost,
+    reassembly_lost,
+    forgotten,  // nothing was pending, and its place was wanted or the peer's was; the handle is stale from now on
+  } kind = Kind::connected;
   PeerHandle peer;
   Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
   std::uint64_t target = 0;               // reassembly_lost: what set_target() gave
@@ -136,8 +141,9 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   /// The peer at an address, made if it is new: O(1). `datagram_size_max`: what the path can carry to it (used on
-  /// creation, see set_datagram_size_max).
-  Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
+  /// creation, see set_datagram_size_max). Its handle is good until next_notice() says that it is forgotten: one that
+  /// nobody uses gives way to others.
+  Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
   /// What the path can carry to it now: also what was sent before follows.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);

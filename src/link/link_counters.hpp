@@ -86,6 +86,8 @@ struct LinkCounters {
   // High-water marks and sessions.
   std::uint64_t window_segments_most = 0, window_bytes_most = 0, reordered_most = 0;
   std::uint64_t sessions_opened = 0, sessions_lost = 0;
+  std::uint64_t peers_forgotten = 0;    // unused, for others to have their places
+  std::uint64_t half_open_dropped = 0;  // for later ones of the host that had most
   std::uint64_t round_trips_measured = 0;
 
   std::uint64_t accepted() const noexcept;  // of whatever kind

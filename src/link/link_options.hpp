@@ -33,13 +33,14 @@ struct LinkOptions {
   std::uint64_t granted_bytes = 80U << 10;        // to all senders of long messages together, one segment each at least
 
   // Bounds of queues and tables.
-  std::uint32_t command_depth = 4096;     // tiny messages to one peer that wait to be sent; then `again`
-  std::uint32_t data_depth = 4096;        // longer messages to one peer that wait or are in flight; then `again`
-  std::uint32_t messages_max = 1U << 18;  // messages of all peers whose outcome has not been fetched
-  std::uint32_t rooms_max = 1U << 16;     // segments of all peers that wait or are in flight (the hotel)
-  std::uint32_t reassembly_slots = 64;    // 1..64: chunked messages that one peer may have open towards us
-  std::uint32_t peers_max = 1U << 17;     // <= 2^20
-  std::uint32_t half_open_max = 1024;     // peers that said hello and nothing else yet
+  std::uint32_t command_depth = 4096;       // tiny messages to one peer that wait to be sent; then `again`
+  std::uint32_t data_depth = 4096;          // longer messages to one peer that wait or are in flight; then `again`
+  std::uint32_t messages_max = 1U << 18;    // messages of all peers whose outcome has not been fetched
+  std::uint32_t rooms_max = 1U << 16;       // segments of all peers that wait or are in flight (the hotel)
+  std::uint32_t reassembly_slots = 64;      // 1..64: chunked messages that one peer may have open towards us
+  std::uint32_t peers_max = 1U << 17;       // <= 2^20
+  std::uint32_t half_open_max = 4096;       // peers that said hello, with a cookie, and nothing else yet
+  std::uint32_t half_open_each_max = 1024;  // of one host
 
   // Acknowledging.
   base::Duration ack_after = 25us;  // an ACK waits so long for a segment that can carry it
@@ -58,7 +59,8 @@ struct LinkOptions {
   base::Duration give_up_after = 5s;   // nothing acknowledged while something is in flight: `silent`
   base::Duration half_open_for = 2s;   // a hello that nothing follows is forgotten
 
-  base::Duration idle_release = 1s;  // a quiet peer gives its window and tables back
+  base::Duration idle_release = 1s;     // a quiet peer gives its window and tables back
+  base::Duration forget_after = 10min;  // a peer unused for so long is forgotten when others come
 
   // Answers to strangers (answer_budget.hpp): resets, and cookies for their hellos.
   std::uint32_t answers_per_second = 4096;     // to all of them together,

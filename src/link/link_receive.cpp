@@ -79,6 +79,10 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
   if (header.kind == wire::Kind::probe) return on_probe(*peer, frame);
   if (header.kind == wire::Kind::probe_answer) return on_probe_answer(*peer, frame, now);
   ++counters.closes_received;
+  if ((header.flags & wire::Flags::kIdle) != 0 && is_free_of_us(*peer) && peer->is_quiet()) {
+    close_session(*peer);
+    return let_go(*peer);
+  }
   lose(*peer, Status::refused, now, true);
 }
 

@@ -14,14 +14,6 @@ constexpr base::Duration kProbesSpread = 8ms;
 
 }  // namespace
 
-Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max) {
-  Peer* peer = peers.add(address, options.reassembly_slots);
-  if (peer == nullptr) return nullptr;
-  peer->path_datagram_max = datagram_size_max;
-  set_datagram_size(*peer, {});
-  return peer;
-}
-
 Half Link::State::new_half() {
   const std::uint64_t token = std::max<std::uint64_t>(tokens.next(), 1);  // zero is none
   return {token, {static_cast<std::uint32_t>(tokens.next())}};
@@ -66,27 +58,32 @@ void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& f
 void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                                   std::uint32_t datagram_size_max) {
   Peer* peer = peers.find(from);
-  const bool may_add = half_open < options.half_open_max && !base::rare("link: a hello finds no place");
-  if (peer == nullptr) peer = may_add ? add_peer(from, datagram_size_max) : nullptr;
-  if (peer == nullptr || (!peer->candidate && !may_add)) return refuse(Refusal::table_full);
+  if (peer == nullptr && !base::rare("link: a hello finds no place")) peer = add_stranger(from, datagram_size_max, now);
+  if (peer == nullptr) return refuse(Refusal::table_full);
   ++counters.hellos_received;
   const wire::Hello theirs = wire::read_hello(frame.payload);
-  const bool is_repeat = peer->state == Peer::State::open && peer->theirs.token == theirs.token;
-  if (is_repeat) {
+  if (peer->state == Peer::State::open && peer->theirs.token == theirs.token) {
     // Our hello_ack was lost, or this is an old copy: either way the same answer does no harm.
     if (peer->candidate) return;
     peer->hello_timestamp = frame.header.timestamp;
   } else if (peer->candidate && peer->candidate->theirs.token == theirs.token) {
     peer->candidate->hello_timestamp = frame.header.timestamp;
   } else {
-    // Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
-    if (!peer->candidate) ++half_open;
-    const Half ours = peer->state == Peer::State::opening ? peer->ours : new_half();
-    peer->candidate = Peer::Candidate{ours, theirs, frame.header.timestamp, now};
-    wake_by(*peer, now + options.half_open_for);
+    offer_candidate(*peer, theirs, frame.header.timestamp, now);
   }
   peer->owes_hello_ack = true;
   if (!peer->control_hook.is_linked()) control.push_back(*peer);
+}
+
+void Link::State::offer_candidate(Peer& peer, const wire::Hello& theirs, wire::Ticks timestamp, base::Instant now) {
+  if (!peer.candidate) {
+    make_room_half_open(peer.address);
+    half_open.add(peer);
+  }
+  // Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
+  const Half ours = peer.state == Peer::State::opening ? peer.ours : new_half();
+  peer.candidate = Peer::Candidate{ours, theirs, timestamp, now};
+  wake_by(peer, now + options.half_open_for);
 }
 
 void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
@@ -234,7 +231,11 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   }
   if (is_told) notices.push(notice);
   ++counters.sessions_lost;
+  close_session(peer);
+}
 
+/// Nothing is pending in it.
+void Link::State::close_session(Peer& peer) {
   peer.state = Peer::State::closed;
   peer.ready_hook.unlink();
   peer.ack_hook.unlink();
@@ -265,9 +266,21 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   if (const base::Instant at = due(peer); at != base::kNever) wake_by(peer, at);
 }
 
+void Link::State::say_close(const Peer& peer, std::uint8_t flags, std::uint32_t copies) {
+  for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
+    strays.push({.to = peer.address,
+                 .kind = wire::Kind::close,
+                 .flags = flags,
+                 .slot = peer.theirs.slot,
+                 .token = peer.theirs.token,
+                 .ack = peer.received.next(),
+                 .ack_bitmap = peer.received.bitmap(0)});
+  }
+}
+
 void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
   handed_out.what = HandedOut::What::nothing;
-  for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) say_close(peer);
+  say_close(peer, 0, copies);
   if (peer.state != Peer::State::closed) lose(peer, Status::canceled, now, false);
   forget(peer);
 }
@@ -277,28 +290,20 @@ void Link::State::expel(Peer& peer, base::Instant now) {
   if (peer.state != Peer::State::open) return;
   reader = {};
   chunk_delivery.reset();
-  if (strays.size() < kStraysMax) say_close(peer);  // else it learns by a reset
+  if (strays.size() < kStraysMax) say_close(peer, 0, 1);  // else it learns by a reset
   lose(peer, Status::refused, now, true);
-}
-
-void Link::State::say_close(const Peer& peer) {
-  strays.push({.to = peer.address,
-               .kind = wire::Kind::close,
-               .slot = peer.theirs.slot,
-               .token = peer.theirs.token,
-               .ack = peer.received.next(),
-               .ack_bitmap = peer.received.bitmap(0)});
 }
 
 void Link::State::drop_candidate(Peer& peer) {
   if (!peer.candidate) return;
   peer.candidate.reset();
   peer.owes_hello_ack = false;
-  --half_open;
+  half_open.remove(peer);
 }
 
 void Link::State::forget(Peer& peer) {
   drop_candidate(peer);
+  places.remove(peer);
   peers.remove(peer);
 }
 

@@ -139,7 +139,7 @@ TEST(LinkSession, HalfOpenPeersAreBounded) {
     world.now += 1ms;
   }
   EXPECT_EQ(link.peer_count(), 10U);
-  EXPECT_EQ(refusals(world.ends[0], Refusal::table_full), 990U);
+  EXPECT_EQ(link.counters().half_open_dropped, 990U);
   world.expect_consistent();
 }
 
@@ -401,7 +401,8 @@ TEST(LinkSession, EveryBitOfATokenIsSecret) {
   for (std::uint64_t i = 1; i <= 200; ++i) {
     base::SocketAddress to = world.ends[1].address;
     to.port = static_cast<std::uint16_t>(i);
-    ASSERT_EQ(link.submit(link.peer(to, kPathDatagram).value(), {.wants_outcome = false}, world.now), Status::ok);
+    ASSERT_EQ(link.submit(link.peer(to, kPathDatagram, world.now).value(), {.wants_outcome = false}, world.now),
+              Status::ok);
   }
   for (const auto& bytes : said(link, world.now)) {
     const std::uint64_t token = wire::read_hello(wire::decode(bytes)->payload).token;
@@ -528,10 +529,10 @@ TEST(LinkSession, PeersAreBoundedAndTheErrorSaysSo) {
   World world(13, options, 4);
   world.peer(0, 1);
   world.peer(0, 2);
-  const auto refused = world.ends[0].link->peer(world.ends[3].address, kPathDatagram);
+  const auto refused = world.ends[0].link->peer(world.ends[3].address, kPathDatagram, world.now);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, Status::no_memory);
-  const auto narrow = world.ends[1].link->peer(world.ends[3].address, 500);
+  const auto narrow = world.ends[1].link->peer(world.ends[3].address, 500, world.now);
   ASSERT_FALSE(narrow);
   EXPECT_EQ(narrow.error().status, Status::invalid);
 }

@@ -1,8 +1,8 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
-// and end), link_strangers (what those hear who are no peers), link_receive (a datagram came), link_ack (it
-// acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send how much), link_mtu
-// (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
+// and end), link_strangers (what those hear who are no peers), link_places (who gives way), link_receive (a datagram
+// came), link_ack (it acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send
+// how much), link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -17,6 +17,7 @@
 #include "link/answer_budget.hpp"
 #include "link/cookie_jar.hpp"
 #include "link/fifo.hpp"
+#include "link/host_shares.hpp"
 #include "link/hotel.hpp"
 #include "link/link.hpp"
 #include "link/peer.hpp"
@@ -37,6 +38,7 @@ struct Link::State {
   struct Stray {
     base::SocketAddress to;
     wire::Kind kind = wire::Kind::reset;
+    std::uint8_t flags = 0;
     std::uint32_t slot = 0;
     std::uint64_t token = 0;
     std::uint64_t cookie = 0;  // of a hello_retry
@@ -60,7 +62,6 @@ struct Link::State {
   void finish(std::uint64_t cookie, bool is_wanted, Status status);
 
   // --- link_session.cpp
-  Peer* add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max);
   void begin_opening(Peer& peer, base::Instant now);
   void on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                 std::uint32_t datagram_size_max);
@@ -78,11 +79,13 @@ struct Link::State {
   void abandon_segments(Peer& peer, Status status);
   void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
   void expel(Peer& peer, base::Instant now);
-  void say_close(const Peer& peer);
   void drop_candidate(Peer& peer);
   void forget(Peer& peer);
   wire::Hello hello_of(const Peer& peer, const Half& ours) const;
   Half new_half();
+  void offer_candidate(Peer& peer, const wire::Hello& theirs, wire::Ticks timestamp, base::Instant now);
+  void say_close(const Peer& peer, std::uint8_t flags, std::uint32_t copies);
+  void close_session(Peer& peer);
 
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
@@ -93,6 +96,17 @@ struct Link::State {
   void owe_ack(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
   std::optional<Delivery> next_delivery();
   void refuse(Refusal refusal) { ++counters.refused[static_cast<std::size_t>(refusal)]; }
+
+  // --- link_places.cpp
+  Peer* add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
+  Peer* add_stranger(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
+  void sweep(base::Instant now);
+  void make_room(const base::SocketAddress& address, base::Instant now);
+  static bool is_free_of_us(const Peer& peer);
+  static bool is_unused(const Peer& peer, base::Instant now, base::Duration span);
+  void let_go(Peer& peer);
+  bool forget_unused(PeerHandle handle);
+  void make_room_half_open(const base::SocketAddress& address);
 
   // --- link_strangers.cpp
   void answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now);
@@ -212,6 +226,9 @@ struct Link::State {
   Hotel hotel;
   Slab<Message> messages;
   PeerTable peers;
+  HostShares<Peer, &Peer::place_hook> places;         // peers, but those about to be forgotten
+  HostShares<Peer, &Peer::half_open_hook> half_open;  // peers with a candidate
+  std::uint32_t swept = 0;                            // the place looked at last for one long unused
 
   PeerList<&Peer::control_hook> control;
   PeerList<&Peer::ready_hook> ready;
@@ -226,7 +243,6 @@ struct Link::State {
   const std::uint32_t senders_free;  // so many need no grant
   const std::uint32_t grants_most;
   std::uint32_t resends_in_a_row = 0;
-  std::uint32_t half_open = 0;  // peers with a candidate
 
   // Words to those who are not peers (any more): resets and retries, bounded in number and in rate, and the closes of
   // disconnect(). While others have something to send, every second train at most is one.

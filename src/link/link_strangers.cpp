@@ -35,6 +35,7 @@ bool Link::State::serve_stray(base::Instant now, Train& train) {
   if (!stray) return false;
   wire::Header header;
   header.kind = stray->kind;
+  header.flags = stray->flags;
   header.slot = stray->slot;
   header.token = stray->token;
   header.ack = stray->ack;

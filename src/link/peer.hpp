@@ -143,7 +143,7 @@ struct Peer {
   std::uint32_t probe_answers_owed = 0;
 
   // Links into the lists of the link; each unlinks itself when the peer goes.
-  ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook;
+  ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook, place_hook, half_open_hook;
   TimerHook timer_hook;
   base::Instant timer_at = base::kNever;
 

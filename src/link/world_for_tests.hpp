@@ -80,7 +80,7 @@ class World {
   }
 
   PeerHandle peer(std::size_t from, std::size_t to) {
-    return ends[from].link->peer(ends[to].address, path_datagram).value();
+    return ends[from].link->peer(ends[to].address, path_datagram, now).value();
   }
 
   /// Submits a message of `size` bytes in `piece_count` pieces; its cookie.

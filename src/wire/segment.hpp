@@ -42,7 +42,8 @@ struct Flags {
   static constexpr std::uint8_t kEchoes = 4;        // echo and echo_delay are valid
   static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed had been received before
   static constexpr std::uint8_t kAsks = 16;         // the sender holds long messages back for want of a grant
-  static constexpr std::uint8_t kAll = 31;
+  static constexpr std::uint8_t kIdle = 32;         // of a close: nothing is pending, the place is wanted
+  static constexpr std::uint8_t kAll = 63;
 };
 
 struct Header {

@@ -118,7 +118,7 @@ TEST(Segment, EachFaultHasItsReason) {
   EXPECT_EQ(reason(with_byte(good, 1, 0)), DropReason::wrong_kind);
   EXPECT_EQ(reason(with_byte(good, 1, 11)), DropReason::wrong_kind);
   EXPECT_EQ(reason({good.begin(), good.end() - 1}), DropReason::wrong_checksum);
-  EXPECT_EQ(reason(with_byte(good, 2, 0x20)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(with_byte(good, 2, 0x40)), DropReason::reserved_not_zero);
   EXPECT_EQ(reason(datagram(Kind::data, one_record(0), 0)), DropReason::bad_token);
   EXPECT_EQ(reason(datagram(Kind::hello_retry, std::vector<std::byte>(kRetryBytes), 0)), DropReason::bad_token);
   EXPECT_EQ(reason(datagram(Kind::hello_retry, {})), DropReason::wrong_length);

@@ -92,7 +92,7 @@ class Pair {
   }
 
  private:
-  link::PeerHandle peer(std::size_t i) { return links_[i]->peer(addresses_[1 - i], 1472).value(); }
+  link::PeerHandle peer(std::size_t i) { return links_[i]->peer(addresses_[1 - i], 1472, now_).value(); }
 
   void submit(std::size_t i, std::uint32_t size) {
     size = size % 4 == 0 ? size : size % 2000;

@@ -21,7 +21,7 @@ class Stranger {
   explicit Stranger(const engine::EngineOptions& options)
       : path_(std::move(*network_.attach(own()))),
         engine(std::make_unique<engine::Engine>(std::move(*network_.attach(target())), target(), options, 100, 7)),
-        peer_(*link_.peer(target(), kDatagram)) {}
+        peer_(*link_.peer(target(), kDatagram, {})) {}
 
   static base::SocketAddress own() { return *base::SocketAddress::from_ip("10.0.0.9", 20480); }
   static base::SocketAddress target() { return *base::SocketAddress::from_ip("10.0.0.1", 20480); }
