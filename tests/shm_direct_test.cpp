@@ -250,6 +250,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     const auto tables = all_tables();
     ASSERT_FALSE(tables.empty());
     const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % engine::SharedTables::kFlows;
+    engine::ShowCount lies;
     for (int step = 0; step < 200; ++step) {
       for (engine::SharedTables* one : tables) {
         engine::SharedRegion region;
@@ -263,7 +264,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
         region.length = std::max<std::uint64_t>(region.length, random() % 2 * (1ULL << 40));
         region.end = std::max<std::uint64_t>(region.end, random() % 2 * (1ULL << 40));
         region.iova = random() % 2 * c.b.remote(0);
-        one->regions[slot].show(region);
+        one->regions[slot].show(region, lies);
       }
       if (write() == WcStatus::success) {
         ++succeeded;

@@ -8,6 +8,7 @@
 
 #include "base/ensure.hpp"
 #include "base/process_memory.hpp"
+#include "base/slow_closer.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -56,7 +57,7 @@ EmbeddedCore::AllLocked::~AllLocked() {
 bool EmbeddedCore::AllLocked::is_alone() const {
   const auto threads = static_cast<unsigned>(
       std::ranges::count_if(everyone().cores, [](const EmbeddedCore* core) { return core->thread_.joinable(); }));
-  return base::thread_count() == threads + 1;
+  return base::thread_count() == threads + base::SlowCloser::threads() + 1;
 }
 
 void EmbeddedCore::forget_all() {

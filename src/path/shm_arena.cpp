@@ -25,14 +25,13 @@ Result<ShmArena> ShmArena::create(std::size_t head_bytes, std::uint64_t bytes) {
   return arena;
 }
 
-Result<ShmMemory> ShmArena::view(base::FileDescriptor file, std::uint64_t bytes) {
+Result<ShmMemory> ShmArena::view(int file, std::uint64_t bytes) {
   if (bytes > kBytesMost || bytes % 4096 != 0) {
     return std::unexpected(Error{Status::invalid, 0, "shared memory of a size that no engine has"});
   }
-  auto memory = ShmMemory::adopt(std::move(file), {.head_bytes = bytes});
+  auto memory = ShmMemory::adopt(file, {.head_bytes = bytes});
   if (!memory) return memory;
   ::madvise(memory->head(), bytes, MADV_DONTDUMP);
-  memory->close_descriptor();
   return memory;
 }
 

@@ -25,7 +25,7 @@ class ShmArena {
   /// `bytes` in all, of which the first `head_bytes` are for tables; zeroed. Costs address space, not memory.
   static Result<ShmArena> create(std::size_t head_bytes, std::uint64_t bytes);
   /// A peer's, mapped: invalid if it is not exactly so long, or could shrink.
-  static Result<ShmMemory> view(base::FileDescriptor file, std::uint64_t bytes);
+  static Result<ShmMemory> view(int file, std::uint64_t bytes);
 
   int descriptor() const noexcept { return memory_.descriptor(); }
   std::uint64_t bytes() const noexcept { return bytes_; }

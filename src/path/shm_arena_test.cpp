@@ -46,12 +46,12 @@ TEST(ShmArena, GivesPlacesAndTakesThemBack) {
 
 TEST(ShmArena, AViewIsRefusedUnlessItIsWhatWasSaid) {
   const auto arena = ShmArena::create(kHead, kArena).value();
-  const auto copy = [&] { return base::FileDescriptor(::dup(arena.descriptor())); };
-  EXPECT_TRUE(ShmArena::view(copy(), kArena));
-  EXPECT_FALSE(ShmArena::view(copy(), kArena + kPages));
-  EXPECT_FALSE(ShmArena::view(copy(), 100));
-  EXPECT_FALSE(ShmArena::view(base::FileDescriptor(::memfd_create("unsealed", MFD_CLOEXEC)), kArena));
-  EXPECT_FALSE(ShmArena::view(base::FileDescriptor(), kArena));
+  const int copy = arena.descriptor();
+  EXPECT_TRUE(ShmArena::view(copy, kArena));
+  EXPECT_FALSE(ShmArena::view(copy, kArena + kPages));
+  EXPECT_FALSE(ShmArena::view(copy, 100));
+  EXPECT_FALSE(ShmArena::view(base::FileDescriptor(::memfd_create("unsealed", MFD_CLOEXEC)).get(), kArena));
+  EXPECT_FALSE(ShmArena::view(-1, kArena));
 }
 
 /// Bytes of the mapping at `at` that lie in huge pages, as the kernel tells it.
@@ -98,7 +98,7 @@ TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
     EXPECT_EQ(memory.back(), std::byte{0});
     std::memset(memory.data(), 1, memory.size());
   }
-  const auto view = ShmArena::view(base::FileDescriptor(::dup(arena.descriptor())), 8 * kHuge).value();
+  const auto view = ShmArena::view(arena.descriptor(), 8 * kHuge).value();
   EXPECT_EQ(view.head()[arena.find(large).value() + kHuge], std::byte{1});
   sheets.free(large);
   EXPECT_EQ(sheets.huge_bytes(), 0u);
@@ -108,7 +108,7 @@ TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
 class Sheets : public testing::Test {
  protected:
   void SetUp() override {
-    view_ = ShmArena::view(base::FileDescriptor(::dup(arena_.descriptor())), kArena).value();
+    view_ = ShmArena::view(arena_.descriptor(), kArena).value();
     memory_ = map_private(10 * kPages);
     for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i * 7 >> 3);
     before_.assign(memory_.begin(), memory_.end());

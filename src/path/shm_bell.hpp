@@ -1,7 +1,7 @@
 #pragma once
 // The doorbell of one engine, shared with all its peers on this host: a bit for each peer that has news, a summary of
 // the bits, and whether the owner sleeps. So an idle peer costs the owner nothing, and a peer's news cost a system call
-// only when the owner sleeps.
+// only when the owner sleeps: then whoever rings first nudges it over their connection (ShmSocket).
 //
 // A peer rings when the owner does not look at their rings by itself (ShmSide::is_watching). All words here are only
 // hints: a lying peer can make the owner look in vain, or late, at others' rings, and nothing else.
@@ -11,7 +11,6 @@
 
 #include <fairlead/error.hpp>
 
-#include "base/file_descriptor.hpp"
 #include "path/shm_memory.hpp"
 
 namespace fairlead::path {
@@ -30,20 +29,16 @@ static_assert(sizeof(ShmBellPage) <= 4096 && std::atomic<std::uint64_t>::is_alwa
 class ShmBell {
  public:
   ShmBell() = default;
-  ShmBell(ShmMemory memory, base::FileDescriptor event);
+  explicit ShmBell(ShmMemory memory);
   static Result<ShmBell> create();
 
   int memory_descriptor() const noexcept { return memory_.descriptor(); }
-  int event_descriptor() const noexcept { return event_.get(); }
-  /// A peer's side needs the memory only.
-  void close_memory_descriptor() noexcept { memory_.close_descriptor(); }
 
-  /// [peer] Sets our bit, and wakes the owner if it sleeps. A full barrier.
-  void ring(std::uint32_t bit) noexcept {
+  /// [peer] Sets our bit. True if the owner sleeps and nobody else wakes it: then we have to. A full barrier.
+  bool ring(std::uint32_t bit) noexcept {
     const std::uint64_t mask = 1ULL << (bit % 64);
     if ((page_->words[bit / 64].fetch_or(mask) & mask) == 0) page_->summary.fetch_or(1ULL << (bit / 64));
-    if (page_->is_asleep.load() != 0) [[unlikely]]
-      wake();
+    return page_->is_asleep.load() != 0 && page_->is_asleep.exchange(0) != 0;
   }
 
   /// [owner] Whether somebody rang.
@@ -57,16 +52,13 @@ class ShmBell {
         visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
     }
   }
-  /// [owner] From now on whoever rings writes to the event descriptor, once. Look again after it, before sleeping.
+  /// [owner] From now on one of those who ring wakes us. Look again after it, before sleeping.
   void announce_sleep() noexcept { page_->is_asleep.store(1); }
-  /// [owner] Awake: nobody has to write any more, and what was written is taken.
-  void end_sleep() noexcept;
+  /// [owner] Awake: nobody has to any more.
+  void end_sleep() noexcept { page_->is_asleep.store(0); }
 
  private:
-  void wake() noexcept;
-
   ShmMemory memory_;
-  base::FileDescriptor event_;
   ShmBellPage* page_ = nullptr;
 };
 

@@ -9,11 +9,11 @@
 
 namespace fairlead::path {
 
-/// Of the one who connects, with three descriptors: the pair's memory, its doorbell's memory and event. The answer has
-/// the same form, with two: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
+/// Of the one who connects, with two descriptors: the pair's memory, and its doorbell. The answer has the same form,
+/// with one: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct ShmGreeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 7;
+  static constexpr std::uint32_t kVersion = 8;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;

@@ -1,6 +1,7 @@
 #include "path/shm_hub.hpp"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +16,7 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::uint64_t kListener = ~0ULL;
-constexpr std::uint64_t kBell = ~1ULL;
+constexpr std::uint64_t kListener = ~0ULL, kAlarm = ~1ULL;
 constexpr int kServedAtOnce = 32;
 
 std::uint64_t name_of(std::uint32_t slot, std::uint32_t generation) {
@@ -29,10 +29,15 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
                                              const ShmOptions& options) {
   std::unique_ptr<ShmHub> hub(new ShmHub(own, epoch, options));
   hub->has_barriers_ = base::register_for_barriers();
-  sweep_shm_names(options.directory);
+  ShmListener::sweep(options.directory, hub->users_);
   auto bell = ShmBell::create();
   if (!bell) return std::unexpected(std::move(bell.error()));
-  hub->watch_.emplace(hub->peers_, std::move(*bell), hub->counters_);
+  base::FileDescriptor alarm(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!alarm.is_open()) {
+    return std::unexpected(
+        Error{Status::system, errno, "no event descriptor for peers on this host: raise the limit of open files"});
+  }
+  hub->watch_.emplace(hub->peers_, std::move(*bell), std::move(alarm), hub->counters_);
   hub->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
@@ -42,19 +47,15 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   if (hub->shown_ && options.identity_bytes > 0) {
     if (auto identity = ShmIdentity::create(options.identity_bytes)) hub->identity_ = std::move(*identity);
   }
-  auto listener = ShmSocket::listen(own, options.directory);
+  auto listener = ShmListener::open(own, options.directory, hub->users_);
   if (!listener) return std::unexpected(std::move(listener.error()));
   hub->listener_ = std::move(*listener);
   if (!hub->register_socket(hub->listener_.descriptor(), kListener) ||
-      !hub->register_socket(hub->watch_->bell().event_descriptor(), kBell)) {
+      !hub->register_socket(hub->watch_->alarm_descriptor(), kAlarm)) {
     return std::unexpected(
         Error{Status::system, errno, "cannot wait for peers on this host: raise the limit of open files"});
   }
   return hub;
-}
-
-ShmHub::~ShmHub() {
-  if (listener_.is_open()) remove_shm_name(own_, options_.directory);
 }
 
 bool ShmHub::register_socket(int descriptor, std::uint64_t name) const {
@@ -81,7 +82,7 @@ void ShmHub::attend() {
       continue;
     }
     const auto slot = static_cast<std::uint32_t>(name);
-    if (name != kBell && slot < peers_.size() && peers_[slot].generation == name >> 32) serve(slot);
+    if (name != kAlarm && slot < peers_.size() && peers_[slot].generation == name >> 32) serve(slot);
   }
 }
 
@@ -116,13 +117,14 @@ void ShmHub::serve(std::uint32_t slot) {
   std::array<std::byte, sizeof(ShmGreeting) + 1> bytes;
   auto letter = peer.socket.receive(bytes);
   if (!letter) return;
-  const auto told = std::span<const std::byte>(bytes).first(letter->bytes);
+  const auto told = std::span<const std::byte>(bytes).first(letter->is_strange ? 0 : letter->bytes);
   switch (peer.state) {
     case ShmPeer::State::answering:
       return take_greeting(slot, *letter, told);
     case ShmPeer::State::asking:
       return take_answer(slot, *letter, told);
     case ShmPeer::State::open:
+      if (ShmSocket::is_nudge(told)) return watch_->rouse();  // whom it was meant for
       return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it says what nobody asked for");
     case ShmPeer::State::ended:
     case ShmPeer::State::closed:
@@ -134,7 +136,7 @@ void ShmHub::serve(std::uint32_t slot) {
 
 void ShmHub::decline(std::uint32_t slot, std::string_view reason) {
   events_.push_back({ShmEvent::Kind::declined, slot, peers_[slot].address, std::string(reason)});
-  peers_.release(slot);
+  close(slot);
 }
 
 void ShmHub::end(std::uint32_t slot, std::string_view reason) {
@@ -143,7 +145,7 @@ void ShmHub::end(std::uint32_t slot, std::string_view reason) {
   ++counters_.ended;
   peer.state = ShmPeer::State::ended;
   peer.end_reason = reason;
-  peer.socket = ShmSocket();  // the other side learns it too
+  close_socket(peer);  // the other side learns it too
   events_.push_back({ShmEvent::Kind::ended, slot, peer.address, peer.end_reason});
 }
 
@@ -154,7 +156,18 @@ void ShmHub::refuse(std::uint32_t slot, std::string_view reason) {
 
 void ShmHub::forget(std::uint32_t slot) {
   watch_->forget(slot);
+  close(slot);
+}
+
+void ShmHub::close(std::uint32_t slot) {
+  close_socket(peers_[slot]);
   peers_.release(slot);
+}
+
+// It may take its time to close; nothing that happens there concerns us any more.
+void ShmHub::close_socket(ShmPeer& peer) const {
+  if (peer.socket.is_open()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket.descriptor(), nullptr);
+  peer.socket = ShmSocket();
 }
 
 }  // namespace fairlead::path

@@ -20,8 +20,10 @@
 #include "path/shm_counters.hpp"
 #include "path/shm_greeting.hpp"
 #include "path/shm_identity.hpp"
+#include "path/shm_listener.hpp"
 #include "path/shm_peer_table.hpp"
 #include "path/shm_sheets.hpp"
+#include "path/shm_users.hpp"
 #include "path/shm_visits.hpp"
 #include "path/shm_watch.hpp"
 
@@ -59,7 +61,6 @@ class ShmHub {
 
   static Result<std::unique_ptr<ShmHub>> open(const base::SocketAddress& own, std::uint64_t epoch,
                                               const ShmOptions& options);
-  ~ShmHub();
   ShmHub(const ShmHub&) = delete;
   ShmHub& operator=(const ShmHub&) = delete;
 
@@ -71,7 +72,7 @@ class ShmHub {
   const ShmPeer& peer(std::uint32_t slot) const { return peers_[slot]; }
   std::uint32_t peer_count() const { return peers_.size(); }
 
-  /// System calls: greetings and deaths. Then next_event() until there is none.
+  /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
   void attend();
   std::optional<ShmEvent> next_event();
   /// Ends a peer, with an event.
@@ -99,7 +100,7 @@ class ShmHub {
   void disarm() { watch_->disarm(); }
   bool is_armed() const noexcept { return watch_->is_armed(); }
   const ShmWatch& watch() const noexcept { return *watch_; }
-  /// Readable when attend() has something to do, or when a peer has rung an armed bell.
+  /// Readable when attend() has something to do; a peer that rings an armed bell sees to that.
   int descriptor() const noexcept { return epoll_.get(); }
 
   /// What we show to peers; null if nothing.
@@ -131,22 +132,26 @@ class ShmHub {
   bool register_socket(int descriptor, std::uint64_t name) const;
   void accept_all();
   void serve(std::uint32_t slot);
-  void take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes);
-  void take_answer(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes);
+  void take_greeting(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes);
+  void take_answer(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes);
   void become_open(std::uint32_t slot);
   void decline(std::uint32_t slot, std::string_view reason);
-  bool is_admitted(const ShmSocket& socket) const;
-  bool shows_to(const ShmSocket& socket) const;
+  void close(std::uint32_t slot);
+  void close_socket(ShmPeer& peer) const;
+  bool is_admitted(const ShmSocket& socket) const { return options_.admits_all || socket.is_own(); }
+  /// Memory is shown only to whom our own user could read and write it by other means.
+  bool shows_to(const ShmSocket& socket) const { return shown_ && socket.is_own(); }
   void introduce(ShmGreeting& greeting) const;
-  void adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGreeting& greeting);
-  bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed) const;
+  void adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting);
+  bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed);
   bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
 
   base::SocketAddress own_;
   std::uint64_t epoch_;
   ShmOptions options_;
   bool has_barriers_ = false;
-  ShmSocket listener_;
+  ShmUsers users_;  // before all that holds what strangers gave
+  ShmListener listener_;
   base::FileDescriptor epoll_;
   std::shared_ptr<ShmShown> shown_;
   std::optional<ShmIdentity> identity_;

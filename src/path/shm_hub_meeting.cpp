@@ -15,15 +15,6 @@
 
 namespace fairlead::path {
 
-bool ShmHub::is_admitted(const ShmSocket& socket) const {
-  return options_.admits_all || socket.credentials().user == ::geteuid();
-}
-
-// Memory is shown only to whom our own user could read and write it by other means.
-bool ShmHub::shows_to(const ShmSocket& socket) const {
-  return shown_ && socket.credentials().user == ::geteuid();
-}
-
 /// To whom memory is shown: what of it, and where we are.
 void ShmHub::introduce(ShmGreeting& greeting) const {
   greeting.arena_bytes = shown_->arena.bytes();
@@ -32,10 +23,10 @@ void ShmHub::introduce(ShmGreeting& greeting) const {
   std::ranges::copy(identity_->nonce(), greeting.nonce);
 }
 
-void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGreeting& greeting) {
+void ShmHub::adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
   if (bytes == 0 || !shown_) return;
-  auto arena = ShmArena::view(std::move(file), bytes);
+  auto arena = ShmArena::view(file, bytes);
   if (!arena || bytes < options_.arena_head_bytes) {
     ++counters_.arenas_refused;
     return;
@@ -43,7 +34,7 @@ void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGree
   peer.arena = std::make_shared<ShmMemory>(std::move(*arena));
   peer.arena_bytes = bytes;
   ++counters_.arenas_seen;
-  if (!identity_ || peer.socket.credentials().user != ::geteuid()) return;
+  if (!identity_ || !peer.socket.is_own()) return;
   peer.process = ForeignMemory::probe(peer.socket.credentials().process, greeting.identity,
                                       {greeting.nonce[0], greeting.nonce[1]});
   ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
@@ -51,16 +42,20 @@ void ShmHub::adopt_arena(ShmPeer& peer, base::FileDescriptor file, const ShmGree
 
 // Whoever admits strangers has to make sure that they are who they say: the socket of that name belongs to the same
 // process.
-bool ShmHub::is_at(const ShmSocket& socket, const base::SocketAddress& claimed) const {
+bool ShmHub::is_at(const ShmSocket& socket, const base::SocketAddress& claimed) {
   if (!options_.admits_all) return true;
-  const auto back = ShmSocket::connect(claimed, options_.directory);
+  const auto name = ShmName::of(claimed, options_.directory);
+  if (!name) return false;
+  const auto back = ShmSocket::connect(*name, users_);
   if (!back) return false;
   const ShmCredentials there = back->credentials(), here = socket.credentials();
   return there.user == here.user && there.process == here.process;
 }
 
 Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
-  auto socket = ShmSocket::connect(address, options_.directory);
+  const auto name = ShmName::of(address, options_.directory);
+  if (!name) return std::unexpected(name.error());
+  auto socket = ShmSocket::connect(*name, users_);
   if (!socket) return std::unexpected(std::move(socket.error()));
   if (!is_admitted(*socket)) {
     ++counters_.declined_user;
@@ -98,9 +93,9 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
   peers_.name(slot, address);
   const bool shows = shows_to(peer.socket);
   if (shows) introduce(greeting);
-  const std::array<int, 4> descriptors{peer.memory.descriptor(), watch_->bell().memory_descriptor(),
-                                       watch_->bell().event_descriptor(), shows ? shown_->arena.descriptor() : -1};
-  if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), std::span(descriptors).first(shows ? 4 : 3)))
+  const std::array<int, 3> descriptors{peer.memory.descriptor(), watch_->bell().memory_descriptor(),
+                                       shows ? shown_->arena.descriptor() : -1};
+  if (!peer.socket.send(std::as_bytes(std::span(&greeting, 1)), std::span(descriptors).first(shows ? 3 : 2)))
     decline(slot, "its socket took no greeting");
   return slot;
 }
@@ -121,32 +116,32 @@ bool is_ring_size(std::uint32_t bytes) {
 
 }  // namespace
 
-void ShmHub::take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes) {
+void ShmHub::take_greeting(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes) {
   ShmPeer& peer = peers_[slot];
   const auto greeting = read_greeting(bytes);
   // A connection without a greeting only wanted to know whether we are there.
-  if (bytes.empty()) return peers_.release(slot);
+  if (bytes.empty() && !letter.is_strange) return close(slot);
   if (!greeting || !is_ring_size(greeting->ring_bytes) || greeting->address() == own_ ||
       !is_at(peer.socket, greeting->address())) {
     ++counters_.declined_greeting;
-    return peers_.release(slot);
+    return close(slot);
   }
-  auto memory = ShmMemory::adopt(std::move(letter.descriptors[0]), {4096, greeting->ring_bytes, 2});
-  auto bell = ShmMemory::adopt(std::move(letter.descriptors[1]), kShmBellLayout);
-  if (!memory || !bell || !letter.descriptors[2].is_open()) {
+  auto memory = ShmMemory::adopt(letter.descriptors[0].get(), {4096, greeting->ring_bytes, 2});
+  auto bell = ShmMemory::adopt(letter.descriptors[1].get(), kShmBellLayout);
+  if (!memory || !bell) {
     ++counters_.declined_greeting;
-    return peers_.release(slot);
+    return close(slot);
   }
   if (const std::uint32_t known = find(greeting->address()); known != kNone && !gives_way(known, *greeting))
-    return peers_.release(slot);
+    return close(slot);
   peer.memory = std::move(*memory);
-  peer.bell = ShmBell(std::move(*bell), std::move(letter.descriptors[2]));
+  peer.bell = ShmBell(std::move(*bell));
   peer.bell_bit = greeting->bell_bit;
   peers_.name(slot, greeting->address());
   peer.epoch = greeting->epoch;
   peer.needs_fence = !has_barriers_ || greeting->has_barriers == 0;
   std::ranges::copy(greeting->secrets, peer.secrets);
-  adopt_arena(peer, std::move(letter.descriptors[3]), *greeting);
+  adopt_arena(peer, letter.descriptors[2].get(), *greeting);
   const bool shows = shows_to(peer.socket);
   ShmGreeting answer{.ring_bytes = greeting->ring_bytes,
                      .ip = own_.ip,
@@ -156,25 +151,23 @@ void ShmHub::take_greeting(std::uint32_t slot, ShmLetter& letter, std::span<cons
                      .epoch = epoch_,
                      .bell_bit = slot};
   if (shows) introduce(answer);
-  const std::array<int, 3> descriptors{watch_->bell().memory_descriptor(), watch_->bell().event_descriptor(),
-                                       shows ? shown_->arena.descriptor() : -1};
-  if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 3 : 2)))
-    return peers_.release(slot);
+  const std::array<int, 2> descriptors{watch_->bell().memory_descriptor(), shows ? shown_->arena.descriptor() : -1};
+  if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 2 : 1)))
+    return close(slot);
   become_open(slot);
 }
 
-void ShmHub::take_answer(std::uint32_t slot, ShmLetter& letter, std::span<const std::byte> bytes) {
+void ShmHub::take_answer(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes) {
   ShmPeer& peer = peers_[slot];
   const auto answer = read_greeting(bytes);
   if (!answer) return decline(slot, bytes.empty() ? "it admits only its own user, or is full" : "it is no engine");
-  auto bell = ShmMemory::adopt(std::move(letter.descriptors[0]), kShmBellLayout);
-  if (!bell || !letter.descriptors[1].is_open() || answer->address() != peer.address)
-    return decline(slot, "its answer makes no sense");
-  peer.bell = ShmBell(std::move(*bell), std::move(letter.descriptors[1]));
+  auto bell = ShmMemory::adopt(letter.descriptors[0].get(), kShmBellLayout);
+  if (!bell || answer->address() != peer.address) return decline(slot, "its answer makes no sense");
+  peer.bell = ShmBell(std::move(*bell));
   peer.bell_bit = answer->bell_bit;
   peer.epoch = answer->epoch;
   peer.needs_fence = !has_barriers_ || answer->has_barriers == 0;
-  adopt_arena(peer, std::move(letter.descriptors[2]), *answer);
+  adopt_arena(peer, letter.descriptors[1].get(), *answer);
   become_open(slot);
 }
 
@@ -189,7 +182,6 @@ void ShmHub::become_open(std::uint32_t slot) {
   peer.writer = RingWriter({peer.memory.ring(side), lines, peer.secrets[side]}, peer.other->passed);
   peer.reader = RingReader({peer.memory.ring(1 - side), lines, peer.secrets[1 - side]}, peer.own->passed);
   peer.memory.close_descriptor();
-  peer.bell.close_memory_descriptor();
   peer.state = ShmPeer::State::open;
   ++counters_.opened;
   events_.push_back({ShmEvent::Kind::opened, slot, peer.address, {}});
@@ -201,7 +193,7 @@ bool ShmHub::gives_way(std::uint32_t slot, const ShmGreeting& greeting) {
   const ShmPeer& known = peers_[slot];
   if (known.state == ShmPeer::State::asking) {
     if (own_ < greeting.address()) return false;
-    peers_.release(slot);
+    close(slot);
     return true;
   }
   if (known.state == ShmPeer::State::open && known.epoch == greeting.epoch) return false;

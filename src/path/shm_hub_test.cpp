@@ -139,12 +139,52 @@ TEST(ShmHub, ASleeperIsWokenOnceAndSomebodyAwakeNever) {
   write(near.to(far), "1");
   EXPECT_TRUE(is_readable(far.hub->descriptor()));
   far.hub->disarm();
+  EXPECT_TRUE(far.events(1).empty()) << "it is no more than a wake-up";
   EXPECT_FALSE(is_readable(far.hub->descriptor()));
   EXPECT_EQ(look(far), "1");  // it is watched from now on
   write(near.to(far), "2");
   EXPECT_FALSE(is_readable(far.hub->descriptor()));
   EXPECT_FALSE(far.hub->arm()) << "it must not sleep: there is a record";
   EXPECT_EQ(look(far), "2");
+}
+
+// Another thread that polls may take what was meant for the sleeper, and then leave.
+TEST(ShmHub, ASleeperIsRousedByWhoeverTakesItsWakeUp) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  look(far);
+  ASSERT_TRUE(far.hub->arm());
+  write(near.to(far), "1");
+  far.hub->attend();
+  EXPECT_TRUE(is_readable(far.hub->descriptor()));
+  EXPECT_EQ(look(far), "1");
+  far.hub->disarm();
+  EXPECT_FALSE(is_readable(far.hub->descriptor()));
+
+  ASSERT_TRUE(far.hub->arm());
+  far.hub->remind(far.hub->find(near.own));
+  EXPECT_TRUE(is_readable(far.hub->descriptor()));
+  far.hub->disarm();
+  look(far);
+
+  ASSERT_TRUE(far.hub->arm());
+  static_cast<void>(near.to(far).bell.ring(near.to(far).bell_bit));  // and wakes nobody
+  EXPECT_FALSE(is_readable(far.hub->descriptor()));
+  look(far);
+  EXPECT_TRUE(is_readable(far.hub->descriptor()));
+  far.hub->disarm();
+}
+
+TEST(ShmHub, WhoNeverTakesItsWakeUpsHoldsUpNobody) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  for (int i = 0; i < 2000; ++i) {
+    far.hub->arm();
+    near.to(far).ring();
+    far.hub->disarm();
+  }
+  EXPECT_TRUE(far.events(1).empty());
+  EXPECT_FALSE(is_readable(far.hub->descriptor()));
 }
 
 TEST(ShmHub, MoreBusyPeersThanAreWatchedLoseNothing) {
@@ -204,7 +244,7 @@ TEST(ShmHub, APeerDoesNotDecideWhomWeWatch) {
     write(near.to(far), "x");
     EXPECT_EQ(look(far), "x");
     own_side_as_seen_by(near.to(far)).is_watching.store(0);
-    near.to(far).bell.ring(near.to(far).bell_bit);
+    near.to(far).ring();
     look(far);
   }
   near.hub->end(near.hub->find(far.own), "tired");
@@ -233,7 +273,7 @@ TEST(ShmHub, APeerDoesNotTakeOurReminders) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
   write(near.to(far), "there");
-  ShmBell bell = ShmBell(ShmMemory::adopt(base::FileDescriptor(::dup(far.bell_memory())), kShmBellLayout).value(), {});
+  ShmBell bell = ShmBell(ShmMemory::adopt(far.bell_memory(), kShmBellLayout).value());
   far.hub->remind(far.hub->find(near.own));
   bell.take([](std::uint32_t) {});
   EXPECT_FALSE(far.hub->arm()) << "there is something to look at";
@@ -251,6 +291,12 @@ TEST(ShmHub, PeersBeyondTheBoundAreDeclined) {
   EXPECT_EQ(far.hub->counters().declined_full, 1u);
 }
 
+ShmUsers test_users;
+
+ShmSocket connect_to(const Side& side) {
+  return ShmSocket::connect(ShmName::of(side.own, {}).value(), test_users).value();
+}
+
 TEST(ShmHub, AStrangersGreetingIsCountedAndItsDescriptorsClosed) {
   Side near(1, 11);
   const auto open_files = [] {
@@ -266,8 +312,8 @@ TEST(ShmHub, AStrangersGreetingIsCountedAndItsDescriptorsClosed) {
   other_bit.bell_bit = ShmBellPage::kBits;
   std::uint64_t expected = 0;
   for (const ShmGreeting& one : {greeting, foreign, huge, other_bit}) {
-    const auto socket = ShmSocket::connect(near.own, {}).value();
-    const std::array<int, 3> descriptors{shrinkable, shrinkable, shrinkable};
+    const auto socket = connect_to(near);
+    const std::array<int, 2> descriptors{shrinkable, shrinkable};
     ASSERT_TRUE(socket.send(std::as_bytes(std::span(&one, 1)), descriptors));
     near.hub->attend();
     EXPECT_EQ(near.hub->counters().declined_greeting, ++expected);
@@ -281,7 +327,11 @@ TEST(ShmHub, NamesInADirectoryMeetTooAndDeadOnesAreSwept) {
   const std::string directory = ::mkdtemp(name);
   const ShmOptions options{.directory = directory, .ring_bytes = 64 * 1024};
   {
-    auto dead = ShmSocket::listen(address(3), directory).value();  // its file stays, as after SIGKILL
+    // Its file stays, as after SIGKILL.
+    const auto dead = ShmSocket::make();
+    const auto at = ShmName::of(address(3), directory).value();
+    ASSERT_EQ(::bind(dead.get(), at.kernel(), at.length()), 0);
+    ASSERT_EQ(::listen(dead.get(), 1), 0);
   }
   EXPECT_FALSE(std::filesystem::is_empty(directory));
   {

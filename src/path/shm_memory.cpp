@@ -44,21 +44,23 @@ Result<ShmMemory> ShmMemory::create(const Layout& layout) {
   if (!file.is_open()) return failed("make shared memory");
   if (::ftruncate(file.get(), static_cast<off_t>(layout.file_bytes())) != 0) return failed("size shared memory");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal shared memory");
-  return map(std::move(file), layout);
+  auto memory = map(file.get(), layout);
+  if (memory) memory->file_ = std::move(file);
+  return memory;
 }
 
-Result<ShmMemory> ShmMemory::adopt(base::FileDescriptor file, const Layout& layout) {
+Result<ShmMemory> ShmMemory::adopt(int file, const Layout& layout) {
   struct stat facts{};
-  const int seals = ::fcntl(file.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &facts) != 0 ||
+  const int seals = ::fcntl(file, F_GET_SEALS);  // of memory only, so what follows waits for nobody
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file, &facts) != 0 ||
       static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
     return std::unexpected(
         Error{Status::invalid, 0, "shared memory of another size, or that could shrink: the peer is no engine"});
   }
-  return map(std::move(file), layout);
+  return map(file, layout);
 }
 
-Result<ShmMemory> ShmMemory::map(base::FileDescriptor file, const Layout& layout) {
+Result<ShmMemory> ShmMemory::map(int file, const Layout& layout) {
   const std::size_t bytes = layout.head_bytes + 2 * layout.rings * layout.ring_bytes;
   // Where a file lies as in its pages, the kernel may use huge ones.
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -73,7 +75,7 @@ Result<ShmMemory> ShmMemory::map(base::FileDescriptor file, const Layout& layout
   memory.mapping_ = {start + before, bytes};
   memory.layout_ = layout;
   const auto place = [&](std::byte* at, std::size_t length, std::size_t offset) {
-    return length == 0 || ::mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),
+    return length == 0 || ::mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
                                  static_cast<off_t>(offset)) != MAP_FAILED;
   };
   bool is_placed = place(memory.head(), layout.head_bytes, 0);
@@ -83,7 +85,6 @@ Result<ShmMemory> ShmMemory::map(base::FileDescriptor file, const Layout& layout
                 place(memory.ring(number) + layout.ring_bytes, layout.ring_bytes, offset);
   }
   if (!is_placed) return failed("map shared memory");
-  memory.file_ = std::move(file);
   return memory;
 }
 

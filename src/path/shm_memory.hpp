@@ -29,9 +29,11 @@ class ShmMemory {
 
   /// Zeroed memory of our own.
   static Result<ShmMemory> create(const Layout& layout);
-  /// What another process gave: invalid if it is not exactly as long, or could shrink.
-  static Result<ShmMemory> adopt(base::FileDescriptor file, const Layout& layout);
+  /// What another process gave: invalid if it is not exactly as long, or could shrink. The descriptor stays the
+  /// caller's.
+  static Result<ShmMemory> adopt(int file, const Layout& layout);
 
+  /// Of our own memory.
   int descriptor() const noexcept { return file_.get(); }
   std::byte* head() const noexcept { return mapping_.data(); }
   std::byte* ring(std::size_t number) const noexcept {
@@ -41,7 +43,7 @@ class ShmMemory {
   void close_descriptor() noexcept { file_.reset(); }
 
  private:
-  static Result<ShmMemory> map(base::FileDescriptor file, const Layout& layout);
+  static Result<ShmMemory> map(int file, const Layout& layout);
 
   base::FileDescriptor file_;
   std::span<std::byte> mapping_;

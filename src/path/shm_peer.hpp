@@ -80,7 +80,12 @@ struct ShmPeer {
   void alert() noexcept {
     fence();
     if (other->is_watching.load(std::memory_order_relaxed) == 0) [[unlikely]]
-      bell.ring(bell_bit);
+      ring();
+  }
+  /// It looks at our ring in its next pass, and has one soon.
+  void ring() noexcept {
+    if (bell.ring(bell_bit)) [[unlikely]]
+      socket.nudge();
   }
   // Where both have registered for barriers, the one who stops watching, or withdraws something, makes all of us pass
   // one (docs/shm.md).

@@ -1,5 +1,7 @@
 #include "path/shm_watch.hpp"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
 
 #include "base/barrier.hpp"
@@ -75,6 +77,11 @@ void ShmWatch::remind(std::uint32_t slot) {
   if (is_reminded_[slot]) return;
   is_reminded_[slot] = true;
   reminders_.push_back(slot);
+  rouse();
+}
+
+void ShmWatch::rouse() noexcept {
+  if (is_armed_ && !is_roused_) is_roused_ = ::eventfd_write(alarm_.get(), 1) == 0;
 }
 
 bool ShmWatch::arm() {
@@ -94,6 +101,9 @@ void ShmWatch::disarm() {
   if (!is_armed_) return;
   is_armed_ = false;
   bell_.end_sleep();
+  eventfd_t ignored = 0;
+  if (is_roused_) ::eventfd_read(alarm_.get(), &ignored);
+  is_roused_ = false;
 }
 
 }  // namespace fairlead::path

@@ -5,6 +5,9 @@
 //
 // Peers can write to the doorbell and to the pages that we share with each of them. So what we decide here is kept
 // here, and only told there.
+//
+// One thread may sleep, armed, while another polls. The poller takes rings and wake-ups that were meant for the
+// sleeper, and may not be there for the next ones: so it rouses the sleeper, who then sees to it that somebody looks.
 
 #include <array>
 #include <atomic>
@@ -12,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.hpp"
 #include "path/shm_bell.hpp"
 #include "path/shm_counters.hpp"
 #include "path/shm_peer_table.hpp"
@@ -20,8 +24,9 @@ namespace fairlead::path {
 
 class ShmWatch {
  public:
-  ShmWatch(ShmPeerTable& peers, ShmBell bell, ShmCounters& counters)
-      : peers_(peers), bell_(std::move(bell)), counters_(counters) {}
+  /// `alarm`: an event fd of our own, shared with nobody.
+  ShmWatch(ShmPeerTable& peers, ShmBell bell, base::FileDescriptor alarm, ShmCounters& counters)
+      : peers_(peers), bell_(std::move(bell)), alarm_(std::move(alarm)), counters_(counters) {}
 
   const ShmBell& bell() const noexcept { return bell_; }
 
@@ -33,6 +38,7 @@ class ShmWatch {
     for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
     if (!bell_.has_rung() && reminders_.empty()) [[likely]]
       return;
+    rouse();
     const auto visit_ringing = [&](std::uint32_t slot) {
       if (slot >= peers_.size() || !peers_[slot].is_audible()) return;
       watch(slot);
@@ -68,6 +74,11 @@ class ShmWatch {
   /// The peer is no more.
   void forget(std::uint32_t slot) noexcept;
 
+  /// Wakes whoever sleeps, armed, if anybody does.
+  void rouse() noexcept;
+  /// Readable for the sleeper when he is roused.
+  int alarm_descriptor() const noexcept { return alarm_.get(); }
+
   /// Before sleeping: nobody is watched, whoever has news wakes us. False if there are news already.
   bool arm();
   /// Back from sleep, or about to look for a while.
@@ -87,6 +98,7 @@ class ShmWatch {
 
   ShmPeerTable& peers_;
   ShmBell bell_;
+  base::FileDescriptor alarm_;
   ShmCounters& counters_;
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
   std::array<std::uint32_t, kWatchedMax> watched_{};
@@ -94,7 +106,7 @@ class ShmWatch {
   std::vector<std::uint32_t> reminders_, reminders_taken_;  // slots to look at as if they had rung, each once
   std::vector<bool> is_reminded_;                           // by slot
   std::uint64_t looks_ = 0;
-  bool is_armed_ = false;
+  bool is_armed_ = false, is_roused_ = false;
 };
 
 }  // namespace fairlead::path

@@ -2,6 +2,9 @@
 // and wake, and while some of them go: we look at peers that there are, at no more of them at a time than are watched,
 // and at each that we remind ourselves of.
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -24,9 +27,8 @@ class World {
   World(const std::uint8_t* data, std::size_t size)
       : script_(data, size),
         memory_(path::ShmMemory::create(path::kShmBellLayout).value()),
-        watch_(peers_,
-               path::ShmBell(path::ShmMemory::adopt(copy_of(memory_), path::kShmBellLayout).value(), copy_of(memory_)),
-               counters_) {
+        watch_(peers_, path::ShmBell(path::ShmMemory::adopt(memory_.descriptor(), path::kShmBellLayout).value()),
+               base::FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), counters_) {
     for (std::uint32_t slot = 0; slot < kPeers; ++slot) open();
   }
 
@@ -35,10 +37,6 @@ class World {
   }
 
  private:
-  static base::FileDescriptor copy_of(const path::ShmMemory& memory) {
-    return base::FileDescriptor(::dup(memory.descriptor()));
-  }
-
   void open() {
     const std::uint32_t slot = peers_.acquire();
     if (slot == path::ShmPeerTable::kNone) return;
@@ -64,7 +62,10 @@ class World {
       case 3:
         if (watch_.arm()) {
           lie(slot);
+          look();
+          ENSURE(seen_.empty() || is_roused(), "looked at {} peers while another slept", seen_.size());
           watch_.disarm();
+          ENSURE(!is_roused(), "still roused");
         }
         return;
       case 4: {
@@ -86,6 +87,11 @@ class World {
       default:
         for (int i = 0; i < 1000; ++i) look();
     }
+  }
+
+  bool is_roused() const {
+    pollfd one{watch_.alarm_descriptor(), POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
   }
 
   void look() {

@@ -1,0 +1,42 @@
+#pragma once
+// A descriptor that came from another process, or leads to one. If that is a stranger, closing it is left to somebody
+// whom it may hold up.
+
+#include <utility>
+
+#include "base/file_descriptor.hpp"
+#include "base/slow_closer.hpp"
+
+namespace fairlead::base {
+
+class ForeignDescriptor {
+ public:
+  ForeignDescriptor() = default;
+  /// `closer` outlives it; null: it is closed as any other.
+  ForeignDescriptor(FileDescriptor file, SlowCloser* closer) noexcept : file_(std::move(file)), closer_(closer) {}
+  ForeignDescriptor(ForeignDescriptor&& other) noexcept = default;
+  ForeignDescriptor& operator=(ForeignDescriptor&& other) noexcept {
+    if (this != &other) {
+      reset();
+      file_ = std::move(other.file_);
+      closer_ = other.closer_;
+    }
+    return *this;
+  }
+  ~ForeignDescriptor() { reset(); }
+
+  bool is_open() const noexcept { return file_.is_open(); }
+  int get() const noexcept { return file_.get(); }
+  SlowCloser* closer() const noexcept { return closer_; }
+
+  void reset() {
+    if (closer_ != nullptr) closer_->close(std::move(file_));
+    file_.reset();
+  }
+
+ private:
+  FileDescriptor file_;
+  SlowCloser* closer_ = nullptr;
+};
+
+}  // namespace fairlead::base
