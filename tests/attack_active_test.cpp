@@ -19,7 +19,7 @@ using wire::Operation;
 
 constexpr std::uint64_t kTagKey = 0x5EC2E7;
 constexpr std::uint8_t kHandler = 10;
-constexpr std::uint64_t kPlacedBit = 1ULL << 16;
+constexpr std::uint8_t kPlacedBit = 0x80;
 
 /// An endpoint that counts whatever comes out of the network.
 class AttackedEndpoint : public testing::Test {
@@ -49,19 +49,20 @@ class AttackedEndpoint : public testing::Test {
 
   wire::Envelope to_endpoint(Operation operation) const {
     return {.operation = operation,
+            .status = kPlacedBit,
             .flags = am::Word{.kind = am::Word::Kind::large, .handler = kHandler}.pack(),
             .source_port = 77,
             .target_port = endpoint_->name().endpoint,
             .key = 1,
-            .offset = 100,
-            .a = kPlacedBit};
+            .offset = 100};
   }
   /// What everybody may who knows the tag: comes last, and shows that all before it has been served.
   void expect_a_request_is_served() {
     wire::Envelope request = to_endpoint(Operation::active_request);
     request.flags = am::Word{.kind = am::Word::Kind::brief, .handler = kHandler}.pack();
     request.key = kTagKey;
-    request.a = request.offset = 0;
+    request.status = 0;
+    request.offset = 0;
     stranger_->say(request);
     ASSERT_TRUE(stranger_->settle());
     const auto until = Instant::clock::now() + std::chrono::seconds(30);
@@ -80,16 +81,31 @@ class AttackedEndpoint : public testing::Test {
   int told_ = 0, handled_ = 0;
 };
 
+// A thousand guesses fit into a datagram. They are counted, nothing is written, and there is an end to it.
+TEST_F(AttackedEndpoint, IsNotGuessedAt) {
+  const std::vector<std::byte> evil(8, std::byte{0xEE});
+  wire::Envelope guess = to_endpoint(Operation::active_reply);
+  for (std::uint64_t key = 1; key < 100'000 && !stranger_->is_closed(); ++key) {
+    guess.key = key;
+    stranger_->say(guess, evil);
+  }
+  EXPECT_FALSE(stranger_->settle());
+  EXPECT_TRUE(stranger_->is_closed()) << "it is put out";
+  ASSERT_TRUE(stranger_->open_session());
+  expect_a_request_is_served();
+  EXPECT_TRUE(is_segment_untouched());
+}
+
 // None of the four kinds without its secret, placed or not: nothing is written, no handler runs.
 TEST_F(AttackedEndpoint, IsNotWrittenToByAStranger) {
   const std::vector<std::byte> evil(200, std::byte{0xEE});
   for (const Operation operation :
        {Operation::active_request, Operation::active_reply, Operation::active_returned, Operation::active_rejected}) {
-    for (const std::uint64_t shape : {std::uint64_t{0}, kPlacedBit, kPlacedBit | 8}) {
+    for (const int shape : {0, 0x80, 0x81}) {
       for (const std::uint64_t key : {0ULL, 1ULL, ~0ULL}) {
         wire::Envelope message = to_endpoint(operation);
         message.key = key;
-        message.a = shape;
+        message.status = static_cast<std::uint8_t>(shape);
         stranger_->say(message, evil);
         stranger_->say_chunk(message, {.message = 1, .slot = 1, .size = 400, .offset = 200}, evil);
         stranger_->say_chunk(message, {.message = 1, .slot = 1, .size = 400, .offset = 0}, evil);

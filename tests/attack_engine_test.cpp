@@ -91,7 +91,7 @@ TEST_F(AttackedEngine, AnswersOthersThoughOneAsksForMuchAndTakesNothing) {
   constexpr int kRequests = 190'000;
   int said = 0;
   for (; said < kRequests && !stranger_.is_closed(); ++said) {
-    stranger_.say({.operation = Operation::put, .source_port = 9, .target_port = kPort, .key = 77, .cookie = 5});
+    stranger_.say({.operation = Operation::active_request, .source_port = 9, .target_port = 12'345, .cookie = 5});
     if (said % 10'000 == 9'999) {
       stranger_.flush();
       expect_a_transfer_ends_well(said % 20'000 > 10'000);
@@ -105,6 +105,27 @@ TEST_F(AttackedEngine, AnswersOthersThoughOneAsksForMuchAndTakesNothing) {
   EXPECT_THAT(victim_.core->describe_peer(stranger_.address()), testing::HasSubstr("took answers to"));
   expect_a_transfer_ends_well(true);
   expect_a_transfer_ends_well(false);
+}
+
+// What travels of a key is added to it, so it must not be told to everybody who greets.
+TEST_F(AttackedEngine, TellsNobodyItsEpoch) {
+  EXPECT_NE(stranger_.theirs().epoch, victim_.core->epoch());
+}
+
+// Keys of memory, by the ten thousands: whoever has the right to one does not show so many others.
+TEST_F(AttackedEngine, PutsOutWhoeverGuessesKeys) {
+  int said = 0;
+  for (; said < 190'000 && !stranger_.is_closed(); ++said) {
+    const auto operation = said % 2 == 0 ? Operation::put : Operation::get;
+    const auto key = static_cast<std::uint64_t>(said);
+    stranger_.say({.operation = operation, .source_port = 9, .target_port = kPort, .key = key, .cookie = 5});
+  }
+  EXPECT_FALSE(stranger_.settle());
+  EXPECT_TRUE(stranger_.is_closed());
+  EXPECT_EQ(victim_.counter("engine.expelled.guesses"), 1u);
+  EXPECT_GT(victim_.counter("engine.wrong_secrets.exposures"), 65'000u);
+  EXPECT_THAT(victim_.core->describe_peer(stranger_.address()), testing::HasSubstr("wrong keys"));
+  expect_a_transfer_ends_well(true);
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ class Stranger {
   /// never is.
   bool open_session(Limit limit = std::chrono::seconds(10));
   bool is_open() const { return theirs_.has_value(); }
+  /// What the target said of itself; while it is open.
+  const wire::Hello& theirs() const { return *theirs_; }
   /// The target has ended the session, by a close or by a reset.
   bool is_closed() const { return is_closed_; }
   /// What the next hello says of us; the token is a new one each time.

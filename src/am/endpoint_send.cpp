@@ -154,6 +154,8 @@ void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
                           .arguments = std::span(exchange.arguments).first(exchange.argument_count),
                           .data = {exchange.data, exchange.pieces[1].iov_len}};
   close(slot);
+  // It may still be answered, by whoever was slow: nothing of that shall come in.
+  ports.forget_request(port, exchange.message.name);
   ++bundle->returned;
   exchanges[slot].is_shown = true;
   call_error_handler(lock, returned);

@@ -46,8 +46,8 @@ struct ActiveMessage {
   std::uint16_t word = 0;           // the face's own
   std::uint16_t head = 0;           // first bytes of memory that are not data; a multiple of 8, at most kActiveHeadMax
   std::uint64_t access = 0;         // request: shown to the target's access rule
-  std::uint64_t name = 0;           // of the exchange; the face's own, comes back in the reply
-  std::uint32_t reply_access = 0;   // all others: what the message carried that they answer
+  std::uint64_t name = 0;           // of the exchange; the face's own (open_requests.hpp), comes back in the reply
+  std::uint64_t reply_access = 0;   // all others: what the message carried that they answer
   std::uint64_t offset = 0;         // bytes into the target's segment
   std::span<const iovec> memory{};  // at most 1024 pieces
   std::uint64_t length = 0;         // of the memory, from its start, head included
@@ -63,7 +63,7 @@ struct Arrival : queue::TaskLink {
   bool is_placed = false;
   std::uint16_t word = 0;
   std::uint16_t head = 0;
-  std::uint32_t reply_access = 0;
+  std::uint64_t reply_access = 0;
   RemotePort source;
   std::uint64_t access = 0;
   std::uint64_t name = 0;
@@ -127,6 +127,9 @@ class ActivePorts {
   /// ok, or again / no_memory / invalid / unreachable and nothing was taken. `conversation`: whose loss will
   /// be the message's.
   virtual Status send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) = 0;
+
+  /// The face waits no longer for the answer to a request: from now on none is let in, and nothing is placed by one.
+  virtual void forget_request(PortHandle port, std::uint64_t name) = 0;
 
   /// [consumer] The first arrival that is complete, or null. Makes no progress.
   virtual Arrival* next_arrival(PortHandle port) = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/active.hpp"
+#include "engine/open_requests.hpp"
 #include "queue/task_queue.hpp"
 
 namespace fairlead::engine {
@@ -25,7 +26,7 @@ class ActivePort {
     std::uint32_t packed_max;  // bytes of a message that are packed into the arrival itself
   };
 
-  ActivePort(const Bounds& bounds, std::uint32_t secret) : bounds_(bounds), secret_(secret) {}
+  ActivePort(const Bounds& bounds, std::uint64_t secret) : bounds_(bounds), secret_(secret) {}
   ~ActivePort();
   ActivePort(const ActivePort&) = delete;
   ActivePort& operator=(const ActivePort&) = delete;
@@ -33,8 +34,9 @@ class ActivePort {
   // The engine's, under its lock.
   AccessRule rule;
   Segment segment;
-  /// What replies to our requests must carry.
-  std::uint32_t secret() const { return secret_; }
+  OpenRequests requests;
+  /// What answers to our messages must carry.
+  std::uint64_t secret() const { return secret_; }
   bool admits(std::uint64_t access) const {
     return rule.kind == AccessRule::Kind::all || (rule.kind == AccessRule::Kind::equal && rule.access == access);
   }
@@ -65,7 +67,7 @@ class ActivePort {
   void free_idle_buffers();
 
   Bounds bounds_;
-  std::uint32_t secret_;
+  std::uint64_t secret_;
   std::vector<std::unique_ptr<Arrival[]>> blocks_;
   std::uint32_t made_ = 0;
   std::vector<Arrival*> idle_;

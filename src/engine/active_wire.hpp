@@ -9,14 +9,6 @@
 
 namespace fairlead::engine::active_wire {
 
-// The envelope's last word: the head's length, whether the data is placed, and what replies must carry.
-inline constexpr std::uint64_t kHeadMask = 0xffff;
-inline constexpr std::uint64_t kPlacedBit = 1ULL << 16;
-
-inline std::uint64_t last_word(const ActiveMessage& message, std::uint32_t reply_access) {
-  return message.head | (message.is_placed ? kPlacedBit : 0) | std::uint64_t{reply_access} << 32;
-}
-
 inline wire::Operation operation_of(ActiveKind kind) {
   return static_cast<wire::Operation>(std::to_underlying(wire::Operation::active_request) + std::to_underlying(kind));
 }
@@ -32,9 +24,30 @@ inline bool is_back(ActiveKind kind) {
 inline bool is_notice(ActiveKind kind) {
   return kind == ActiveKind::returned || kind == ActiveKind::rejected;
 }
+/// Requests and replies have no status: in its place stand the length of the head, by eights, and whether the data is
+/// placed.
+struct Shape {
+  std::uint16_t head = 0;
+  bool is_placed = false;
+};
+inline constexpr std::uint8_t kPlacedBit = 0x80, kHeadMask = 0x7f;
+static_assert(kActiveHeadMax / 8 < kHeadMask);
+inline Shape shape_of(ActiveKind kind, std::uint8_t status) {
+  if (is_notice(kind)) return {};
+  return {static_cast<std::uint16_t>(8 * (status & kHeadMask)), (status & kPlacedBit) != 0};
+}
+inline std::uint8_t status_byte(const ActiveMessage& message) {
+  if (is_notice(message.kind)) return std::to_underlying(message.status);
+  return static_cast<std::uint8_t>(message.head / 8 | (message.is_placed ? kPlacedBit : 0));
+}
+
 /// What the message shows to its target.
 inline std::uint64_t access_of(const ActiveMessage& message) {
   return is_back(message.kind) ? message.reply_access : message.access;
+}
+/// What answers to it have to show. Nobody answers a notice, and whoever gets one need not have been let in.
+inline std::uint64_t shown_secret(ActiveKind kind, std::uint64_t secret) {
+  return is_notice(kind) ? 0 : secret;
 }
 
 }  // namespace fairlead::engine::active_wire

@@ -229,6 +229,13 @@ Status EmbeddedCore::set_segment(PortHandle port, const Segment& segment) {
   return Status::ok;
 }
 
+void EmbeddedCore::forget_request(PortHandle port, std::uint64_t name) {
+  submit([&](base::Instant) {
+    engine_->forget_request(port, name);
+    return Status::ok;
+  });
+}
+
 Status EmbeddedCore::send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) {
   return submit_near([&] { return engine_->is_near(message.to.engine); },
                      [&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });

@@ -71,6 +71,7 @@ class EmbeddedCore final : public Core, public ActivePorts {
   Status set_segment(PortHandle port, const Segment& segment) override;
   std::uint64_t active_copied_max() const override { return engine_->options().get(Option::embedded_max); }
   Status send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) override;
+  void forget_request(PortHandle port, std::uint64_t name) override;
   Arrival* next_arrival(PortHandle port) override { return active_of(port).next(); }
   void release_arrival(PortHandle port, Arrival& arrival) override { active_of(port).release(arrival); }
   bool has_arrival(PortHandle port) const override { return active_of(port).has_ready(); }

@@ -51,7 +51,10 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       .hot_peers = options.get(Option::hot_peers),
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
   };
-  transports_ = std::make_unique<Transports>(std::move(path), plan, epoch, secrets_.next(), std::move(lane));
+  // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
+  // to which it is added, it makes 64 bits that none can guess who has never seen one.
+  const std::uint64_t life = link::TokenSource(~seed, epoch).next();
+  transports_ = std::make_unique<Transports>(std::move(path), plan, life, secrets_.next(), std::move(lane));
 }
 
 Engine::~Engine() = default;

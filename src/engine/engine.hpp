@@ -29,6 +29,7 @@
 #include "engine/core.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
+#include "engine/guess_budget.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
@@ -111,6 +112,7 @@ class Engine {
   Status activate(PortHandle port);
   Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now,
                      Conversation* conversation = nullptr);
+  void forget_request(PortHandle port, std::uint64_t name);
   void ask_peer(const base::SocketAddress& address, base::Instant now);
   const PeerLosses& peer_losses() const { return peer_losses_; }
 
@@ -257,8 +259,8 @@ class Engine {
   static std::uint64_t way_of(link::PeerHandle peer) { return (std::uint64_t{peer.slot} + 1) << 32 | peer.generation; }
   void send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length);
   void answer_active(const RemotePort& to, const wire::Envelope& envelope, Status status);
-  std::uint32_t accept_active(const wire::Envelope& envelope, const RemotePort& source, std::uint64_t size,
-                              Arrival*& arrival);
+  std::uint32_t accept_active(const wire::Envelope& envelope, const RemotePort& source, const link::PeerHandle* peer,
+                              std::uint64_t size, Arrival*& arrival);
   void deliver_active(const link::Delivery& delivery);
   void place_active_chunk(const link::Delivery& delivery, std::uint32_t placement);
   void end_active_placement(std::uint32_t placement, Status status);
@@ -278,7 +280,10 @@ class Engine {
   void ask_for_answers(base::Instant now);
 
   // engine_expel.cpp
-  enum class Offence : std::uint8_t { none, takes_no_answers };
+  enum class Offence : std::uint8_t { none, takes_no_answers, guesses };
+  /// What a message has to show, by what it is good for.
+  enum class Secret : std::uint8_t { answer, tag, exposure, region };
+  void note_wrong_secret(link::PeerHandle peer, Secret secret);
   void condemn(link::PeerHandle peer, Offence offence);
   void expel_condemned(base::Instant now);
   static std::string_view describe(Offence offence);
@@ -293,6 +298,10 @@ class Engine {
     link::Notice notice;
     base::Instant when;
     Offence offence = Offence::none;  // for which we ended it
+  };
+  struct Suspect {
+    std::uint32_t generation = 0;  // of the peer
+    GuessBudget budget;
   };
   struct Condemned {
     link::PeerHandle peer;
@@ -318,6 +327,7 @@ class Engine {
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
   RetryQueue<Deferred> deferred_;
   std::vector<Condemned> condemned_;  // at the next occasion
+  ByPeer<Suspect> suspects_;
   std::vector<std::uint32_t> touched_ports_;
   Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

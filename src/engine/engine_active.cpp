@@ -19,16 +19,16 @@ Status status_of(std::uint8_t byte) {
   return byte <= std::to_underlying(Status::system) ? static_cast<Status>(byte) : Status::system;
 }
 
-wire::Envelope envelope_of(const ActiveMessage& message, std::uint32_t source_port, std::uint32_t reply_access) {
+wire::Envelope envelope_of(const ActiveMessage& message, std::uint32_t source_port, std::uint64_t secret) {
   return {.operation = operation_of(message.kind),
-          .status = std::to_underlying(message.status),
+          .status = status_byte(message),
           .flags = message.word,
           .source_port = source_port,
           .target_port = message.to.port,
           .key = access_of(message),
           .cookie = message.name,
           .offset = message.offset,
-          .a = last_word(message, reply_access)};
+          .a = shown_secret(message.kind, secret)};
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Status Engine::activate(PortHandle handle) {
       ActivePort::Bounds{.arrivals_max = static_cast<std::uint32_t>(options_.get(Option::active_messages_max)),
                          .memory_max = options_.get(Option::active_memory_max),
                          .packed_max = static_cast<std::uint32_t>(options_.get(Option::active_packed_max))},
-      static_cast<std::uint32_t>(secrets_.next()));
+      secrets_.next());
   return Status::ok;
 }
 
@@ -51,6 +51,11 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
                            Conversation* conversation) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr || !port->active) return Status::stale;
+  // Its answer may be here before this returns. If it is not sent the face sends it again, or forgets it.
+  if (message.kind == ActiveKind::request) {
+    if (!OpenRequests::is_possible(message.name)) return Status::invalid;
+    port->active->requests.open(message.name, message.to);
+  }
   if (is_near(message.to.engine) && send_active_near(*port, message, conversation)) [[likely]]
     return Status::ok;
   if (message.memory.size() > link::kPiecesMax || message.length > base::scatter_size(message.memory) ||
@@ -100,7 +105,7 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
 void Engine::send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length) {
   Arrival* arrival = nullptr;
   const RemotePort source{address_, envelope.source_port};
-  const std::uint32_t port = accept_active(envelope, source, length, arrival);
+  const std::uint32_t port = accept_active(envelope, source, nullptr, length, arrival);
   if (port == kNone || arrival == nullptr) return;
   const iovec to[2] = {{arrival->head_bytes, arrival->head}, {arrival->data, arrival->data_length}};
   base::scatter_copy(to, 0, memory, arrival->head + arrival->data_length);
@@ -119,7 +124,7 @@ void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope,
                       .flags = envelope.flags,
                       .source_port = envelope.target_port,
                       .target_port = envelope.source_port,
-                      .key = envelope.a >> 32,
+                      .key = envelope.a,
                       .cookie = envelope.cookie};
   if (is_here(to.engine)) {
     send_active_local(back, {}, 0);
@@ -131,8 +136,9 @@ void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope,
 // Receiving ----------------------------------------------------------------------------------------------------------
 
 // Chooses where a message goes: its port, with an arrival to fill. No arrival: it was refused, and answered.
-std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const RemotePort& source, std::uint64_t size,
-                                    Arrival*& arrival) {
+// `peer`: null if it is of this engine.
+std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const RemotePort& source,
+                                    const link::PeerHandle* peer, std::uint64_t size, Arrival*& arrival) {
   const ActiveKind kind = kind_of(envelope.operation);
   const std::uint32_t slot = port_numbers_.find(envelope.target_port);
   if (slot == PortTable::kNone || !ports_[slot].active) {
@@ -140,23 +146,30 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
     return kNone;
   }
   ActivePort& port = *ports_[slot].active;
-  const std::uint64_t head = envelope.a & kHeadMask;
-  const bool is_placed = (envelope.a & kPlacedBit) != 0;
+  const auto [head, is_placed] = shape_of(kind, envelope.status);
   const bool is_back = active_wire::is_back(kind);
-  const bool is_sound = !is_notice(kind) || (size == 0 && !is_placed);
-  const bool is_admitted = is_sound && (is_back ? envelope.key == port.secret() : port.admits(envelope.key));
-  Status status = is_admitted ? Status::ok : Status::not_permitted;
-  if (status == Status::ok && (head > kActiveHeadMax || head > size || head % 8 != 0)) status = Status::message_size;
-  const std::uint64_t data = size - std::min(head, size);
-  if (status == Status::ok && is_placed) status = port.check_place(envelope.offset, data);
-  if (status != Status::ok && is_back) {
-    ++counters_.active_refused;
-    if (!is_admitted) return kNone;  // not an answer to us
+  const bool knows_secret = is_back ? envelope.key == port.secret() : port.admits(envelope.key);
+  if (!knows_secret && peer != nullptr && (is_back || port.rule.kind == AccessRule::Kind::equal)) {
+    note_wrong_secret(*peer, is_back ? Secret::answer : Secret::tag);
   }
+  if (is_back && (!knows_secret || (is_notice(kind) && size != 0))) {
+    ++counters_.active_refused;
+    return kNone;  // not an answer to us
+  }
+  // A rejection answers a reply, of which nothing is kept.
+  if (is_back && kind != ActiveKind::rejected && !port.requests.is_open(envelope.cookie, source)) {
+    ++counters_.dropped_late_answer;
+    return kNone;
+  }
+  Status status = knows_secret ? Status::ok : Status::not_permitted;
+  if (status == Status::ok && (head > kActiveHeadMax || head > size)) status = Status::message_size;
+  const std::uint64_t data = size - std::min<std::uint64_t>(head, size);
+  if (status == Status::ok && is_placed) status = port.check_place(envelope.offset, data);
   if (status != Status::ok && !is_back) {
     answer_active(source, envelope, status);
     return kNone;
   }
+  if (status != Status::ok) ++counters_.active_refused;
   const bool is_buffered = !is_placed && !port.is_packed(size) && status == Status::ok;
   arrival = port.acquire(is_buffered ? size : 0, is_back);
   if (arrival == nullptr && is_back) {
@@ -168,13 +181,14 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
     answer_active(source, envelope, Status::again);
     return kNone;
   }
+  if (kind == ActiveKind::reply || kind == ActiveKind::returned) port.requests.close(envelope.cookie);
   const bool has_bytes = status == Status::ok;
   arrival->kind = kind;
-  arrival->status = has_bytes ? status_of(envelope.status) : status;
+  arrival->status = has_bytes && is_notice(kind) ? status_of(envelope.status) : status;
   arrival->is_placed = is_placed;
   arrival->word = envelope.flags;
-  arrival->head = has_bytes ? static_cast<std::uint16_t>(head) : 0;
-  arrival->reply_access = static_cast<std::uint32_t>(envelope.a >> 32);
+  arrival->head = has_bytes ? head : std::uint16_t{0};
+  arrival->reply_access = envelope.a;
   arrival->source = source;
   arrival->access = envelope.key;
   arrival->name = envelope.cookie;
@@ -188,8 +202,8 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
 
 void Engine::deliver_active(const link::Delivery& delivery) {
   Arrival* arrival = nullptr;
-  const std::uint32_t slot = accept_active(
-      delivery.envelope, {transports_->address(delivery.peer), delivery.envelope.source_port}, delivery.size, arrival);
+  const RemotePort source{transports_->address(delivery.peer), delivery.envelope.source_port};
+  const std::uint32_t slot = accept_active(delivery.envelope, source, &delivery.peer, delivery.size, arrival);
   if (slot == kNone || arrival == nullptr) return;  // later chunks have no target and are thrown away
   ActivePort& port = *ports_[slot].active;
   const bool has_bytes = arrival->head + arrival->data_length == delivery.size;
@@ -256,6 +270,22 @@ void Engine::place_active(ActivePort& port, Arrival& arrival, std::uint64_t offs
   std::memcpy(arrival.data + (offset - arrival.head), bytes.data(), bytes.size());
 }
 
+// Also one that has begun to come.
+void Engine::forget_request(PortHandle handle, std::uint64_t name) {
+  Port* port = ports_.find(handle.slot, handle.generation);
+  if (port == nullptr || !port->active) return;
+  port->active->requests.close(name);
+  placements_.for_each([&](std::uint32_t, Placement& placement) {
+    Arrival* const arrival = placement.arrival;
+    if (placement.active_port != handle.slot || arrival == nullptr) return;
+    if (arrival->kind != ActiveKind::reply || arrival->name != name) return;
+    placement.arrival = nullptr;
+    arrival->status = Status::timed_out;
+    port->active->complete(*arrival);
+    touch(handle.slot);
+  });
+}
+
 // The port is going: who asked is told that nobody will answer, also of what is half-way into it.
 void Engine::refuse_active_arrivals(std::uint32_t port_slot) {
   const Port& port = ports_[port_slot];
@@ -267,7 +297,7 @@ void Engine::refuse_active_arrivals(std::uint32_t port_slot) {
                    .source_port = arrival.source.port,
                    .target_port = port.number,
                    .cookie = arrival.name,
-                   .a = std::uint64_t{arrival.reply_access} << 32},
+                   .a = arrival.reply_access},
                   Status::stale);
   };
   while (const Arrival* arrival = port.active->next()) refuse(*arrival);

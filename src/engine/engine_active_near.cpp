@@ -21,10 +21,10 @@ bool Engine::send_active_near(const Port& port, const ActiveMessage& message, Co
                             .flags = message.word,
                             .source_port = port.number,
                             .target_port = message.to.port,
-                            .status = std::to_underlying(message.status)};
+                            .status = active_wire::status_byte(message)};
   const wire::LaneNames names{.key = active_wire::access_of(message),
                               .cookie = message.name,
-                              .a = active_wire::last_word(message, port.active->secret())};
+                              .a = active_wire::shown_secret(message.kind, port.active->secret())};
   const auto bytes_at = [](const iovec& piece, std::size_t length) {
     return std::span(static_cast<const std::byte*>(piece.iov_base), length);
   };
@@ -42,27 +42,30 @@ bool Engine::arrive_active_near(link::PeerHandle from, const wire::LaneHead& hea
                                 std::span<const std::byte> bytes) {
   const auto operation = static_cast<wire::Operation>(head.operation);
   const bool is_back = operation == wire::Operation::active_reply;
-  if ((!is_back && operation != wire::Operation::active_request) || head.status != 0) [[unlikely]]
+  if (!is_back && operation != wire::Operation::active_request) [[unlikely]]
     return false;
   const std::uint32_t slot = port_numbers_.find(head.target_port);
   if (slot == PortTable::kNone || !ports_[slot].active) [[unlikely]]
     return false;
   ActivePort& port = *ports_[slot].active;
-  const std::uint64_t head_bytes = names.a & active_wire::kHeadMask;
-  const bool is_admitted = is_back ? names.key == port.secret() : port.admits(names.key);
-  if (!is_admitted || (names.a & active_wire::kPlacedBit) != 0 || !port.is_packed(bytes.size()) ||
-      head_bytes > kActiveHeadMax || head_bytes > bytes.size() || head_bytes % 8 != 0) [[unlikely]]
+  const auto [head_bytes, is_placed] = active_wire::shape_of(active_wire::kind_of(operation), head.status);
+  const RemotePort source{transports_->address(from), head.source_port};
+  const bool is_admitted =
+      is_back ? names.key == port.secret() && port.requests.is_open(names.cookie, source) : port.admits(names.key);
+  if (!is_admitted || is_placed || !port.is_packed(bytes.size()) || head_bytes > kActiveHeadMax ||
+      head_bytes > bytes.size()) [[unlikely]]
     return false;
   Arrival* const arrival = port.acquire(0, is_back);
   if (arrival == nullptr) [[unlikely]]
     return false;
+  if (is_back) port.requests.close(names.cookie);
   arrival->kind = active_wire::kind_of(operation);
   arrival->word = head.flags;
-  arrival->reply_access = static_cast<std::uint32_t>(names.a >> 32);
-  arrival->source = {transports_->address(from), head.source_port};
+  arrival->reply_access = names.a;
+  arrival->source = source;
   arrival->status = Status::ok;
   arrival->is_placed = false;
-  arrival->head = static_cast<std::uint16_t>(head_bytes);
+  arrival->head = head_bytes;
   arrival->access = names.key;
   arrival->name = names.cookie;
   arrival->offset = 0;

@@ -238,7 +238,7 @@ TEST_F(ActiveMessages, ARefusalNeedsTheSecretOfWhatItRefuses) {
   std::vector<std::byte> memory(1000);
   b().active().segment = {memory.data(), memory.size()};
   const auto before = memory;
-  const std::uint32_t secret = b().active().secret();
+  const std::uint64_t secret = b().active().secret();
   for (const ActiveKind kind : {ActiveKind::returned, ActiveKind::rejected}) {
     for (const bool is_placed : {false, true}) {
       ASSERT_EQ(request(b().remote(), bytes_of(100),
@@ -256,21 +256,141 @@ TEST_F(ActiveMessages, ARefusalCarriesNothing) {
   std::vector<std::byte> memory(1000);
   b().active().segment = {memory.data(), memory.size()};
   const auto before = memory;
-  const std::uint32_t secret = b().active().secret();
+  const std::uint64_t secret = b().active().secret();
   for (const ActiveKind kind : {ActiveKind::returned, ActiveKind::rejected}) {
     for (const std::size_t size : {0, 100, 100'000}) {
       for (const bool is_placed : {false, true}) {
+        b().active().requests.open(0, a().remote());
         ASSERT_EQ(request(b().remote(), bytes_of(size),
                           {.kind = kind, .is_placed = is_placed, .reply_access = secret, .offset = 8}),
                   Status::ok);
         run(50ms);
         Arrival* arrival = b().active().next();
-        ASSERT_EQ(arrival != nullptr, size == 0 && !is_placed);
+        ASSERT_EQ(arrival != nullptr, size == 0);
         if (arrival != nullptr) b().active().release(*arrival);
       }
     }
   }
   EXPECT_EQ(memory, before);
+}
+
+// Whoever was asked once knows the secret of the port; that gives no right to anything but the answer, once.
+TEST_F(ActiveMessages, AnAnswerIsLetInOnceFromWhomWasAskedAndOnlyIfSomethingWas) {
+  std::vector<std::byte> memory(200'000);
+  a().active().segment = {memory.data(), memory.size()};
+  const auto before = memory;
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1ULL << 32 | 7}), Status::ok);
+  run(50ms);
+  Arrival* asked = b().active().next();
+  ASSERT_NE(asked, nullptr);
+  const auto data = bytes_of(100'000);
+  const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
+  const auto answer = [&](ActiveKind kind, std::uint64_t name, std::uint64_t length, PortHandle from) {
+    const bool has_data = kind == ActiveKind::reply;
+    ASSERT_EQ(b().engine->send_active(from,
+                                      {.to = asked->source,
+                                       .kind = kind,
+                                       .is_placed = has_data,
+                                       .name = name,
+                                       .reply_access = asked->reply_access,
+                                       .offset = 16,
+                                       .memory = {&piece, has_data ? 1U : 0U},
+                                       .length = has_data ? length : 0,
+                                       .cookie = 1},
+                                      now_),
+              Status::ok);
+    run(50ms);
+  };
+  auto other = b().engine->open_port(0x410077);
+  ASSERT_TRUE(other);
+  ASSERT_EQ(b().engine->activate(*other), Status::ok);
+  ASSERT_EQ(b().engine->port(*other)->events->reserve(1000), Status::ok);
+  const std::uint64_t name = asked->name;
+  for (const std::uint64_t length : {500ULL, 100'000ULL}) {
+    for (const ActiveKind kind : {ActiveKind::reply, ActiveKind::returned}) {
+      answer(kind, name + 1, length, b().port);           // nothing was asked by this name
+      answer(kind, name ^ 1ULL << 32, length, b().port);  // nor in this life of it
+      answer(kind, name, length, *other);                 // somebody else was asked
+    }
+  }
+  EXPECT_EQ(a().active().next(), nullptr);
+  EXPECT_EQ(memory, before);
+  answer(ActiveKind::reply, name, 100'000, b().port);
+  Arrival* first = a().active().next();
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(holds(memory.data() + 16, data));
+  a().active().release(*first);
+  memory = before;
+  for (const ActiveKind kind : {ActiveKind::reply, ActiveKind::returned}) answer(kind, name, 100'000, b().port);
+  EXPECT_EQ(a().active().next(), nullptr) << "it has been answered";
+  EXPECT_EQ(memory, before);
+}
+
+// The face has lost patience: also of an answer that has begun to come nothing more is written.
+TEST_F(ActiveMessages, NothingIsWrittenByTheAnswerToARequestThatIsForgotten) {
+  std::vector<std::byte> memory(900'000);
+  a().active().segment = {memory.data(), memory.size()};
+  for (const bool has_begun : {false, true}) {
+    ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
+    run(50ms);
+    Arrival* asked = b().active().next();
+    ASSERT_NE(asked, nullptr);
+    const auto data = bytes_of(900'000);
+    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
+    ASSERT_EQ(b().engine->send_active(b().port,
+                                      {.to = asked->source,
+                                       .kind = ActiveKind::reply,
+                                       .is_placed = true,
+                                       .name = 7,
+                                       .reply_access = asked->reply_access,
+                                       .memory = {&piece, 1},
+                                       .length = data.size(),
+                                       .cookie = 1},
+                                      now_),
+              Status::ok);
+    for (int i = 0; has_begun && i < 1000 && a().engine->use().placements == 0; ++i) run(10us);
+    ASSERT_EQ(a().engine->use().placements, has_begun ? 1u : 0u);
+    a().engine->forget_request(a().port, 7);
+    Arrival* half = a().active().next();
+    EXPECT_EQ(half != nullptr, has_begun);
+    if (half != nullptr) {
+      EXPECT_EQ(half->status, Status::timed_out);
+      a().active().release(*half);
+    }
+    const auto before = memory;
+    run(1s);
+    EXPECT_EQ(memory, before);
+    EXPECT_EQ(a().active().next(), nullptr);
+    EXPECT_EQ(a().engine->use().placements, 0u);
+    b().active().release(*asked);
+  }
+}
+
+TEST_F(ActiveMessages, WhoeverGuessesIsPutOut) {
+  const auto counter = [&](std::string_view name) {
+    for (const CounterFact& fact : b().engine->facts().counters)
+      if (fact.name == name) return fact.value;
+    ADD_FAILURE() << "no counter " << name;
+    return std::uint64_t{0};
+  };
+  const auto guess = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      request(b().remote(), {}, {.kind = ActiveKind::reply, .reply_access = b().active().secret() + 1 + i});
+      if (i % 64 == 0) run(100us);
+    }
+    run(10ms);
+  };
+  guess(4000);  // as many answers may go astray when an endpoint is closed
+  EXPECT_EQ(counter("engine.wrong_secrets.answers"), 4000u);
+  EXPECT_EQ(counter("engine.expelled.guesses"), 0u);
+  guess(200);
+  EXPECT_GE(counter("engine.expelled.guesses"), 1u);
+  EXPECT_NE(b().engine->describe_peer(active_host(0), now_).find("wrong keys"), std::string::npos);
+  run(10s);
+  EXPECT_EQ(b().active().next(), nullptr);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
+  run(50ms);
+  EXPECT_NE(b().active().next(), nullptr) << "it may come back";
 }
 
 TEST_F(ActiveMessages, AReplyThatIsRejectedIsToldToItsSender) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "engine/engine.hpp"
@@ -48,6 +49,10 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
+  constexpr std::array<std::string_view, 4> kSecrets{"answers", "tags", "exposures", "regions"};
+  for (std::size_t i = 0; i < kSecrets.size(); ++i)
+    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), own.wrong_secrets[i]);
+  add("engine.expelled.guesses", own.expelled_guesses);
   add("engine.expelled.takes_no_answers", own.expelled_no_answers);
   add("engine.active.sent", own.active_sent);
   add("engine.active.received", own.active_received);

@@ -185,6 +185,7 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
   const Status status =
       check_exposure(put.key ^ epoch_, put.target_port, OperationKind::expose_writable, delivery.size, slot);
   if (status != Status::ok) {
+    if (status == Status::stale) note_wrong_secret(delivery.peer, Secret::exposure);
     // Later chunks of a refused put have no target and are thrown away.
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = put.cookie}, 0, now);
@@ -200,6 +201,7 @@ void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   std::uint32_t slot = kNone;
   const Status status = check_exposure(get.key ^ epoch_, get.target_port, OperationKind::expose_readable, get.a, slot);
   if (status != Status::ok) {
+    if (status == Status::stale) note_wrong_secret(delivery.peer, Secret::exposure);
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = get.cookie}, 0, now);
     return;

@@ -183,6 +183,7 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   const bool is_write = envelope.operation == Wire::flow_write;
   const bool wants_receive = envelope.operation == Wire::flow_send || (is_write && (envelope.flags & Flags::kImm) != 0);
   const Judgement judged = judge(flow, envelope, size);
+  note_wrong_key(flow, judged);
   // A wrong key is told in the receive, too, if the request takes one.
   const bool takes_receive = wants_receive && (judged.is_allowed() || judged.answer.verdict == Verdict::access);
   if (takes_receive && !take_receive(flow)) {
@@ -397,9 +398,17 @@ void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope,
   ++counters_.answers_sent;
 }
 
+void Flows::note_wrong_key(const Flow& flow, const Judgement& judged) {
+  const bool is_wrong = judged.answer.verdict == Verdict::access && judged.answer.cause == Cause::key_unknown;
+  if (is_wrong && flow.has_peer && !flow.is_local) {
+    engine_.note_wrong_secret(flow.peer, Engine::Secret::region);
+  }
+}
+
 /// What was executed before may not be done again. That does not end this end of the flow.
 void Flows::refuse_again(Flow& flow, const wire::Envelope& envelope, const Judgement& judged, base::Instant now) {
   ++counters_.refused_repeats;
+  note_wrong_key(flow, judged);
   send_answer(flow, sequence_of(envelope), judged.answer, 0, now);
 }
 

@@ -264,6 +264,7 @@ class Flows {
   void send_owed(Flow& flow, base::Instant now);
   void send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer, std::uint16_t flags, base::Instant now);
   void submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now);
+  void note_wrong_key(const Flow& flow, const Judgement& judged);
   void refuse_again(Flow& flow, const wire::Envelope& envelope, const Judgement& judged, base::Instant now);
   void answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);
   Status try_answer_read(Flow& flow, const wire::Envelope& envelope, base::Instant now);

@@ -28,7 +28,8 @@ enum class Operation : std::uint8_t {
   carried_out = 12,  // by a peer of the same host: a put or get of the exposure `key`; a = bytes
 
   // Active messages: key = access of a request, else the reply_access of what is answered; cookie names the exchange;
-  // flags = the face's word; offset into the segment; a = length of the head, bit 16: placed, bits 32-63: reply_access.
+  // flags = the face's word; offset into the segment; a = reply_access of what may be answered (requests and replies),
+  // and in the place of their status the length of the head in eights, bit 7: placed.
   active_request = 13,
   active_reply = 14,
   active_returned = 15,  // a request that was not taken: status; no payload, not placed

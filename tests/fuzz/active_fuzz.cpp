@@ -1,5 +1,8 @@
 // A peer sends any active message to a port: requests, replies, returned and rejected ones, packed, long and placed.
-// What is handed up can be read and written to its end, placed bytes lie in the segment, and the bounds hold.
+// What is handed up can be read and written to its end, the bounds hold, and in the segment nothing is written but by
+// whoever was let in: a request that shows the tag, the one answer to a request that was made.
+
+#include <set>
 
 #include "base/ensure.hpp"
 #include "engine/active_port.hpp"
@@ -11,7 +14,8 @@ namespace {
 using namespace fairlead;
 using namespace fairlead::fuzz;
 
-constexpr std::uint32_t kPort = 0x410000;
+constexpr std::uint32_t kPort = 0x410000, kPortOfStranger = 5;
+constexpr std::uint64_t kTag = 42;
 constexpr std::size_t kSegmentBytes = 4096, kArrivalsMax = 16;
 
 class Target {
@@ -20,19 +24,22 @@ class Target {
     port_ = *world_.engine->open_port(kPort);
     ENSURE(world_.engine->port(port_)->events->reserve(64) == Status::ok, "no events");
     ENSURE(world_.engine->activate(port_) == Status::ok, "not active");
-    active().rule = {engine::AccessRule::Kind::equal, 42};
+    active().rule = {engine::AccessRule::Kind::equal, kTag};
     active().segment = {memory_.data() + kSegmentBytes, kSegmentBytes};
   }
 
   void act(Script& script) {
-    switch (const std::uint8_t action = script.byte(); action % 8) {
+    switch (const std::uint8_t action = script.byte(); action % 9) {
       case 0:
         return take(script);
       case 1:
         return world_.run(std::chrono::microseconds(script.byte()));
       case 2:
+        settle();
         active().rule.kind = static_cast<engine::AccessRule::Kind>(script.byte() % 3);
         return;
+      case 3:
+        return ask(script);
       default:
         return send(script);
     }
@@ -46,6 +53,8 @@ class Target {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       const bool is_segment = i >= kSegmentBytes && i < 2 * kSegmentBytes;
       ENSURE(is_segment || memory_[i] == std::byte{0}, "a byte beside the segment was written, at {}", i);
+      ENSURE(!is_segment || is_granted_[i - kSegmentBytes] || memory_[i] == std::byte{0},
+             "byte {} of the segment was written by somebody who was not let in", i - kSegmentBytes);
     }
   }
 
@@ -62,23 +71,67 @@ class Target {
 
   engine::ActivePort& active() { return *world_.engine->port(port_)->active; }
 
+  /// All that is under way has come, and nothing of it lies here.
+  void settle() {
+    world_.run(5ms);
+    while (engine::Arrival* arrival = active().next()) active().release(*arrival);
+  }
+
+  /// So that there is something to answer.
+  void ask(Script& script) {
+    const std::uint64_t name = script.byte() % 4;
+    settle();
+    const iovec piece{memory_.data(), 8};
+    if (world_.engine->send_active(port_,
+                                   {.to = {Stranger::own(), kPortOfStranger},
+                                    .kind = engine::ActiveKind::request,
+                                    .name = name,
+                                    .memory = {&piece, 1},
+                                    .length = 8},
+                                   world_.now) == Status::ok)
+      asked_.insert(name);
+  }
+
   void send(Script& script) {
     const std::uint8_t shape = script.byte();
+    const auto kind = static_cast<engine::ActiveKind>(shape % 4);
     const wire::Envelope envelope{
         .operation = static_cast<wire::Operation>(13 + shape % 4),
-        .status = script.byte(),
+        .status = static_cast<std::uint8_t>((shape & 0x20) << 2 | script.near(0) % 32),
         .flags = script.take<std::uint16_t>(),
-        .source_port = script.byte(),
+        .source_port = static_cast<std::uint32_t>(script.near(kPortOfStranger)),
         .target_port = (shape & 0x80) != 0 ? static_cast<std::uint32_t>(script.near(kPort)) : kPort,
-        .key = shape % 4 == 0 ? script.near(42) : script.near(active().secret()),
-        .cookie = script.byte(),
+        .key = kind == engine::ActiveKind::request ? script.near(kTag) : script.near(active().secret()),
+        .cookie = script.near(0),
         .offset = (shape & 0x10) != 0 ? script.near(0) : script.take<std::uint16_t>() % (2 * kSegmentBytes),
-        .a = (std::uint64_t{script.byte()} << 32) | (std::uint64_t{shape & 0x20U} << 11) | script.near(16),
+        .a = script.byte(),
     };
     const std::size_t size =
         (shape & 0x40) != 0 ? script.take<std::uint16_t>() % Stranger::kPayloadMost : script.byte();
+    const bool is_answer = kind == engine::ActiveKind::reply || kind == engine::ActiveKind::returned;
+    const bool is_awaited = is_answer && envelope.target_port == kPort && envelope.key == active().secret() &&
+                            envelope.source_port == kPortOfStranger && asked_.contains(envelope.cookie);
+    if (is_awaited) settle();
+    grant(envelope, kind, is_awaited, size);
     world_.send(envelope, size);
+    if (is_awaited) {
+      settle();
+      if (kind == engine::ActiveKind::reply || size == 0) asked_.erase(envelope.cookie);
+    }
     if ((shape & 0x08) != 0) world_.run(100us);
+  }
+
+  /// What a message may write to the segment, by the rules as they are written down, not by the engine's own checks.
+  void grant(const wire::Envelope& envelope, engine::ActiveKind kind, bool is_awaited, std::size_t size) {
+    const engine::AccessRule& rule = active().rule;
+    const bool is_admitted = rule.kind == engine::AccessRule::Kind::all ||
+                             (rule.kind == engine::AccessRule::Kind::equal && envelope.key == kTag);
+    const std::size_t head = std::size_t{8} * (envelope.status & 0x7f);
+    const bool is_let_in = kind == engine::ActiveKind::request ? is_admitted && envelope.target_port == kPort
+                                                               : kind == engine::ActiveKind::reply && is_awaited;
+    if (!is_let_in || (envelope.status & 0x80) == 0 || head > size || head > engine::kActiveHeadMax) return;
+    if (envelope.offset > kSegmentBytes || size - head > kSegmentBytes - envelope.offset) return;
+    std::fill_n(is_granted_.begin() + static_cast<std::ptrdiff_t>(envelope.offset), size - head, true);
   }
 
   void take(Script& script) {
@@ -109,6 +162,8 @@ class Target {
   }
 
   std::vector<std::byte> memory_ = std::vector<std::byte>(3 * kSegmentBytes);
+  std::vector<bool> is_granted_ = std::vector<bool>(kSegmentBytes);  // of the segment
+  std::set<std::uint64_t> asked_;                                    // names of requests that were not answered
   Stranger world_;
   engine::PortHandle port_;
 };

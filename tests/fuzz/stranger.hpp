@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,8 +28,8 @@ class Stranger {
   static base::SocketAddress target() { return *base::SocketAddress::from_ip("10.0.0.1", 20480); }
 
   void send(const wire::Envelope& envelope, std::size_t size) {
-    piece_ = {payload_.data(), std::min(size, payload_.size())};
-    link_.submit(peer_, {.envelope = envelope, .pieces = {&piece_, 1}, .size = piece_.iov_len, .cookie = 1}, now);
+    const iovec& piece = pieces_.emplace_back(payload_.data(), std::min(size, payload_.size()));
+    link_.submit(peer_, {.envelope = envelope, .pieces = {&piece, 1}, .size = piece.iov_len, .cookie = 1}, now);
   }
   static constexpr std::size_t kPayloadMost = 20'000;
 
@@ -92,7 +93,7 @@ class Stranger {
  private:
   link::PeerHandle peer_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kPayloadMost, std::byte{0xEE});
-  iovec piece_{};
+  std::deque<iovec> pieces_;  // of all that was sent: the link refers to them
   link::Train train_;
   std::uint64_t last_cookie_ = 0;
 };
