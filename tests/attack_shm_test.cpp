@@ -2,13 +2,17 @@
 // stands what an honest peer does afterwards, so that a deaf engine does not pass. What would block does so for an
 // hour: an alarm ends the test then.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,10 +40,14 @@ class AttackedHub : public testing::Test {
   }
   ~AttackedHub() override { ::alarm(0); }
 
-  static std::unique_ptr<ShmHub> hub(std::uint16_t number, path::ShmOptions options = {}) {
-    options.ring_bytes = 64 * 1024;
-    return ShmHub::open(place(number), number, options).value();
+  static std::unique_ptr<ShmHub> hub(std::uint16_t number, const path::ShmOptions& options = {}) {
+    return hub_at(place(number), options);
   }
+  static std::unique_ptr<ShmHub> hub_at(const base::SocketAddress& own, path::ShmOptions options) {
+    options.ring_bytes = 64 * 1024;
+    return ShmHub::open(own, own.port, options).value();
+  }
+  /// Of this process: children are told theirs.
   static base::SocketAddress place(std::uint16_t number) { return base::place_for_tests(number); }
 
   /// Somebody of our own user is served as if nothing had happened.
@@ -130,6 +138,81 @@ INSTANTIATE_TEST_SUITE_P(Sent, WhatLingers,
                          testing::Values(Lingering{false, 1}, Lingering{false, 16}, Lingering{true, 1},
                                          Lingering{true, 2}, Lingering{true, 3}, Lingering{true, 4},
                                          Lingering{true, 16}));
+
+// Users that a user namespace does not know ---------------------------------------------------------------------------
+
+const path::ShmOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
+
+/// In a user namespace of its own, where our user has that number; 0: none.
+bool is_apart_as(std::uint32_t number) {
+  const std::uint32_t user = ::geteuid();
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else our files in /proc are root's
+  if (::unshare(CLONE_NEWUSER) != 0) return false;
+  return number == 0 ||
+         static_cast<bool>(std::ofstream("/proc/self/uid_map") << fmt::format("{} {} 1", number, user) << std::flush);
+}
+
+class AttackedNamespace : public AttackedHub, public testing::WithParamInterface<std::uint32_t> {
+ protected:
+  /// Asks for the victim as that user: 'o' if it was opened with the victim's memory, 'd' if it was declined.
+  static char asked_as(std::uint32_t user, const base::SocketAddress& own, const base::SocketAddress& there,
+                       OtherUser& victim) {
+    OtherUser asking(user, [&](OtherUser& line) {
+      path::ShmOptions options = kShowing;
+      options.admits_all = true;
+      const auto hub = hub_at(own, options);
+      if (!hub->ask(there)) return line.say('?');
+      line.say('a');
+      line.hear('g');
+      for (int i = 0; i < 1000; ++i) hub->attend();
+      line.say(hub->counters().arenas_seen == 1 ? 'o' : hub->counters().opened == 0 ? 'd' : '?');
+    });
+    if (!asking.hear('a')) return '?';
+    victim.say('g');
+    if (!victim.hear('g')) return '?';
+    asking.say('g');
+    return asking.hear_any();
+  }
+};
+
+TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
+  const auto there = place(1), evil = place(5), friendly = place(6);
+  OtherUser victim(OtherUser::kSomebody, [&](OtherUser& line) {
+    if (!is_apart_as(GetParam())) return line.say('?');
+    const auto hub = hub_at(there, kShowing);
+    line.say('o');
+    while (line.hear('g')) {
+      for (int i = 0; i < 1000; ++i) hub->attend();
+      line.say('g');
+    }
+  });
+  ASSERT_TRUE(victim.hear('o')) << "no user namespace";
+  EXPECT_EQ(asked_as(OtherUser::kSomebody + 1, evil, there, victim), 'd');
+  // Where its own user can be told from others, it is admitted.
+  const bool is_known = GetParam() != 0 && GetParam() != OtherUser::kNobody;
+  EXPECT_EQ(asked_as(OtherUser::kSomebody, friendly, there, victim), is_known ? 'o' : 'd');
+}
+
+TEST_P(AttackedNamespace, GreetsNoStranger) {
+  const auto there = place(1), evil = place(5);
+  path::ShmOptions options = kShowing;
+  options.admits_all = true;
+  OtherUser attacker(OtherUser::kSomebody + 1, [&](OtherUser& line) {
+    const auto hub = hub_at(evil, options);
+    line.say('o');
+    line.hear('e');
+  });
+  ASSERT_TRUE(attacker.hear('o'));
+  OtherUser victim(OtherUser::kSomebody, [&](OtherUser& line) {
+    if (!is_apart_as(GetParam())) return line.say('?');
+    const auto hub = hub_at(there, kShowing);
+    const auto asked = hub->ask(evil);
+    line.say(!asked && asked.error().status == Status::not_permitted ? 'n' : 'y');
+  });
+  EXPECT_TRUE(victim.hear('n'));
+}
+
+INSTANTIATE_TEST_SUITE_P(KnownAs, AttackedNamespace, testing::Values(0U, OtherUser::kNobody, 1000U));
 
 }  // namespace
 }  // namespace fairlead::tests

@@ -98,8 +98,12 @@ void OtherUser::say(char word) {
 }
 
 bool OtherUser::hear(char word) {
+  return hear_any() == word;
+}
+
+char OtherUser::hear_any() {
   char heard = 0;
-  return ::recv(line_.get(), &heard, 1, 0) == 1 && heard == word;
+  return ::recv(line_.get(), &heard, 1, 0) == 1 ? heard : '\0';
 }
 
 int OtherUser::wait() {

@@ -36,6 +36,8 @@ class OtherUser {
   void say(char word);
   /// False if the other end says something else, or is gone.
   bool hear(char word);
+  /// 0 if the other end is gone.
+  char hear_any();
   /// Waits for the child's end: its exit code, 128 + signal if it was killed.
   int wait();
 

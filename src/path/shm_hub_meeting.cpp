@@ -25,7 +25,7 @@ void ShmHub::introduce(ShmGreeting& greeting) const {
 
 void ShmHub::adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
-  if (bytes == 0 || !shown_) return;
+  if (bytes == 0 || !shown_ || !peer.socket.is_own()) return;
   auto arena = ShmArena::view(file, bytes);
   if (!arena || bytes < options_.arena_head_bytes) {
     ++counters_.arenas_refused;
@@ -34,7 +34,7 @@ void ShmHub::adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting) {
   peer.arena = std::make_shared<ShmMemory>(std::move(*arena));
   peer.arena_bytes = bytes;
   ++counters_.arenas_seen;
-  if (!identity_ || !peer.socket.is_own()) return;
+  if (!identity_) return;
   peer.process = ForeignMemory::probe(peer.socket.credentials().process, greeting.identity,
                                       {greeting.nonce[0], greeting.nonce[1]});
   ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
@@ -60,9 +60,7 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address) {
   if (!is_admitted(*socket)) {
     ++counters_.declined_user;
     return std::unexpected(Error{Status::not_permitted, 0,
-                                 fmt::format("{} belongs to user {}, we are {}: run both as one user, or set "
-                                             "FAIRLEAD_SHM_USERS=all for both",
-                                             address.to_string(), socket->credentials().user, ::geteuid())});
+                                 fmt::format("{} {}", address.to_string(), users_.reason(socket->credentials()))});
   }
   ShmGreeting greeting{.ring_bytes = options_.ring_bytes,
                        .ip = own_.ip,
