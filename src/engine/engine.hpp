@@ -5,8 +5,8 @@
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
 // engine_direct (one end here, the other's memory too),
-// engine_loan (messages in place), engine_active (active messages), engine_expel (peers that are put out), engine_loop
-// (a pass: collect, react, emit, timers).
+// engine_loan (messages in place), engine_patience (what was cancelled and does not end), engine_active (active
+// messages), engine_expel (peers that are put out), engine_loop (a pass: collect, react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
 // both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
@@ -250,6 +250,12 @@ class Engine {
                        base::Instant now);
   void settle(std::uint32_t slot);
 
+  // engine_patience.cpp
+  void grant_patience(std::uint64_t name, base::Instant now);
+  void end_impatient(base::Instant now);
+  void end_by_force(std::uint32_t slot, base::Instant now);
+  void abandon_placements(std::uint32_t slot);
+
   // engine_active_near.cpp
   bool send_active_near(const Port& port, const ActiveMessage& message, Conversation* conversation);
   bool arrive_active_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneNames& names,
@@ -280,12 +286,13 @@ class Engine {
   void ask_for_answers(base::Instant now);
 
   // engine_expel.cpp
-  enum class Offence : std::uint8_t { none, takes_no_answers, guesses };
+  enum class Offence : std::uint8_t { none, takes_no_answers, guesses, holds_memory };
   /// What a message has to show, by what it is good for.
   enum class Secret : std::uint8_t { answer, tag, exposure, region };
   void note_wrong_secret(link::PeerHandle peer, Secret secret);
   void condemn(link::PeerHandle peer, Offence offence);
   void expel_condemned(base::Instant now);
+  std::uint64_t& expelled_for(Offence offence);
   static std::string_view describe(Offence offence);
   void drop_deferred(link::PeerHandle peer, Status status);
 
@@ -293,6 +300,10 @@ class Engine {
   struct Deferred {
     wire::Envelope envelope;
     std::uint64_t exposure = 0;  // name of the exposed memory that is the payload, or 0
+  };
+  struct Impatient {
+    base::Instant at;
+    std::uint64_t name = 0;  // of an operation
   };
   struct Loss {
     link::Notice notice;
@@ -325,6 +336,7 @@ class Engine {
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
   std::uint64_t closings_seen_ = 0;         // of the lane's hub
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
+  std::deque<Impatient> impatient_;         // what was cancelled and has not ended; the earliest first
   RetryQueue<Deferred> deferred_;
   std::vector<Condemned> condemned_;  // at the next occasion
   ByPeer<Suspect> suspects_;

@@ -35,6 +35,8 @@ struct EngineCounters {
   std::uint64_t dropped_answers = 0;             // that waited for room to a peer that is lost
   std::array<std::uint64_t, 4> wrong_secrets{};  // shown by peers: of answers, tags, keys of exposures, of regions
   std::uint64_t expelled_guesses = 0;            // peers put out for them
+  std::uint64_t ended_by_force = 0;              // cancelled, and held up by a peer for the give-up time
+  std::uint64_t expelled_holds_memory = 0;       // peers put out for that
   std::uint64_t expelled_no_answers = 0;         // peers put out: they ask, and take no answers
 };
 

@@ -16,6 +16,8 @@ std::string_view Engine::describe(Offence offence) {
       return "asked for more than it took answers to: is it stopped, or its receive buffer too small?";
     case Offence::guesses:
       return "showed wrong keys again and again: does it use descriptors, tags or region keys of another job or life?";
+    case Offence::holds_memory:
+      return "did not acknowledge in time what was cancelled here: is it overloaded?";
     case Offence::none:
       break;
   }
@@ -30,10 +32,15 @@ void Engine::condemn(link::PeerHandle peer, Offence offence) {
   condemned_.push_back({peer, offence});
 }
 
+std::uint64_t& Engine::expelled_for(Offence offence) {
+  if (offence == Offence::guesses) return counters_.expelled_guesses;
+  return offence == Offence::holds_memory ? counters_.expelled_holds_memory : counters_.expelled_no_answers;
+}
+
 void Engine::expel_condemned(base::Instant now) {
   const std::vector<Condemned> all = std::exchange(condemned_, {});
   for (const Condemned& one : all) {
-    ++(one.offence == Offence::guesses ? counters_.expelled_guesses : counters_.expelled_no_answers);
+    ++expelled_for(one.offence);
     const base::SocketAddress address = transports_->address(one.peer);
     transports_->expel(one.peer, std::string(describe(one.offence)), now);
     react(now);

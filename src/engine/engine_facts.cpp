@@ -46,12 +46,14 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.no_port", own.dropped_no_port);
   add("engine.dropped.no_buffer", own.dropped_no_buffer);
   add("engine.dropped.sender_lost", own.dropped_sender_lost);
+  add("engine.ended_by_force", own.ended_by_force);
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
   constexpr std::array<std::string_view, 4> kSecrets{"answers", "tags", "exposures", "regions"};
   for (std::size_t i = 0; i < kSecrets.size(); ++i)
     add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), own.wrong_secrets[i]);
+  add("engine.expelled.holds_memory", own.expelled_holds_memory);
   add("engine.expelled.guesses", own.expelled_guesses);
   add("engine.expelled.takes_no_answers", own.expelled_no_answers);
   add("engine.active.sent", own.active_sent);
@@ -107,6 +109,12 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
           "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "
           "it",
           address.to_string(), seconds(notice.silent_for), wire::kDatagramSizeLeast);
+    }
+    if (notice.diagnosis == link::Diagnosis::stuck) {
+      return fmt::format(
+          "{} began a message and brought nothing more of it for {:.1f} s, though it is heard: is it overloaded? raise "
+          "give_up_after if its path is that slow",
+          address.to_string(), seconds(std::chrono::milliseconds(options_.get(Option::give_up_after))));
     }
     if (notice.diagnosis == link::Diagnosis::one_direction) {
       return fmt::format(

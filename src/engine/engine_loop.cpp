@@ -28,6 +28,8 @@ bool Engine::progress(base::Instant now) {
   }
   any |= collect(now);
   any |= transports_->expire(now);
+  if (!impatient_.empty()) [[unlikely]]
+    end_impatient(now);
   any |= react(now);
   if (!withdrawing_.empty()) [[unlikely]]
     retry_withdrawals();
@@ -52,7 +54,8 @@ base::Instant Engine::next_deadline() const {
   // So are withdrawals that a peer holds up.
   const base::Instant retry =
       deferred_.is_empty() && withdrawing_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
-  return std::min({transports_->next_deadline(now_), retry, ask_at_, flows});
+  const base::Instant impatient = impatient_.empty() ? base::kNever : impatient_.front().at;
+  return std::min({transports_->next_deadline(now_), retry, ask_at_, flows, impatient});
 }
 
 bool Engine::collect(base::Instant now) {

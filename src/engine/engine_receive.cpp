@@ -125,10 +125,14 @@ void Engine::finish_placements(std::uint32_t slot) {
     if (placement.state == Placement::State::filling) return;
     operation.first_placement = placement.next;
     if (operation.first_placement == kNone) operation.last_placement = kNone;
-    placements_.release(first);
+    if (placement.state == Placement::State::abandoned) {
+      placements_[first].operation = 0;  // further chunks are thrown away
+    } else {
+      placements_.release(first);
+    }
     const bool is_last = operation.is_busy && operation.first_placement == kNone;
-    if (placement.state == Placement::State::failed) {
-      ++counters_.dropped_sender_lost;
+    if (placement.state != Placement::State::complete) {
+      counters_.dropped_sender_lost += placement.state == Placement::State::failed;
       status = operation.is_cancel_wanted ? Status::canceled : placement.status;
       continue;
     }
@@ -336,6 +340,11 @@ void Engine::place_chunk(const link::Delivery& delivery, std::uint32_t slot, bas
   if (operation == nullptr) {
     ++counters_.dropped_late_answer;
     placements_.release(slot);
+    const wire::Envelope& whole = delivery.envelope;
+    if (whole.operation != wire::Operation::put) return;
+    answer(delivery.peer,
+           {.operation = wire::Operation::done, .status = std::to_underlying(Status::stale), .cookie = whole.cookie}, 0,
+           now);
     return;
   }
   const std::uint32_t target = slot_of(placement.operation);

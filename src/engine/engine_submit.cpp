@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/scatter.hpp"
 #include "engine/engine.hpp"
@@ -153,7 +154,7 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
   Operation* operation = operations_.find(name.slot, name.generation);
   if (port == nullptr || operation == nullptr || operation->port != handle.slot) return false;
   now_ = now;
-  operation->is_cancel_wanted = true;
+  const bool is_first = !std::exchange(operation->is_cancel_wanted, true);
   switch (operation->kind) {
     case OperationKind::receive:
       port->posted.remove(operations_, name.slot);
@@ -189,7 +190,10 @@ bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) 
       settle(name.slot);
       break;
   }
-  if (transports_) react(now);
+  if (!transports_) return true;
+  react(now);
+  const std::uint64_t pending = pack_name(name.slot, name.generation);
+  if (is_first && find_operation(pending) != nullptr) grant_patience(pending, now);
   return true;
 }
 

@@ -183,6 +183,41 @@ TEST_F(TwoEngines, MessagesThatWaitBehindAnUnfinishedOneAreBounded) {
   EXPECT_EQ(b().events().size() + dropped, 41u);
 }
 
+TEST_F(TwoEngines, ACancelEndsInTimeThoughASlowMessageGoesOn) {
+  std::vector<std::byte> received(60'000'000);
+  const iovec to = piece(received);
+  OperationHandle receive, name;
+  ASSERT_EQ(
+      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 9, .cookie = 1}, receive),
+      Status::ok);
+  auto sent = pattern(50'000'000, 1);
+  const iovec from = piece(sent);
+  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, sent.size(), 8}}, name, now_);
+  for (int i = 0; i < 100 && b().engine->use().placements == 0; ++i) run(5us);
+  ASSERT_EQ(b().engine->use().placements, 1U);
+  const auto slow = std::move(a().engine);  // from here on it does a little every second
+  const auto go_on = [&](int seconds) {
+    for (int i = 0; i < seconds * 10; ++i) {
+      if (i % 10 == 0) slow->progress(now_);
+      run(100ms);
+    }
+  };
+  ASSERT_TRUE(b().engine->cancel(b().port, receive, now_));
+  go_on(4);
+  EXPECT_TRUE(b().events().empty()) << "it has the give-up time";
+  go_on(2);
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].status, Status::canceled);
+  EXPECT_TRUE(events[0].is_final);
+  EXPECT_EQ(b().engine->port(b().port)->operations, 0U);
+  std::ranges::fill(received, std::byte{0});  // it is ours again
+  go_on(3);
+  EXPECT_TRUE(std::ranges::all_of(received, [](std::byte byte) { return byte == std::byte{0}; }));
+  run(10s);
+  EXPECT_EQ(b().engine->use().placements, 0U);
+}
+
 TEST_F(TwoEngines, AMessageTooLongForTheFirstBufferTakesTheNext) {
   std::vector<std::byte> small(10), large(100);
   const iovec to_small = piece(small), to_large = piece(large);

@@ -28,6 +28,7 @@ constexpr CounterRow kRows[] = {
     {"probes_received", &Counters::probes_received},
     {"probe_answers_received", &Counters::probe_answers_received},
     {"parts_received", &Counters::parts_received},
+    {"parts_dropped", &Counters::parts_dropped},
     {"messages_delivered", &Counters::messages_delivered},
     {"chunks_delivered", &Counters::chunks_delivered},
     {"message_bytes_delivered", &Counters::message_bytes_delivered},

@@ -53,7 +53,7 @@ struct Operation {
 
 /// Where a message that comes in several chunks goes. Named in the link's target word by slot and generation.
 struct Placement {
-  enum class State : std::uint8_t { filling, complete, failed } state = State::filling;
+  enum class State : std::uint8_t { filling, complete, failed, abandoned } state = State::filling;
   Status status = Status::ok;   // failed: why
   std::uint64_t operation = 0;  // name of the operation whose memory it is; none: the chunks are thrown away
   std::uint64_t offset = 0;     // of the message in the operation's memory

@@ -21,6 +21,7 @@ LinkOptions in_range(LinkOptions options) {
   options.window_bytes = std::max<std::uint64_t>(options.window_bytes, 65'536);
   options.reassembly_slots = std::clamp(options.reassembly_slots, 1U, 64U);
   options.peers_max = std::min(options.peers_max, PeerTable::kPlacesMost);
+  options.parts_bytes = std::max<std::uint64_t>(options.parts_bytes, wire::kDatagramSizeMost);
   options.packet_threshold = std::max(options.packet_threshold, 1U);
   options.resends_in_a_row = std::max(options.resends_in_a_row, 1U);
   return options;
@@ -34,6 +35,7 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       cookies(secrets),
       hotel(options.rooms_max),
       messages(options.messages_max),
+      parts_room(options.parts_bytes),
       peers(options.peers_max),
       places(secrets.next_key()),
       half_open(secrets.next_key()),

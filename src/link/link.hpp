@@ -80,6 +80,7 @@ enum class Diagnosis : std::uint8_t {
   none,           // it spoke, or it is no failure of the path
   nothing_heard,  // neither short nor long ones: not running, wrong address, no route
   one_direction,  // it is heard, but does not hear us
+  stuck,          // it is heard, but does not go on with a message that it has begun
   too_long,       // short ones arrive, those of the least length that a path must carry do not: the MTU
 };
 

@@ -40,6 +40,7 @@ struct LinkCounters {
   std::uint64_t resets_received = 0, closes_received = 0;
   std::uint64_t probes_received = 0, probe_answers_received = 0;  // of the path's MTU
   std::uint64_t parts_received = 0;  // of segments too long for the path; the last one of each counts as its segment
+  std::uint64_t parts_dropped = 0;   // segments that came in part, and made room for later ones
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
   std::array<std::uint64_t, kRefusals> refused{};
 

@@ -65,11 +65,10 @@ base::Instant Link::State::due(const Peer& peer) const {
   } else if (peer.has_asked) {
     at = std::min(at, peer.asked_at + ask_again_after(peer));
   }
-  at = std::min({at, peer.loss_at, peer.mtu.due()});
+  at = std::min({at, peer.loss_at, peer.mtu.due(), peer.stall_look_at});
   if (peer.pacer.is_waiting() && !peer.ready_hook.is_linked() && peer.has_bulk_queued()) [[unlikely]]
     at = std::min(at, peer.pacer.next());
   if (peer.ack.is_owed && !peer.ack.is_at_once) at = std::min(at, peer.ack.due);
-  if (peer.reassembly.open_count() != 0) at = std::min(at, peer.last_heard + options.give_up_after);
   if (peer.has_storage() && peer.is_quiet()) {
     at = std::min(at, std::max(peer.last_heard, peer.last_sent) + options.idle_release);
   }
@@ -87,6 +86,7 @@ void Link::State::expire(base::Instant now) {
       peer.mtu.on_timer(std::min(answer_after(peer), options.resend_after_max), now);
       follow_mtu(peer, now);
     }
+    watch_for_stall(peer, now);
     if (due(peer) <= now && !on_timer(peer, now)) continue;
     if (const base::Instant next = due(peer); next != base::kNever)
       wake_by(peer, std::max(next, now + base::Duration(1)));
@@ -114,7 +114,7 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
     if (!peer.control_hook.is_linked()) control.push_back(peer);
   }
   if (peer.state == Peer::State::open) {
-    if (peer.reassembly.open_count() != 0 && now - peer.last_heard >= options.give_up_after) {
+    if (is_stalled(peer, now)) {
       lose(peer, Status::silent, now, true);
       return true;
     }

@@ -170,8 +170,9 @@ void Link::State::on_probe_answer(Peer& peer, const wire::Frame& frame, base::In
 
 void Link::State::on_part(Peer& peer, const wire::Frame& frame, base::Instant now) {
   if (peer.received.judge(frame.header.sequence) != ReceiveWindow::Verdict::fresh) return on_data(peer, frame, now);
-  if (!peer.parts) peer.parts = std::make_unique<SegmentParts>();
+  if (!peer.parts) peer.parts = std::make_unique<SegmentParts>(parts_room);
   const std::span<const std::byte> whole = peer.parts->add(frame.header.sequence, wire::read_part(frame.payload));
+  counters.parts_dropped += parts_room.take_dropped();
   if (whole.empty()) {
     ++counters.parts_received;
     return;

@@ -102,7 +102,8 @@ bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t s
   if (peer.window.in_flight() == 0) return channel == Channel::command || peer.granted != 0;
   if (base::rare("link: the window looks full")) [[unlikely]]
     return false;
-  const auto index = static_cast<std::size_t>(channel);
+  // When it is the turn of long messages, short ones leave them a part of the window.
+  const auto index = static_cast<std::size_t>(peer.is_bulk_due() ? Channel::data : channel);
   if (channel == Channel::data && peer.bytes_in_flight + size + options.segment_overhead > peer.granted) [[unlikely]]
     return false;
   return peer.window.span() < peer.segments_limit[index] &&
@@ -114,10 +115,13 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
                              Train& train) {
   const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
-  add_queued(peer, Channel::command, base, now, bytes_max, datagrams_max, train);
+  const bool is_bulk_due = peer.is_bulk_due();
+  if (!is_bulk_due) [[likely]]
+    add_queued(peer, Channel::command, base, now, bytes_max, datagrams_max, train);
+  const bool are_commands = train.datagrams != 0;
   const bool is_paced = train.datagrams == 0 && peer.congestion.is_congested();
   if (is_paced) [[unlikely]] {
-    if (peer.has_bulk_queued() && !peer.pacer.may_send(now)) {
+    if (!is_bulk_due && peer.has_bulk_queued() && !peer.pacer.may_send(now)) {
       wake_by(peer, peer.pacer.next());
       return false;
     }
@@ -125,6 +129,11 @@ bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_
   }
   if (train.datagrams == 0) add_queued(peer, Channel::data, base, now, bytes_max, datagrams_max, train);
   if (train.datagrams == 0) add_cut(peer, base, now, bytes_max, datagrams_max, train);
+  peer.commands_in_a_row = are_commands           ? peer.commands_in_a_row + 1
+                           : train.datagrams != 0 ? 0
+                                                  : peer.commands_in_a_row;
+  if (is_bulk_due && train.datagrams == 0)
+    add_queued(peer, Channel::command, base, now, bytes_max, datagrams_max, train);
   if (is_paced) [[unlikely]] {
     if (train.datagrams != 0)
       peer.pacer.on_sent(charge(train), peer.congestion.rate(), peer.round_trip.smoothed(), now);

@@ -204,6 +204,7 @@ Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant n
   if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
   if (peer.mtu.is_below_least()) return Diagnosis::too_long;
   const bool is_heard = status == Status::silent && now - peer.last_heard < options.give_up_after / 2;
+  if (is_heard && peer.is_message_stuck) return Diagnosis::stuck;
   return is_greeted || is_heard ? Diagnosis::one_direction : Diagnosis::nothing_heard;
 }
 
@@ -259,6 +260,7 @@ void Link::State::close_session(Peer& peer) {
   peer.reordering = {};
   peer.backoff = 0;
   peer.loss_at = base::kNever;
+  peer.stall_look_at = base::kNever;
   peer.ack = {};
   // What the session waited for is over; only a candidate may still have its time.
   peer.timer_hook.unlink();

@@ -2,7 +2,8 @@
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
 // and end), link_strangers (what those hear who are no peers), link_places (who gives way), link_receive (a datagram
 // came), link_ack (it acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send
-// how much), link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers).
+// how much), link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers), link_stall
+// (what does not move).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -202,6 +203,10 @@ struct Link::State {
   void take_back_parts(Peer& peer, const Train& train);
   void undo_transmission(Segment& segment);
 
+  // --- link_stall.cpp
+  void watch_for_stall(Peer& peer, base::Instant now) const;
+  bool is_stalled(Peer& peer, base::Instant now) const;
+
   // --- link_expire.cpp
   void expire(base::Instant now);
   base::Instant due(const Peer& peer) const;
@@ -225,6 +230,7 @@ struct Link::State {
   // Owners first: what the lists below link is destroyed after them.
   Hotel hotel;
   Slab<Message> messages;
+  PartsRoom parts_room;
   PeerTable peers;
   HostShares<Peer, &Peer::place_hook> places;         // peers, but those about to be forgotten
   HostShares<Peer, &Peer::half_open_hook> half_open;  // peers with a candidate

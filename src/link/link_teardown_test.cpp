@@ -120,7 +120,7 @@ TEST(LinkTeardown, HalfReceivedMessagesOfASilentPeerAreGivenBack) {
   world.send(1, 0, 100'000);
   world.run_for(1ms);
   world.ends[1].is_deaf = true;
-  world.run_for(6s);
+  world.run_for(7s);
   int lost = 0;
   for (const Notice& notice : world.ends[0].notices) {
     lost += notice.kind == Notice::Kind::reassembly_lost && notice.status == Status::silent && notice.target != 0;

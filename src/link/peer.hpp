@@ -94,8 +94,9 @@ struct Peer {
   std::array<SegmentList, kChannels> queued;
   std::array<std::uint32_t, kChannels> queued_messages{}, queued_segments{};
   MessageList messages, messages_cut;
-  std::int64_t turn_bytes = 0;      // left of its turn among the ready peers; below zero: owed to the others
-  std::uint32_t messages_open = 0;  // in these two lists
+  std::uint32_t commands_in_a_row = 0;  // trains of the command channel
+  std::int64_t turn_bytes = 0;          // left of its turn among the ready peers; below zero: owed to the others
+  std::uint32_t messages_open = 0;      // in these two lists
   std::uint32_t message_number = 0;
   std::uint64_t slots_taken = 0;  // bit i: of the peer's reassembly slots
   std::uint32_t slots_granted = 0;
@@ -142,6 +143,12 @@ struct Peer {
   std::array<wire::Sequence, 2> probes_to_answer;  // their numbers
   std::uint32_t probe_answers_owed = 0;
 
+  // Whether anything moves (link_stall.cpp).
+  base::Instant stall_look_at = base::kNever;
+  wire::Sequence oldest_seen;      // of ours in flight, at the last look
+  std::uint8_t stalled_looks = 0;  // at which it was the same
+  bool is_message_stuck = false;   // of its messages
+
   // Links into the lists of the link; each unlinks itself when the peer goes.
   ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook, place_hook, half_open_hook;
   TimerHook timer_hook;
@@ -149,6 +156,9 @@ struct Peer {
 
   bool has_queued() const { return !queued[0].empty() || !queued[1].empty() || !messages.empty(); }
   bool has_bulk_queued() const { return !queued[1].empty() || !messages.empty(); }
+  /// Long messages have waited for so many trains of short ones that it is their turn.
+  static constexpr std::uint32_t kCommandsInARow = 64;
+  bool is_bulk_due() const { return commands_in_a_row >= kCommandsInARow && has_bulk_queued(); }
   bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots() || parts; }
   bool is_quiet() const {
     return window.in_flight() == 0 && !has_queued() && received.ahead() == 0 && reassembly.open_count() == 0;

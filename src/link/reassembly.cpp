@@ -1,5 +1,6 @@
 #include "link/reassembly.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairlead::link {
@@ -26,16 +27,26 @@ Reassembly::Slot Reassembly::take(const wire::Record& record) {
             .size = record.chunk.size,
             .bytes_left = record.chunk.size,
             .target = 0,
+            .looks = 0,
             .envelope = record.envelope};
     ++open_count_;
   }
   slot.bytes_left -= record.bytes.size();
+  slot.looks = 0;
   if (slot.bytes_left == 0) close(record.chunk.slot);
   return before;
 }
 
 void Reassembly::set_target(std::uint32_t slot, std::uint64_t target) {
   if (slots_ && slot < slot_count_ && slots_[slot].is_open) slots_[slot].target = target;
+}
+
+std::uint8_t Reassembly::look() {
+  std::uint8_t most = 0;
+  for (std::uint32_t i = 0; i < slot_count_ && open_count_ != 0; ++i) {
+    if (slots_[i].is_open) most = std::max(most, ++slots_[i].looks);
+  }
+  return most;
 }
 
 Reassembly::Slot Reassembly::close(std::uint32_t slot) {

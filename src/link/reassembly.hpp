@@ -18,6 +18,7 @@ class Reassembly {
     std::uint64_t size = 0;
     std::uint64_t bytes_left = 0;
     std::uint64_t target = 0;  // the engine's word
+    std::uint8_t looks = 0;    // in vain, since something came
     wire::Envelope envelope;
   };
   enum class Verdict : std::uint8_t { fits, bad_chunk, no_slot };
@@ -28,6 +29,9 @@ class Reassembly {
   /// Takes a chunk that fits; the slot closes with its last byte. Returns the slot as it was before.
   Slot take(const wire::Record& record);
   void set_target(std::uint32_t slot, std::uint64_t target);
+
+  /// Counts for each that is open that nothing came since the last look; the most so far.
+  std::uint8_t look();
 
   std::uint32_t open_count() const { return open_count_; }
   bool has_slots() const { return slots_ != nullptr; }

@@ -5,32 +5,26 @@
 namespace fairlead::link {
 
 /// The segment's place, or the one that was begun longest ago.
-SegmentParts::Place& SegmentParts::place_of(wire::Sequence sequence, const wire::Part& part) {
-  const auto known =
-      std::ranges::find_if(places_, [&](const Place& place) { return place.count != 0 && place.sequence == sequence; });
-  Place& place = known != places_.end() ? *known : *std::ranges::min_element(places_, {}, &Place::age);
+PartialSegment& SegmentParts::place_of(wire::Sequence sequence, const wire::Part& part) {
+  const auto known = std::ranges::find_if(
+      segments_, [&](const PartialSegment& segment) { return segment.count != 0 && segment.sequence == sequence; });
+  PartialSegment& place =
+      known != segments_.end() ? *known : *std::ranges::min_element(segments_, {}, &PartialSegment::age);
   // Its sender may have cut it anew, if the path has become narrower still.
-  if (known != places_.end() && place.part_bytes == part.part_bytes() && place.payload_bytes == part.payload_bytes)
-    return place;
-  place = {.sequence = sequence,
-           .count = part.count,
-           .payload_bytes = part.payload_bytes,
-           .part_bytes = part.part_bytes(),
-           .arrived = 0,
-           .age = ++begun_,
-           .bytes = std::make_unique<std::byte[]>(part.payload_bytes)};
+  const bool is_same =
+      known != segments_.end() && place.part_bytes == part.part_bytes() && place.payload_bytes == part.payload_bytes;
+  if (!is_same) room_.begin(place, sequence, part);
   return place;
 }
 
 std::span<const std::byte> SegmentParts::add(wire::Sequence sequence, const wire::Part& part) {
-  Place& place = place_of(sequence, part);
-  std::ranges::copy(part.bytes, place.bytes.get() + part.offset());
-  place.arrived |= std::uint64_t{1} << part.index;
+  PartialSegment& place = place_of(sequence, part);
+  room_.add(place, part);
   const std::uint64_t all = ~std::uint64_t{0} >> (wire::kPartsMost - place.count);
   if (place.arrived != all) return {};
-  place.count = 0;
-  place.age = 0;
-  return {place.bytes.get(), place.payload_bytes};
+  const std::span<const std::byte> whole = room_.join(place);
+  room_.forget(place);
+  return whole;
 }
 
 }  // namespace fairlead::link

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 namespace fairlead::link {
@@ -28,7 +29,8 @@ std::vector<std::byte> add(SegmentParts& parts, std::uint32_t sequence, const st
 }
 
 TEST(SegmentParts, ArePutTogetherInAnyOrder) {
-  SegmentParts parts;
+  PartsRoom room(1 << 20);
+  SegmentParts parts(room);
   const auto whole = text(3000, 1);
   EXPECT_TRUE(add(parts, 5, whole, 1144, 2).empty());
   EXPECT_TRUE(add(parts, 5, whole, 1144, 0).empty());
@@ -37,7 +39,8 @@ TEST(SegmentParts, ArePutTogetherInAnyOrder) {
 }
 
 TEST(SegmentParts, OfTwoCutsAreNotMixed) {
-  SegmentParts parts;
+  PartsRoom room(1 << 20);
+  SegmentParts parts(room);
   const auto whole = text(1424, 2);
   EXPECT_TRUE(add(parts, 5, whole, 1344, 1).empty());
   EXPECT_TRUE(add(parts, 5, whole, 1144, 0).empty()) << "cut anew, also in two";
@@ -45,13 +48,47 @@ TEST(SegmentParts, OfTwoCutsAreNotMixed) {
 }
 
 TEST(SegmentParts, SeveralSegmentsAtATimeAndTheOldestMakesRoom) {
-  SegmentParts parts;
+  PartsRoom room(1 << 20);
+  SegmentParts parts(room);
   std::vector<std::vector<std::byte>> wholes;
   for (unsigned i = 0; i <= SegmentParts::kSegmentsMost; ++i) wholes.push_back(text(2000 + i, i));
   for (std::uint32_t i = 0; i < wholes.size(); ++i) EXPECT_TRUE(add(parts, i, wholes[i], 1144, 0).empty());
   for (std::uint32_t i = 1; i < wholes.size(); ++i) EXPECT_EQ(add(parts, i, wholes[i], 1144, 1), wholes[i]);
   EXPECT_TRUE(add(parts, 0, wholes[0], 1144, 1).empty()) << "its first part was forgotten";
   EXPECT_EQ(add(parts, 0, wholes[0], 1144, 0), wholes[0]);
+}
+
+TEST(SegmentParts, WhatIsHeldIsWhatCame) {
+  PartsRoom room(1 << 20);
+  SegmentParts parts(room);
+  const auto whole = text(64'000, 3);
+  EXPECT_TRUE(add(parts, 1, whole, 1008, 0).empty());
+  EXPECT_LE(room.bytes_held(), 2U * 1008);
+  for (int again = 0; again < 100; ++again) EXPECT_TRUE(add(parts, 1, whole, 1008, 0).empty());
+  EXPECT_LE(room.bytes_held(), 2U * 1008);
+  for (std::uint16_t i = 1; i < 63; ++i) EXPECT_TRUE(add(parts, 1, whole, 1008, i).empty());
+  EXPECT_LE(room.bytes_held(), 2U * 63 * 1008);
+  EXPECT_EQ(add(parts, 1, whole, 1008, 63), whole);
+  EXPECT_EQ(room.bytes_held(), 0U);
+}
+
+TEST(SegmentParts, AllPeersTogetherAreBoundedAndWhatWasBegunFirstMakesRoom) {
+  PartsRoom room(100'000);
+  const auto whole = text(2000, 4);
+  std::vector<std::unique_ptr<SegmentParts>> strangers;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    strangers.push_back(std::make_unique<SegmentParts>(room));
+    EXPECT_TRUE(add(*strangers.back(), i, whole, 1144, 0).empty());
+    EXPECT_LE(room.bytes_held(), 100'000U + 1144);
+  }
+  EXPECT_EQ(room.take_dropped(), 1000U - 100'000 / 1144);
+  EXPECT_EQ(room.take_dropped(), 0U);
+  SegmentParts honest(room);
+  EXPECT_TRUE(add(honest, 5, whole, 1144, 0).empty());
+  EXPECT_EQ(add(honest, 5, whole, 1144, 1), whole);
+  EXPECT_TRUE(add(*strangers.front(), 0, whole, 1144, 1).empty()) << "its first part was forgotten";
+  strangers.clear();
+  EXPECT_EQ(room.bytes_held(), 0U);
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+#pragma once
+// What all peers together hold of segments that come in parts: what has arrived, and no more. Beyond the bound the
+// segment that was begun first makes room, whoever sends it: the parts of an honest one come together, within a round
+// trip.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <boost/intrusive/list.hpp>
+
+#include "link/message.hpp"
+#include "wire/part.hpp"
+#include "wire/sequence.hpp"
+
+namespace fairlead::link {
+
+/// A segment of which some parts are here.
+struct PartialSegment {
+  ListHook hook;  // in the room
+  wire::Sequence sequence;
+  std::uint32_t count = 0;  // of all its parts; 0: there is no segment
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t part_bytes = 0;
+  std::uint64_t arrived = 0;                            // bit i: part i
+  std::uint64_t age = 0;                                // rises with each that is begun
+  std::vector<std::byte> held;                          // the parts in the order of their arrival
+  std::array<std::uint32_t, wire::kPartsMost> begin{};  // of part i in it
+};
+
+class PartsRoom {
+ public:
+  explicit PartsRoom(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  /// Nothing of it is here yet; what was there is forgotten.
+  void begin(PartialSegment& segment, wire::Sequence sequence, const wire::Part& part);
+  void add(PartialSegment& segment, const wire::Part& part);
+  void forget(PartialSegment& segment);
+  /// The payload of one that has all its parts; valid until the next call.
+  std::span<const std::byte> join(const PartialSegment& segment);
+
+  std::uint64_t bytes_held() const { return bytes_held_; }
+  /// Segments that made room since the last call.
+  std::uint64_t take_dropped();
+
+ private:
+  using SegmentsInTurn =
+      boost::intrusive::list<PartialSegment,
+                             boost::intrusive::member_hook<PartialSegment, ListHook, &PartialSegment::hook>,
+                             boost::intrusive::constant_time_size<false>>;
+
+  std::uint64_t bytes_max_, bytes_held_ = 0, begun_ = 0, dropped_ = 0;
+  SegmentsInTurn begun_in_turn_;
+  std::unique_ptr<std::byte[]> joined_;
+};
+
+}  // namespace fairlead::link
