@@ -43,7 +43,8 @@ std::uint32_t ask_kernel(const base::SocketAddress& local, const base::SocketAdd
   const std::uint32_t headers = kUdpHeaderBytes + (is_v4 ? kIpv4HeaderBytes : kIpv6HeaderBytes);
   const std::uint32_t total =
       std::min(static_cast<std::uint32_t>(std::max(mtu, 0)), is_v4 ? kIpv4TotalMax : kIpv6TotalMax);
-  return total > headers ? total - headers : kUnknown;
+  // Less may be forged (the kernel believes an ICMP message down to 552). If it is true the link finds out and says so.
+  return std::max(total > headers ? total - headers : 0, kUnknown);
 }
 
 }  // namespace

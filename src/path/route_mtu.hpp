@@ -16,7 +16,7 @@ class RouteMtu {
   /// `local`: the address that the path is bound to; routes may depend on it.
   explicit RouteMtu(const base::SocketAddress& local) : local_(local) {}
 
-  /// UDP payload bytes. Without a route the answer is what every IPv6 host must be able to receive.
+  /// UDP payload bytes; at least, and without a route, what every IPv6 host must be able to receive.
   std::uint32_t datagram_size_max(const base::SocketAddress& peer);
   void forget(const base::SocketAddress& peer);
 

@@ -37,14 +37,13 @@ Result<UdpSocket> UdpSocket::make(int family, bool takes_both, const UdpOptions&
                           family == AF_INET ? "IPv4" : "IPv6", std::strerror(number))});
   }
   const int number = descriptor.get();
-  // Don't-fragment, and the kernel keeps to the path MTU that routers tell it: a fragment lost is a datagram lost, so
-  // a datagram that would be fragmented is better refused. (PMTUDISC_PROBE would ignore the routers; it is for those
-  // who find the MTU by themselves.)
-  bool is_ready = set_option(number, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) || family == AF_INET6;
+  // Don't-fragment: a fragment lost is a datagram lost. The kernel keeps to the interface's MTU only. What routers are
+  // said to have told it anybody can forge, and the link finds the path's MTU by itself.
+  bool is_ready = set_option(number, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) || family == AF_INET6;
   is_ready = (set_option(number, IPPROTO_IP, IP_RECVERR, 1) || family == AF_INET6) && is_ready;
   if (family == AF_INET6) {
     is_ready = set_option(number, IPPROTO_IPV6, IPV6_V6ONLY, takes_both ? 0 : 1) && is_ready;
-    is_ready = set_option(number, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) && is_ready;
+    is_ready = set_option(number, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) && is_ready;
     is_ready = set_option(number, IPPROTO_IPV6, IPV6_RECVERR, 1) && is_ready;
   }
   if (!is_ready) {
