@@ -36,7 +36,7 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       hotel(options.rooms_max),
       messages(options.messages_max),
       parts_room(options.parts_bytes),
-      peers(options.peers_max),
+      peers(options.peers_max, secrets.next()),
       places(secrets.next_key()),
       half_open(secrets.next_key()),
       senders_free(static_cast<std::uint32_t>(

@@ -17,7 +17,9 @@ class PeerTable {
   static constexpr std::uint32_t kPlacesMost = 1U << 20;
   static_assert(kPlacesMost <= wire::kSlotsMost);
 
-  explicit PeerTable(std::uint32_t peers_max) : peers_max_(peers_max) {}
+  /// `seed`: a secret, so that nobody can choose addresses that meet in one bucket.
+  PeerTable(std::uint32_t peers_max, std::uint64_t seed)
+      : peers_max_(peers_max), by_address_(0, base::SocketAddressHash{seed}) {}
 
   Peer* find(PeerHandle handle) const;
   Peer* find(const base::SocketAddress& address) const;
