@@ -1,7 +1,6 @@
 #include "doors/ibverbs/call.hpp"
 
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
+
+#include "base/process_mark.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -23,7 +24,7 @@ struct UsesOfAll {
 
   static void prepare_process() {
     ThreadUses::has_barrier = register_barrier();
-    ::pthread_atfork(nullptr, nullptr, [] { forget_other_threads(); });
+    base::at_fork({.in_child = [] { forget_other_threads(); }});
   }
 
   // The child of a fork has one thread.

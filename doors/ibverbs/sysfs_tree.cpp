@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "base/file_signals.hpp"
 #include "base/folder.hpp"
 #include "base/log_file.hpp"
+#include "base/process_mark.hpp"
 #include "doors/ibverbs/identity.hpp"
 
 namespace fairlead::ibverbs {
@@ -133,20 +135,19 @@ class Tree {
   std::string folder() {
     const std::lock_guard guard(mutex_);
     std::error_code ignored;
-    if (owner_ != ::getpid() || !fs::exists(root_, ignored)) make();
+    if (root_.empty() || !fs::exists(root_, ignored)) make();
     return root_.string();
   }
 
   void leave() {
     const std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard || owner_ != ::getpid() || root_.empty()) return;
+    if (!guard || root_.empty()) return;
     remove_tree(root_);
     if (is_folder_ours_alone_) ::rmdir(root_.parent_path().c_str());
   }
 
  private:
   void make() {
-    owner_ = ::getpid();  // a child of fork makes its own: its parent may exit first
     root_.clear();
     const auto found = find_folder();
     if (!found) return;
@@ -154,7 +155,7 @@ class Tree {
     is_folder_ours_alone_ = found->is_temporary;
     reap(folder);
     for (int i = 0; i < kNamesTried; ++i) {
-      const fs::path root = folder / fmt::format("{}-{}", owner_, i);
+      const fs::path root = folder / fmt::format("{}-{}", ::getpid(), i);
       if (take_lock(root.string() + std::string(kLockSuffix), O_CREAT) < 0) continue;  // held until this process ends
       std::error_code ignored;
       fs::remove_all(root, ignored);
@@ -166,30 +167,19 @@ class Tree {
   }
 
   std::mutex mutex_;
-  pid_t owner_ = -1;
   fs::path root_;
   bool is_folder_ours_alone_ = false;
 };
 
-void leave_tree();
-
-Tree& tree() {
-  static Tree* const tree = [] {
-    auto* made = new Tree;  // never destroyed: threads may still ask while the process exits
-    std::atexit([] { leave_tree(); });
-    return made;
-  }();
-  return *tree;
-}
-
-void leave_tree() {
-  tree().leave();
-}
+// A child of fork makes its own: its parent may exit first.
+constinit base::OfProcess<Tree> tree;
 
 }  // namespace
 
 std::string sysfs_tree() {
-  return tree().folder();
+  static std::atomic<bool> goes_at_exit{false};  // in children, too
+  if (!goes_at_exit.exchange(true)) std::atexit([] { tree->leave(); });
+  return tree->folder();
 }
 
 }  // namespace fairlead::ibverbs

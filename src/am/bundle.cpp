@@ -58,11 +58,18 @@ Bundle::Bundle(const Domain& domain, BundleMode mode)
     : state_(std::make_unique<BundleState>(*this, domain.state_, mode)) {}
 
 Bundle::~Bundle() {
+  if (state_->is_inherited()) {
+    base::keep_for_ever(std::shared_ptr<BundleState>(std::move(state_)));
+    return;
+  }
   stop_interrupts();
   while (!state_->endpoints.empty()) state_->take_out(state_->endpoints.back()->face);
 }
 
 Result<Endpoint*> Bundle::add_endpoint() {
+  if (state_->is_inherited()) {
+    return std::unexpected(Error{Status::bad_state, 0, "the domain was opened before fork(): open one in the child"});
+  }
   engine::Core& core = *state_->domain->core;
   if (state_->endpoints.size() >= kEndpointsMax) {
     return std::unexpected(
@@ -83,12 +90,12 @@ Result<Endpoint*> Bundle::add_endpoint() {
 }
 
 Status Bundle::free_endpoint(Endpoint& endpoint) {
-  if (is_in_handler()) return Status::bad_state;
+  if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   return state_->take_out(endpoint) ? Status::ok : Status::invalid;
 }
 
 Status Bundle::move_endpoint(Endpoint& endpoint, Bundle& to) {
-  if (is_in_handler()) return Status::bad_state;
+  if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   if (to.state_->endpoints.size() >= kEndpointsMax) return Status::no_memory;
   auto taken = state_->take_out(endpoint);
   if (!taken) return Status::invalid;
@@ -97,14 +104,14 @@ Status Bundle::move_endpoint(Endpoint& endpoint, Bundle& to) {
 }
 
 Status Bundle::poll() {
-  if (is_in_handler()) return Status::bad_state;
+  if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   BundleState::Lock lock(state_->lock);
   state_->poll(lock);
   return Status::ok;
 }
 
 Status Bundle::wait(Instant deadline) {
-  if (is_in_handler()) return Status::bad_state;
+  if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   const base::Instant until(deadline == kNever ? base::kNever : base::Instant(deadline.time_since_epoch()));
   BundleState::Lock lock(state_->lock);
   while (state_->poll(lock) == 0) {
@@ -115,11 +122,13 @@ Status Bundle::wait(Instant deadline) {
 }
 
 bool Bundle::has_message() const {
+  if (state_->is_inherited()) return false;
   BundleState::Lock lock(state_->lock);
   return state_->has_message();
 }
 
 int Bundle::descriptor() {
+  if (state_->is_inherited()) return -1;
   BundleState::Lock lock(state_->lock);
   if (!state_->watch_descriptor.is_open()) {
     state_->watch_descriptor = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -130,6 +139,7 @@ int Bundle::descriptor() {
 }
 
 bool Bundle::arm() {
+  if (state_->is_inherited()) return false;
   BundleState::Lock lock(state_->lock);
   for (const auto& endpoint : state_->endpoints) {
     if (!state_->domain->core->arm_descriptor(endpoint->port)) return false;
@@ -138,15 +148,17 @@ bool Bundle::arm() {
 }
 
 Status Bundle::start_interrupts() {
-  if (state_->thread.joinable()) return Status::bad_state;
+  if (state_->is_inherited() || state_->thread.is_joinable()) return Status::bad_state;
   state_->lock.make_real();
   state_->is_stopping.store(false, std::memory_order_release);
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  auto thread = base::Thread::start([state = state_.get()] { state->run(); });
+  if (!thread) return Status::system;
+  state_->thread = std::move(*thread);
   return Status::ok;
 }
 
 void Bundle::stop_interrupts() {
-  if (!state_->thread.joinable()) return;
+  if (!state_->thread.is_joinable()) return;
   state_->is_stopping.store(true, std::memory_order_release);
   {
     BundleState::Lock lock(state_->lock);

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <fairlead/am/bundle.hpp>
@@ -19,6 +18,7 @@
 #include "am/endpoint_state.hpp"
 #include "base/clock_pace.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/thread.hpp"
 
 namespace fairlead::am {
 
@@ -28,6 +28,7 @@ struct BundleState {
 
   using Lock = std::unique_lock<BundleLock>;
 
+  bool is_inherited() const { return domain->is_inherited(); }
   EndpointState* find(const Endpoint& endpoint) const;
   /// Takes it out, while nobody sleeps on it.
   std::unique_ptr<EndpointState> take_out(Endpoint& endpoint);
@@ -53,8 +54,12 @@ struct BundleState {
   base::ClockPace pace{15};  // of polls that find nothing; under the lock
   std::size_t first = 0;     // whose turn it is to be served first
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
-  std::thread thread;                     // interrupt mode
+  base::Thread thread;                    // interrupt mode
   std::atomic<bool> is_stopping{false};
 };
+
+inline bool EndpointState::is_inherited() const {
+  return bundle->is_inherited();
+}
 
 }  // namespace fairlead::am

@@ -19,6 +19,7 @@ Bundle& Endpoint::bundle() const {
 void Endpoint::set_tag(const Tag& tag) {
   BundleState::Lock lock(state_->bundle->lock);
   state_->tag = tag;
+  if (state_->is_inherited()) return;
   state_->ports.set_access(state_->port,
                            {.kind = static_cast<engine::AccessRule::Kind>(tag.rule == Tag::Rule::none  ? 0
                                                                           : tag.rule == Tag::Rule::key ? 1
@@ -34,7 +35,7 @@ Tag Endpoint::tag() const {
 void Endpoint::set_segment(void* base, std::uint64_t length) {
   BundleState::Lock lock(state_->bundle->lock);
   state_->segment = {static_cast<std::byte*>(base), length};
-  state_->ports.set_segment(state_->port, state_->segment);
+  if (!state_->is_inherited()) state_->ports.set_segment(state_->port, state_->segment);
 }
 
 std::span<std::byte> Endpoint::segment() const {

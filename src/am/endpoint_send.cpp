@@ -34,7 +34,7 @@ std::size_t data_max(Word::Kind kind) {
 }  // namespace
 
 Status EndpointState::send(Lock& lock, const Request& request) {
-  if (is_in_handler()) return Status::bad_state;
+  if (is_inherited() || is_in_handler()) return Status::bad_state;
   if (request.arguments.size() > kArgumentsMax || request.data.size() > data_max(request.word.kind) ||
       request.length > kMaxLong || request.word.handler == 0 || request.to >= translations.size())
     return Status::invalid;
@@ -167,7 +167,7 @@ void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
 
 Status EndpointState::reply(Delivered& delivered, Word word, std::uint64_t offset, std::span<const std::byte> data,
                             std::span<const Argument> arguments) {
-  if (!delivered.may_reply) return Status::bad_state;
+  if (is_inherited() || !delivered.may_reply) return Status::bad_state;
   if (arguments.size() > kArgumentsMax || data.size() > data_max(word.kind) || word.handler == 0)
     return Status::invalid;
   delivered.may_reply = false;

@@ -16,15 +16,15 @@
 
 namespace fairlead::am {
 
-/// Does nothing while the bundle is sequential.
+/// Does nothing while the bundle is sequential; nor in the child of a fork(), where its owner may be missing.
 class BundleLock {
  public:
   explicit BundleLock(bool is_real) : is_real_(is_real) {}
   void lock() {
-    if (is_real_) mutex_.lock();
+    if (is_real_ && !mark_.is_inherited()) mutex_.lock();
   }
   void unlock() {
-    if (is_real_) mutex_.unlock();
+    if (is_real_ && !mark_.is_inherited()) mutex_.unlock();
   }
   /// While no other thread uses the bundle.
   void make_real() { is_real_ = true; }
@@ -32,6 +32,7 @@ class BundleLock {
  private:
   std::mutex mutex_;
   bool is_real_;
+  const base::ProcessMark mark_;
 };
 
 struct BundleState;
@@ -60,6 +61,8 @@ struct EndpointState {
 
   EndpointState(BundleState& bundle, engine::PortHandle port, std::uint32_t number);
   ~EndpointState();
+
+  bool is_inherited() const;
 
   // endpoint_tables.cpp
   Name name() const;

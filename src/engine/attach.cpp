@@ -26,11 +26,8 @@ struct Registry {
   std::unordered_map<base::SocketAddress, std::weak_ptr<Core>, base::SocketAddressHash> engines;
 };
 
-// Never destroyed: in the child of a fork its lock may be held by a thread that does not exist there.
-Registry*& registry() {
-  static auto* the_registry = new Registry;
-  return the_registry;
-}
+// The child of a fork has none of its parent's engines: whoever attaches there gets a new one.
+constinit base::OfProcess<Registry> registry;
 
 bool is_lo(const base::SocketAddress& address) {
   return address.ip == base::SocketAddress{}.ip;
@@ -117,22 +114,19 @@ Result<std::shared_ptr<Core>> make_engine(const base::SocketAddress& local, cons
     lane = std::move(*opened);
   }
   auto engine = std::make_unique<Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
-  return std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick), std::move(*log));
+  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick), std::move(*log));
+  if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
+  return core;
 }
 
 }  // namespace
-
-void forget_engines() {
-  registry() = std::make_unique<Registry>().release();
-  EmbeddedCore::forget_all();
-}
 
 base::SocketAddress lo(std::uint16_t port) {
   return {.ip = {}, .scope = 0, .port = port};
 }
 
 Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options) {
-  Registry& all = *registry();
+  Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
   std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
   // Port 0, "the first free one", is the same engine for all who ask for it.

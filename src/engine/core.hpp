@@ -185,10 +185,9 @@ class Core {
 
 /// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last
 /// one. Port 0: the first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
+/// In the child of a fork() the parent's engines are none of ours: whoever attaches gets a new one. An inherited one
+/// may be let go of, and nothing else.
 Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options);
-
-/// In the child of a fork(): the parent's engines are none of ours; who attaches gets a new one.
-void forget_engines();
 
 /// The address that stands for this process itself (0@lo).
 base::SocketAddress lo(std::uint16_t port);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,13 +19,9 @@ struct Everyone {
   std::vector<EmbeddedCore*> cores;
 };
 
-// Never destroyed: in the child of a fork its lock may be held by a thread that does not exist there.
-Everyone*& everyone_pointer() {
-  static auto* the_cores = new Everyone;
-  return the_cores;
-}
 Everyone& everyone() {
-  return *everyone_pointer();
+  static constinit base::OfProcess<Everyone> the_cores;
+  return *the_cores;
 }
 
 }  // namespace
@@ -35,9 +32,16 @@ EmbeddedCore::EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor 
       ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(Option::spin))),
       kick_(std::move(kick)),
       log_(std::move(log)) {
-  if (engine_->path() != nullptr) thread_ = std::thread([this] { run(); });
   const std::scoped_lock lock(everyone().mutex);
   everyone().cores.push_back(this);
+}
+
+Result<> EmbeddedCore::start() {
+  if (engine_->path() == nullptr) return {};
+  auto thread = base::Thread::start([this] { run(); });
+  if (!thread) return std::unexpected(std::move(thread.error()));
+  thread_ = std::move(*thread);
+  return {};
 }
 
 EmbeddedCore::AllLocked::AllLocked() {
@@ -56,12 +60,8 @@ EmbeddedCore::AllLocked::~AllLocked() {
 
 bool EmbeddedCore::AllLocked::is_alone() const {
   const auto threads = static_cast<unsigned>(
-      std::ranges::count_if(everyone().cores, [](const EmbeddedCore* core) { return core->thread_.joinable(); }));
+      std::ranges::count_if(everyone().cores, [](const EmbeddedCore* core) { return core->thread_.is_joinable(); }));
   return base::thread_count() == threads + base::SlowCloser::threads() + 1;
-}
-
-void EmbeddedCore::forget_all() {
-  everyone_pointer() = std::make_unique<Everyone>().release();
 }
 
 void EmbeddedCore::leave_everyone() {
@@ -185,11 +185,14 @@ Status EmbeddedCore::get(PortHandle port, const Transfer& transfer, OperationHan
 Core::AllocateShared EmbeddedCore::allocate_shared() {
   path::ShmHub* hub = engine_->hub();
   if (hub == nullptr || hub->shown() == nullptr) return {};
-  return [weak = std::weak_ptr(hub->shown())](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-    auto shown = weak.lock();
+  return [weak = std::weak_ptr(hub->shown()), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+    auto shown = mark.is_inherited() ? nullptr : weak.lock();
     const std::span memory = shown ? shown->sheets.allocate(bytes) : std::span<std::byte>();
     if (memory.empty()) return nullptr;
-    return {memory.data(), [shown, memory](std::byte*) { shown->sheets.free(memory); }};
+    return {memory.data(), [shown, memory, mark](std::byte*) mutable {
+              // To free it would empty the parent's pages, too.
+              mark.is_inherited() ? base::keep_for_ever(std::move(shown)) : shown->sheets.free(memory);
+            }};
   };
 }
 

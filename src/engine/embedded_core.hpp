@@ -12,13 +12,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "base/clock_pace.hpp"
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
 #include "base/log_file.hpp"
+#include "base/process_mark.hpp"
 #include "base/short_lock.hpp"
+#include "base/thread.hpp"
 #include "engine/core.hpp"
 #include "engine/embedded_flows.hpp"
 #include "engine/engine.hpp"
@@ -29,8 +30,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
  public:
   EmbeddedCore(std::unique_ptr<Engine> engine, base::FileDescriptor kick, base::LogFile log);
   ~EmbeddedCore() override;
-  /// In the child of a fork().
-  static void forget_all();
+  /// Its thread, if there is a path. Once.
+  Result<> start();
 
   base::SocketAddress address() const override { return engine_->address(); }
   std::uint64_t epoch() const override { return engine_->epoch(); }
@@ -168,7 +169,8 @@ class EmbeddedCore final : public Core, public ActivePorts {
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   EmbeddedFlows flows_{*this};
-  std::thread thread_;
+  base::Thread thread_;
+  const base::ProcessMark mark_;
 };
 
 // For what goes to peers of this host, which no timer needs to know exactly.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include "base/processor.hpp"
@@ -31,7 +32,12 @@ bool is_over(const Port* port) {
 }  // namespace
 
 EmbeddedCore::~EmbeddedCore() {
-  if (thread_.joinable()) {
+  // Its lock may be held, its names and what it owes to peers are the parent's.
+  if (mark_.is_inherited()) {
+    base::keep_for_ever(std::shared_ptr<Engine>(std::move(engine_)));
+    return;
+  }
+  if (thread_.is_joinable()) {
     is_stopping_.store(true, std::memory_order_release);
     ::eventfd_write(kick_.get(), 1);
     thread_.join();

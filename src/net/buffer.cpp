@@ -100,6 +100,7 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const s
     state->size += segment.size();
   }
   if (auto good = check_size(state->size); !good) return std::unexpected(std::move(good.error()));
+  if (domain.state_ && domain.state_->mark.is_inherited()) return refused(Status::bad_state, kBeforeFork);
   if (!domain.state_ || !domain.state_->add_buffer()) return refused(Status::bad_state, "the domain is closed");
   state->domain = domain.state_;
   return std::unique_ptr<Buffer>(new Buffer(state.release()));
@@ -107,6 +108,10 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const s
 
 Buffer::~Buffer() {
   BufferState& state = *state_;
+  if (state.domain->mark.is_inherited()) {
+    base::keep_for_ever({state_, [](BufferState*) {}});
+    return;
+  }
   state.is_going.store(true, std::memory_order_relaxed);
   for (int looks = 0;; ++looks) {
     if (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {

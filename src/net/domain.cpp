@@ -8,27 +8,32 @@
 #include "base/page_memory.hpp"
 #include "net/domain_state.hpp"
 #include "net/machine.hpp"
+#include "net/refused.hpp"
 
 namespace fairlead::net {
 
 std::shared_ptr<Machine> DomainState::find(Machine* machine) {
+  if (mark.is_inherited()) return nullptr;
   const std::scoped_lock lock(mutex);
   const auto found = machines.find(machine);
   return found == machines.end() ? nullptr : found->second.machine.lock();
 }
 
 bool DomainState::add_machine(const std::shared_ptr<Machine>& machine) {
+  if (mark.is_inherited()) return false;
   const std::scoped_lock lock(mutex);
   if (!is_closed) machines.emplace(machine.get(), Enrolled{machines_made++, machine});
   return !is_closed;
 }
 
 void DomainState::remove_machine(Machine* machine) {
+  if (mark.is_inherited()) return;
   const std::scoped_lock lock(mutex);
   machines.erase(machine);
 }
 
 bool DomainState::is_told(const BufferState& buffer) {
+  if (mark.is_inherited()) return false;
   const std::scoped_lock lock(mutex);  // a machine leaves before it ends
   return std::ranges::any_of(machines, [&](const auto& entry) { return entry.first->tells(buffer); });
 }
@@ -56,6 +61,7 @@ void DomainState::set_allocate_shared(engine::Core::AllocateShared allocate) {
 }
 
 std::shared_ptr<std::byte> DomainState::shared_memory(std::uint64_t bytes) {
+  if (mark.is_inherited()) return nullptr;
   std::unique_lock lock(mutex);
   engine::Core::AllocateShared allocate = allocate_shared;
   SmallMemory short_ones = small;
@@ -72,12 +78,14 @@ std::shared_ptr<std::byte> DomainState::allocate_pages(std::uint64_t bytes) {
 }
 
 bool DomainState::add_buffer() {
+  if (mark.is_inherited()) return false;
   const std::scoped_lock lock(mutex);
   if (!is_closed) ++buffers;
   return !is_closed;
 }
 
 void DomainState::remove_buffer() {
+  if (mark.is_inherited()) return;
   const std::scoped_lock lock(mutex);
   --buffers;
 }
@@ -100,6 +108,7 @@ Domain::~Domain() = default;
 
 Result<> Domain::close() {
   if (!state_) return {};
+  if (state_->mark.is_inherited()) return refused(Status::bad_state, kBeforeFork);
   const std::scoped_lock lock(state_->mutex);
   if (state_->buffers != 0 || !state_->machines.empty()) {
     return std::unexpected(

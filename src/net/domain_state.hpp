@@ -12,6 +12,7 @@
 
 #include <fairlead/net/domain.hpp>
 
+#include "base/process_mark.hpp"
 #include "engine/core.hpp"
 #include "net/clock.hpp"
 #include "net/small_memory.hpp"
@@ -32,6 +33,7 @@ struct Simulation {
   std::function<void()> pass_time;
 };
 
+/// In the child of a fork() it answers that it is closed, without a look at its lock.
 struct DomainState {
   using Attach = std::function<Result<std::shared_ptr<engine::Core>>(const base::SocketAddress& local,
                                                                      const engine::EngineOptions& options)>;
@@ -58,6 +60,7 @@ struct DomainState {
   /// Of this process alone; null if there is none.
   static std::shared_ptr<std::byte> allocate_pages(std::uint64_t bytes);
 
+  const base::ProcessMark mark;
   engine::EngineOptions options;
   Attach attach = engine::attach_embedded;
   std::optional<Simulation> simulation;

@@ -34,6 +34,7 @@
 #include <fairlead/net/transfer_machine.hpp>
 
 #include "base/short_lock.hpp"
+#include "base/thread.hpp"
 #include "net/buffer_state.hpp"
 #include "net/deadline_queue.hpp"
 #include "net/domain_state.hpp"
@@ -46,6 +47,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
  public:
   Machine(TransferMachine& face, std::shared_ptr<DomainState> domain, MachineCallback on_event);
   ~Machine();
+
+  /// Whether it was made by the process that forked this one. Then nothing is to be called but this.
+  bool is_inherited() const noexcept { return domain_ && domain_->mark.is_inherited(); }
 
   // machine_life.cpp
   /// Makes it known to its domain; it is undefined if that is closed.
@@ -194,7 +198,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::thread::id turn_;                           // who calls back; nobody's by default
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
-  std::thread thread_;
+  base::Thread thread_;
   bool is_in_deliver_all_ = false;             // its thread has the turn
   std::shared_ptr<Machine> kept_by_delivery_;  // itself, if the handle was destroyed in a callback of deliver_all()
   std::shared_ptr<Machine> kept_;  // in a simulation: itself, from start() to its end, as a thread would keep it

@@ -120,7 +120,7 @@ void Machine::give_back(std::uint64_t name) {
 }
 
 void Loan::end() noexcept {
-  machine_->give_back(name_);
+  if (!machine_->is_inherited()) machine_->give_back(name_);
   machine_.reset();
   memory_.reset();
   bytes_ = {};

@@ -1,7 +1,6 @@
 // A machine's states, from construction to close, and what can be asked of it meanwhile.
 
 #include <random>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,8 +36,7 @@ std::unexpected<Error> Machine::wrong_state(std::string_view action) const {
 
 // Whether the calling thread is in one of this machine's callbacks.
 bool Machine::is_inside() const {
-  const std::thread::id me = std::this_thread::get_id();
-  return turn_ == me || (thread_.joinable() && thread_.get_id() == me);
+  return turn_ == std::this_thread::get_id() || thread_.is_this();
 }
 
 bool Machine::has_ended() const {
@@ -92,13 +90,12 @@ Result<> Machine::start(std::string_view text) {
       kept_ = shared_from_this();
       return {};
     }
-    try {
-      thread_ = std::thread([self = shared_from_this()] { self->run(); });
+    auto thread = base::Thread::start([self = shared_from_this()] { self->run(); });
+    if (thread) {
+      thread_ = std::move(*thread);
       return {};
-    } catch (const std::system_error& error) {
-      address = std::unexpected(
-          Error{Status::system, error.code().value(), "no event thread: raise the limit of threads (ulimit -u)"});
     }
+    address = std::unexpected(std::move(thread.error()));
   }
   failure_ = address.error();
   set_state(MachineState::failed);
@@ -173,9 +170,9 @@ Result<> Machine::close() {
   }
   own_ = EndPoint();
   set_state(MachineState::undefined);
-  std::thread thread = std::move(thread_);
+  base::Thread thread = std::move(thread_);
   lock.unlock();
-  if (thread.joinable()) thread.join();
+  thread.join();
   domain_->remove_machine(this);
   return {};
 }
@@ -198,13 +195,13 @@ void Machine::let_go() {
   if (is_inside()) {
     face_ = nullptr;
     if (is_in_deliver_all_) kept_by_delivery_ = shared_from_this();
-    if (thread_.joinable()) thread_.detach();  // it holds a reference to this machine
+    thread_.detach();  // it holds a reference to this machine
     return;
   }
   while (!(has_ended() && is_turn_free())) wait_for_change(lock);
-  std::thread thread = std::move(thread_);
+  base::Thread thread = std::move(thread_);
   lock.unlock();
-  if (thread.joinable()) thread.join();
+  thread.join();
 }
 
 // Questions ---------------------------------------------------------------------------------------------------------

@@ -2,9 +2,20 @@
 
 #include <utility>
 
+#include "base/process_mark.hpp"
 #include "net/machine.hpp"
+#include "net/refused.hpp"
+
+// In the child of a fork() a machine of the parent answers that it is none here, without a look at its lock.
 
 namespace fairlead::net {
+namespace {
+
+std::unexpected<Error> before_fork() {
+  return refused(Status::bad_state, kBeforeFork);
+}
+
+}  // namespace
 
 TransferMachine::TransferMachine(Domain& domain, MachineCallback on_event) {
   machine_ = std::make_shared<Machine>(*this, domain.state_, std::move(on_event));
@@ -12,99 +23,132 @@ TransferMachine::TransferMachine(Domain& domain, MachineCallback on_event) {
 }
 
 TransferMachine::~TransferMachine() {
+  if (machine_->is_inherited()) {
+    base::keep_for_ever(std::move(machine_));
+    return;
+  }
   machine_->let_go();
 }
 
 Result<> TransferMachine::confine(std::span<const unsigned> cpus) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->confine(cpus);
 }
 Result<> TransferMachine::deliver_synchronously() {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->deliver_synchronously();
 }
 
 Result<> TransferMachine::start(std::string_view address) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->start(address);
 }
 Result<EndPoint> TransferMachine::start_and_wait(std::string_view address) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->start_and_wait(address);
 }
 Result<> TransferMachine::stop(StopMode mode) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->stop(mode);
 }
 Result<> TransferMachine::stop_and_wait(StopMode mode) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->stop_and_wait(mode);
 }
 Result<> TransferMachine::close() {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->close();
 }
 MachineState TransferMachine::state() const noexcept {
+  if (machine_->is_inherited()) return MachineState::undefined;
   return machine_->state();
 }
 Error TransferMachine::failure() const {
+  if (machine_->is_inherited()) return before_fork().error();
   return machine_->failure();
 }
 
 EndPoint TransferMachine::end_point() const {
+  if (machine_->is_inherited()) return {};
   return machine_->end_point();
 }
 Result<EndPoint> TransferMachine::create_end_point(std::string_view address) {
+  if (machine_->is_inherited()) return before_fork();
   return machine_->create_end_point(address);
 }
 std::string TransferMachine::describe(const EndPoint& end_point) const {
+  if (machine_->is_inherited()) return {};
   return machine_->describe(end_point);
 }
 std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
+  if (machine_->is_inherited()) return {};
   return machine_->describe_flight(end_point);
 }
 
 Status TransferMachine::add(Buffer& buffer, const MessageReceive& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const MessageSend& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const PassiveReceive& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const PassiveSend& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const ActiveReceive& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const ActiveSend& operation) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->add(buffer, operation);
 }
 TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
+  if (machine_->is_inherited()) return {0, Status::bad_state};
   return machine_->add(buffers, operation);
 }
 bool TransferMachine::cancel(Buffer& buffer) {
+  if (machine_->is_inherited()) return false;
   return machine_->cancel(buffer);
 }
 std::uint64_t TransferMachine::message_size_max() const noexcept {
+  if (machine_->is_inherited()) return 0;
   return machine_->message_size_max();
 }
 
 std::expected<std::size_t, Status> TransferMachine::deliver_all(std::size_t budget) {
+  if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
   return machine_->deliver_all(budget);
 }
 bool TransferMachine::pending() {
+  if (machine_->is_inherited()) return false;
   return machine_->pending();
 }
 std::expected<bool, Status> TransferMachine::wait(Instant deadline) {
+  if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
   return machine_->wait(deadline);
 }
 Status TransferMachine::notify(std::function<void()> signal) {
+  if (machine_->is_inherited()) return Status::bad_state;
   return machine_->notify(std::move(signal));
 }
 
 Statistics TransferMachine::statistics(bool reset) {
+  if (machine_->is_inherited()) return {};
   return machine_->statistics(reset);
 }
 std::uint64_t TransferMachine::messages_dropped() const {
+  if (machine_->is_inherited()) return 0;
   return machine_->messages_dropped();
 }
 std::vector<Counter> TransferMachine::engine_counters() const {
+  if (machine_->is_inherited()) return {};
   return machine_->engine_counters();
 }
 

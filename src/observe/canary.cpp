@@ -2,6 +2,7 @@
 
 #include "base/affinity.hpp"
 #include "base/processor.hpp"
+#include "base/thread.hpp"
 
 #include <sched.h>
 
@@ -9,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
 namespace fairlead::observe {
 namespace {
@@ -75,12 +75,16 @@ base::Duration line_transfer_time(int cpu_a, int cpu_b) {
   };
   auto exchange = base::Duration::zero();
   {
-    std::jthread asker([&] {
+    auto asker = base::Thread::start([&] {
       if (both_pinned(cpu_a)) exchange = median_exchange(line);
     });
-    std::jthread answerer([&] {
+    auto answerer = base::Thread::start([&] {
       if (both_pinned(cpu_b)) answer(line);
     });
+    for (auto* thread : {&asker, &answerer}) arrived += *thread ? 0 : 1;  // the other does not wait for it
+    for (auto* thread : {&asker, &answerer}) {
+      if (*thread) (*thread)->join();
+    }
   }
   return exchange / 2;
 }

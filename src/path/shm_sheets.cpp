@@ -1,6 +1,5 @@
 #include "path/shm_sheets.hpp"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/process_mark.hpp"
 #include "base/process_memory.hpp"
 
 namespace fairlead::path {
@@ -30,7 +30,9 @@ void make_private_in_child();
 // Never destroyed: engines may outlive static objects.
 MovedPages& all_moved() {
   static auto* the_pages = [] {
-    ::pthread_atfork([] { all_moved().mutex.lock(); }, [] { all_moved().mutex.unlock(); }, &make_private_in_child);
+    base::at_fork({.before = [] { all_moved().mutex.lock(); },
+                   .in_parent = [] { all_moved().mutex.unlock(); },
+                   .in_child = &make_private_in_child});
     return new MovedPages;
   }();
   return *the_pages;

@@ -2,7 +2,6 @@
 
 #include <fairlead/verbs/device.hpp>
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,49 +15,25 @@
 namespace fairlead::verbs {
 namespace {
 
-// Never destroyed: threads may still poll while the process ends.
 struct Everybody {
   std::mutex mutex;
   std::vector<ContextState*> contexts;
-  std::vector<std::shared_ptr<engine::Core>> leaked;  // a child's copies of its parent's engines
-  bool is_prepared = false;
 };
-
-Everybody& everybody() {
-  static auto* all = new Everybody;
-  return *all;
-}
+constinit base::OfProcess<Everybody> everybody;
 
 // What peers are owed leaves before the process does.
 void linger_at_exit() {
-  const std::scoped_lock lock(everybody().mutex);
-  for (ContextState* context : everybody().contexts) {
-    if (!context->is_dead()) context->flows->linger();
-  }
+  const std::scoped_lock lock(everybody->mutex);
+  for (ContextState* context : everybody->contexts) context->flows->linger();
 }
 
-void prepare_process() {
-  if (std::exchange(everybody().is_prepared, true)) return;
-  std::atexit(linger_at_exit);
-  ::pthread_atfork([] { everybody().mutex.lock(); }, [] { everybody().mutex.unlock(); },
-                   [] {
-                     everybody().mutex.unlock();
-                     forget_after_fork();
-                   });
+// A child of ours has it from us.
+void prepare_exit() {
+  static std::atomic<bool> is_prepared{false};
+  if (!is_prepared.exchange(true)) std::atexit(linger_at_exit);
 }
 
 }  // namespace
-
-void forget_after_fork() noexcept {
-  Everybody& all = everybody();
-  for (ContextState* context : all.contexts) {
-    context->is_forgotten.store(true, std::memory_order_relaxed);
-    // Its thread does not exist here, its lock may be held by a thread that does not either: it must not end.
-    all.leaked.push_back(context->core);
-  }
-  all.contexts.clear();
-  engine::forget_engines();
-}
 
 std::unexpected<Error> failure(int error_number, std::string message) {
   Status status = Status::invalid;
@@ -150,8 +125,8 @@ ContextState::ContextState(const Device& its_device, const ContextOptions& optio
 
 ContextState::~ContextState() {
   {
-    const std::scoped_lock lock(everybody().mutex);
-    std::erase(everybody().contexts, this);
+    const std::scoped_lock lock(everybody->mutex);
+    std::erase(everybody->contexts, this);
   }
   if (events != nullptr && !is_dead()) flows->close_notices(events);
 }
@@ -183,9 +158,9 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   if (!events) return std::unexpected(std::move(events.error()));
   state->events = *events;
   state->port_number_in_context = state->event_owners.add(1);
-  const std::scoped_lock lock(everybody().mutex);
-  prepare_process();
-  everybody().contexts.push_back(state.get());
+  prepare_exit();
+  const std::scoped_lock lock(everybody->mutex);
+  everybody->contexts.push_back(state.get());
   return Context(std::move(state));
 }
 

@@ -12,6 +12,7 @@
 #include <fairlead/verbs/device.hpp>
 
 #include "base/interface_watch.hpp"
+#include "base/process_mark.hpp"
 #include "engine/core.hpp"
 
 namespace fairlead::verbs {
@@ -65,7 +66,8 @@ struct ContextState {
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
-  bool is_dead() const { return is_forgotten.load(std::memory_order_relaxed); }
+  /// Whether we are in the child of a fork() by the process that opened it.
+  bool is_dead() const { return mark.is_inherited(); }
 
   const Device device;
   const Personality personality;
@@ -82,7 +84,7 @@ struct ContextState {
   Quota domains{limits.max_pd}, channels{1024}, queues{limits.max_cq}, addresses{limits.max_ah},
       shared_receives{limits.max_srq}, pairs{limits.max_qp};
   std::atomic<std::uint32_t> next_domain{1};
-  std::atomic<bool> is_forgotten{false};  // we are a child of fork()
+  const base::ProcessMark mark;
   std::mutex event_thread_mutex;
   std::weak_ptr<EventThread> event_thread;  // while a completion queue wants to be called
 };

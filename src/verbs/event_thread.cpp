@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include "verbs/queue_state.hpp"
 
@@ -26,23 +25,19 @@ Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<Conte
   }
   ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);  // an event of a queue that is gone is nothing to wait for
   auto channel = std::make_shared<ChannelState>(context, *stream);
-  try {
-    auto started = std::make_shared<EventThread>(std::move(channel), std::move(stop));
-    context->event_thread = started;
-    return started;
-  } catch (const std::system_error&) {
-    return failure(ENOMEM, "no thread for completion callbacks: raise the limit of processes");
-  }
+  auto made = std::make_shared<EventThread>(std::move(channel), std::move(stop));
+  auto thread = base::Thread::start([its = made.get()] { its->run(); });
+  if (!thread) return failure(ENOMEM, "completion callbacks: " + thread.error().message);
+  made->thread_ = std::move(*thread);
+  context->event_thread = made;
+  return made;
 }
 
 EventThread::EventThread(std::shared_ptr<ChannelState> channel, base::FileDescriptor stop)
-    : channel_(std::move(channel)), stop_(std::move(stop)), thread_([this] { run(); }) {}
+    : channel_(std::move(channel)), stop_(std::move(stop)) {}
 
 EventThread::~EventThread() {
-  if (channel_->context->is_dead()) {
-    thread_.detach();  // it does not exist in the child of a fork
-    return;
-  }
+  if (!thread_.is_joinable()) return;  // in the child of a fork: what stops it would stop the parent's
   const std::uint64_t one = 1;
   // An event descriptor takes a 1, always.
   if (::write(stop_.get(), &one, sizeof one) == sizeof one) thread_.join();

@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <memory>
-#include <thread>
 
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
+#include "base/thread.hpp"
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
@@ -25,14 +25,14 @@ class EventThread {
 
   const std::shared_ptr<ChannelState>& channel() const { return channel_; }
   /// In a callback a queue cannot wait for the callback's end.
-  bool is_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool is_this_thread() const { return thread_.is_this(); }
 
  private:
   void run();
 
   std::shared_ptr<ChannelState> channel_;
   base::FileDescriptor stop_;
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 }  // namespace fairlead::verbs

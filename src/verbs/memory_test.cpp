@@ -9,15 +9,9 @@
 #include <set>
 #include <thread>
 
+#include "base/child_for_tests.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "verbs/pair_for_tests.hpp"
-
-// Asked by the leak sanitizer: in a child of fork() the threads are missing that held what its parent had made.
-static bool is_child_process = false;
-extern "C" int __lsan_is_turned_off();   // NOLINT(bugprone-reserved-identifier)
-extern "C" int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier)
-  return is_child_process ? 1 : 0;
-}
 
 namespace fairlead::verbs {
 namespace {
@@ -293,7 +287,7 @@ TEST(Processes, WhatIsPostedRightBeforeTheExitArrives) {
   ASSERT_EQ(::pipe(up.data()) | ::pipe(down.data()), 0);
   const ::pid_t child = ::fork();
   if (child == 0) {
-    is_child_process = true;
+    base::is_child_of_test = true;
     auto* const side = new Side(1, Road::udp);
     auto* const pair = new QueuePair(std::move(*make_pair_at(*side, QpType::rc, {.max_send_wr = kSends})));
     const std::uint32_t mine = pair->number();

@@ -136,8 +136,4 @@ class Context {
   std::shared_ptr<ContextState> state_;
 };
 
-/// For pthread_atfork: after fork() the child has no device any more; everything it inherited answers EIO or is
-/// ignored, and contexts opened afterwards get an engine of their own. Installed by itself when a context is opened.
-void forget_after_fork() noexcept;
-
 }  // namespace fairlead::verbs

@@ -1,0 +1,74 @@
+#include "base/thread.hpp"
+
+#include <signal.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::base {
+namespace {
+
+using Work = std::function<void()>;
+
+void* run(void* work) noexcept {
+  (*std::unique_ptr<Work>(static_cast<Work*>(work)))();
+  return nullptr;
+}
+
+sigset_t signals_of_programs() {
+  sigset_t signals;
+  ::sigfillset(&signals);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) ::sigdelset(&signals, fault);
+  return signals;
+}
+
+}  // namespace
+
+Result<Thread> Thread::start(Work work) {
+  auto kept = std::make_unique<Work>(std::move(work));
+  const sigset_t blocked = signals_of_programs();
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  Thread thread;
+  const int error = ::pthread_create(&thread.id_, nullptr, &run, kept.get());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    return std::unexpected(
+        Error{Status::system, error,
+              fmt::format("no thread: {}: raise the limit of threads (ulimit -u)", std::strerror(error))});
+  }
+  kept.release();
+  thread.is_joinable_ = true;
+  return thread;
+}
+
+Thread::Thread(Thread&& other) noexcept
+    : id_(other.id_), is_joinable_(std::exchange(other.is_joinable_, false)), mark_(other.mark_) {}
+
+Thread& Thread::operator=(Thread&& other) noexcept {
+  std::swap(id_, other.id_);
+  std::swap(is_joinable_, other.is_joinable_);
+  std::swap(mark_, other.mark_);
+  return *this;
+}
+
+Thread::~Thread() {
+  ENSURE(!is_joinable(), "a thread of the library was neither joined nor detached");
+}
+
+void Thread::join() {
+  if (is_joinable()) ::pthread_join(id_, nullptr);
+  is_joinable_ = false;
+}
+
+void Thread::detach() {
+  if (is_joinable()) ::pthread_detach(id_);
+  is_joinable_ = false;
+}
+
+}  // namespace fairlead::base
