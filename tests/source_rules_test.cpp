@@ -79,6 +79,18 @@ TEST(SourceRules, TheEnvironmentIsReadWhereItIsKnownWhetherToBelieveIt) {
                .places = {"src/base/environment.", "tools/perf_far.cpp"}});  // which hands it on to its other half
 }
 
+TEST(SourceRules, ThreadsBeginWhereSignalsAreBlocked) {
+  expect_kept({.word = "thread",
+               .pattern = R"(\bstd::j?thread\b(?!::id)|\bpthread_create\b|\bthrd_create\b)",
+               .places = {"src/base/thread."},
+               .applies = {"src", "doors", "include"}});
+  expect_kept({.word = "async", .pattern = R"(\bstd::async\b)", .places = {}, .applies = {"src", "doors", "include"}});
+}
+
+TEST(SourceRules, OneHookOfForkKnowsWhatAChildHasInherited) {
+  expect_kept({.word = "fork", .pattern = R"(\bpthread_atfork\b)", .places = {"src/base/process_mark."}});
+}
+
 TEST(SourceRules, ABreachIsFound) {
   std::string folder = fs::temp_directory_path() / "fairlead_rules_XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -59,46 +60,73 @@ void set_up_connection(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &tries_max, sizeof tries_max);
 }
 
-Connection::~Connection() {
-  if (descriptor_ >= 0) close(descriptor_);
+std::optional<Connection> Connection::open_once(const sockaddr_in& to) {
+  base::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open() || connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    const int error = errno;
+    socket.reset();
+    errno = error;
+    return std::nullopt;
+  }
+  set_up_connection(socket.get());
+  return Connection(std::move(socket));
 }
 
 std::optional<Connection> Connection::open(const sockaddr_in& to) {
-  // Rank 0 of a job without a console may not listen yet.
   for (int tries = 0; tries < 200; ++tries) {
-    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) return std::nullopt;
-    if (connect(descriptor, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-      set_up_connection(descriptor);
-      return Connection(descriptor);
-    }
-    const int error = errno;
-    close(descriptor);
-    errno = error;
-    if (error != ECONNREFUSED && error != EINTR) return std::nullopt;
+    if (auto opened = open_once(to)) return opened;
+    if (errno != ECONNREFUSED && errno != EINTR) return std::nullopt;
     usleep(50'000);
   }
   return std::nullopt;
 }
 
-bool Connection::send(Frame kind, std::int32_t number, std::span<const std::byte> payload) {
-  const FrameHead head{.length = static_cast<std::uint32_t>(payload.size()), .kind = kind, .number = number};
-  return send_all(std::as_bytes(std::span(&head, 1)), payload.empty() ? 0 : MSG_MORE) && send_all(payload, 0);
+bool Connection::queue(Frame kind, std::int32_t number, const Payload& payload) {
+  const std::size_t length = payload ? payload->size() : 0;
+  if (length > kFrameMax || outgoing_bytes_ + length + sizeof(FrameHead) > kOutgoingMax) {
+    is_overfull_ = true;
+    return false;
+  }
+  const FrameHead head{.length = static_cast<std::uint32_t>(length), .kind = kind, .number = number};
+  outgoing_.push_back({.head = head, .payload = payload});
+  outgoing_bytes_ += outgoing_.back().size();
+  return flush();
 }
 
-bool Connection::send_all(std::span<const std::byte> bytes, int flags) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags);
+bool Connection::flush() {
+  while (!outgoing_.empty()) {
+    Outgoing& next = outgoing_.front();
+    const std::size_t of_head = std::min(next.sent, sizeof next.head), of_payload = next.sent - of_head;
+    std::array<iovec, 2> pieces{{{reinterpret_cast<std::byte*>(&next.head) + of_head, sizeof next.head - of_head}, {}}};
+    if (next.payload) {
+      pieces[1] = {const_cast<std::byte*>(next.payload->data()) + of_payload, next.payload->size() - of_payload};
+    }
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    const ssize_t sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    if (sent < 0) return errno == EAGAIN;
+    next.sent += static_cast<std::size_t>(sent);
+    outgoing_bytes_ -= static_cast<std::size_t>(sent);
+    if (next.sent == next.size()) outgoing_.pop_front();
   }
   return true;
 }
 
+bool Connection::send(Frame kind, std::int32_t number, std::span<const std::byte> payload) {
+  bool is_open = queue(kind, number, std::make_shared<const std::vector<std::byte>>(payload.begin(), payload.end()));
+  while (is_open && has_outgoing()) {
+    pollfd look{descriptor_.get(), POLLOUT, 0};
+    poll(&look, 1, -1);
+    is_open = flush();
+  }
+  return is_open;
+}
+
 bool Connection::read_some() {
   std::array<std::byte, 65536> piece;
-  const ssize_t read = recv(descriptor_, piece.data(), piece.size(), MSG_DONTWAIT);
+  const ssize_t read = recv(descriptor_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
   if (read < 0) return errno == EAGAIN || errno == EINTR;
   taken_.insert(taken_.end(), piece.begin(), piece.begin() + read);
   return read > 0;
@@ -119,10 +147,18 @@ std::optional<Received> Connection::next(std::uint32_t length_max) {
   return received;
 }
 
+bool Connection::stays_on_host() const {
+  sockaddr_in other{};
+  socklen_t length = sizeof other;
+  if (getpeername(descriptor_.get(), reinterpret_cast<sockaddr*>(&other), &length) != 0) return false;
+  const bool is_loopback = (ntohl(other.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+  return is_loopback || other.sin_addr.s_addr == own_address().sin_addr.s_addr;
+}
+
 sockaddr_in Connection::own_address() const {
   sockaddr_in address{};
   socklen_t length = sizeof address;
-  getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &length);
+  getsockname(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), &length);
   return address;
 }
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,11 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.hpp"
+
 namespace fairlead::amudp {
 
 enum class Frame : std::uint8_t {
   hello = 1,  // worker: number = wanted rank or -1; payload: the secret, then its pid
-  start,      // console: number = rank; payload: StartInfo and the environment
+  start,      // console: number = rank; payload: StartInfo and what is told of the environment
   gather,     // worker: its part; console: all parts in the order of ranks
   exit,  // worker: end the job with this number as its code; console: end now; payload: why, if not by a rank's wish
   beat,  // worker: is alive; number: how many gathers it has done
@@ -59,18 +63,28 @@ std::string ip_text(const sockaddr_in& address);
 /// Small frames go at once, and a host that is gone is noticed within 5 s.
 void set_up_connection(int descriptor);
 
-/// One end of a connection. Sends block; reads take what is there.
+/// Of a frame that goes to several: kept once.
+using Payload = std::shared_ptr<const std::vector<std::byte>>;
+
+/// One end of a connection. Reads take what is there; what is sent waits here as long as the other end does not read.
 class Connection {
  public:
-  explicit Connection(int descriptor) : descriptor_(descriptor) {}
-  Connection(Connection&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), taken_(std::move(other.taken_)) {}
-  Connection& operator=(Connection&&) = delete;
-  ~Connection();
-  /// Within 10 s; none: errno tells.
-  static std::optional<Connection> open(const sockaddr_in& to);
+  static constexpr std::size_t kOutgoingMax = kFrameMax + (std::size_t{1} << 20);  // bytes that wait
 
-  int descriptor() const { return descriptor_; }
+  explicit Connection(base::FileDescriptor socket) : descriptor_(std::move(socket)) {}
+  /// Within 10 s, for the other end may not listen yet; none: errno tells.
+  static std::optional<Connection> open(const sockaddr_in& to);
+  static std::optional<Connection> open_once(const sockaddr_in& to);
+
+  int descriptor() const { return descriptor_.get(); }
+  void close() { descriptor_.reset(); }
+  /// Sends what goes at once, and keeps the rest for flush(). False: the connection has ended, or too much waits.
+  bool queue(Frame kind, std::int32_t number, const Payload& payload = nullptr);
+  /// Sends what goes at once of what waits; false if the connection has ended.
+  bool flush();
+  bool has_outgoing() const { return !outgoing_.empty(); }
+  bool is_overfull() const { return is_overfull_; }
+  /// queue(), and waits until all has gone.
   bool send(Frame kind, std::int32_t number, std::span<const std::byte> payload = {});
   /// Reads once without waiting; false at the end of the connection.
   bool read_some();
@@ -78,13 +92,22 @@ class Connection {
   std::optional<Received> next(std::uint32_t length_max = kFrameMax);
   bool is_broken() const { return is_broken_; }
   sockaddr_in own_address() const;
+  /// Whether the other end is on this host, so that nobody else hears what is said.
+  bool stays_on_host() const;
 
  private:
-  bool send_all(std::span<const std::byte> bytes, int flags);
+  struct Outgoing {
+    FrameHead head;
+    Payload payload;       // null: none
+    std::size_t sent = 0;  // bytes, of head and payload together
+    std::size_t size() const { return sizeof head + head.length; }
+  };
 
-  int descriptor_;
-  bool is_broken_ = false;
+  base::FileDescriptor descriptor_;
+  bool is_broken_ = false, is_overfull_ = false;
   std::vector<std::byte> taken_;
+  std::deque<Outgoing> outgoing_;
+  std::size_t outgoing_bytes_ = 0;  // in outgoing_, not sent
 };
 
 }  // namespace fairlead::amudp

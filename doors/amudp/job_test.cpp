@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -13,7 +15,10 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/child_for_tests.hpp"
+#include "doors/amudp/job_environment.hpp"
 #include "doors/amudp/library.hpp"
 #include "doors/amudp/spmd.hpp"
 
@@ -22,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kPatience = 100'000;  // ms; ends a failing test only
+constexpr int kPatience = 20'000;  // ms; ends a failing test only
 
 // A console in a thread of its own.
 class RunningConsole {
@@ -53,6 +58,7 @@ class RunningConsole {
 // A rank as the console sees it, told what to say.
 class Rank {
  public:
+  explicit Rank(Connection connection) : connection_(std::move(connection)) {}
   explicit Rank(const JobAddress& job) : connection_(Connection::open(job.where)) { EXPECT_TRUE(connection_); }
   Rank(const JobAddress& job, int number) : Rank(job) { greet(job.secret, number); }
 
@@ -161,12 +167,114 @@ TEST(AmudpJob, StrangersDisturbNobody) {
   EXPECT_EQ(console.end(), 0);
 }
 
+// More than may wait at once, and none of them goes by itself.
+TEST(AmudpJob, StrangersThatStayMakeRoomForRanks) {
+  RunningConsole console(2);
+  std::vector<std::unique_ptr<Rank>> strangers;
+  const auto come = [&] {
+    for (std::size_t i = 0; i < 2 * Console::kStrangersMax; ++i)
+      strangers.push_back(std::make_unique<Rank>(console.address()));
+  };
+  come();
+  Rank first(console.address(), 0);
+  come();
+  Rank second(console.address(), 1);
+  EXPECT_EQ(first.next()->head.kind, Frame::start);
+  EXPECT_EQ(second.next()->head.kind, Frame::start);
+  for (const auto& stranger : strangers) EXPECT_FALSE(stranger->next()) << "a stranger was heard";
+  EXPECT_FALSE(Connection::open_once(console.address().where)) << "nobody can knock at a job that has started";
+  first.send(Frame::exit, 3);
+  EXPECT_EQ(second.next()->head.number, 3);
+  first.close();
+  second.close();
+  EXPECT_EQ(console.end(), 3);
+}
+
+// As one that is stopped, or stands in a debugger, with more to read than a socket takes.
+TEST(AmudpJob, ARankThatDoesNotReadHoldsUpNobody) {
+  RunningConsole console(3);
+  Rank first(console.address(), 0), second(console.address(), 1), deaf(console.address(), 2);
+  for (Rank* rank : {&first, &second, &deaf}) EXPECT_EQ(rank->next()->head.kind, Frame::start);
+  const std::string part(8 << 20, 'x');
+  constexpr int kGathers = 3;
+  for (int i = 0; i < kGathers; ++i) {
+    for (Rank* rank : {&first, &second, &deaf}) rank->send(Frame::gather, 0, bytes_of(part));
+    for (Rank* rank : {&first, &second}) {
+      const auto all = rank->next();
+      ASSERT_TRUE(all);
+      EXPECT_EQ(all->payload.size(), 3 * part.size());
+    }
+  }
+  first.close();
+  const auto told = second.next();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->head.kind, Frame::exit);
+  EXPECT_TRUE(text_of(*told).starts_with("rank 0 ")) << text_of(*told);
+  second.close();
+  EXPECT_EQ(console.end(), 1);  // it does not wait for the deaf one, either
+}
+
+TEST(AmudpJob, WhoeverNeverReadsIsGivenUp) {
+  RunningConsole console(2);
+  Rank honest(console.address(), 0), deaf(console.address(), 1);
+  for (Rank* rank : {&honest, &deaf}) EXPECT_EQ(rank->next()->head.kind, Frame::start);
+  const std::string part(64 << 20, 'x');
+  std::optional<Received> told;
+  for (int i = 0; i < 5; ++i) {
+    for (Rank* rank : {&honest, &deaf}) rank->send(Frame::gather, 0, bytes_of(part));
+    told = honest.next();
+    ASSERT_TRUE(told);
+    if (told->head.kind == Frame::exit) break;
+  }
+  ASSERT_EQ(told->head.kind, Frame::exit);
+  EXPECT_TRUE(text_of(*told).starts_with("rank 1 (process 1000000001) does not read what it is told"))
+      << text_of(*told);
+  honest.close();
+  EXPECT_EQ(console.end(), 1);
+}
+
+// Where there is no descriptor for a connection it waits, and nobody spins.
+TEST(AmudpJob, WithoutDescriptorsRanksWaitAndTheProcessorRests) {
+  EXPECT_EQ(base::exit_of_child([] {
+              RunningConsole console(1);
+              base::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+              const int next = dup(0);  // the lowest that is free, below which nothing is
+              close(next);
+              rlimit limit{}, none{};
+              if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+              none = {static_cast<rlim_t>(next), limit.rlim_max};
+              if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 2;
+              const sockaddr_in where = console.address().where;
+              if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) return 8;
+              const auto used = [] {
+                rusage usage{};
+                getrusage(RUSAGE_SELF, &usage);
+                return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                       std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+              };
+              const auto before = used();
+              std::this_thread::sleep_for(500ms);
+              const bool rests = used() - before < 200ms;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 3;
+              Rank rank{Connection(std::move(socket))};
+              rank.greet(console.address().secret, 0);
+              const auto told = rank.next();
+              if (!told || told->head.kind != Frame::start) return 4;
+              rank.send(Frame::exit, 0);
+              if (const auto end = rank.next(); !end || end->head.kind != Frame::exit) return 5;
+              rank.close();
+              return console.end() != 0 ? 6 : rests ? 0 : 7;
+            }),
+            0);
+}
+
 // One that has shown the secret may end the job, and do no more: each job ends.
 TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::minstd_rand random(seed);
     RunningConsole console(2);
     Rank honest(console.address(), 0), wild(console.address(), 1);
+    ASSERT_EQ(honest.next()->head.kind, Frame::start);
     honest.send(Frame::gather, 0, bytes_of("part"));
     for (int i = 0; i < 20; ++i) {
       std::vector<std::byte> payload(random() % 3 == 0 ? random() % 3000 : random() % 8);
@@ -179,11 +287,12 @@ TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
       }
     }
     wild.close();
-    while (auto told = honest.next()) {
-      if (told->head.kind == Frame::exit) break;
-    }
+    auto told = honest.next();
+    while (told && told->head.kind == Frame::gather) told = honest.next();
+    ASSERT_TRUE(told) << "the honest one was not told, seed " << seed;
+    EXPECT_EQ(told->head.kind, Frame::exit);
     honest.close();
-    console.end();
+    EXPECT_EQ(console.end(), told->head.number) << "seed " << seed;
   }
 }
 
@@ -210,7 +319,7 @@ TEST(AmudpJob, AConsoleThatSaysAnythingIsNotJoined) {
         Said{Frame::start, 0, {1, 1U << 31, 4}, sizeof(StartInfo)},
         Said{Frame::start, 0, {1, 2, -4}, sizeof(StartInfo)}}) {
     std::thread hostile([&] {
-      Connection connection(accept(listener, nullptr, nullptr));
+      Connection connection(base::FileDescriptor(accept(listener, nullptr, nullptr)));
       connection.send(said.kind, said.rank, std::as_bytes(std::span(&said.info, 1)).first(said.size));
     });
     std::string error;
@@ -240,6 +349,31 @@ TEST(AmudpJob, AddressesAreReadWholeOrNotAtAll) {
     const auto parsed = JobAddress::parse(text);
     EXPECT_TRUE(!parsed || JobAddress::parse(parsed->to_string())) << text;
   }
+}
+
+// Separated by commas, in the order of their names.
+std::string names_told(EnvironmentFor reader) {
+  std::vector<std::string> names;
+  const std::string all = job_environment(reader);
+  for (std::size_t at = 0; at < all.size(); at = all.find('\0', at) + 1) {
+    const std::string name = all.substr(at, all.find('=', at) - at);
+    if (name.find("TOLD") != name.npos || name.starts_with("FAIRLEAD_AM_")) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+TEST(AmudpJob, OtherHostsAreToldWhatIsForThemAndNobodyTheSecret) {
+  const std::vector<const char*> names{"GASNET_TOLD",     "AMUDP_TOLD", "TOLD_TOKEN",         "UPC_TOLD_1",
+                                       "FAIRLEAD_AM_JOB", "TOLD_PATH",  "FAIRLEAD_AM_MASTER", "AMUDP_PASSENV"};
+  for (const char* name : names) ::setenv(name, "x", 1);
+  EXPECT_EQ(names_told(EnvironmentFor::this_host), "AMUDP_TOLD,GASNET_TOLD,TOLD_PATH,TOLD_TOKEN,UPC_TOLD_1");
+  EXPECT_EQ(names_told(EnvironmentFor::other_hosts), "AMUDP_TOLD,GASNET_TOLD");
+  ::setenv("AMUDP_PASSENV", "TOLD_PATH, UPC_*", 1);
+  EXPECT_EQ(names_told(EnvironmentFor::other_hosts), "AMUDP_TOLD,GASNET_TOLD,TOLD_PATH,UPC_TOLD_1");
+  ::setenv("AMUDP_PASSENV", "*", 1);
+  EXPECT_EQ(names_told(EnvironmentFor::other_hosts), names_told(EnvironmentFor::this_host));
+  for (const char* name : names) ::unsetenv(name);
 }
 
 TEST(AmudpJob, NumbersOfTheEnvironmentAreNumbersOrSaidNotToBe) {

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/file_signals.hpp"
 #include "doors/amudp/library.hpp"
 
 namespace fairlead::amudp {
@@ -55,10 +57,29 @@ std::string here() {
   return getcwd(path, sizeof path) != nullptr ? path : "/";
 }
 
+struct Pipe {
+  base::FileDescriptor from, to;
+};
+
+bool open_pipe(Pipe& pipe) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  pipe = {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
+  return true;
+}
+
+// Who ends stays there until it is reaped, so that its number names nobody else. Where children were ignored, those of
+// ours will be ignored by theirs, as before.
+bool were_children_ignored() {
+  static const bool were = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+  return were;
+}
+
 // A child whose output comes to the console; `input`, if any, is the first line it reads.
 bool start(const std::vector<std::string>& words, const std::string& input) {
-  int out[2], err[2], in[2];
-  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 || pipe2(in, O_CLOEXEC) != 0) return false;
+  Pipe out, err, in;
+  if (!open_pipe(out) || !open_pipe(err) || !open_pipe(in)) return false;
+  const bool ignores_children = were_children_ignored();
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -69,22 +90,21 @@ bool start(const std::vector<std::string>& words, const std::string& input) {
     // The console's death is the job's end, also if it comes before the first word.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != console) _exit(1);
-    dup2(out[1], STDOUT_FILENO);
-    dup2(err[1], STDERR_FILENO);
-    if (!input.empty()) dup2(in[0], STDIN_FILENO);
+    dup2(out.to.get(), STDOUT_FILENO);
+    dup2(err.to.get(), STDERR_FILENO);
+    if (!input.empty()) dup2(in.from.get(), STDIN_FILENO);
+    if (ignores_children) signal(SIGCHLD, SIG_IGN);
     execvp(argv[0], argv.data());
     std::fprintf(stderr, "cannot run %s: %s\n", argv[0], std::strerror(errno));
     _exit(127);
   }
-  close(out[1]);
-  close(err[1]);
-  close(in[0]);
-  const std::string line = input + "\n";
-  if (!input.empty() && write(in[1], line.data(), line.size()) < 0) return false;
-  close(in[1]);
-  spawned.push_back({.pid = pid, .output = out[0], .is_error_output = false, .line = {}});
-  spawned.push_back({.pid = pid, .output = err[0], .is_error_output = true, .line = {}});
-  return true;
+  Child child{
+      .pid = pid, .process = base::FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))), .outputs = {}};
+  child.outputs[0].from = std::move(out.from);
+  child.outputs[1].from = std::move(err.from);
+  spawned.push_back(std::move(child));
+  const std::string line = input + "\n";  // shorter than any pipe
+  return input.empty() || base::write_now(in.to.get(), line) == line.size();
 }
 
 std::vector<std::string> command(int argc, char** argv) {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "doors/amudp/console.hpp"
+#include "doors/amudp/children.hpp"
 
 namespace fairlead::amudp {
 

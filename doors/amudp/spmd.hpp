@@ -11,9 +11,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "doors/amudp/control.hpp"
 
 namespace fairlead::amudp {
@@ -23,6 +23,8 @@ class Worker {
   /// Greets the console and waits for the start of the job. Null: `error` tells why.
   static std::unique_ptr<Worker> join(const JobAddress& job, std::int32_t wanted_rank, std::string& error);
 
+  /// Whether this is a child that the rank has forked.
+  bool is_inherited() const { return mark_.is_inherited(); }
   int rank() const { return rank_; }
   int processes() const { return static_cast<int>(info_.processes); }
   std::uint64_t job() const { return info_.job; }
@@ -54,14 +56,14 @@ class Worker {
   void serve();
   [[noreturn]] void end(int code);
 
+  const base::ProcessMark mark_;
   Connection connection_;
   int news_ = -1;  // lives as long as the process
   std::int32_t rank_ = 0;
   StartInfo info_;
   std::vector<char> environment_;  // strings one after the other
-  std::thread thread_;
-  std::mutex mutex_;    // of gathered_
-  std::mutex sending_;  // of the connection
+  std::mutex mutex_;               // of gathered_
+  std::mutex sending_;             // of the connection
   std::vector<std::byte> gathered_;
   std::atomic<bool> is_gathered_{false};
   std::atomic<bool> is_leaving_{false};  // the application's own thread is ending the process

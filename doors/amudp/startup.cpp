@@ -11,11 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/thread.hpp"
 #include "doors/amudp/console.hpp"
 #include "doors/amudp/library.hpp"
 #include "doors/amudp/spawn.hpp"
@@ -72,10 +73,12 @@ JobAddress open_inner_console(const sockaddr_in& listen, int processes, int dept
   if (!console) refuse(error);
   const JobAddress address = console->address();
   inner_console_is_done = std::make_shared<std::atomic<bool>>(false);
-  std::thread([console = std::move(console), is_done = inner_console_is_done] {
+  auto thread = base::Thread::start([console = std::shared_ptr(std::move(console)), is_done = inner_console_is_done] {
     console->run();
     *is_done = true;
-  }).detach();
+  });
+  if (!thread) refuse(thread.error().message);
+  thread->detach();
   return address;
 }
 
@@ -212,7 +215,7 @@ void serve_meanwhile(int& looks) {
   std::fflush(nullptr);
   if (spawn(processes, count, rest.data()) == 0) refuse("the processes of the job could not be started");
   unsetenv(kJobVariable);
-  for (const Child& child : take_spawned()) console->add_child(child);
+  for (Child& child : take_spawned()) console->add_child(std::move(child));
   const int code = console->run();
   std::fflush(nullptr);
   _exit(code);
@@ -293,6 +296,7 @@ int AMUDP_SPMDAllGather(void* source, void* destination, size_t length) {
   if ((length != 0 && (source == nullptr || destination == nullptr)) ||
       length > kFrameMax / static_cast<unsigned>(worker()->processes()))
     return fail(AM_ERR_BAD_ARG, "AMX_SPMDAllGather", "want a source, a destination, and at most 256 MiB in all");
+  if (worker()->is_inherited()) return fail(AM_ERR_RESOURCE, "AMX_SPMDAllGather", "a child of fork() is no rank");
   int looks = AMUDP_PoliteSync ? kLooksBeforeSleep : 0;
   const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, [&] { serve_meanwhile(looks); });
   if (all.size() != length * static_cast<std::size_t>(worker()->processes()))

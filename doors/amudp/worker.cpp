@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "base/thread.hpp"
 #include "doors/amudp/library.hpp"
 #include "doors/amudp/spmd.hpp"
 
@@ -62,9 +64,10 @@ bool Worker::start(const JobAddress& job, std::int32_t wanted_rank, std::string&
       const auto* text = reinterpret_cast<const char*>(frame->payload.data());
       environment_.assign(text + sizeof info_, text + frame->payload.size());
       environment_.push_back('\0');
-      thread_ = std::thread([this] { serve(); });
-      thread_.detach();  // ends with the process
-      return true;
+      auto thread = base::Thread::start([this] { serve(); });
+      if (thread) thread->detach();  // ends with the process
+      if (!thread) error = std::move(thread.error().message);
+      return error.empty();
     }
     if (!is_open) break;
   }
@@ -138,6 +141,10 @@ void Worker::serve() {
 }
 
 void Worker::exit(int code) {
+  if (is_inherited()) {
+    std::fflush(nullptr);
+    _exit(code);  // a child's end is not the job's
+  }
   is_leaving_.store(true, std::memory_order_release);
   {
     const std::scoped_lock lock(sending_);
