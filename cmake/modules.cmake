@@ -51,7 +51,7 @@ function(fairlead_objects)
     separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}")
     add_custom_command(
       OUTPUT ${whole} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
-      COMMAND ${CMAKE_CXX_COMPILER} ${flags} ${FAIRLEAD_WHOLE_FLAGS} -fPIC -fno-semantic-interposition -r
+      COMMAND ${CMAKE_CXX_COMPILER} ${flags} ${FAIRLEAD_HARDENED_FLAGS} ${FAIRLEAD_WHOLE_FLAGS} -fPIC -fno-semantic-interposition -r
               -flinker-output=nolto-rel -o ${whole} ${objects}
       COMMENT "Optimising all modules as one")
     set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
