@@ -91,6 +91,23 @@ TEST(SourceRules, OneHookOfForkKnowsWhatAChildHasInherited) {
   expect_kept({.word = "fork", .pattern = R"(\bpthread_atfork\b)", .places = {"src/base/process_mark."}});
 }
 
+TEST(SourceRules, NoWriteRaisesASignal) {
+  expect_kept({.word = "send",
+               .pattern = R"((^|[^\w:])::send(to|msg|mmsg)?\s*\(|[^\w.:>]send(to|msg|mmsg)\s*\()",
+               .places = {},
+               .unless = "MSG_NOSIGNAL"});
+  expect_kept(
+      {.word = "write",
+       .pattern =
+           R"re((^|[^\w:])::p?writev?\s*\(|[^\w.:>]p?writev?\s*\(\s*(\w*descriptor\w*|\w+(\.|->)get\(\)|STD\w+|\d))re",
+       .places = {"src/base/file_signals.", "src/base/network_namespace."},
+       .applies = {"src", "doors", "include"}});
+  expect_kept({.word = "f",
+               .pattern = R"(\bf(truncate|allocate)\s*\(|\bposix_fallocate\s*\()",
+               .places = {"src/base/file_signals."},
+               .applies = {"src", "doors", "include"}});
+}
+
 TEST(SourceRules, ABreachIsFound) {
   std::string folder = fs::temp_directory_path() / "fairlead_rules_XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

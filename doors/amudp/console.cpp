@@ -168,7 +168,7 @@ void Console::accept_some() {
     if (std::ranges::count(ranks_, -1, &Rank::rank) >= static_cast<std::ptrdiff_t>(kStrangersMax))
       drop_oldest_stranger();
     set_up_connection(socket.get());
-    ranks_.push_back(std::make_unique<Rank>(Connection(std::move(socket))));
+    ranks_.push_back(std::make_unique<Rank>(Connection(std::move(socket), settings_.waiting_max)));
     serve(*ranks_.back());  // its greeting may be here already
   }
 }

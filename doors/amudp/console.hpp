@@ -25,7 +25,8 @@ class Console {
     sockaddr_in listen{};  // port 0: any
     std::uint32_t processes = 1;
     int depth = 0;
-    std::string secret{};  // empty: made here
+    std::string secret{};                               // empty: made here
+    std::size_t waiting_max = Connection::kWaitingMax;  // bytes that one rank has not read
   };
   /// Null: `error` tells why.
   static std::unique_ptr<Console> open(const Settings& settings, std::string& error);

@@ -83,7 +83,7 @@ std::optional<Connection> Connection::open(const sockaddr_in& to) {
 
 bool Connection::queue(Frame kind, std::int32_t number, const Payload& payload) {
   const std::size_t length = payload ? payload->size() : 0;
-  if (length > kFrameMax || outgoing_bytes_ + length + sizeof(FrameHead) > kOutgoingMax) {
+  if (length > kFrameMax || outgoing_bytes_ + length + sizeof(FrameHead) > waiting_max_) {
     is_overfull_ = true;
     return false;
   }

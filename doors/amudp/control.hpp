@@ -69,9 +69,11 @@ using Payload = std::shared_ptr<const std::vector<std::byte>>;
 /// One end of a connection. Reads take what is there; what is sent waits here as long as the other end does not read.
 class Connection {
  public:
-  static constexpr std::size_t kOutgoingMax = kFrameMax + (std::size_t{1} << 20);  // bytes that wait
+  /// Bytes that may wait: the longest frame, and what is said beside it.
+  static constexpr std::size_t kWaitingMax = kFrameMax + (std::size_t{1} << 20);
 
-  explicit Connection(base::FileDescriptor socket) : descriptor_(std::move(socket)) {}
+  explicit Connection(base::FileDescriptor socket, std::size_t waiting_max = kWaitingMax)
+      : descriptor_(std::move(socket)), waiting_max_(waiting_max) {}
   /// Within 10 s, for the other end may not listen yet; none: errno tells.
   static std::optional<Connection> open(const sockaddr_in& to);
   static std::optional<Connection> open_once(const sockaddr_in& to);
@@ -104,6 +106,7 @@ class Connection {
   };
 
   base::FileDescriptor descriptor_;
+  std::size_t waiting_max_;
   bool is_broken_ = false, is_overfull_ = false;
   std::vector<std::byte> taken_;
   std::deque<Outgoing> outgoing_;

@@ -35,9 +35,16 @@ bool resize_file(int file, std::size_t bytes) noexcept {
   return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
 }
 
-ssize_t write_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept {
+bool write_all_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept {
   const NoFileSignals quiet;
-  return ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    offset += static_cast<std::size_t>(wrote);
+  }
+  return true;
 }
 
 bool change_room(int file, int mode, std::size_t offset, std::size_t bytes) noexcept {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/file_signals.hpp"
+
 #include "base/file_descriptor.hpp"
 
 namespace fairlead::base {
@@ -68,15 +70,10 @@ Result<> create_secret_file(const std::string& path, std::string_view text) {
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open() && errno == EEXIST) return refused(path, "exists already: it is not overwritten");
   if (!file.is_open()) return failed(path, "create it", errno);
-  while (!text.empty()) {
-    const ssize_t done = ::write(file.get(), text.data(), text.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) {
-      const int number = errno;
-      ::unlink(path.c_str());
-      return failed(path, "write it", number);
-    }
-    text.remove_prefix(static_cast<std::size_t>(done));
+  if (!write_all_at(file.get(), std::as_bytes(std::span(text)), 0)) {
+    const int number = errno;
+    ::unlink(path.c_str());
+    return failed(path, "write it", number);
   }
   return {};
 }

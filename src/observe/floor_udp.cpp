@@ -59,7 +59,7 @@ std::size_t train_bytes(std::uint32_t datagram_size) {
 void send_message(int socket, const std::vector<std::byte>& train, std::size_t bytes) {
   for (std::size_t sent = 0; sent < bytes;) {
     const std::size_t length = std::min(train.size(), bytes - sent);
-    if (::send(socket, train.data(), length, 0) >= 0) sent += length;
+    if (::send(socket, train.data(), length, MSG_NOSIGNAL) >= 0) sent += length;
   }
 }
 
@@ -147,7 +147,7 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
   for (std::size_t look = 1; !meter.is_over(now, seen); ++look) {
     const std::uint64_t received = arrived.load(std::memory_order_acquire);
     if (sent + length <= received + lost + options.in_flight_bytes || sent == received + lost)
-      sent += ::send(near, train.data(), length, 0) >= 0 ? length : 0;
+      sent += ::send(near, train.data(), length, MSG_NOSIGNAL) >= 0 ? length : 0;
     if (look % kLooksPerClock != 0) continue;
     now = base::MonotonicClock::now();
     if (received != seen) moved_at = now;

@@ -2,19 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/file_signals.hpp"
+
 namespace fairlead::path {
 
 Result<ShmArena> ShmArena::create(std::size_t head_bytes, std::uint64_t bytes) {
-  // Beyond its limit a process would get a signal for making the file.
-  rlimit files{};
-  if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < bytes) {
-    return std::unexpected(Error{Status::system, 0, "the limit of file sizes forbids shared memory: raise ulimit -f"});
-  }
   auto memory = ShmMemory::create({.head_bytes = bytes});
   if (!memory) return std::unexpected(std::move(memory.error()));
   ::madvise(memory->head(), bytes, MADV_DONTDUMP);
@@ -71,8 +67,7 @@ bool ShmArena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
 }
 
 void ShmArena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  ::fallocate(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-              static_cast<off_t>(bytes));
+  base::change_room(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
 }
 
 void ShmArena::give_back(std::uint64_t offset, std::uint64_t bytes) {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/file_signals.hpp"
+
 namespace fairlead::path {
 namespace {
 
@@ -17,10 +19,11 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::unexpected<Error> failed(std::string_view what) {
   const int number = errno;
-  return std::unexpected(Error{Status::system, number,
-                               fmt::format("cannot {} for a peer on this host: {}: raise the limits of memory and of "
-                                           "open files, or set FAIRLEAD_PATH=udp",
-                                           what, std::strerror(number))});
+  const char* limits = number == EFBIG ? "limit of file sizes (ulimit -f)" : "limits of memory and of open files";
+  return std::unexpected(
+      Error{Status::system, number,
+            fmt::format("cannot {} for a peer on this host: {}: raise the {}, or set FAIRLEAD_PATH=udp", what,
+                        std::strerror(number), limits)});
 }
 
 }  // namespace
@@ -42,7 +45,7 @@ ShmMemory::~ShmMemory() {
 Result<ShmMemory> ShmMemory::create(const Layout& layout) {
   base::FileDescriptor file(::memfd_create("fairlead", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return failed("make shared memory");
-  if (::ftruncate(file.get(), static_cast<off_t>(layout.file_bytes())) != 0) return failed("size shared memory");
+  if (!base::resize_file(file.get(), layout.file_bytes())) return failed("size shared memory");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal shared memory");
   auto memory = map(file.get(), layout);
   if (memory) memory->file_ = std::move(file);

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <mutex>
 
+#include "base/file_signals.hpp"
 #include "base/process_mark.hpp"
 #include "base/process_memory.hpp"
 
@@ -49,17 +49,6 @@ void make_private_in_child() {
   }
   all_moved().all.clear();
   all_moved().mutex.unlock();
-}
-
-bool write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-    offset += static_cast<std::uint64_t>(wrote);
-  }
-  return true;
 }
 
 }  // namespace
@@ -198,7 +187,7 @@ std::size_t ShmSheets::move_in(std::span<std::byte> pages, std::uint64_t offset)
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   for (std::size_t done = 0; done < pages.size(); done += std::min(kPiece, pages.size() - done)) {
     const auto piece = pages.subspan(done, std::min(kPiece, pages.size() - done));
-    if (!write_all(arena_.descriptor(), piece, offset + done) ||
+    if (!base::write_all_at(arena_.descriptor(), piece, offset + done) ||
         ::mmap(piece.data(), piece.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
                arena_.descriptor(), static_cast<off_t>(offset + done)) == MAP_FAILED) {
       return done;

@@ -104,11 +104,12 @@ int UdpSocket::transmit_single(const Train& train, std::size_t bytes, PathCounte
     data = gathered.data();
   }
   const int number = descriptor_.get();
-  if (is_connected_) return transmit_call([&] { return ::send(number, data, bytes, 0); }, counters);
+  if (is_connected_) return transmit_call([&] { return ::send(number, data, bytes, MSG_NOSIGNAL); }, counters);
   Target target;
   target.length = train.to.to_kernel(reinterpret_cast<sockaddr*>(&target.storage), family_);
   if (target.length == 0) return EAFNOSUPPORT;
-  return transmit_call([&] { return ::sendto(number, data, bytes, 0, target.kernel(), target.length); }, counters);
+  return transmit_call([&] { return ::sendto(number, data, bytes, MSG_NOSIGNAL, target.kernel(), target.length); },
+                       counters);
 }
 
 int UdpSocket::transmit_merged(const Train& train, PathCounters& counters) {
@@ -131,7 +132,7 @@ int UdpSocket::transmit_merged(const Train& train, PathCounters& counters) {
   entry->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
   const auto cut = static_cast<std::uint16_t>(train.datagram_size);
   std::memcpy(CMSG_DATA(entry), &cut, sizeof(cut));
-  return transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, 0); }, counters);
+  return transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL); }, counters);
 }
 
 // A train that goes singly is begun only if all of it finds room: begun trains that stop in the middle are repeated
@@ -175,7 +176,7 @@ int UdpSocket::transmit_singly(const Train& train, std::size_t bytes_left, PathC
     message.msg_namelen = target.length;
     message.msg_iov = slices.data();
     message.msg_iovlen = slice_count;
-    if (const int error = transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, 0); }, counters);
+    if (const int error = transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL); }, counters);
         error != 0)
       return error;
     counters.datagrams_sent += 1;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/file_signals.hpp"
 #include "queue/location.hpp"
 
 namespace fairlead::queue {
@@ -17,10 +18,11 @@ namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::unexpected<Error> system_error(std::string_view what, std::size_t bytes, int number) {
-  return std::unexpected(Error{Status::system, number,
-                               fmt::format("event queue segment of {} bytes: {} failed (errno {}): is there memory, "
-                                           "and a free file descriptor (ulimit -n)?",
-                                           bytes, what, number)});
+  return std::unexpected(
+      Error{Status::system, number,
+            fmt::format("event queue segment of {} bytes: {} failed (errno {}): is there memory, "
+                        "a free file descriptor (ulimit -n), and no limit of file sizes (ulimit -f)?",
+                        bytes, what, number)});
 }
 
 std::byte* map_shared(int descriptor, std::size_t bytes, int flags) {
@@ -34,7 +36,7 @@ Result<SharedSegment> SharedSegment::create(std::size_t bytes) {
   const int descriptor = memfd_create("fairlead-queue", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return system_error("memfd_create", bytes, errno);
   SharedSegment segment(nullptr, 0, descriptor);  // closes it on the way out
-  if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) return system_error("ftruncate", bytes, errno);
+  if (!base::resize_file(descriptor, bytes)) return system_error("ftruncate", bytes, errno);
   if (fcntl(descriptor, F_ADD_SEALS, kSeals) != 0) return system_error("F_ADD_SEALS", bytes, errno);
   segment.memory_ = map_shared(descriptor, bytes, MAP_POPULATE);
   if (segment.memory_ == nullptr) return system_error("mmap", bytes, errno);

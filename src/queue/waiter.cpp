@@ -31,8 +31,7 @@ Waiter::~Waiter() {
 
 // The counter of an event fd can only be full if it is readable already: a failed write is a wake-up too.
 void Waiter::wake() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);
+  ::eventfd_write(descriptor_, 1);
 }
 
 // An exchange here too: a plain store would hide the last notify() from the next announcement.

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
+#include "base/environment.hpp"
 #include "base/owned_file.hpp"
 #include "base/shown.hpp"
 #include "seal/primitives.hpp"
@@ -14,7 +13,7 @@ namespace {
 constexpr std::string_view kPsk = "psk:", kStatic = "x25519";
 
 std::string from_environment(const char* name) {
-  const char* text = ::secure_getenv(name);
+  const char* text = base::environment(name);
   return text == nullptr ? "" : text;
 }
 

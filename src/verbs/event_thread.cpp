@@ -38,9 +38,7 @@ EventThread::EventThread(std::shared_ptr<ChannelState> channel, base::FileDescri
 
 EventThread::~EventThread() {
   if (!thread_.is_joinable()) return;  // in the child of a fork: what stops it would stop the parent's
-  const std::uint64_t one = 1;
-  // An event descriptor takes a 1, always.
-  if (::write(stop_.get(), &one, sizeof one) == sizeof one) thread_.join();
+  if (::eventfd_write(stop_.get(), 1) == 0) thread_.join();  // it takes a 1, always
 }
 
 void EventThread::run() {
