@@ -26,7 +26,7 @@ class SlowCloser {
 
  private:
   struct State;
-  static void* run(void* shared);
+  static void run(State& state);
 
   std::shared_ptr<State> state_;  // the thread's, too: it may outlive us
 };
