@@ -21,12 +21,17 @@ iovec piece_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Stranger::Stranger(const base::SocketAddress& target, const std::string& ip)
+Stranger::Stranger(const base::SocketAddress& target, const std::string& ip, std::uint16_t port_first)
     : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), target_(target) {
   sockaddr_in6 kernel{};
-  const auto wanted = base::SocketAddress::from_ip(ip, 0);
-  const unsigned length = wanted->to_kernel(reinterpret_cast<sockaddr*>(&kernel), AF_INET);
-  EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&kernel), length), 0);
+  constexpr int kPortsTried = 1000;
+  bool is_bound = false;
+  for (int tried = 0; !is_bound && tried < (port_first == 0 ? 1 : kPortsTried); ++tried) {
+    const auto wanted = base::SocketAddress::from_ip(ip, static_cast<std::uint16_t>(port_first + tried));
+    const unsigned length = wanted->to_kernel(reinterpret_cast<sockaddr*>(&kernel), AF_INET);
+    is_bound = ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&kernel), length) == 0;
+  }
+  EXPECT_TRUE(is_bound) << ip;
   socklen_t bound = sizeof kernel;
   EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&kernel), &bound), 0);
   address_ = *base::SocketAddress::from_kernel(reinterpret_cast<const sockaddr*>(&kernel), bound);

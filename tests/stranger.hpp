@@ -40,7 +40,9 @@ class Stranger {
   };
 
   /// `ip`: of the loopback, on which it has a port of its own.
-  explicit Stranger(const base::SocketAddress& target, const std::string& ip = "127.0.0.1");
+  /// It is the first free one from `port_first` on, if that is not 0.
+  explicit Stranger(const base::SocketAddress& target, const std::string& ip = "127.0.0.1",
+                    std::uint16_t port_first = 0);
 
   const base::SocketAddress& address() const { return address_; }
 

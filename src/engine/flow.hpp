@@ -127,9 +127,12 @@ struct Waiting {
   std::uint32_t flow = kNone;  // index; kNone: its chunks are thrown away
   std::uint32_t life = 0;      // answers: of the flow
   std::uint32_t sequence = 0;  // answers: the number of the request
-  bool is_answer = false;      // data of a read: placed at once
-  bool is_datagram = false;    // UD: one piece, complete with the last chunk
-  bool is_linked = false;      // further chunks come from the link
+  enum class Kind : std::uint8_t {
+    request,
+    answer,    // data of a read: placed at once
+    datagram,  // UD: one piece, complete with the last chunk
+  } kind = Kind::request;
+  bool is_linked = false;  // further chunks come from the link
   wire::Envelope envelope;
   std::uint64_t size = 0;
   std::uint64_t bytes_held = 0;

@@ -68,13 +68,12 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
   } else if (delivery.reassembly == link::Delivery::kWhole) {
     place_read(*flow, number, 0, delivery.bytes);
   } else {
-    const std::uint32_t slot = arrivals_.acquire();
+    const std::uint32_t slot = arrivals_.acquire(Waiting::Kind::answer);
     if (slot == kNone) return;  // asked for again when no answer has come
     Waiting& arrival = arrivals_[slot];
     arrival.flow = flow->index;
     arrival.sequence = number;
     arrival.life = flow->life;
-    arrival.is_answer = true;
     engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
     on_answer_chunk(slot, delivery, now);
     return;

@@ -14,7 +14,7 @@ namespace fairlead::engine {
 using verbs::QpType;
 
 std::uint32_t Flows::add_arrival(Flow& flow, const link::Delivery& delivery) {
-  const std::uint32_t slot = arrivals_.acquire();
+  const std::uint32_t slot = arrivals_.acquire(Waiting::Kind::request);
   if (slot == kNone) return kNone;
   Waiting& arrival = arrivals_[slot];
   arrival.flow = flow.index;
@@ -73,7 +73,9 @@ void Flows::hold(Flow& flow, const link::Delivery& delivery, base::Instant now) 
     ++counters_.duplicates;
     return;
   }
-  const bool has_room = flow.arrivals < kArrivalsMaxOfFlow && can_hold(flow, delivery.bytes.size());
+  // No flow takes more than a quarter of what is left, so something is left for each.
+  const std::uint32_t most = std::min(kArrivalsMaxOfFlow, arrivals_.left(Waiting::Kind::request) / 4);
+  const bool has_room = flow.arrivals < most && can_hold(flow, delivery.bytes.size());
   const std::uint32_t slot = has_room ? add_arrival(flow, delivery) : kNone;
   if (slot == kNone) return note_dropped(flow, sequence);
   Waiting& arrival = arrivals_[slot];
@@ -194,8 +196,8 @@ void Flows::on_chunk(const link::Delivery& delivery, base::Instant now) {
   const auto slot = static_cast<std::uint32_t>(delivery.target & ~kOurs);
   Waiting* arrival = arrivals_.find(slot, static_cast<std::uint32_t>(delivery.target >> 32));
   if (arrival == nullptr) return;
-  if (arrival->is_answer) return on_answer_chunk(slot, delivery, now);
-  if (arrival->is_datagram) return on_datagram_chunk(slot, delivery);
+  if (arrival->kind == Waiting::Kind::answer) return on_answer_chunk(slot, delivery, now);
+  if (arrival->kind == Waiting::Kind::datagram) return on_datagram_chunk(slot, delivery);
   if (delivery.is_last) arrival->is_linked = false;
   if (arrival->flow == kNone) {
     if (delivery.is_last) arrivals_.release(slot);
@@ -216,7 +218,8 @@ void Flows::end_arrival(std::uint64_t target) {
   Waiting* arrival = arrivals_.find(slot, static_cast<std::uint32_t>(target >> 32));
   if (arrival == nullptr) return;
   arrival->is_linked = false;
-  Flow* flow = arrival->is_answer || arrival->flow == kNone ? nullptr : flows_[arrival->flow].get();
+  if (arrival->kind == Waiting::Kind::datagram) return drop_datagram(slot);
+  Flow* flow = arrival->kind == Waiting::Kind::answer || arrival->flow == kNone ? nullptr : flows_[arrival->flow].get();
   if (flow == nullptr) {
     arrivals_.release(slot);
     return;

@@ -142,19 +142,32 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
   return true;
 }
 
+// All datagrams together have what one flow may hold. What is longer than a datagram in chunks may be is one message of
+// the link all the same: its later chunks have no target and are thrown away.
 void Flows::start_datagram_chunked(const link::Delivery& delivery) {
-  const std::uint32_t slot = delivery.size > kDatagramMax ? kNone : arrivals_.acquire();
+  if (judge_datagram(delivery.envelope, delivery.size) == nullptr) return;
+  const std::uint64_t most = engine_.options().get(Option::early_max);
+  const bool has_room =
+      held_bytes_ + delivery.size <= most && datagram_bytes_ + delivery.size <= most / 4 && delivery.size != 0;
+  const std::uint32_t slot = has_room ? arrivals_.acquire(Waiting::Kind::datagram) : kNone;
   if (slot == kNone) {
-    ++counters_.dropped_no_receive;
+    ++counters_.refused_no_room;
     return;
   }
   Waiting& arrival = arrivals_[slot];
-  arrival.is_datagram = true;
   arrival.envelope = delivery.envelope;
-  arrival.size = delivery.size;
+  arrival.size = arrival.bytes_held = delivery.size;
   arrival.held.push_back({0, delivery.size, std::make_unique<std::byte[]>(delivery.size)});
+  held_bytes_ += delivery.size;
+  datagram_bytes_ += delivery.size;
   engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
   on_datagram_chunk(slot, delivery);
+}
+
+void Flows::drop_datagram(std::uint32_t slot) {
+  held_bytes_ -= arrivals_[slot].bytes_held;
+  datagram_bytes_ -= arrivals_[slot].bytes_held;
+  arrivals_.release(slot);
 }
 
 void Flows::on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery) {
@@ -164,20 +177,19 @@ void Flows::on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery
   if (!delivery.is_last) return;
   const iovec piece{bytes, arrival.size};
   on_datagram(arrival.envelope, engine_.transports_->address(delivery.peer), {&piece, 1}, arrival.size);
-  arrival.held.clear();
-  arrivals_.release(slot);
+  drop_datagram(slot);
 }
 
-void Flows::on_datagram(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,
-                        std::uint64_t size) {
+/// Whose it is, if he takes it now: asked before anything is kept of it, and again when all of it is here.
+Flow* Flows::judge_datagram(const wire::Envelope& envelope, std::uint64_t size) {
   Flow* flow = find_number(envelope.target_port & 0xFF'FFFF);
   if (flow == nullptr || flow->plan.type != QpType::ud || !flow->can_receive()) {
     ++counters_.refused_not_ready;
-    return;
+    return nullptr;
   }
   if (static_cast<std::uint32_t>(envelope.key) != flow->attributes.qkey) {
     ++counters_.dropped_queue_key;
-    return;
+    return nullptr;
   }
   const Pool& pool = pools_[flow->pool];
   std::uint64_t room = 0;
@@ -186,8 +198,16 @@ void Flows::on_datagram(const wire::Envelope& envelope, const base::SocketAddres
   }
   if (size > kDatagramMax || room < kHeaderArea + size) {
     ++counters_.dropped_no_receive;
-    return;
+    return nullptr;
   }
+  return flow;
+}
+
+void Flows::on_datagram(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,
+                        std::uint64_t size) {
+  Flow* const flow = judge_datagram(envelope, size);
+  if (flow == nullptr) return;
+  const Pool& pool = pools_[flow->pool];
   if (!flow->has_heard) {
     flow->has_heard = true;
     if (flow->state() == verbs::QpState::rtr) tell(*flow, verbs::AsyncEventType::comm_est);

@@ -19,7 +19,6 @@ using verbs::WcStatus;
 constexpr std::uint32_t kRegionsMax = 65536;
 constexpr std::uint32_t kPoolsMax = 131072;
 constexpr std::uint32_t kFlightsMax = 1U << 18;
-constexpr std::uint32_t kArrivalsMax = 1U << 17;
 
 verbs::WcOpcode opcode_of(verbs::SendOpcode opcode) {
   switch (opcode) {
@@ -51,8 +50,7 @@ Flows::Flows(Engine& engine, std::uint32_t number_first, std::uint16_t port_firs
       generations_(kFlowsMax, 1),
       lives_(kFlowsMax, 0),
       pools_(kPoolsMax),
-      flights_(kFlightsMax),
-      arrivals_(kArrivalsMax) {
+      flights_(kFlightsMax) {
   for (std::uint32_t index = kFirstIndex; index < kFlowsMax; ++index) free_.push_back(index);
 }
 

@@ -17,6 +17,7 @@
 #include "base/slab.hpp"
 #include "engine/flow.hpp"
 #include "engine/flow_core.hpp"
+#include "engine/flow_places.hpp"
 #include "engine/region_table.hpp"
 #include "engine/retry_queue.hpp"
 #include "engine/show_count.hpp"
@@ -290,6 +291,8 @@ class Flows {
   // flow_datagram.cpp
   bool start_datagram(Flow& flow, std::uint32_t number, base::Instant now);
   void start_datagram_chunked(const link::Delivery& delivery);
+  void drop_datagram(std::uint32_t slot);
+  Flow* judge_datagram(const wire::Envelope& envelope, std::uint64_t size);
   void on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery);
   void on_datagram(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,
                    std::uint64_t size);
@@ -322,14 +325,15 @@ class Flows {
   std::deque<std::uint32_t> free_;                  // first in, first out: a number rests as long as it can
   base::Slab<Pool> pools_;
   base::Slab<Flight> flights_;
-  base::Slab<Waiting> arrivals_;
+  FlowPlaces arrivals_;
   std::vector<std::unique_ptr<CompletionStream>> streams_;
   FlowTimers timers_;
   std::vector<std::uint32_t> owing_;
   std::vector<std::uint32_t> stalled_;
   RetryQueue<Deferred> deferred_;  // answers that wait for room in the link
   std::uint64_t held_bytes_ = 0;
-  ShowCount shows_;  // of flows and regions
+  std::uint64_t datagram_bytes_ = 0;  // of those
+  ShowCount shows_;                   // of flows and regions
   FlowCounters counters_;
 };
 
