@@ -253,7 +253,7 @@ class Engine {
   // engine_patience.cpp
   void grant_patience(std::uint64_t name, base::Instant now);
   void end_impatient(base::Instant now);
-  void end_by_force(std::uint32_t slot, base::Instant now);
+  void end_by_force(std::uint32_t slot);
   void abandon_placements(std::uint32_t slot);
 
   // engine_active_near.cpp

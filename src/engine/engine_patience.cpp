@@ -16,13 +16,13 @@ void Engine::end_impatient(base::Instant now) {
     impatient_.pop_front();
     if (find_operation(name) == nullptr) continue;
     ++counters_.ended_by_force;
-    end_by_force(slot_of(name), now);
+    end_by_force(slot_of(name));
     if (find_operation(name) != nullptr) grant_patience(name, now);  // its outcome is on the way
   }
   expel_condemned(now);
 }
 
-void Engine::end_by_force(std::uint32_t slot, base::Instant now) {
+void Engine::end_by_force(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   // The link reads the memory until the outcome. Only the end of the session brings that.
   if (operation.is_link_pending) {

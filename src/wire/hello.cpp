@@ -35,12 +35,12 @@ Hello read_hello(std::span<const std::byte> payload) {
 bool is_possible(const Hello& hello) {
   constexpr std::uint64_t kWindowBytesMost = std::uint64_t{1} << 40;
   constexpr std::uint32_t kWindowSegmentsMost = 1U << 16;
-  constexpr std::uint32_t kSlotsMost = 1U << 16;
+  constexpr std::uint32_t kReassemblySlotsMost = 1U << 16;
   constexpr std::uint32_t kAckAfterMost = 1'000'000'000 / kTick;
   return hello.epoch != 0 && hello.token != 0 && hello.window_bytes >= kDatagramSizeLeast &&
          hello.window_bytes <= kWindowBytesMost && hello.datagram_size_max >= kDatagramSizeLeast &&
          hello.window_segments >= 1 && hello.window_segments <= kWindowSegmentsMost && hello.reassembly_slots >= 1 &&
-         hello.reassembly_slots <= kSlotsMost && hello.ack_after.value <= kAckAfterMost &&
+         hello.reassembly_slots <= kReassemblySlotsMost && hello.ack_after.value <= kAckAfterMost &&
          hello.slot < wire::kSlotsMost;
 }
 
