@@ -276,7 +276,7 @@ class Caller {
         {IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN},
         {IBV_QPS_RTS,
          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC},
-        {static_cast<ibv_qp_state>(below(9)), odd_bits(22)},
+        {static_cast<ibv_qp_state>(below(8)), odd_bits(22)},
     }};
     // Most often in order, and each as it has to be, so that pairs come to RTS and traffic flows.
     for (std::size_t i = one_in(4) ? 0 : 1; i < steps.size() - (one_in(4) ? 0 : 1); ++i) {

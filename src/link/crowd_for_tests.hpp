@@ -55,8 +55,6 @@ class Crowd {
     for (bool any = true; any;) {
       any = carry(*guest.link, guest.address);
       any |= carry(host, address);
-      while (host.next_delivery()) {
-      }
       while (const auto outcome = guest.link->next_outcome()) guest.ends.push_back(outcome->status);
       while (const auto notice = guest.link->next_notice()) guest.notices.push_back(*notice);
       while (const auto outcome = host.next_outcome()) host_ends.push_back(outcome->status);
@@ -86,7 +84,10 @@ class Crowd {
     }
     const auto found = guests.find(train_.to);
     Link* to = train_.to == address ? &host : found != guests.end() ? found->second.link.get() : nullptr;
-    if (to != nullptr) to->receive(own, bytes, now, 1472);
+    if (to == nullptr) return true;
+    to->receive(own, bytes, now, 1472);
+    while (to->next_delivery()) {
+    }
     return true;
   }
 
