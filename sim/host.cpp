@@ -20,7 +20,8 @@ constexpr int kSeedsTriedMax = 10'000'000;
 std::uint64_t seed_before_wrap(Random& random, std::uint64_t epoch) {
   for (int tried = 0; tried < kSeedsTriedMax; ++tried) {
     const std::uint64_t seed = random.next();
-    link::TokenSource numbers(link::TokenSource(seed, epoch).next(), epoch);
+    const std::uint64_t life = link::TokenSource(~seed, epoch).next();  // of the link
+    link::TokenSource numbers(link::TokenSource(seed, epoch).next(), life);
     numbers.next();
     if (static_cast<std::uint32_t>(numbers.next()) > std::numeric_limits<std::uint32_t>::max() - kSequencesBeforeWrap)
       return seed;

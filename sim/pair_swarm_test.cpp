@@ -11,7 +11,7 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr std::uint64_t kFixedPairSeeds = 60, kFreshPairSeeds = 20;
+constexpr std::uint64_t kFixedPairSeeds = 120, kFreshPairSeeds = 20;
 
 PairReport run_pairs(std::uint64_t seed) {
   PairReport report = run_pair_swarm(seed);

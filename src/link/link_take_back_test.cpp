@@ -45,7 +45,7 @@ TEST(LinkTakeBack, DataGoesOutNextAndIsNeitherLostNorResent) {
 
 TEST(LinkTakeBack, GreetingsAndAcksAreSentAgainToo) {
   World world(2);
-  std::array<bool, 9> was_refused{};
+  std::array<bool, std::to_underlying(wire::Kind::hello_retry) + 1> was_refused{};
   world.weather.refuses = [&](std::size_t, const Train& train) {
     return !std::exchange(was_refused[static_cast<std::size_t>(header_of(train).kind)], true);
   };
