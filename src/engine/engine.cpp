@@ -64,7 +64,13 @@ Flows& Engine::make_flows() {
   constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-  flows_ = std::make_unique<Flows>(*this, slot < kSlots ? slot << 12 : kNone, port_first);
+  flows_ = std::make_unique<Flows>(transports_.get(), address_,
+                                   Flows::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
+                                                 .port_first = port_first,
+                                                 .copied_max = options_.get(Option::embedded_max),
+                                                 .early_max = options_.get(Option::early_max),
+                                                 .cma_max = options_.get(Option::shm_foreign_max),
+                                                 .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
   return *flows_;
 }
 

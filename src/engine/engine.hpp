@@ -29,7 +29,6 @@
 #include "engine/core.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
-#include "engine/guess_budget.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
@@ -164,8 +163,6 @@ class Engine {
   std::string take_report() { return transports_->flight().take_report(); }
 
  private:
-  friend class Flows;
-
   static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kPortsMax = 65536;
@@ -286,14 +283,7 @@ class Engine {
   void ask_for_answers(base::Instant now);
 
   // engine_expel.cpp
-  enum class Offence : std::uint8_t { none, takes_no_answers, guesses, holds_memory };
-  /// What a message has to show, by what it is good for.
-  enum class Secret : std::uint8_t { answer, tag, exposure, region };
-  void note_wrong_secret(link::PeerHandle peer, Secret secret);
-  void condemn(link::PeerHandle peer, Offence offence);
   void expel_condemned(base::Instant now);
-  std::uint64_t& expelled_for(Offence offence);
-  static std::string_view describe(Offence offence);
   void drop_deferred(link::PeerHandle peer, Status status);
 
   /// An answer that waits for room in the link.
@@ -309,14 +299,6 @@ class Engine {
     link::Notice notice;
     base::Instant when;
     Offence offence = Offence::none;  // for which we ended it
-  };
-  struct Suspect {
-    std::uint32_t generation = 0;  // of the peer
-    GuessBudget budget;
-  };
-  struct Condemned {
-    link::PeerHandle peer;
-    Offence offence = Offence::none;
   };
 
   base::SocketAddress address_;
@@ -338,8 +320,6 @@ class Engine {
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
   std::deque<Impatient> impatient_;         // what was cancelled and has not ended; the earliest first
   RetryQueue<Deferred> deferred_;
-  std::vector<Condemned> condemned_;  // at the next occasion
-  ByPeer<Suspect> suspects_;
   std::vector<std::uint32_t> touched_ports_;
   Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

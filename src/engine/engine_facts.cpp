@@ -22,6 +22,16 @@ double milliseconds(base::Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+void add_offences(const Offences& offences, EngineFacts& facts) {
+  constexpr std::array<std::string_view, Offences::kKinds> kSecrets{"answers", "tags", "exposures", "regions"};
+  const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
+  for (std::size_t i = 0; i < kSecrets.size(); ++i)
+    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), offences.wrong_secrets(static_cast<Secret>(i)));
+  add("engine.expelled.holds_memory", offences.expelled_for(Offence::holds_memory));
+  add("engine.expelled.guesses", offences.expelled_for(Offence::guesses));
+  add("engine.expelled.takes_no_answers", offences.expelled_for(Offence::takes_no_answers));
+}
+
 }  // namespace
 
 EngineFacts Engine::facts() const {
@@ -50,12 +60,7 @@ EngineFacts Engine::facts() const {
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
-  constexpr std::array<std::string_view, 4> kSecrets{"answers", "tags", "exposures", "regions"};
-  for (std::size_t i = 0; i < kSecrets.size(); ++i)
-    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), own.wrong_secrets[i]);
-  add("engine.expelled.holds_memory", own.expelled_holds_memory);
-  add("engine.expelled.guesses", own.expelled_guesses);
-  add("engine.expelled.takes_no_answers", own.expelled_no_answers);
+  if (transports_) add_offences(transports_->offences(), facts);
   add("engine.active.sent", own.active_sent);
   add("engine.active.received", own.active_received);
   add("engine.active.sent_straight", own.active_sent_straight);

@@ -20,7 +20,7 @@ bool Engine::progress(base::Instant now) {
   if (!transports_) return any;
   if (lane() != nullptr) {
     any |= collect_lane(now);
-    if (!condemned_.empty()) [[unlikely]]
+    if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
     // The straight line of traffic inside the host: nothing of the network is due.
     if (!transports_->is_network_due(now) && deferred_.is_empty() && withdrawing_.empty()) [[likely]]
@@ -62,7 +62,7 @@ bool Engine::collect(base::Instant now) {
   const bool any = transports_->collect(now);
   while (const auto delivery = transports_->next_delivery(now)) {
     deliver(*delivery, now);
-    if (!condemned_.empty()) [[unlikely]]
+    if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
   }
   return any;

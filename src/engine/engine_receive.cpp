@@ -189,7 +189,7 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
   const Status status =
       check_exposure(put.key ^ epoch_, put.target_port, OperationKind::expose_writable, delivery.size, slot);
   if (status != Status::ok) {
-    if (status == Status::stale) note_wrong_secret(delivery.peer, Secret::exposure);
+    if (status == Status::stale) transports_->offences().note_wrong_secret(delivery.peer, Secret::exposure, now_);
     // Later chunks of a refused put have no target and are thrown away.
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = put.cookie}, 0, now);
@@ -205,7 +205,7 @@ void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   std::uint32_t slot = kNone;
   const Status status = check_exposure(get.key ^ epoch_, get.target_port, OperationKind::expose_readable, get.a, slot);
   if (status != Status::ok) {
-    if (status == Status::stale) note_wrong_secret(delivery.peer, Secret::exposure);
+    if (status == Status::stale) transports_->offences().note_wrong_secret(delivery.peer, Secret::exposure, now_);
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = get.cookie}, 0, now);
     return;
@@ -271,7 +271,8 @@ void Engine::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::
   const bool has_to_wait = deferred_.has(peer) || base::rare("engine: an answer waits for a later pass");
   const Status status = has_to_wait ? Status::again : submit_answer(peer, envelope, exposure, now);
   if (status != Status::again) return;
-  if (const auto excess = deferred_.add(peer, {envelope, exposure}, now)) condemn(*excess, Offence::takes_no_answers);
+  if (const auto excess = deferred_.add(peer, {envelope, exposure}, now))
+    transports_->offences().condemn(*excess, Offence::takes_no_answers);
 }
 
 Status Engine::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure,

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/ensure.hpp"
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -37,7 +36,7 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
                        (flow->state() == QpState::rts || flow->state() == QpState::sqd) && !flow->is_lost &&
                        flow->attributes.dest_qp_num == envelope.source_port &&
                        (envelope.target_port >> 24) == (flow->life & 0xFF) &&
-                       flow->peer_address == engine_.transports_->address(delivery.peer);
+                       flow->peer_address == transports_->address(delivery.peer);
   if (!is_ours) {
     ++counters_.dropped_late_answer;
     return;
@@ -74,7 +73,7 @@ void Flows::on_answer(const link::Delivery& delivery, base::Instant now) {
     arrival.flow = flow->index;
     arrival.sequence = number;
     arrival.life = flow->life;
-    engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+    transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
     on_answer_chunk(slot, delivery, now);
     return;
   }
@@ -171,7 +170,7 @@ void Flows::finish_read(Flow& flow, std::uint32_t number, base::Instant now) {
 
 /// The request has failed; what was sent after it does not count any more.
 void Flows::fail_request(Flow& flow, std::uint32_t number, WcStatus status, Cause cause) {
-  go_back(flow, number, {}, engine_.now_);
+  go_back(flow, number, {}, now_);
   SendEntry& entry = flow.entry(number);
   entry.status = status;
   entry.cause = cause;
@@ -244,6 +243,7 @@ void Flows::fail_head(Flow& flow, WcStatus status, Cause cause) {
 // The link's word ----------------------------------------------------------------------------------------------------
 
 void Flows::end_outcome(const link::Outcome& outcome, base::Instant now) {
+  now_ = now;
   const auto name = static_cast<std::uint32_t>(outcome.cookie & ~(kOurs | kEmbedded));
   const auto upper = static_cast<std::uint32_t>(outcome.cookie >> 32);
   std::uint32_t index = name, number = upper;

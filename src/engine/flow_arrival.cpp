@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -22,7 +21,7 @@ std::uint32_t Flows::add_arrival(Flow& flow, const link::Delivery& delivery) {
   arrival.envelope = delivery.envelope;
   arrival.size = delivery.size;
   arrival.is_linked = delivery.reassembly != link::Delivery::kWhole && !delivery.is_last;
-  if (arrival.is_linked) engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+  if (arrival.is_linked) transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
   return slot;
 }
 
@@ -56,7 +55,7 @@ void Flows::drop_arrivals(Flow& flow) {
 }
 
 bool Flows::can_hold(const Flow& flow, std::size_t bytes) const {
-  const std::uint64_t most = engine_.options().get(Option::early_max);
+  const std::uint64_t most = bounds_.early_max;
   return held_bytes_ + bytes <= most && flow.held_bytes + bytes <= most / 4;
 }
 

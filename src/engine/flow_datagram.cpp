@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/scatter.hpp"
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -85,21 +84,21 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
   bool is_done = true;
   if (entry.remote_qpn == kMulticast) {
     ++counters_.dropped_unreachable;
-  } else if (engine_.is_here(entry.to)) {
-    on_datagram(envelope, engine_.address(), {pieces.data(), count}, entry.length);
+  } else if (is_here(entry.to)) {
+    on_datagram(envelope, address_, {pieces.data(), count}, entry.length);
     if (flow.state() != verbs::QpState::rts) return false;
-  } else if (!engine_.transports_) {
+  } else if (!transports_) {
     ++counters_.dropped_unreachable;
-  } else if (const auto peer = engine_.transports_->peer_at(entry.to, now); !peer) {
+  } else if (const auto peer = transports_->peer_at(entry.to, now); !peer) {
     ++counters_.dropped_unreachable;
   } else {
     flow.peer = *peer;
     flow.has_peer = true;
     link::Outgoing message{.envelope = envelope, .pieces = {pieces.data(), count}, .size = entry.length};
-    if (entry.length <= engine_.options().get(Option::embedded_max)) {
+    if (entry.length <= bounds_.copied_max) {
       message.cookie = 0;
       message.wants_outcome = false;
-      status = engine_.transports_->submit(*peer, message, now);
+      status = transports_->submit(*peer, message, now);
     } else {
       const std::uint32_t slot = flights_.acquire();
       if (slot == kNone) {
@@ -115,7 +114,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
       std::copy_n(regions.begin(), count, flight.regions.begin());
       message.pieces = {flight.pieces.data(), count};
       message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
-      status = engine_.transports_->submit(*peer, message, now);
+      status = transports_->submit(*peer, message, now);
       if (status != Status::ok) {
         flights_.release(slot);
       } else {
@@ -146,7 +145,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
 // the link all the same: its later chunks have no target and are thrown away.
 void Flows::start_datagram_chunked(const link::Delivery& delivery) {
   if (judge_datagram(delivery.envelope, delivery.size) == nullptr) return;
-  const std::uint64_t most = engine_.options().get(Option::early_max);
+  const std::uint64_t most = bounds_.early_max;
   const bool has_room =
       held_bytes_ + delivery.size <= most && datagram_bytes_ + delivery.size <= most / 4 && delivery.size != 0;
   const std::uint32_t slot = has_room ? arrivals_.acquire(Waiting::Kind::datagram) : kNone;
@@ -160,7 +159,7 @@ void Flows::start_datagram_chunked(const link::Delivery& delivery) {
   arrival.held.push_back({0, delivery.size, std::make_unique<std::byte[]>(delivery.size)});
   held_bytes_ += delivery.size;
   datagram_bytes_ += delivery.size;
-  engine_.transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
+  transports_->set_target(delivery.peer, delivery.reassembly, target_of(slot));
   on_datagram_chunk(slot, delivery);
 }
 
@@ -176,7 +175,7 @@ void Flows::on_datagram_chunk(std::uint32_t slot, const link::Delivery& delivery
   if (!delivery.bytes.empty()) std::memcpy(bytes + delivery.offset, delivery.bytes.data(), delivery.bytes.size());
   if (!delivery.is_last) return;
   const iovec piece{bytes, arrival.size};
-  on_datagram(arrival.envelope, engine_.transports_->address(delivery.peer), {&piece, 1}, arrival.size);
+  on_datagram(arrival.envelope, transports_->address(delivery.peer), {&piece, 1}, arrival.size);
   drop_datagram(slot);
 }
 
@@ -217,7 +216,7 @@ void Flows::on_datagram(const wire::Envelope& envelope, const base::SocketAddres
   const auto sges = std::span(flow->receive_sges).first(flow->current.receive_sges);
   flow->current = {};
   const auto traffic_class = static_cast<std::uint8_t>(envelope.flags >> Flags::kTrafficClassShift);
-  const auto header = network_header(from, engine_.address(), size, traffic_class);
+  const auto header = network_header(from, address_, size, traffic_class);
   Cause cause = scatter(sges, pool.plan.domain, 0, header);
   std::uint64_t offset = kHeaderArea;
   for (const iovec& piece : source) {

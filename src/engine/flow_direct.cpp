@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "base/scatter.hpp"
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 #include "engine/shared_tables.hpp"
 
@@ -47,7 +46,7 @@ class Visit {
 std::optional<std::uint64_t> Flows::find_place(const Flow& flow, const SendEntry& entry, const SharedFlow& there,
                                                const SharedRegion& region) const {
   const std::uint32_t right = right_for(entry.opcode);
-  const base::SocketAddress& here = engine_.address();
+  const base::SocketAddress& here = address_;
   if (there.number != flow.attributes.dest_qp_num || there.peer_number != flow.number || (there.rights & right) == 0 ||
       there.peer_port != here.port || there.peer_scope != here.scope || there.peer_ip != here.ip) {
     return std::nullopt;
@@ -80,14 +79,14 @@ std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer&
 
 Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instant now) {
   SendEntry& entry = flow.entry(number);
-  if (engine_.lane() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
+  if (lane() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
       entry.length > kCarriedOutMax) {
     return Direct::none;
   }
   const bool is_first = number == flow.head;
   if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
-  const auto peer = engine_.transports_->peer_at(flow.peer_address, now);
-  path::ShmPeer* neighbour = peer && Lane::has(*peer) ? engine_.lane()->neighbour(*peer) : nullptr;
+  const auto peer = transports_->peer_at(flow.peer_address, now);
+  path::ShmPeer* neighbour = peer && Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
   if (neighbour == nullptr) return Direct::none;
 
   std::array<iovec, 32> pieces;
@@ -145,7 +144,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
 // The owner's side ---------------------------------------------------------------------------------------------------
 
 SharedTables* Flows::shared_tables() {
-  path::ShmArena* arena = engine_.lane() != nullptr ? engine_.lane()->hub().arena() : nullptr;
+  path::ShmArena* arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
   return arena != nullptr ? reinterpret_cast<SharedTables*>(arena->head()) : nullptr;
 }
 

@@ -10,14 +10,13 @@
 #include <array>
 #include <cstddef>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 #include "engine/shared_tables.hpp"
 
 namespace fairlead::engine {
 
 OwnedRecords* Flows::owned_records() {
-  return engine_.lane() != nullptr ? reinterpret_cast<OwnedRecords*>(engine_.lane()->hub().records()) : nullptr;
+  return lane() != nullptr ? reinterpret_cast<OwnedRecords*>(lane()->hub().records()) : nullptr;
 }
 
 /// False: it has to be sent, though some of it may have been written.
@@ -25,8 +24,8 @@ bool Flows::carry_out_by_calls(const Flow& flow, const SendEntry& entry, path::S
                                std::span<const iovec> pieces) {
   // Whoever looks at his ring by himself is quicker there.
   const bool is_awake = peer.other->is_watching.load(std::memory_order_relaxed) != 0;
-  const Option most = is_awake ? Option::shm_foreign_awake_max : Option::shm_foreign_max;
-  if (!peer.process.is_reached() || entry.length > engine_.options().get(most)) return false;
+  const std::uint64_t most = is_awake ? bounds_.cma_awake_max : bounds_.cma_max;
+  if (!peer.process.is_reached() || entry.length > most) return false;
   const auto at = look_up(flow, entry, peer);
   if (!at) return false;
   const bool is_done =

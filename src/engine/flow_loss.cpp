@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -66,6 +65,7 @@ void Flows::end_lost(Flow& flow, base::Instant now) {
 
 /// Requests that have arrived and wait for their answer, or for their turn to be sent again, have no outcome to come.
 void Flows::end_peer(link::PeerHandle peer, Status status, base::Instant now) {
+  now_ = now;
   deferred_.drop(peer, [&](const Deferred&) { ++counters_.dropped_answers; });
   constexpr std::size_t kUnused = kFlowsMax - kFirstIndex;
   if (free_.size() == kUnused) return;

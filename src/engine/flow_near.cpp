@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/copy_short.hpp"
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -24,7 +23,7 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
                            !flow.is_paused && !flow.is_pumping && flow.has_peer && !flow.is_local &&
                            Lane::has(flow.peer);
   if (!is_straight) return false;
-  const std::uint64_t bytes_max = engine_.options().get(Option::embedded_max);
+  const std::uint64_t bytes_max = bounds_.copied_max;
   wire::LaneHead head{.kind = wire::LaneKind::turn,
                       .operation = static_cast<std::uint8_t>(wire::Operation::flow_send),
                       .source_port = flow.number | (flow.life & 0xFF) << 24,
@@ -51,8 +50,8 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
       head.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
       turn.a = flow.turn.next() - 1;
     }
-    if (!engine_.lane()->send_turn(flow.peer, head, turn, {from, entry.length}, embedded_cookie(flow.index, number),
-                                   now)) [[unlikely]]
+    if (!lane()->send_turn(flow.peer, head, turn, {from, entry.length}, embedded_cookie(flow.index, number), now))
+        [[unlikely]]
       return false;
     flow.is_answer_owed = false;
     ++counters_.requests_sent;
@@ -69,6 +68,7 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
 }
 
 void Flows::end_near(std::uint64_t cookie, base::Instant now) {
+  now_ = now;
   Flow& flow = *flows_[static_cast<std::uint32_t>(cookie & ~(kOurs | kEmbedded))];
   const auto number = static_cast<std::uint32_t>(cookie >> 32);
   --flow.flights;
@@ -83,6 +83,7 @@ void Flows::end_near(std::uint64_t cookie, base::Instant now) {
 
 bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
                         std::span<const std::byte> bytes, base::Instant now) {
+  now_ = now;
   constexpr std::uint32_t kNumber = 0xFF'FFFF;
   if (head.operation != static_cast<std::uint8_t>(wire::Operation::flow_send) || head.status != 0 ||
       (head.flags & ~(Flags::kAcknowledges | Flags::kSolicited)) != 0) [[unlikely]]

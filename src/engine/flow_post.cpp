@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -22,7 +21,7 @@ bool Flows::is_near(FlowHandle handle) {
 int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
                      base::Instant now) {
   taken = 0;
-  engine_.now_ = now;
+  now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr || flow->is_closing) return EINVAL;
   int error = 0;
@@ -36,7 +35,7 @@ int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requ
 }
 
 int Flows::post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
-  engine_.now_ = now;
+  now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr || flow->is_closing) return EINVAL;
   const std::uint32_t tail = flow->tail;

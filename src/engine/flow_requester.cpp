@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -53,7 +52,7 @@ void Flows::pump(Flow& flow, base::Instant now) {
     return;
   }
   // What is unreliable has completed already, so its owner may never look again.
-  if (flow.has_peer && flow.next != next_before) engine_.transports_->send_eagerly(flow.peer, now);
+  if (flow.has_peer && flow.next != next_before) transports_->send_eagerly(flow.peer, now);
   if (flow.head == flow.tail) return;
   set_timer(flow, due(flow));
 }
@@ -93,7 +92,7 @@ bool Flows::start(Flow& flow, std::uint32_t number, base::Instant now) {
 bool Flows::refuse_start(Flow& flow, SendEntry& entry, WcStatus status, Cause cause) {
   entry.status = status;
   entry.cause = cause;
-  complete_in_order(flow, engine_.now_);
+  complete_in_order(flow, now_);
   return false;
 }
 
@@ -167,7 +166,7 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
   link::Outgoing message{.envelope = envelope_of(flow, number), .pieces = {}, .size = 0};
   if (!entry.is_read()) message.size = entry.length;
   Status status = Status::ok;
-  if (message.size <= engine_.options().get(Option::embedded_max)) {
+  if (message.size <= bounds_.copied_max) {
     std::array<iovec, 32> pieces;
     std::array<std::uint32_t, 32> regions;
     std::uint32_t count = 0;
@@ -237,26 +236,26 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
 }
 
 Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
-  if (!engine_.transports_) return Status::unreachable;
+  if (!transports_) return Status::unreachable;
   // Asked each time: a peer of this host may be reached another way by now.
-  const auto peer = engine_.transports_->peer_at(flow.peer_address, now);
+  const auto peer = transports_->peer_at(flow.peer_address, now);
   if (!peer) return peer.error().status;
   flow.peer = *peer;
   flow.has_peer = true;
-  if (!flow.is_answer_owed) return engine_.transports_->submit(flow.peer, message, now);
+  if (!flow.is_answer_owed) return transports_->submit(flow.peer, message, now);
   // What we owe travels with what we want.
   wire::Envelope& envelope = message.envelope;
   const bool is_with_data =
       envelope.operation == wire::Operation::flow_send || envelope.operation == wire::Operation::flow_write;
   // Long messages may wait for others.
-  if (!is_with_data || message.size > engine_.options().get(Option::embedded_max)) {
+  if (!is_with_data || message.size > bounds_.copied_max) {
     send_owed(flow, now);
-    return engine_.transports_->submit(flow.peer, message, now);
+    return transports_->submit(flow.peer, message, now);
   }
   envelope.flags |= Flags::kAcknowledges;
   envelope.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
   envelope.a = flow.turn.next() - 1;
-  const Status status = engine_.transports_->submit(flow.peer, message, now);
+  const Status status = transports_->submit(flow.peer, message, now);
   if (status == Status::ok) flow.is_answer_owed = false;
   return status;
 }

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -40,6 +39,7 @@ void store_last(std::byte* at, std::byte value) {
 }  // namespace
 
 void Flows::deliver(const link::Delivery& delivery, base::Instant now) {
+  now_ = now;
   if (!delivery.is_first) return on_chunk(delivery, now);
   switch (delivery.envelope.operation) {
     case Wire::flow_answer:
@@ -47,7 +47,7 @@ void Flows::deliver(const link::Delivery& delivery, base::Instant now) {
     case Wire::flow_datagram: {
       const iovec piece{const_cast<std::byte*>(delivery.bytes.data()), delivery.bytes.size()};
       if (delivery.reassembly != link::Delivery::kWhole) return start_datagram_chunked(delivery);
-      return on_datagram(delivery.envelope, engine_.transports_->address(delivery.peer), {&piece, 1}, delivery.size);
+      return on_datagram(delivery.envelope, transports_->address(delivery.peer), {&piece, 1}, delivery.size);
     }
     default:
       return on_request(delivery, now);
@@ -64,7 +64,7 @@ void Flows::on_request(const link::Delivery& delivery, base::Instant now) {
   if (!flow.can_receive()) return refuse(delivery, Cause::queue_pair_not_ready, now);
   const std::uint32_t sequence = sequence_of(envelope);
   const bool is_connected = flow.attributes.dest_qp_num == (envelope.source_port & 0xFF'FFFF) &&
-                            flow.peer_address == engine_.transports_->address(delivery.peer);
+                            flow.peer_address == transports_->address(delivery.peer);
   if (!is_connected || !flow.turn.is_possible(sequence)) return refuse(delivery, Cause::sequence_mismatch, now);
   if (!has_data(envelope) && delivery.size != 0) {
     ++counters_.dropped_malformed;
@@ -392,7 +392,7 @@ void Flows::send_answer(Flow& flow, std::uint32_t sequence, const Answer& answer
 
 void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now) {
   const link::Outgoing message{.envelope = envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
-  if (deferred_.has(peer) || engine_.transports_->submit(peer, message, now) == Status::again) {
+  if (deferred_.has(peer) || transports_->submit(peer, message, now) == Status::again) {
     return defer(peer, {.envelope = envelope}, now);
   }
   ++counters_.answers_sent;
@@ -401,7 +401,7 @@ void Flows::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope,
 void Flows::note_wrong_key(const Flow& flow, const Judgement& judged) {
   const bool is_wrong = judged.answer.verdict == Verdict::access && judged.answer.cause == Cause::key_unknown;
   if (is_wrong && flow.has_peer && !flow.is_local) {
-    engine_.note_wrong_secret(flow.peer, Engine::Secret::region);
+    transports_->offences().note_wrong_secret(flow.peer, Secret::region, now_);
   }
 }
 
@@ -438,10 +438,10 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
       .cookie = 0,
       .wants_outcome = false};
   Status status = Status::ok;
-  if (length <= engine_.options().get(Option::embedded_max)) {
+  if (length <= bounds_.copied_max) {
     const iovec piece{found.at, length};
     message.pieces = {&piece, 1};
-    status = engine_.transports_->submit(flow.peer, message, now);
+    status = transports_->submit(flow.peer, message, now);
   } else {
     const std::uint32_t slot = flights_.acquire();
     if (slot == kNone) return Status::again;
@@ -454,7 +454,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     message.pieces = {flight.pieces.data(), 1};
     message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
     message.wants_outcome = true;
-    status = engine_.transports_->submit(flow.peer, message, now);
+    status = transports_->submit(flow.peer, message, now);
     if (status != Status::ok) {
       flights_.release(slot);
     } else {
@@ -469,7 +469,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
 /// The link has no room: tried again in later passes, in order.
 void Flows::defer(link::PeerHandle peer, const Deferred& answer, base::Instant now) {
   if (const auto excess = deferred_.add(peer, answer, now)) {
-    engine_.condemn(*excess, Engine::Offence::takes_no_answers);
+    transports_->offences().condemn(*excess, Offence::takes_no_answers);
   }
 }
 
@@ -480,7 +480,7 @@ void Flows::retry_deferred(base::Instant now) {
     if (first.flow == kNone) {
       const link::Outgoing message{
           .envelope = first.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
-      status = engine_.transports_->submit(peer, message, now);
+      status = transports_->submit(peer, message, now);
       if (status == Status::ok) ++counters_.answers_sent;
     } else if (Flow* flow = flows_[first.flow].get();
                flow != nullptr && flow->life == first.life && flow->can_receive()) {

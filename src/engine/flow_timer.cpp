@@ -5,7 +5,6 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/engine.hpp"
 #include "engine/flows.hpp"
 
 namespace fairlead::engine {
@@ -67,6 +66,7 @@ void Flows::stall(Flow& flow) {
 }
 
 bool Flows::progress(base::Instant now) {
+  now_ = now;
   bool any = false;
   if (!owing_.empty()) {
     for (std::size_t i = 0; i < owing_.size(); ++i) {
@@ -102,7 +102,7 @@ base::Instant Flows::next_deadline() const {
   base::Instant at = timers_.empty() ? base::kNever : timers_.begin()->timer_at;
   if (!owing_.empty()) return base::Instant{};
   // Room in the link comes with acknowledgements, which wake somebody; this is for when it came from elsewhere.
-  if (!stalled_.empty() || !deferred_.is_empty()) at = std::min(at, engine_.now_ + std::chrono::milliseconds(1));
+  if (!stalled_.empty() || !deferred_.is_empty()) at = std::min(at, now_ + std::chrono::milliseconds(1));
   return at;
 }
 

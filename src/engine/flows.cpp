@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/ensure.hpp"
-#include "engine/engine.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -40,10 +39,10 @@ verbs::WcOpcode opcode_of(verbs::SendOpcode opcode) {
 
 }  // namespace
 
-Flows::Flows(Engine& engine, std::uint32_t number_first, std::uint16_t port_first)
-    : engine_(engine),
-      number_first_(number_first),
-      port_first_(port_first),
+Flows::Flows(Transports* transports, const base::SocketAddress& address, const Bounds& bounds)
+    : transports_(transports),
+      address_(address),
+      bounds_(bounds),
       regions_(kRegionsMax),
       accounts_(std::make_unique<FlowAccount[]>(kFlowsMax)),
       flows_(kFlowsMax),
@@ -63,8 +62,8 @@ Flow* Flows::find(FlowHandle handle) {
 }
 
 Flow* Flows::find_number(std::uint32_t number) {
-  if (number - number_first_ >= kFlowsMax) return nullptr;
-  Flow* flow = flows_[number - number_first_].get();
+  if (number - bounds_.number_first >= kFlowsMax) return nullptr;
+  Flow* flow = flows_[number - bounds_.number_first].get();
   return flow == nullptr || flow->is_closing ? nullptr : flow;
 }
 
@@ -128,7 +127,7 @@ Status Flows::close_completions(CompletionStream* stream) {
 // Life of a flow -----------------------------------------------------------------------------------------------------
 
 Status Flows::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t& number) {
-  if (number_first_ == kNone) return Status::not_available;
+  if (bounds_.number_first == kNone) return Status::not_available;
   if (free_.empty()) return Status::no_memory;
   PoolHandle pool = plan.shared_pool;
   if (plan.has_shared_pool) {
@@ -145,7 +144,7 @@ Status Flows::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t&
   flow.plan = plan;
   flow.index = index;
   flow.generation = generations_[index];
-  flow.number = number = number_first_ + index;
+  flow.number = number = bounds_.number_first + index;
   flow.pool = pool.slot;
   const verbs::QpCapacity& capacity = plan.capacity;
   const std::size_t ring = std::bit_ceil(capacity.max_send_wr);
@@ -157,7 +156,7 @@ Status Flows::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t&
   ++pools_[pool.slot].users;
   ++plan.send_stream->users;
   ++plan.receive_stream->users;
-  discard(flow, engine_.now_);
+  discard(flow, now_);
   handle = {index, flow.generation};
   return Status::ok;
 }
@@ -187,6 +186,7 @@ void Flows::discard(Flow& flow, base::Instant now) {
 }
 
 void Flows::begin_close(FlowHandle handle, base::Instant now) {
+  now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr) return;
   flow->is_closing = true;
@@ -218,7 +218,7 @@ void Flows::free_flow(FlowHandle handle) {
 }
 
 Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttributes& attributes, base::Instant now) {
-  engine_.now_ = now;
+  now_ = now;
   Flow* flow = find(handle);
   if (flow == nullptr || flow->is_closing) return Status::stale;
   if (flow->state() != from) return Status::bad_state;
@@ -240,7 +240,7 @@ Status Flows::change_flow(FlowHandle handle, QpState from, const verbs::QpAttrib
   }
   if (flow->plan.type != QpType::ud && to >= QpState::rtr) {
     flow->peer_address = address_of(attributes.av, attributes.dest_qp_num);
-    flow->is_local = engine_.is_here(flow->peer_address);
+    flow->is_local = is_here(flow->peer_address);
     flow->has_peer = false;
   }
   if (from == QpState::rtr && to == QpState::rts) {
@@ -358,7 +358,7 @@ void Flows::lose_receive(Flow& flow) {
 }
 
 std::uint64_t Flows::timestamp() const {
-  return static_cast<std::uint64_t>(engine_.now_.time_since_epoch().count());
+  return static_cast<std::uint64_t>(now_.time_since_epoch().count());
 }
 
 // A completion found no room. Unless its owner said that this does not matter, the queue pair cannot go on.
@@ -372,7 +372,7 @@ void Flows::on_overrun(Flow& flow) {
 
 // (address, number) alone lead to an engine: the upper bits of the number are its port's place in the range.
 base::SocketAddress Flows::address_of(const verbs::AddressVector& vector, std::uint32_t number) const {
-  base::SocketAddress address = engine_.address();
+  base::SocketAddress address = address_;
   if (vector.is_global) {
     address.scope = vector.dgid[0] == 0xFE && (vector.dgid[1] & 0xC0) == 0x80 ? address.scope : 0;
     address.ip = vector.dgid;
@@ -380,7 +380,7 @@ base::SocketAddress Flows::address_of(const verbs::AddressVector& vector, std::u
     address.ip[14] = static_cast<std::uint8_t>(vector.dlid >> 8);
     address.ip[15] = static_cast<std::uint8_t>(vector.dlid);
   }
-  address.port = static_cast<std::uint16_t>(port_first_ + (number >> 12));
+  address.port = static_cast<std::uint16_t>(bounds_.port_first + (number >> 12));
   return address;
 }
 

@@ -21,6 +21,7 @@
 #include "engine/region_table.hpp"
 #include "engine/retry_queue.hpp"
 #include "engine/show_count.hpp"
+#include "engine/transports.hpp"
 #include "link/link.hpp"
 #include "path/shm_peer.hpp"
 #include "wire/lane_record.hpp"
@@ -63,8 +64,17 @@ struct FlowCounters {
 
 class Flows {
  public:
-  /// `number_first`: queue pair numbers are this plus an index; none (~0) if the engine's port is outside its range.
-  Flows(Engine& engine, std::uint32_t number_first, std::uint16_t port_first);
+  struct Bounds {
+    std::uint32_t number_first = 0;   // queue pair numbers are this plus an index
+    std::uint16_t port_first = 0;     // UDP port of the engine with the first numbers
+    std::uint64_t copied_max = 0;     // bytes of a message that is copied at submission
+    std::uint64_t early_max = 0;      // bytes kept of requests that came before their turn
+    std::uint64_t cma_max = 0;        // bytes that an initiator moves by system calls if the owner sleeps ...
+    std::uint64_t cma_awake_max = 0;  // ... and if it is awake
+  };
+
+  /// `transports` is null if this engine reaches only itself. `number_first` is ~0 if its port is outside its range.
+  Flows(Transports* transports, const base::SocketAddress& address, const Bounds& bounds);
   ~Flows();
 
   FlowAccount* accounts() { return accounts_.get(); }
@@ -121,6 +131,9 @@ class Flows {
 
  private:
   friend struct FlowsForTests;
+
+  Lane* lane() const { return transports_ != nullptr ? transports_->lane() : nullptr; }
+  bool is_here(const base::SocketAddress& engine) const { return engine == address_; }
 
   static constexpr std::uint32_t kNone = base::Slab<Flow>::kNone;
   static constexpr std::uint32_t kFlowsMax = 4096;
@@ -315,9 +328,10 @@ class Flows {
   };
   void defer(link::PeerHandle peer, const Deferred& answer, base::Instant now);
 
-  Engine& engine_;
-  std::uint32_t number_first_;
-  std::uint16_t port_first_;
+  Transports* transports_;
+  base::SocketAddress address_;
+  Bounds bounds_;
+  base::Instant now_{};  // of the current call
   RegionTable regions_;
   std::unique_ptr<FlowAccount[]> accounts_;
   std::vector<std::unique_ptr<Flow>> flows_;        // by index

@@ -14,6 +14,7 @@
 #include "engine/flight_log.hpp"
 #include "engine/hot_peers.hpp"
 #include "engine/lane.hpp"
+#include "engine/offences.hpp"
 #include "link/link.hpp"
 #include "path/path.hpp"
 
@@ -38,6 +39,8 @@ class Transports {
   const Lane* lane() const { return lane_.get(); }
   FlightLog& flight() { return flight_; }
   const FlightLog& flight() const { return flight_; }
+  Offences& offences() { return offences_; }
+  const Offences& offences() const { return offences_; }
   std::uint64_t trains_not_taken() const { return trains_not_taken_; }
 
   // Messages, by either transport ------------------------------------------------------------------------------------
@@ -121,6 +124,7 @@ class Transports {
   std::unique_ptr<Lane> lane_;
   FlightLog flight_;
   HotPeers hot_peers_;
+  Offences offences_;
   std::uint32_t datagram_size_max_;
 
   base::SocketAddress last_address_;  // of the peer asked for last: most traffic is with the same one
