@@ -19,6 +19,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "base/socket_address.hpp"
+#include "embedded/attach.hpp"
 #include "engine/core.hpp"
 
 namespace {
@@ -45,7 +46,7 @@ class Resident {
     auto options = engine::EngineOptions::from_environment();
     if (!options) stop(options.error().message);
     if (auto set = options->set("path", "shm"); !set) stop(set.error().message);
-    auto core = engine::attach_embedded(
+    auto core = embedded::attach_embedded(
         *base::SocketAddress::from_ip(fmt::format("127.1.{}.{}", number / 200, number % 200 + 1), 0), *options);
     if (!core) stop(core.error().message);
     core_ = *core;
@@ -91,7 +92,6 @@ class Resident {
 /// Another process with engines of these numbers that say one word to `hub`, and stay.
 void settle(std::uint32_t first, std::uint32_t engines, const engine::RemotePort& hub) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  engine::forget_engines();
   std::vector<std::unique_ptr<Resident>> residents;
   std::uint64_t messages = 0, ends = 0;
   for (std::uint32_t i = 0; i < engines; ++i) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/socket_address.hpp"
+#include "embedded/attach.hpp"
 #include "engine/core.hpp"
 
 namespace {
@@ -30,7 +31,8 @@ class Station {
  public:
   explicit Station(std::uint8_t host) {
     auto options = engine::EngineOptions::from_environment().value();
-    core_ = engine::attach_embedded(*base::SocketAddress::from_ip(fmt::format("127.0.0.{}", host), 0), options).value();
+    core_ =
+        embedded::attach_embedded(*base::SocketAddress::from_ip(fmt::format("127.0.0.{}", host), 0), options).value();
     port_ = core_->open_port(kPort).value();
     if (core_->reserve_events(port_, kEvents) != Status::ok) std::abort();
     post();

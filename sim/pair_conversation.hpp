@@ -35,7 +35,7 @@ class PairConversation {
   enum class State : std::uint8_t { closed, open, broken, closing };
   struct End {
     std::uint32_t host = 0;
-    engine::FlowHandle handle{};
+    qp::FlowHandle handle{};
     std::uint32_t number = 0;
     bool is_there = false;
   };

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "engine/flows.hpp"
 #include "path/sim_network.hpp"
+#include "qp/flows.hpp"
 #include "sim/addresses.hpp"
 #include "sim/findings.hpp"
 #include "sim/random.hpp"
@@ -30,14 +30,14 @@ struct PairHost {
 
   std::uint32_t number = 0, life = 0;
   std::vector<std::byte> memory = std::vector<std::byte>(kMemory);
-  std::unique_ptr<engine::NoticeStream> notices;  // outlives the engine that feeds it
+  std::unique_ptr<qp::NoticeStream> notices;  // outlives the engine that feeds it
   std::unique_ptr<engine::Engine> engine;
-  engine::CompletionStream* stream = nullptr;
+  qp::CompletionStream* stream = nullptr;
   std::uint32_t key = 0;
   engine::PortHandle port;
 
   bool is_up() const { return engine != nullptr; }
-  engine::Flows& flows() const { return engine->flows(); }
+  qp::Flows& flows() const { return engine->flows(); }
   engine::Port& active_port() const { return *engine->port(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
@@ -45,7 +45,7 @@ struct PairHost {
     auto path = network.attach(address_of(number));
     ENSURE(path.has_value(), "host {}: {}", number, path.error().message);
     ++life;
-    notices = std::make_unique<engine::NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK)));
+    notices = std::make_unique<qp::NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK)));
     engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, random.next() | 1,
                                               random.next());
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});

@@ -31,7 +31,7 @@ Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::
 }
 
 std::size_t SimCore::send_all(engine::PortHandle port, const engine::RemotePort& to,
-                              std::span<const engine::SendPart> parts, std::span<engine::OperationHandle> operations,
+                              std::span<const link::SendPart> parts, std::span<engine::OperationHandle> operations,
                               Status& status) {
   status = Status::ok;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -56,7 +56,7 @@ class SimCore final : public engine::Core {
     return engine_->cancel(port, operation, now());
   }
   bool progress() override;
-  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const engine::SendPart> parts,
+  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override;
   std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
   bool has_event(engine::PortHandle port) const override { return !engine_->port(port)->events->is_empty(); }
@@ -67,7 +67,7 @@ class SimCore final : public engine::Core {
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override {
     return engine_->port(port)->dropped_no_buffer;
   }
-  engine::EngineFacts facts() const override { return engine_->facts(); }
+  observe::EngineFacts facts() const override { return engine_->facts(); }
   std::string describe_peer(const base::SocketAddress& address) const override {
     return engine_->describe_peer(address, now());
   }

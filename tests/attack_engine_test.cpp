@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "embedded/attach.hpp"
 #include "engine/core.hpp"
 #include "engine/engine_options.hpp"
 #include "tests/stranger.hpp"
@@ -27,7 +28,7 @@ struct Node {
   explicit Node(const std::string& ip) {
     engine::EngineOptions options;
     EXPECT_TRUE(options.set("path", "udp"));
-    auto attached = engine::attach_embedded(*base::SocketAddress::from_ip(ip, 0), options);
+    auto attached = embedded::attach_embedded(*base::SocketAddress::from_ip(ip, 0), options);
     EXPECT_TRUE(attached) << attached.error().message;
     core = std::move(*attached);
     port = *core->open_port(kPort);
@@ -35,7 +36,7 @@ struct Node {
   }
   ~Node() { core->close_port(port); }
   std::uint64_t counter(const std::string& name) const {
-    for (const engine::CounterFact& fact : core->facts().counters)
+    for (const observe::CounterFact& fact : core->facts().counters)
       if (fact.name == name) return fact.value;
     ADD_FAILURE() << "no counter " << name;
     return 0;

@@ -11,6 +11,7 @@
 namespace fairlead::tests {
 namespace {
 
+constexpr std::string_view kPublic = "fairlead/";
 constexpr std::string_view kTopFolders[] = {"bench", "doors", "examples", "include", "sim", "src", "tests", "tools"};
 
 std::string_view first_part(std::string_view path) {
@@ -21,6 +22,17 @@ std::string_view first_part(std::string_view path) {
 std::string_view folder_of(std::string_view path) {
   if (path.starts_with("src/")) path.remove_prefix(4);
   return first_part(path);
+}
+
+/// Tests may use what is above them: whole engines, for instance.
+bool is_of_tests(std::string_view path) {
+  return path.ends_with("_test.cpp") || path.ends_with("_for_tests.hpp");
+}
+
+/// "<verbs>" in a row stands for <fairlead/verbs.hpp> and <fairlead/verbs/...>.
+std::string face_of(std::string_view target) {
+  target.remove_prefix(kPublic.size());
+  return fmt::format("<{}>", target.substr(0, target.find_first_of("./")));
 }
 
 std::string_view without_leading_blanks(std::string_view text) {
@@ -73,16 +85,22 @@ Result<IncludeTable> IncludeTable::parse(std::string_view text) {
   return table;
 }
 
-std::string IncludeTable::objection(std::string_view folder, std::string_view target) const {
+bool IncludeTable::allows(std::string_view row_name, std::string_view target) const {
+  const auto row = rows_.find(row_name);
+  if (row == rows_.end()) return false;
+  return std::ranges::any_of(row->second, [&](const std::string& name) {
+    if (target.starts_with(kPublic)) return name == "*" || name == "<*>" || name == face_of(target);
+    return name == "*" || name == target || name == first_part(target);
+  });
+}
+
+std::string IncludeTable::objection(std::string_view path, std::string_view target) const {
+  const std::string_view folder = folder_of(path);
   if (target.find("..") != std::string_view::npos || target.find('/') == std::string_view::npos)
     return fmt::format("write \"folder/file.hpp\" instead of \"{}\"", target);
-  const auto row = rows_.find(folder);
-  if (row == rows_.end()) return fmt::format("folder {} has no row in the include table", folder);
-  const auto& allowed = row->second;
-  const auto is_allowed = [&](const std::string& name) {
-    return name == "*" || name == target || name == first_part(target);
-  };
-  if (first_part(target) == folder || std::ranges::any_of(allowed, is_allowed)) return {};
+  if (!rows_.contains(folder)) return fmt::format("folder {} has no row in the include table", folder);
+  if (first_part(target) == folder || allows(folder, target) || allows("all", target)) return {};
+  if (is_of_tests(path) && allows(fmt::format("{}:tests", folder), target)) return {};
   return fmt::format("{} may not include {}", folder, target);
 }
 
@@ -100,12 +118,12 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
     std::string what;
     if (const auto include = include_of(line)) {
       // <queue/layout.hpp> is ours; <queue> is the standard library's and <net/if.h> the system's.
-      const bool is_ours =
-          include->is_quoted || (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
+      const bool is_ours = include->is_quoted || include->target.starts_with(kPublic) ||
+                           (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
       if (is_public)
         what = public_objection(*include);
       else if (is_ours)
-        what = objection(folder, include->target);
+        what = objection(path, include->target);
     } else if (is_public && directive(line, "define")) {
       what = "a public header defines no macro";
     }

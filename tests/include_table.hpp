@@ -23,7 +23,8 @@ class IncludeTable {
   std::vector<std::string> violations_below(const std::filesystem::path& project, std::size_t& files) const;
 
  private:
-  std::string objection(std::string_view folder, std::string_view target) const;
+  bool allows(std::string_view row, std::string_view target) const;
+  std::string objection(std::string_view path, std::string_view target) const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> rows_;  // folder -> folders and files it may include
 };

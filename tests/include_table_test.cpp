@@ -18,10 +18,12 @@ using testing::IsEmpty;
 
 constexpr std::string_view kTable =
     "# a comment\n"
+    "all <error>\n"
     "base\n"
     "wire base\n"
+    "wire:tests engine/whole.hpp\n"
     "engine wire base\n"
-    "net engine/core.hpp base\n"
+    "net engine/core.hpp base <net>\n"
     "tests *\n";
 
 IncludeTable table() {
@@ -71,6 +73,24 @@ TEST(IncludeTable, ARowMayNameOneFile) {
   EXPECT_THAT(table().violations("src/net/domain.cpp", "#include \"engine/core.hpp\"\n"), IsEmpty());
   EXPECT_THAT(table().violations("src/net/domain.cpp", "#include \"engine/port.hpp\"\n"),
               ElementsAre("src/net/domain.cpp:1: net may not include engine/port.hpp"));
+}
+
+TEST(IncludeTable, AFacesHeadersAreForTheRowsThatNameThem) {
+  EXPECT_THAT(
+      table().violations("src/net/domain.cpp", "#include <fairlead/net.hpp>\n#include <fairlead/net/event.hpp>\n"),
+      IsEmpty());
+  EXPECT_THAT(table().violations("src/net/domain.cpp", "#include <fairlead/verbs/types.hpp>\n"),
+              ElementsAre("src/net/domain.cpp:1: net may not include fairlead/verbs/types.hpp"));
+  EXPECT_THAT(table().violations("src/engine/port.cpp", "#include <fairlead/error.hpp>\n#include <fairlead/net.hpp>\n"),
+              ElementsAre("src/engine/port.cpp:2: engine may not include fairlead/net.hpp"));
+}
+
+TEST(IncludeTable, TestsMayHaveARowOfTheirOwn) {
+  const std::string_view text = "#include \"engine/whole.hpp\"\n";
+  EXPECT_THAT(table().violations("src/wire/frame_test.cpp", text), IsEmpty());
+  EXPECT_THAT(table().violations("src/wire/frames_for_tests.hpp", text), IsEmpty());
+  EXPECT_THAT(table().violations("src/wire/frame.cpp", text),
+              ElementsAre("src/wire/frame.cpp:1: wire may not include engine/whole.hpp"));
 }
 
 TEST(IncludeTable, AFolderNeedsARow) {

@@ -17,7 +17,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "base/thread_sanitizer.hpp"
-#include "engine/shared_tables.hpp"
+#include "shm/shared_tables.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -208,16 +208,16 @@ TEST_F(ShmDirect, ATargetThatDiesFailsWhatComesAfter) {
 }
 
 /// The tables of all arenas that this process has mapped.
-std::vector<engine::SharedTables*> all_tables() {
-  std::vector<engine::SharedTables*> found;
+std::vector<shm::SharedTables*> all_tables() {
+  std::vector<shm::SharedTables*> found;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;
     char dash = 0;
     std::istringstream in(line);
     in >> std::hex >> begin >> dash >> end;
-    if (line.find("/memfd:fairlead") != std::string::npos && end - begin > sizeof(engine::SharedTables) + (1ULL << 30))
-      found.push_back(reinterpret_cast<engine::SharedTables*>(begin));
+    if (line.find("/memfd:fairlead") != std::string::npos && end - begin > sizeof(shm::SharedTables) + (1ULL << 30))
+      found.push_back(reinterpret_cast<shm::SharedTables*>(begin));
   }
   return found;
 }
@@ -227,7 +227,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   int succeeded = 0, failed = 0;
   const auto wild = [&]() -> std::uint64_t {
     const std::uint64_t near = random() % 5 - 2;
-    constexpr std::uint64_t kArena = sizeof(engine::SharedTables) + (16ULL << 30);
+    constexpr std::uint64_t kArena = sizeof(shm::SharedTables) + (16ULL << 30);
     const std::array<std::uint64_t, 6> choices{random(), near, kArena + near, near - 4096, 1ULL << 63, kArena / 2};
     return choices[random() % choices.size()];
   };
@@ -249,12 +249,12 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     }
     const auto tables = all_tables();
     ASSERT_FALSE(tables.empty());
-    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % engine::SharedTables::kFlows;
-    engine::ShowCount lies;
+    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % shm::SharedTables::kFlows;
+    shm::ShowCount lies;
     for (int step = 0; step < 200; ++step) {
-      for (engine::SharedTables* one : tables) {
-        engine::SharedRegion region;
-        engine::SharedFlow flow;
+      for (shm::SharedTables* one : tables) {
+        shm::SharedRegion region;
+        shm::SharedFlow flow;
         one->regions[slot].read(region);
         one->flows[index].read(flow);
         if (region.key != c.b.region.rkey()) continue;

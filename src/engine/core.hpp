@@ -24,8 +24,9 @@
 #include "engine/active.hpp"
 #include "engine/completion.hpp"
 #include "engine/engine_options.hpp"
-#include "engine/facts.hpp"
-#include "engine/flow_core.hpp"
+#include "link/send_part.hpp"
+#include "observe/facts.hpp"
+#include "qp/flow_core.hpp"
 
 namespace fairlead::engine {
 
@@ -55,17 +56,12 @@ struct Receive {
   std::uint64_t cookie = 0;
 };
 
-/// What of one message is the sender's own.
-struct SendPart {
-  std::span<const iovec> memory;
-  std::uint64_t length = 0;  // of the memory, from its start
-  std::uint64_t cookie = 0;
-};
+using link::SendPart;
 
 /// A message to a port. Completes `ok` when the peer's engine has it (acknowledged), also if nobody took it there.
 struct Send {
   RemotePort to;
-  SendPart part;
+  link::SendPart part;
   base::Instant now{};   // if the caller has just asked its clock: saves asking again
   bool is_loan = false;  // may be read where it lies; then it completes when it is given back
 };
@@ -123,7 +119,7 @@ class Core {
   virtual Status send(PortHandle port, const Send& send, OperationHandle& operation) = 0;
   /// As send() of each part, in this order, up to the first that is not taken: how many were, and why not more.
   /// `operations` has room for all.
-  virtual std::size_t send_all(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+  virtual std::size_t send_all(PortHandle port, const RemotePort& to, std::span<const link::SendPart> parts,
                                std::span<OperationHandle> operations, Status& status) = 0;
   virtual Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) = 0;
   virtual Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
@@ -168,7 +164,7 @@ class Core {
   virtual AllocateShared allocate_shared() { return {}; }
 
   /// What this engine offers for queue pairs; null if nothing.
-  virtual FlowCore* flows() { return nullptr; }
+  virtual qp::FlowCore* flows() { return nullptr; }
   /// What this engine offers for active messages; null if nothing.
   virtual ActivePorts* active_ports() { return nullptr; }
 
@@ -176,20 +172,16 @@ class Core {
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
   /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error
   /// texts.
-  virtual EngineFacts facts() const = 0;
+  virtual observe::EngineFacts facts() const = 0;
   /// What is known of one peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if never met.
   virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
   /// The last events with one peer, a line each, the oldest first. Empty if nothing is known.
   virtual std::string describe_flight(const base::SocketAddress&) const { return {}; }
 };
 
-/// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last
-/// one. Port 0: the first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
-/// In the child of a fork() the parent's engines are none of ours: whoever attaches gets a new one. An inherited one
-/// may be let go of, and nothing else.
-Result<std::shared_ptr<Core>> attach_embedded(const base::SocketAddress& local, const EngineOptions& options);
-
 /// The address that stands for this process itself (0@lo).
-base::SocketAddress lo(std::uint16_t port);
+inline base::SocketAddress lo(std::uint16_t port) {
+  return {.ip = {}, .scope = 0, .port = port};
+}
 
 }  // namespace fairlead::engine

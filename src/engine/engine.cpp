@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/ensure.hpp"
-#include "engine/flows.hpp"
+#include "qp/flows.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -36,7 +36,7 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
 }  // namespace
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<Lane> lane)
+               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane)
     : address_(address),
       options_(options),
       epoch_(epoch),
@@ -46,7 +46,7 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
       loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
   if (!path) return;
-  const Transports::Plan plan{
+  const transport::Transports::Plan plan{
       .link = link_options(options, *path),
       .hot_peers = options.get(Option::hot_peers),
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
@@ -54,23 +54,23 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
   // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
   // to which it is added, it makes 64 bits that none can guess who has never seen one.
   const std::uint64_t life = link::TokenSource(~seed, epoch).next();
-  transports_ = std::make_unique<Transports>(std::move(path), plan, life, secrets_.next(), std::move(lane));
+  transports_ = std::make_unique<transport::Transports>(std::move(path), plan, life, secrets_.next(), std::move(lane));
 }
 
 Engine::~Engine() = default;
 
-Flows& Engine::make_flows() {
+qp::Flows& Engine::make_flows() {
   // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
   constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-  flows_ = std::make_unique<Flows>(transports_.get(), address_,
-                                   Flows::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
-                                                 .port_first = port_first,
-                                                 .copied_max = options_.get(Option::embedded_max),
-                                                 .early_max = options_.get(Option::early_max),
-                                                 .cma_max = options_.get(Option::shm_foreign_max),
-                                                 .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
+  flows_ = std::make_unique<qp::Flows>(transports_.get(), address_,
+                                       qp::Flows::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
+                                                         .port_first = port_first,
+                                                         .copied_max = options_.get(Option::embedded_max),
+                                                         .early_max = options_.get(Option::early_max),
+                                                         .cma_max = options_.get(Option::shm_foreign_max),
+                                                         .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
   return *flows_;
 }
 

@@ -24,7 +24,6 @@
 #include "base/ensure.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
-#include "engine/by_peer.hpp"
 #include "engine/completion.hpp"
 #include "engine/core.hpp"
 #include "engine/engine_counters.hpp"
@@ -33,12 +32,21 @@
 #include "engine/peer_losses.hpp"
 #include "engine/port.hpp"
 #include "engine/port_table.hpp"
-#include "engine/retry_queue.hpp"
-#include "engine/show_count.hpp"
-#include "engine/transports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
 #include "path/path.hpp"
+#include "shm/show_count.hpp"
+#include "transport/by_peer.hpp"
+#include "transport/retry_queue.hpp"
+#include "transport/transports.hpp"
+
+namespace fairlead::qp {
+class Flows;
+}
+namespace fairlead::shm {
+struct OwnedExposure;
+struct ShownExposure;
+}  // namespace fairlead::shm
 
 namespace fairlead::engine {
 
@@ -49,10 +57,6 @@ struct EngineUse {
   std::uint32_t deferred = 0;    // answers that wait for room in the link
   std::uint32_t loans = 0;       // messages in peers' memory that are being read here
 };
-
-class Flows;
-struct ShownExposure;
-struct OwnedExposure;
 
 /// A message in the memory of a peer of this host, which somebody here reads.
 struct LentMessage {
@@ -68,7 +72,7 @@ class Engine {
   /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With a `lane` it
   /// reaches engines of this host through shared memory.
   Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<Lane> lane = nullptr);
+         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -95,7 +99,7 @@ class Engine {
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
   /// The straight line of send(), at the time of the last call: short messages to an engine that is_near(). How many of
   /// the parts; with the next, send() has to go on.
-  std::size_t send_near(PortHandle port, const RemotePort& to, std::span<const SendPart> parts,
+  std::size_t send_near(PortHandle port, const RemotePort& to, std::span<const link::SendPart> parts,
                         std::span<OperationHandle> operations);
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
   Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
@@ -116,7 +120,7 @@ class Engine {
   const PeerLosses& peer_losses() const { return peer_losses_; }
 
   /// Queue pairs and what they need; made at the first call.
-  Flows& flows() { return flows_ ? *flows_ : make_flows(); }
+  qp::Flows& flows() { return flows_ ? *flows_ : make_flows(); }
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
@@ -154,7 +158,7 @@ class Engine {
     if (!touched_ports_.empty()) notify_ports();
   }
 
-  EngineFacts facts() const;
+  observe::EngineFacts facts() const;
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
   /// The last events with a peer, a line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
@@ -171,8 +175,8 @@ class Engine {
   static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
   static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 
-  Lane* lane() { return transports_ ? transports_->lane() : nullptr; }
-  const Lane* lane() const { return transports_ ? transports_->lane() : nullptr; }
+  shm::Lane* lane() { return transports_ ? transports_->lane() : nullptr; }
+  const shm::Lane* lane() const { return transports_ ? transports_->lane() : nullptr; }
 
   // engine.cpp
   Result<PortHandle> make_port(std::uint32_t number);
@@ -190,13 +194,13 @@ class Engine {
   std::uint64_t name_of(std::uint32_t slot) const { return pack_name(slot, operations_.generation(slot)); }
   Operation* find_operation(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
   std::uint64_t make_key(std::uint32_t slot);
-  Flows& make_flows();
+  qp::Flows& make_flows();
 
   // engine_near.cpp
   struct LaneTaker;
   bool cancel_near(const OperationHandle& operation);
-  void end_near(const NearEnd& end);
-  void put_near_end(const NearEnd& end, base::Instant now);
+  void end_near(const shm::NearEnd& end);
+  void put_near_end(const shm::NearEnd& end, base::Instant now);
 
   // engine_local.cpp
   void send_local(std::uint32_t slot, std::uint32_t target_port);
@@ -204,14 +208,14 @@ class Engine {
 
   // engine_direct.cpp
   bool carry_out(PortHandle port, bool is_put, const Transfer& transfer);
-  ShownExposure& shown_exposure(std::uint64_t key);
+  shm::ShownExposure& shown_exposure(std::uint64_t key);
   void show_exposure(std::uint32_t slot);
   bool withdraw_exposure(std::uint32_t slot);
   void hide_exposure(std::uint32_t slot);
-  bool is_held(const ShownExposure& shown);
+  bool is_held(const shm::ShownExposure& shown);
   bool carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
                           std::uint64_t& length);
-  OwnedExposure& owned_exposure(std::uint64_t key);
+  shm::OwnedExposure& owned_exposure(std::uint64_t key);
   void retry_withdrawals();
   void deliver_carried_out(const link::Delivery& delivery);
   void end_abandoned(Status status);
@@ -298,28 +302,28 @@ class Engine {
   struct Loss {
     link::Notice notice;
     base::Instant when;
-    Offence offence = Offence::none;  // for which we ended it
+    transport::Offence offence = transport::Offence::none;  // for which we ended it
   };
 
   base::SocketAddress address_;
   EngineOptions options_;
   std::uint64_t epoch_;
-  link::TokenSource secrets_;               // of the random part of keys, and of the link's seed
-  std::unique_ptr<Transports> transports_;  // null without a path
+  link::TokenSource secrets_;                          // of the random part of keys, and of the link's seed
+  std::unique_ptr<transport::Transports> transports_;  // null without a path
 
   base::Slab<Port> ports_;
   PortTable port_numbers_;
   base::Slab<Operation> operations_;
   base::Slab<Placement> placements_;
-  base::Slab<LentMessage> loans_;     // taken, not given back
-  ByPeer<OperationChain> waiting_;    // operations that wait for the peer's answer
+  base::Slab<LentMessage> loans_;              // taken, not given back
+  transport::ByPeer<OperationChain> waiting_;  // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
-  ShowCount shows_;                   // of exposures
+  shm::ShowCount shows_;              // of exposures
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
   std::uint64_t closings_seen_ = 0;         // of the lane's hub
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
   std::deque<Impatient> impatient_;         // what was cancelled and has not ended; the earliest first
-  RetryQueue<Deferred> deferred_;
+  transport::RetryQueue<Deferred> deferred_;
   std::vector<std::uint32_t> touched_ports_;
   Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
@@ -327,7 +331,7 @@ class Engine {
   base::Instant now_{};                  // of the current call, for completions
   PeerLosses peer_losses_;
   EngineCounters counters_;
-  std::unique_ptr<Flows> flows_;
+  std::unique_ptr<qp::Flows> flows_;
 };
 
 template <typename Make>

@@ -150,7 +150,8 @@ std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const Remote
   const bool is_back = active_wire::is_back(kind);
   const bool knows_secret = is_back ? envelope.key == port.secret() : port.admits(envelope.key);
   if (!knows_secret && peer != nullptr && (is_back || port.rule.kind == AccessRule::Kind::equal)) {
-    transports_->offences().note_wrong_secret(*peer, is_back ? Secret::answer : Secret::tag, now_);
+    transports_->offences().note_wrong_secret(*peer, is_back ? transport::Secret::answer : transport::Secret::tag,
+                                              now_);
   }
   if (is_back && (!knows_secret || (is_notice(kind) && size != 0))) {
     ++counters_.active_refused;

@@ -368,7 +368,7 @@ TEST_F(ActiveMessages, NothingIsWrittenByTheAnswerToARequestThatIsForgotten) {
 
 TEST_F(ActiveMessages, WhoeverGuessesIsPutOut) {
   const auto counter = [&](std::string_view name) {
-    for (const CounterFact& fact : b().engine->facts().counters)
+    for (const observe::CounterFact& fact : b().engine->facts().counters)
       if (fact.name == name) return fact.value;
     ADD_FAILURE() << "no counter " << name;
     return std::uint64_t{0};

@@ -18,7 +18,7 @@
 #include "base/ensure.hpp"
 #include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/shared_tables.hpp"
+#include "shm/shared_tables.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -27,11 +27,11 @@ namespace {
 constexpr std::uint32_t kForeignPeersMax = 64;
 
 constexpr std::uint32_t index_of(std::uint64_t key) {
-  return static_cast<std::uint32_t>(key % SharedTables::kExposures);
+  return static_cast<std::uint32_t>(key % shm::SharedTables::kExposures);
 }
 
-ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
-  return reinterpret_cast<SharedTables*>(arena)->exposures[index_of(key)];
+shm::ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
+  return reinterpret_cast<shm::SharedTables*>(arena)->exposures[index_of(key)];
 }
 
 }  // namespace
@@ -40,19 +40,20 @@ ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
 
 /// False: nothing was done, it has to be asked for.
 bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer) {
-  if (lane() == nullptr || transfer.length == 0 || transfer.length > kCarriedOutMax) return false;
+  if (lane() == nullptr || transfer.length == 0 || transfer.length > shm::kCarriedOutMax) return false;
   const auto peer = transports_->peer_at(transfer.target.engine, now_);
-  path::ShmPeer* const there = peer && Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
+  path::ShmPeer* const there = peer && shm::Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
-  ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
+  shm::ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
   __builtin_prefetch(&shown, 1);  // to read and to claim it takes the line once
-  SharedExposure exposure;
+  shm::SharedExposure exposure;
   const bool is_found = shown.record.read(exposure) && exposure.key == transfer.key &&
                         exposure.port == transfer.target.port && (exposure.is_writable != 0) == is_put;
   const bool fits = is_put ? transfer.length <= exposure.length : exposure.length <= transfer.length;
-  const bool is_there = exposure.offset >= sizeof(SharedTables) && exposure.offset <= there->arena_bytes &&
-                        exposure.length <= there->arena_bytes - exposure.offset && exposure.length <= kCarriedOutMax;
+  const bool is_there = exposure.offset >= sizeof(shm::SharedTables) && exposure.offset <= there->arena_bytes &&
+                        exposure.length <= there->arena_bytes - exposure.offset &&
+                        exposure.length <= shm::kCarriedOutMax;
   const std::uint64_t name = std::uint64_t{there->bell_bit} + 1;
   std::uint64_t length = is_put ? transfer.length : exposure.length;
   // The record has to find room: what has been done cannot be asked for again.
@@ -119,18 +120,18 @@ bool Engine::carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool i
     return false;
   }
   const Hold hold(there, transfer.key);
-  OwnedExposure owned;
-  const std::uint64_t place = offsetof(OwnedRecords, exposures) + sizeof owned * index_of(transfer.key);
+  shm::OwnedExposure owned;
+  const std::uint64_t place = offsetof(shm::OwnedRecords, exposures) + sizeof owned * index_of(transfer.key);
   if (!there.process.look(place, std::as_writable_bytes(std::span(&owned, 1)))) {
     ++counters_.calls_failed;
     return false;
   }
   const bool fits = is_put ? transfer.length <= owned.length : owned.length <= transfer.length;
   if (owned.key.load(std::memory_order_relaxed) != transfer.key || (owned.is_writable != 0) != is_put || !fits ||
-      owned.length == 0 || owned.length > kCarriedOutMax) {
+      owned.length == 0 || owned.length > shm::kCarriedOutMax) {
     return false;
   }
-  ShownExposure& shown = exposure_in(there.arena->head(), transfer.key);
+  shm::ShownExposure& shown = exposure_in(there.arena->head(), transfer.key);
   if (!shown.claim(transfer.key, name)) return false;
   if (!is_put) length = owned.length;
   const bool is_done = is_put ? there.process.write(owned.address, transfer.memory, length)
@@ -146,12 +147,12 @@ bool Engine::carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool i
 
 // The owner ----------------------------------------------------------------------------------------------------------
 
-ShownExposure& Engine::shown_exposure(std::uint64_t key) {
+shm::ShownExposure& Engine::shown_exposure(std::uint64_t key) {
   return exposure_in(lane()->hub().arena()->head(), key);
 }
 
-OwnedExposure& Engine::owned_exposure(std::uint64_t key) {
-  return reinterpret_cast<OwnedRecords*>(lane()->hub().records())->exposures[index_of(key)];
+shm::OwnedExposure& Engine::owned_exposure(std::uint64_t key) {
+  return reinterpret_cast<shm::OwnedRecords*>(lane()->hub().records())->exposures[index_of(key)];
 }
 
 /// If its memory lies where peers reach it, and its place in the table is free.
@@ -161,13 +162,13 @@ void Engine::show_exposure(std::uint32_t slot) {
   if (arena == nullptr || operation.memory.size() != 1 || operation.length == 0) return;
   const iovec& piece = operation.memory[0];
   const auto found = arena->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
-  auto* const records = reinterpret_cast<OwnedRecords*>(lane()->hub().records());
+  auto* const records = reinterpret_cast<shm::OwnedRecords*>(lane()->hub().records());
   const std::uint64_t foreign_max =
       std::max(options_.get(Option::shm_foreign_max), options_.get(Option::shm_foreign_awake_max));
   const bool is_foreign =
       !found && records != nullptr && operation.length <= foreign_max && lane()->hub().peer_count() <= kForeignPeersMax;
   if (!found && !is_foreign) return;
-  if (shown_.empty()) shown_.resize(SharedTables::kExposures, kNone);
+  if (shown_.empty()) shown_.resize(shm::SharedTables::kExposures, kNone);
   std::uint32_t& place = shown_[index_of(operation.key)];
   if (place != kNone) {
     ++counters_.exposures_crowded;
@@ -195,7 +196,7 @@ void Engine::show_exposure(std::uint32_t slot) {
 bool Engine::withdraw_exposure(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (!operation.is_shown) return true;
-  ShownExposure& shown = shown_exposure(operation.key);
+  shm::ShownExposure& shown = shown_exposure(operation.key);
   if (operation.is_foreign) {
     owned_exposure(operation.key).key.store(0, std::memory_order_relaxed);
     if (lane()->hub().is_held(operation.key)) return false;
@@ -231,7 +232,7 @@ void Engine::hide_exposure(std::uint32_t slot) {
 }
 
 /// By a peer that may still be at it. Anybody may have written there.
-bool Engine::is_held(const ShownExposure& shown) {
+bool Engine::is_held(const shm::ShownExposure& shown) {
   const std::uint64_t name = shown.holder.load(std::memory_order_relaxed);
   return name != 0 && name <= path::ShmBellPage::kBits && lane()->hub().may_live(static_cast<std::uint32_t>(name - 1));
 }
@@ -241,7 +242,7 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   const std::uint64_t key = envelope.key ^ epoch_;
   const std::uint32_t slot = shown_.empty() ? kNone : shown_[index_of(key)];
-  if (slot == kNone || !Lane::has(delivery.peer) || operations_[slot].key != key ||
+  if (slot == kNone || !shm::Lane::has(delivery.peer) || operations_[slot].key != key ||
       ports_[operations_[slot].port].number != envelope.target_port || envelope.a > operations_[slot].length ||
       shown_exposure(key).holder.load(std::memory_order_relaxed) != lane()->name_of(delivery.peer) ||
       operations_[slot].is_carried_out) {
@@ -267,7 +268,7 @@ void Engine::end_abandoned(Status status) {
   for (std::size_t index = 0; index < shown_.size(); ++index) {
     const std::uint32_t slot = shown_[index];
     if (slot == kNone) continue;
-    const ShownExposure& shown = shown_exposure(index);
+    const shm::ShownExposure& shown = shown_exposure(index);
     const std::uint64_t key = operations_[slot].key;
     if (!operations_[slot].is_carried_out && shown.holder.load(std::memory_order_relaxed) != key && !is_held(shown) &&
         !(operations_[slot].is_foreign && lane()->hub().is_held(key)))

@@ -45,8 +45,8 @@ class EngineDirect : public EnginePair {
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
   }
-  ShownExposure& shown(const Exposed& exposed) {
-    return far_.tables().exposures[exposed.key % SharedTables::kExposures];
+  shm::ShownExposure& shown(const Exposed& exposed) {
+    return far_.tables().exposures[exposed.key % shm::SharedTables::kExposures];
   }
 
   std::deque<iovec> pieces_;
@@ -143,7 +143,7 @@ TEST_F(EngineDirect, WhatFindsNoPlaceInTheTableGoesThroughTheRing) {
   const auto there = far_.shared(4096);
   std::vector<std::byte> mine(10);
   std::vector<std::unique_ptr<Exposed>> all;
-  for (std::uint32_t i = 0; i <= SharedTables::kExposures; ++i)
+  for (std::uint32_t i = 0; i <= shm::SharedTables::kExposures; ++i)
     all.push_back(std::make_unique<Exposed>(far_, there, true));
   EXPECT_GE(far_.counter("engine.direct.crowded"), 1u);
   for (const std::size_t one : {std::size_t{0}, all.size() - 1}) {
@@ -159,16 +159,16 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   const auto there = far_.shared(20'000);
   const auto wild = [&]() -> std::uint64_t {
     const std::uint64_t close = random() % 5 - 2;
-    const std::array<std::uint64_t, 6> choices{random(),     close,      sizeof(SharedTables) + kShown + close,
+    const std::array<std::uint64_t, 6> choices{random(),     close,      sizeof(shm::SharedTables) + kShown + close,
                                                close - 4096, 1ULL << 63, kShown / 2};
     return choices[random() % choices.size()];
   };
-  ShowCount lies;
+  shm::ShowCount lies;
   for (int step = 0; step < 2000; ++step) {
     const bool is_writable = random() % 2 == 0;
     const Exposed exposed(far_, there.first(1 + random() % 20'000), is_writable);
-    ShownExposure& place = shown(exposed);
-    SharedExposure lie;
+    shm::ShownExposure& place = shown(exposed);
+    shm::SharedExposure lie;
     ASSERT_TRUE(place.record.read(lie));
     if (random() % 4 != 0) lie.offset = wild();
     if (random() % 4 != 0) lie.length = wild();

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "engine/engine.hpp"
-#include "engine/flows.hpp"
+#include "qp/flows.hpp"
 
 namespace fairlead::engine {
 
 void Engine::expel_condemned(base::Instant now) {
-  for (const Offences::Condemned& one : transports_->offences().take_condemned()) {
+  for (const transport::Offences::Condemned& one : transports_->offences().take_condemned()) {
     const base::SocketAddress address = transports_->address(one.peer);
     transports_->expel(one.peer, std::string(describe(one.offence)), now);
     react(now);

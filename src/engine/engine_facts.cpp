@@ -7,9 +7,9 @@
 #include <chrono>
 
 #include "engine/engine.hpp"
-#include "engine/lane_facts.hpp"
 #include "engine/link_facts.hpp"
 #include "path/fault_counters.hpp"
+#include "shm/lane_facts.hpp"
 #include "wire/segment.hpp"
 
 namespace fairlead::engine {
@@ -22,20 +22,21 @@ double milliseconds(base::Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-void add_offences(const Offences& offences, EngineFacts& facts) {
-  constexpr std::array<std::string_view, Offences::kKinds> kSecrets{"answers", "tags", "exposures", "regions"};
+void add_offences(const transport::Offences& offences, observe::EngineFacts& facts) {
+  constexpr std::array<std::string_view, transport::Offences::kKinds> kSecrets{"answers", "tags", "exposures",
+                                                                               "regions"};
   const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
   for (std::size_t i = 0; i < kSecrets.size(); ++i)
-    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), offences.wrong_secrets(static_cast<Secret>(i)));
-  add("engine.expelled.holds_memory", offences.expelled_for(Offence::holds_memory));
-  add("engine.expelled.guesses", offences.expelled_for(Offence::guesses));
-  add("engine.expelled.takes_no_answers", offences.expelled_for(Offence::takes_no_answers));
+    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), offences.wrong_secrets(static_cast<transport::Secret>(i)));
+  add("engine.expelled.holds_memory", offences.expelled_for(transport::Offence::holds_memory));
+  add("engine.expelled.guesses", offences.expelled_for(transport::Offence::guesses));
+  add("engine.expelled.takes_no_answers", offences.expelled_for(transport::Offence::takes_no_answers));
 }
 
 }  // namespace
 
-EngineFacts Engine::facts() const {
-  EngineFacts facts;
+observe::EngineFacts Engine::facts() const {
+  observe::EngineFacts facts;
   facts.path = transports_ ? transports_->path().name() : "self";
   const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
   const EngineCounters& own = counters_;
@@ -88,8 +89,8 @@ EngineFacts Engine::facts() const {
       add(fmt::format("path.fault.{}", row.name), faults->*row.value);
   }
   add_link_counters(transports_->link().counters(), facts);
-  if (lane()) add_lane(*lane(), facts);
-  transports_->link().for_each_peer(EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
+  if (lane()) shm::add_lane(*lane(), facts);
+  transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
     facts.peers.push_back({.address = peer.address,
                            .path_reason = lane() ? lane()->reason(peer.address) : std::string(),
@@ -106,7 +107,7 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
   if (loss != losses_.end()) {
     const link::Notice& notice = loss->second.notice;
     const double ago = seconds(now - loss->second.when);
-    if (loss->second.offence != Offence::none) {
+    if (loss->second.offence != transport::Offence::none) {
       return fmt::format("we put {} out {:.1f} s ago: it {}", address.to_string(), ago, describe(loss->second.offence));
     }
     if (notice.diagnosis == link::Diagnosis::too_long) {

@@ -36,7 +36,7 @@ struct FaultySide {
   }
 
   std::uint64_t counter(std::string_view name) const {
-    for (const CounterFact& fact : engine->facts().counters) {
+    for (const observe::CounterFact& fact : engine->facts().counters) {
       if (fact.name == name) return fact.value;
     }
     ADD_FAILURE() << "no counter " << name;

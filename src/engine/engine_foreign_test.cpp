@@ -54,10 +54,11 @@ class EngineForeign : public EnginePair {
     EXPECT_EQ(std::memcmp(there_.data(), source_.data(), size), 0);
     EXPECT_EQ(near_.counter("engine.direct.puts"), before);
   }
-  OwnedExposure& owned(std::uint64_t key) {
-    return reinterpret_cast<OwnedRecords*>(far_.engine->hub()->records())->exposures[key % SharedTables::kExposures];
+  shm::OwnedExposure& owned(std::uint64_t key) {
+    return reinterpret_cast<shm::OwnedRecords*>(far_.engine->hub()->records())
+        ->exposures[key % shm::SharedTables::kExposures];
   }
-  ShownExposure& shown(std::uint64_t key) { return far_.tables().exposures[key % SharedTables::kExposures]; }
+  shm::ShownExposure& shown(std::uint64_t key) { return far_.tables().exposures[key % shm::SharedTables::kExposures]; }
   path::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))); }
 
   std::deque<iovec> pieces_;
@@ -112,13 +113,13 @@ TEST_F(EngineForeign, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
 TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
-  ShowCount lies;
+  shm::ShowCount lies;
   for (int step = 0; step < 1000; ++step) {
     const std::size_t size = 1 + random() % 20'000;
     const bool is_writable = random() % 2 == 0;
     const std::uint64_t key = expose(size, is_writable);
     there_[size] = std::byte{0x22};
-    SharedExposure lie;
+    shm::SharedExposure lie;
     ASSERT_TRUE(shown(key).record.read(lie));
     ASSERT_EQ(lie.offset, 0u);
     if (random() % 4 == 0)

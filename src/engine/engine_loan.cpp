@@ -7,7 +7,7 @@
 
 #include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/shared_tables.hpp"
+#include "shm/shared_tables.hpp"
 
 namespace fairlead::engine {
 
@@ -16,12 +16,13 @@ namespace fairlead::engine {
 /// False: it goes as a message, copied.
 bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_out, Status& status) {
   path::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
-  if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 || send.part.length > kCarriedOutMax)
+  if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 ||
+      send.part.length > shm::kCarriedOutMax)
     return false;
   const auto offset = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!offset) return false;
   const auto peer = transports_->peer_at(send.to.engine, now_);
-  if (!peer || !Lane::has(*peer) || lane()->neighbour(*peer) == nullptr) return false;
+  if (!peer || !shm::Lane::has(*peer) || lane()->neighbour(*peer) == nullptr) return false;
 
   const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.part.cookie);
   status = Status::no_memory;
@@ -91,7 +92,7 @@ void Engine::send_instead(std::uint32_t slot) {
 
 void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  if (!Lane::has(delivery.peer)) {
+  if (!shm::Lane::has(delivery.peer)) {
     ++counters_.dropped_unknown_operation;
     return;
   }
@@ -102,8 +103,8 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   };
   const auto arena = lane()->arena_of(delivery.peer);
   if (arena.memory == nullptr) return end(Status::not_available);
-  if (envelope.offset < sizeof(SharedTables) || envelope.offset > arena.bytes ||
-      envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > kCarriedOutMax) {
+  if (envelope.offset < sizeof(shm::SharedTables) || envelope.offset > arena.bytes ||
+      envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > shm::kCarriedOutMax) {
     ++counters_.refused_loans;
     return end(Status::invalid);
   }

@@ -10,7 +10,7 @@
 
 #include "base/rare.hpp"
 #include "engine/engine.hpp"
-#include "engine/flows.hpp"
+#include "qp/flows.hpp"
 
 namespace fairlead::engine {
 
@@ -37,7 +37,7 @@ bool Engine::progress(base::Instant now) {
     retry_deferred(now);
   if (now >= ask_at_) [[unlikely]]
     ask_for_answers(now);
-  any |= transports_->emit(Transports::kTrainsInPass, now);
+  any |= transports_->emit(transport::Transports::kTrainsInPass, now);
   if (transports_->flight().is_watch_due(now)) [[unlikely]] {
     transports_->flight().watch(now, [&](std::uint32_t peer) {
       const OperationChain* chain = waiting_.find(peer);
@@ -89,7 +89,7 @@ bool Engine::react(base::Instant now) {
 }
 
 void Engine::end_outcome(const link::Outcome& outcome) {
-  if (Flows::is_ours(outcome.cookie)) return flows_->end_outcome(outcome, now_);
+  if (qp::Flows::is_ours(outcome.cookie)) return flows_->end_outcome(outcome, now_);
   Operation* operation = find_operation(outcome.cookie);
   if (operation == nullptr) return;  // fire and forget
   const std::uint32_t slot = slot_of(outcome.cookie);
@@ -133,7 +133,8 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
                     denial == path::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
                     path::ForeignMemory::reason(denial)));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
-    Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target) : fail_placement(notice.target, notice.status);
+    qp::Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target)
+                                      : fail_placement(notice.target, notice.status);
   } else {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
     peer_losses_.add(address, way_of(notice.peer), notice.status);
@@ -145,14 +146,14 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
 }
 
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
-  if (Lane::has(notice.peer)) return end_lane_peer(notice, now);
+  if (shm::Lane::has(notice.peer)) return end_lane_peer(notice, now);
   switch (notice.kind) {
     case link::Notice::Kind::connected: {
       losses_.erase(transports_->address(notice.peer));
       return;
     }
     case link::Notice::Kind::reassembly_lost:
-      if (Flows::is_ours(notice.target)) return flows_->end_arrival(notice.target);
+      if (qp::Flows::is_ours(notice.target)) return flows_->end_arrival(notice.target);
       fail_placement(notice.target, notice.status);
       return;
     case link::Notice::Kind::forgotten:

@@ -6,9 +6,9 @@
 #include "base/copy_short.hpp"
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
-#include "engine/flows.hpp"
-#include "engine/lane_collect.hpp"
-#include "engine/lane_straight.hpp"
+#include "qp/flows.hpp"
+#include "shm/lane_collect.hpp"
+#include "shm/lane_straight.hpp"
 
 namespace fairlead::engine {
 
@@ -18,7 +18,7 @@ bool Engine::is_near() const {
 
 // Sending ------------------------------------------------------------------------------------------------------------
 
-std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span<const SendPart> parts,
+std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span<const link::SendPart> parts,
                               std::span<OperationHandle> names) {
   Port* port = ports_.find(handle.slot, handle.generation);
   if (port == nullptr) [[unlikely]]
@@ -27,7 +27,7 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   if (peer == nullptr) [[unlikely]]
     return 0;
   // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
-  const std::uint32_t slot = kNearSlots | (peer->slot - Lane::kFirstSlot);
+  const std::uint32_t slot = kNearSlots | (peer->slot - shm::Lane::kFirstSlot);
   const std::size_t sent = lane()->send_now(
       *peer, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
       [&](std::size_t index, std::uint32_t number) { names[index] = {slot, number, now_}; });
@@ -36,12 +36,12 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   return sent;
 }
 
-void Engine::end_near(const NearEnd& end) {
-  if (end.owner == Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
+void Engine::end_near(const shm::NearEnd& end) {
+  if (end.owner == shm::Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
   put_near_end(end, now_);
 }
 
-void Engine::put_near_end(const NearEnd& end, base::Instant now) {
+void Engine::put_near_end(const shm::NearEnd& end, base::Instant now) {
   Port& port = ports_[end.owner];
   --port.operations;
   put_event(port, end.owner, [&](void* place) {
@@ -118,8 +118,8 @@ struct Engine::LaneTaker {
     port = nullptr;
     engine.deliver(delivery, now);
   }
-  void ended(const NearEnd& end) {
-    if (end.owner == Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
+  void ended(const shm::NearEnd& end) {
+    if (end.owner == shm::Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
     engine.put_near_end(end, now);
   }
 

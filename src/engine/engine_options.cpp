@@ -1,7 +1,7 @@
 #include "engine/engine_options.hpp"
 
 #include "engine/active.hpp"
-#include "engine/shared_tables.hpp"
+#include "shm/shared_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -82,16 +82,16 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "memory of 2 MiB up to this that the library allocates where peers of this host reach it gets huge pages at once, "
      "if "
      "the kernel has them; 0: never"},
-    {"shm_foreign_max", "bytes", 256 * kKi, 0, kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_MAX",
+    {"shm_foreign_max", "bytes", 256 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_MAX",
      "puts and gets, writes and reads of reliable queue pairs, up to this size in memory outside the shared one are "
      "carried out by process_vm_writev and process_vm_readv if the peer of this host does not look at its ring just "
      "then, and the kernel lets us; 0: never"},
-    {"shm_foreign_awake_max", "bytes", 0, 0, kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_AWAKE_MAX",
+    {"shm_foreign_awake_max", "bytes", 0, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_AWAKE_MAX",
      "the same if it does look; the ring is quicker then"},
-    {"shm_pull_min", "bytes", 8 * kKi, 0, kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
+    {"shm_pull_min", "bytes", 8 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
      "messages from this size on that lie in shared memory are copied once, by the peer of this host, instead of going "
      "through the ring; those up to 8 KiB never"},
-    {"shm_pull_max", "bytes", 4 * kMi, 0, kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
+    {"shm_pull_max", "bytes", 4 * kMi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
      "messages up to this size do so; 0: none"},
 }};
 

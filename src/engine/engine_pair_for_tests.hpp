@@ -12,9 +12,9 @@
 
 #include "base/place_for_tests.hpp"
 #include "engine/engine.hpp"
-#include "engine/lane.hpp"
-#include "engine/shared_tables.hpp"
 #include "path/sim_network.hpp"
+#include "shm/lane.hpp"
+#include "shm/shared_tables.hpp"
 #include "wire/lane_record.hpp"
 
 namespace fairlead::engine {
@@ -30,18 +30,18 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
 
 inline path::ShmOptions direct_options(bool is_foreign = false) {
   return {.ring_bytes = 64 * 1024,
-          .arena_bytes = sizeof(SharedTables) + kShown,
-          .arena_head_bytes = sizeof(SharedTables),
-          .identity_bytes = is_foreign ? sizeof(OwnedRecords) : 0};
+          .arena_bytes = sizeof(shm::SharedTables) + kShown,
+          .arena_head_bytes = sizeof(shm::SharedTables),
+          .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0};
 }
 
 /// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
 /// of whoever looks up to `awake_max`.
-inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_max = kCarriedOutMax) {
+inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_max = shm::kCarriedOutMax) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
   EXPECT_TRUE(options.set(Option::active_messages_max, 128));
-  const std::uint64_t most = is_foreign ? kCarriedOutMax : 0;
+  const std::uint64_t most = is_foreign ? shm::kCarriedOutMax : 0;
   EXPECT_TRUE(options.set(Option::shm_foreign_max, most) &&
               options.set(Option::shm_foreign_awake_max, std::min(most, awake_max)));
   return options;
@@ -49,12 +49,13 @@ inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_
 
 struct DirectSide {
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign,
-             std::uint64_t awake_max = kCarriedOutMax) {
+             std::uint64_t awake_max = shm::kCarriedOutMax) {
     auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
-    auto lane = std::make_unique<Lane>(
-        std::move(hub),
-        LaneOptions{
-            .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = is_foreign ? kCarriedOutMax : 0});
+    auto lane =
+        std::make_unique<shm::Lane>(std::move(hub), shm::LaneOptions{.give_up_after = 5s,
+                                                                     .connect_within = 1s,
+                                                                     .pull_min = 1,
+                                                                     .pull_max = is_foreign ? shm::kCarriedOutMax : 0});
     engine =
         std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
                                  direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(lane));
@@ -67,12 +68,12 @@ struct DirectSide {
     return next == nullptr ? std::nullopt : std::optional(*next);
   }
   std::uint64_t counter(std::string_view name) const {
-    for (const CounterFact& fact : engine->facts().counters)
+    for (const observe::CounterFact& fact : engine->facts().counters)
       if (fact.name == name) return fact.value;
     ADD_FAILURE() << "no counter " << name;
     return 0;
   }
-  SharedTables& tables() { return *reinterpret_cast<SharedTables*>(engine->hub()->arena()->head()); }
+  shm::SharedTables& tables() { return *reinterpret_cast<shm::SharedTables*>(engine->hub()->arena()->head()); }
 
   std::unique_ptr<Engine> engine;
   PortHandle port;
@@ -81,7 +82,7 @@ struct DirectSide {
 /// Near has found far, and each sees what the other shows of its memory.
 class EnginePair : public testing::Test {
  protected:
-  explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = kCarriedOutMax)
+  explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = shm::kCarriedOutMax)
       : far_(network_, 2, is_foreign, awake_max), near_(network_, 1, is_foreign, awake_max) {}
   void SetUp() override {
     ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));

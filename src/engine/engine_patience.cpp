@@ -26,7 +26,8 @@ void Engine::end_by_force(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   // The link reads the memory until the outcome. Only the end of the session brings that.
   if (operation.is_link_pending) {
-    if (!Lane::has(operation.peer)) transports_->offences().condemn(operation.peer, Offence::holds_memory);
+    if (!shm::Lane::has(operation.peer))
+      transports_->offences().condemn(operation.peer, transport::Offence::holds_memory);
     return;
   }
   switch (operation.kind) {

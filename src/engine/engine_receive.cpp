@@ -7,13 +7,13 @@
 #include "base/rare.hpp"
 #include "base/scatter.hpp"
 #include "engine/engine.hpp"
-#include "engine/flows.hpp"
+#include "qp/flows.hpp"
 
 namespace fairlead::engine {
 
 void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
   if (!delivery.is_first) {
-    if (Flows::is_ours(delivery.target)) return flows_->deliver(delivery, now);
+    if (qp::Flows::is_ours(delivery.target)) return flows_->deliver(delivery, now);
     place_chunk(delivery, slot_of(delivery.target), now);
     return;
   }
@@ -189,7 +189,8 @@ void Engine::deliver_put(const link::Delivery& delivery, base::Instant now) {
   const Status status =
       check_exposure(put.key ^ epoch_, put.target_port, OperationKind::expose_writable, delivery.size, slot);
   if (status != Status::ok) {
-    if (status == Status::stale) transports_->offences().note_wrong_secret(delivery.peer, Secret::exposure, now_);
+    if (status == Status::stale)
+      transports_->offences().note_wrong_secret(delivery.peer, transport::Secret::exposure, now_);
     // Later chunks of a refused put have no target and are thrown away.
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = put.cookie}, 0, now);
@@ -205,7 +206,8 @@ void Engine::deliver_get(const link::Delivery& delivery, base::Instant now) {
   std::uint32_t slot = kNone;
   const Status status = check_exposure(get.key ^ epoch_, get.target_port, OperationKind::expose_readable, get.a, slot);
   if (status != Status::ok) {
-    if (status == Status::stale) transports_->offences().note_wrong_secret(delivery.peer, Secret::exposure, now_);
+    if (status == Status::stale)
+      transports_->offences().note_wrong_secret(delivery.peer, transport::Secret::exposure, now_);
     answer(delivery.peer,
            {.operation = wire::Operation::done, .status = std::to_underlying(status), .cookie = get.cookie}, 0, now);
     return;
@@ -272,7 +274,7 @@ void Engine::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::
   const Status status = has_to_wait ? Status::again : submit_answer(peer, envelope, exposure, now);
   if (status != Status::again) return;
   if (const auto excess = deferred_.add(peer, {envelope, exposure}, now))
-    transports_->offences().condemn(*excess, Offence::takes_no_answers);
+    transports_->offences().condemn(*excess, transport::Offence::takes_no_answers);
 }
 
 Status Engine::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure,

@@ -92,7 +92,7 @@ std::string as_name(std::string_view text) {
 
 }  // namespace
 
-void add_link_counters(const Counters& counters, EngineFacts& facts) {
+void add_link_counters(const Counters& counters, observe::EngineFacts& facts) {
   for (const CounterRow& row : kRows) facts.counters.push_back({fmt::format("link.{}", row.name), counters.*row.value});
   for (std::size_t i = 0; i < counters.malformed.size(); ++i) {
     const auto reason = static_cast<wire::DropReason>(i);

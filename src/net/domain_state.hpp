@@ -13,6 +13,7 @@
 #include <fairlead/net/domain.hpp>
 
 #include "base/process_mark.hpp"
+#include "embedded/attach.hpp"
 #include "engine/core.hpp"
 #include "net/clock.hpp"
 #include "net/small_memory.hpp"
@@ -62,7 +63,7 @@ struct DomainState {
 
   const base::ProcessMark mark;
   engine::EngineOptions options;
-  Attach attach = engine::attach_embedded;
+  Attach attach = embedded::attach_embedded;
   std::optional<Simulation> simulation;
 
   std::mutex mutex;  // guards what follows; no other lock is taken under it

@@ -109,7 +109,7 @@ class FakeCore final : public engine::Core {
   Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
     return submit({'s', send.part.cookie, send.part.length, send.to, 0, false}, operation);
   }
-  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const engine::SendPart> parts,
+  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override {
     std::size_t sent = 0;
     for (status = Status::ok; sent < parts.size(); ++sent) {
@@ -175,7 +175,7 @@ class FakeCore final : public engine::Core {
     const std::scoped_lock lock(mutex_);
     return dropped_;
   }
-  engine::EngineFacts facts() const override {
+  observe::EngineFacts facts() const override {
     return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
   }
   std::string describe_flight(const base::SocketAddress& peer) const override { return "met " + peer.to_string(); }

@@ -141,7 +141,7 @@ TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const Mess
 // Takes the buffers, has the Core send them, and gives back those that it did not take.
 Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& operation, Instant added,
                          std::size_t& count) {
-  std::array<engine::SendPart, kAddedAtOnce> parts;
+  std::array<link::SendPart, kAddedAtOnce> parts;
   std::array<engine::OperationHandle, kAddedAtOnce> operations;
   std::size_t taken = 0;
   Status status = Status::ok;

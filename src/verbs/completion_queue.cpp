@@ -71,12 +71,12 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
   state->context = owner;
   state->event_thread = std::move(event_thread);
   state->on_event = options.on_event;
-  engine::CompletionStream::Plan plan{.capacity = options.capacity,
-                                      .channel = nullptr,
-                                      .events = owner->events,
-                                      .channel_cookie = 0,
-                                      .events_cookie = owner->event_owners.add(options.cookie),
-                                      .ignores_overrun = options.ignores_overrun};
+  qp::CompletionStream::Plan plan{.capacity = options.capacity,
+                                  .channel = nullptr,
+                                  .events = owner->events,
+                                  .channel_cookie = 0,
+                                  .events_cookie = owner->event_owners.add(options.cookie),
+                                  .ignores_overrun = options.ignores_overrun};
   state->number_in_context = plan.events_cookie;
   if (options.channel != nullptr) state->channel = options.channel->state();
   if (state->event_thread) state->channel = state->event_thread->channel();
@@ -146,7 +146,7 @@ int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
 int CompletionQueue::request_notify(bool solicited_only) noexcept {
   if (state_->is_dead()) return EIO;
   if (!state_->channel) return EINVAL;
-  using Armed = engine::CompletionStream::Armed;
+  using Armed = qp::CompletionStream::Armed;
   state_->context->flows->arm(state_->stream, solicited_only ? Armed::solicited : Armed::any);
   return 0;
 }

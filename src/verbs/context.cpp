@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "embedded/attach.hpp"
 #include "verbs/context_state.hpp"
 #include "verbs/port_watch.hpp"
 
@@ -89,16 +90,16 @@ void EventOwners::remove(std::uint64_t number) {
   owners_.erase(number);
 }
 
-Result<engine::Notice> EventOwners::get(engine::NoticeStream& stream, std::uint64_t& cookie) {
+Result<qp::Notice> EventOwners::get(qp::NoticeStream& stream, std::uint64_t& cookie) {
   for (;;) {
     std::uint64_t taken = 0;
     if (::read(stream.descriptor(), &taken, sizeof taken) != sizeof taken) {
       return failure(errno, "no event is there");
     }
     const std::scoped_lock lock(mutex_);
-    const engine::Notice* next = stream.consume();
+    const qp::Notice* next = stream.consume();
     if (next == nullptr) continue;
-    const engine::Notice notice = *next;
+    const qp::Notice notice = *next;
     const auto found = owners_.find(notice.cookie);
     if (found == owners_.end()) continue;
     ++found->second.got;
@@ -144,7 +145,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
     }
   }
   const base::SocketAddress address{.ip = device.gid, .scope = 0, .port = 0};
-  auto core = engine::attach_embedded(address, *settings);
+  auto core = embedded::attach_embedded(address, *settings);
   if (!core) {
     if (core.error().system_errno == 0) core.error().system_errno = to_errno(core.error().status);
     return std::unexpected(std::move(core.error()));

@@ -31,7 +31,7 @@ class EventOwners {
   /// Waits until all of its events that were got are acknowledged.
   void remove(std::uint64_t number);
   /// Reads `descriptor`, which may block; the next notice of somebody who is there. `number` names the owner.
-  Result<engine::Notice> get(engine::NoticeStream& stream, std::uint64_t& cookie);
+  Result<qp::Notice> get(qp::NoticeStream& stream, std::uint64_t& cookie);
   void acknowledge(std::uint64_t number, std::uint32_t count);
 
  private:
@@ -73,9 +73,9 @@ struct ContextState {
   const Personality personality;
   const DeviceLimits limits;
   std::shared_ptr<engine::Core> core;
-  engine::FlowCore* flows = nullptr;
-  engine::FlowAccount* accounts = nullptr;
-  engine::NoticeStream* events = nullptr;
+  qp::FlowCore* flows = nullptr;
+  qp::FlowAccount* accounts = nullptr;
+  qp::NoticeStream* events = nullptr;
   EventOwners event_owners;
   std::uint64_t port_number_in_context = 0;
   std::atomic<bool> is_port_active{true};  // as it was told last

@@ -1,5 +1,5 @@
 // One-sided requests that the initiator carries out by itself, between two engines of one host
-// (engine/flow_direct.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
+// (qp/flow_direct.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
 // rely on.
 
 #include <sys/wait.h>

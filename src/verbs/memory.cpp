@@ -51,7 +51,7 @@ struct RegionState {
   std::mutex mutex;
   const std::shared_ptr<ContextState> context;
   std::shared_ptr<DomainState> domain;  // until it is removed
-  engine::RegionPlan plan;
+  qp::RegionPlan plan;
   std::uint32_t key = 0;
   std::span<std::byte> shown;  // of allocate(): the engine's, or
   base::PageMemory own;        // where that has none
@@ -59,7 +59,7 @@ struct RegionState {
 
 namespace {
 
-Result<> check(const ContextState& context, const engine::RegionPlan& plan, std::uint32_t access) {
+Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uint32_t access) {
   constexpr std::uint32_t kNeedsWrite = access::remote_write | access::remote_atomic;
   constexpr std::uint32_t kKnown = access::local_write | access::remote_write | access::remote_read |
                                    access::remote_atomic | access::zero_based | access::huge_pages |
@@ -77,7 +77,7 @@ Result<> check(const ContextState& context, const engine::RegionPlan& plan, std:
   return {};
 }
 
-engine::RegionPlan plan_of(const DomainState& domain, const Registration& registration) {
+qp::RegionPlan plan_of(const DomainState& domain, const Registration& registration) {
   const bool is_zero_based = (registration.access & access::zero_based) != 0;
   return {
       .base = static_cast<std::byte*>(registration.address),
@@ -142,7 +142,7 @@ Result<> MemoryRegion::change(const Change& change) {
   if (!domain || domain->context != state_->context) {
     return failure(EINVAL, "memory region: the new protection domain belongs to another context");
   }
-  engine::RegionPlan plan = state_->plan;
+  qp::RegionPlan plan = state_->plan;
   plan.access = change.access.value_or(plan.access);
   if (change.place) {
     Registration place = *change.place;

@@ -40,8 +40,8 @@ struct PairState {
   std::shared_ptr<DomainState> domain;  // until it is closed, as the queues
   std::shared_ptr<QueueState> send_queue, receive_queue;
   std::shared_ptr<SharedReceiveState> shared_receive;
-  engine::FlowCore* flows = nullptr;
-  engine::FlowHandle flow;
+  qp::FlowCore* flows = nullptr;
+  qp::FlowHandle flow;
   std::uint32_t number = 0;
   std::uint64_t number_in_context = 0;
   QpType type = QpType::rc;
@@ -101,16 +101,16 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
     state->capacity.max_recv_sge = std::max(options.capacity.max_recv_sge, 1U);
   }
   state->number_in_context = context.event_owners.add(options.cookie);
-  engine::FlowPlan plan{.type = options.type,
-                        .capacity = state->capacity,
-                        .signals_all = options.signals_all,
-                        .domain = owner->number,
-                        .send_stream = state->send_queue->stream,
-                        .receive_stream = state->receive_queue->stream,
-                        .shared_pool = {},
-                        .has_shared_pool = state->shared_receive != nullptr,
-                        .events = context.events,
-                        .cookie = state->number_in_context};
+  qp::FlowPlan plan{.type = options.type,
+                    .capacity = state->capacity,
+                    .signals_all = options.signals_all,
+                    .domain = owner->number,
+                    .send_stream = state->send_queue->stream,
+                    .receive_stream = state->receive_queue->stream,
+                    .shared_pool = {},
+                    .has_shared_pool = state->shared_receive != nullptr,
+                    .events = context.events,
+                    .cookie = state->number_in_context};
   if (state->shared_receive) plan.shared_pool = state->shared_receive->pool;
   const Status status = context.flows->open_flow(plan, state->flow, state->number);
   if (status != Status::ok) {

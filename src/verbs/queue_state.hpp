@@ -10,7 +10,7 @@
 namespace fairlead::verbs {
 
 struct ChannelState {
-  ChannelState(std::shared_ptr<ContextState> owner, engine::NoticeStream* its_stream)
+  ChannelState(std::shared_ptr<ContextState> owner, qp::NoticeStream* its_stream)
       : context(std::move(owner)), stream(its_stream) {}
   ~ChannelState() {
     if (!context->is_dead()) context->flows->close_notices(stream);
@@ -20,7 +20,7 @@ struct ChannelState {
   ChannelState& operator=(const ChannelState&) = delete;
 
   std::shared_ptr<ContextState> context;
-  engine::NoticeStream* stream;
+  qp::NoticeStream* stream;
   EventOwners owners;
   std::atomic<std::uint32_t> queues{0};
 };
@@ -37,7 +37,7 @@ struct QueueState {
 
   std::shared_ptr<ContextState> context;
   std::shared_ptr<ChannelState> channel;
-  engine::CompletionStream* stream = nullptr;
+  qp::CompletionStream* stream = nullptr;
   std::uint64_t number_in_channel = 0, number_in_context = 0;
   std::function<void()> on_event;  // with a thread that calls it
   std::shared_ptr<EventThread> event_thread;

@@ -49,7 +49,7 @@ Result<> SharedReceiveQueue::modify(std::optional<std::uint32_t> max_wr, std::op
   if (!state_) return failure(EINVAL, "this shared receive queue is destroyed");
   ContextState& context = *state_->domain->context;
   if (auto alive = check_alive(context); !alive) return alive;
-  const engine::PoolFacts facts = context.flows->pool_facts(state_->pool);
+  const qp::PoolFacts facts = context.flows->pool_facts(state_->pool);
   const std::uint32_t depth = max_wr.value_or(facts.depth);
   if (depth > context.limits.max_srq_wr || limit.value_or(0) > depth ||
       context.flows->change_pool(state_->pool, depth, limit.value_or(facts.limit)) != Status::ok) {
@@ -62,7 +62,7 @@ Result<> SharedReceiveQueue::modify(std::optional<std::uint32_t> max_wr, std::op
 SharedReceiveOptions SharedReceiveQueue::query() const {
   SharedReceiveOptions now = state_->options;
   if (state_->domain->context->is_dead()) return now;
-  const engine::PoolFacts facts = state_->domain->context->flows->pool_facts(state_->pool);
+  const qp::PoolFacts facts = state_->domain->context->flows->pool_facts(state_->pool);
   now.max_wr = facts.depth;
   now.limit = facts.limit;
   return now;

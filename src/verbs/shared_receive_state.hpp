@@ -15,7 +15,7 @@ struct SharedReceiveState {
   }
 
   std::shared_ptr<DomainState> domain;
-  engine::PoolHandle pool;
+  qp::PoolHandle pool;
   bool is_open = false;
   std::uint64_t number_in_context = 0;
   SharedReceiveOptions options;

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 
 #include "base/ensure.hpp"
-#include "engine/flows.hpp"
+#include "qp/flows.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/fuzz/stranger.hpp"
 
@@ -84,7 +84,7 @@ class Target {
 
  private:
   struct End {
-    engine::FlowHandle handle;
+    qp::FlowHandle handle;
     std::uint32_t number = 0;
     QpType type = QpType::rc;
     std::uint32_t sequence = 1000;
@@ -97,7 +97,7 @@ class Target {
     return options;
   }
 
-  engine::Flows& flows() { return world_.engine->flows(); }
+  qp::Flows& flows() { return world_.engine->flows(); }
 
   std::uint32_t add_region(std::size_t offset, std::uint32_t rights) {
     return flows().regions().add(
@@ -169,8 +169,8 @@ class Target {
   std::vector<std::byte> memory_ = std::vector<std::byte>(3 * kShared);
   const std::uint64_t receives_at_ = kShared;
   Stranger world_;
-  engine::NoticeStream notices_;
-  engine::CompletionStream* stream_ = nullptr;
+  qp::NoticeStream notices_;
+  qp::CompletionStream* stream_ = nullptr;
   std::uint32_t shared_ = 0, receives_ = 0, own_ = 0;
   std::deque<End> ends_;
 };

@@ -1,0 +1,146 @@
+// The engines of this process, by address. A process has one engine per address: transfer machines that name the same
+// address share it, wherever in the program they are, and the kernel keeps other processes off its port.
+
+#include "embedded/attach.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "base/log_file.hpp"
+#include "embedded/embedded_core.hpp"
+#include "path/faulty_path.hpp"
+#include "path/udp_path.hpp"
+#include "shm/shared_tables.hpp"
+
+namespace fairlead::embedded {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<base::SocketAddress, std::weak_ptr<engine::Core>, base::SocketAddressHash> engines;
+};
+
+// The child of a fork has none of its parent's engines: whoever attaches there gets a new one.
+constinit base::OfProcess<Registry> registry;
+
+bool is_lo(const base::SocketAddress& address) {
+  return address.ip == base::SocketAddress{}.ip;
+}
+
+Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, const engine::EngineOptions& options) {
+  path::UdpOptions udp{.local = local};
+  if (local.port == 0) {
+    udp.local.port = static_cast<std::uint16_t>(options.get(engine::Option::port_first));
+    udp.port_count = static_cast<std::uint32_t>(options.get(engine::Option::port_count));
+  }
+  udp.receive_buffer_bytes = static_cast<std::uint32_t>(options.get(engine::Option::receive_buffer));
+  udp.send_buffer_bytes = static_cast<std::uint32_t>(options.get(engine::Option::send_buffer));
+  udp.hot_sockets_max = static_cast<std::uint32_t>(options.get(engine::Option::hot_peers));
+  auto path = path::UdpPath::open(udp);
+  if (!path) return std::unexpected(std::move(path.error()));
+  if (options.fault().has_faults()) return std::make_unique<path::FaultyPath>(std::move(*path), options.fault());
+  return std::move(*path);
+}
+
+// Shared memory with the engines of this host. Faults are made to datagrams: with a plan for them all goes over UDP,
+// unless told otherwise.
+Result<std::unique_ptr<shm::Lane>> open_lane(const base::SocketAddress& own, std::uint64_t epoch,
+                                             const engine::EngineOptions& options) {
+  const bool is_forced = options.path() == engine::PathChoice::shm;
+  if (options.path() == engine::PathChoice::udp || (options.fault().has_faults() && !is_forced)) return nullptr;
+  const std::uint64_t ring_bytes = options.get(engine::Option::shm_ring);
+  if (!std::has_single_bit(ring_bytes)) {
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
+  }
+  const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
+  const bool is_foreign =
+      options.get(engine::Option::shm_foreign_max) != 0 || options.get(engine::Option::shm_foreign_awake_max) != 0;
+  auto hub = path::ShmHub::open(own, epoch,
+                                {.directory = options.shm_directory(),
+                                 .admits_all = options.admits_all_users(),
+                                 .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                                 .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
+                                 .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
+                                 .arena_head_bytes = sizeof(shm::SharedTables),
+                                 .huge_max = options.get(engine::Option::shm_huge_max),
+                                 .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
+  if (!hub) {
+    if (is_forced) return std::unexpected(std::move(hub.error()));
+    base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),
+                           hub.error().message));
+    return nullptr;
+  }
+  return std::make_unique<shm::Lane>(
+      std::move(*hub),
+      shm::LaneOptions{.is_forced = is_forced,
+                       .give_up_after = std::chrono::milliseconds(options.get(engine::Option::give_up_after)),
+                       .connect_within = std::chrono::milliseconds(options.get(engine::Option::unreachable_after)),
+                       .copied_max = options.get(engine::Option::embedded_max),
+                       .pull_min = options.get(engine::Option::shm_pull_min),
+                       .pull_max = options.get(engine::Option::shm_pull_max)});
+}
+
+Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& local,
+                                                  const engine::EngineOptions& options) {
+  std::uint64_t random[2] = {};
+  if (::getrandom(random, sizeof random, 0) != sizeof random) {
+    return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
+  }
+  base::FileDescriptor kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!kick.is_open()) {
+    return std::unexpected(
+        Error{Status::system, errno, "no event descriptor for the engine: raise the limit of open files"});
+  }
+  auto log = base::LogFile::open(options.flight());
+  if (!log) {
+    log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
+    return std::unexpected(std::move(log.error()));
+  }
+  std::unique_ptr<path::Path> path;
+  base::SocketAddress address = local;
+  if (!is_lo(local)) {
+    auto opened = open_path(local, options);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    path = std::move(*opened);
+    address = path->address();
+  }
+  std::unique_ptr<shm::Lane> lane;
+  if (path) {
+    auto opened = open_lane(address, random[0], options);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    lane = std::move(*opened);
+  }
+  auto engine =
+      std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
+  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick), std::move(*log));
+  if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
+  return core;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<engine::Core>> attach_embedded(const base::SocketAddress& local,
+                                                      const engine::EngineOptions& options) {
+  Registry& all = *registry;
+  const std::scoped_lock lock(all.mutex);
+  std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
+  // Port 0, "the first free one", is the same engine for all who ask for it.
+  if (const auto found = all.engines.find(local); found != all.engines.end()) {
+    if (auto engine = found->second.lock()) return engine;
+  }
+  auto engine = make_engine(local, options);
+  if (!engine) return engine;
+  all.engines[local] = *engine;
+  all.engines[(*engine)->address()] = *engine;
+  return engine;
+}
+
+}  // namespace fairlead::embedded

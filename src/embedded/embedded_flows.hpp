@@ -1,0 +1,64 @@
+#pragma once
+// The flows of the engine of this process, behind its lock. Completion and notice streams are consumed without it.
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "qp/flow_core.hpp"
+
+namespace fairlead::embedded {
+
+class EmbeddedCore;
+
+class EmbeddedFlows final : public qp::FlowCore {
+ public:
+  explicit EmbeddedFlows(EmbeddedCore& core) : core_(core) {}
+
+  qp::FlowAccount* accounts() override;
+  std::span<std::byte> allocate(std::uint64_t bytes) override;
+  void free(std::span<std::byte> memory) override;
+  Status add_region(const qp::RegionPlan& plan, std::uint32_t& key) override;
+  Status remove_region(std::uint32_t key) override;
+  Status change_region(std::uint32_t key, const qp::RegionPlan& plan) override;
+  Result<qp::NoticeStream*> open_notices() override;
+  void close_notices(qp::NoticeStream* stream) override;
+  void tell(qp::NoticeStream* stream, const qp::Notice& notice) override;
+  Result<qp::CompletionStream*> open_completions(const qp::CompletionStream::Plan& plan) override;
+  Status close_completions(qp::CompletionStream* stream) override;
+  void arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) override;
+  Status open_pool(const qp::PoolPlan& plan, qp::PoolHandle& pool) override;
+  Status close_pool(qp::PoolHandle pool) override;
+  Status change_pool(qp::PoolHandle pool, std::uint32_t depth, std::uint32_t limit) override;
+  qp::PoolFacts pool_facts(qp::PoolHandle pool) override;
+  int post_to_pool(qp::PoolHandle pool, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
+  Status open_flow(const qp::FlowPlan& plan, qp::FlowHandle& flow, std::uint32_t& number) override;
+  void close_flow(qp::FlowHandle flow) override;
+  Status change_flow(qp::FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) override;
+  qp::FlowFacts flow_facts(qp::FlowHandle flow) override;
+  int post_send(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
+  int post_send_all(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests) override;
+  int post_receive(qp::FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
+  bool progress() override;
+  void linger() override;
+  std::string describe() override;
+
+ private:
+  /// Makes progress until `is_done`, called under the lock, says so.
+  template <typename IsDone>
+  void wait_until(IsDone&& is_done);
+  /// Until no peer of this host is busy with what was withdrawn before this call.
+  void wait_for_visitors();
+  /// Moves the region's memory to where peers of this host can reach it, if that may be done.
+  void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& sheet);
+  void unshare(std::optional<std::uint32_t> sheet);
+
+  EmbeddedCore& core_;
+  std::mutex sharing_;                                       // before the engine's lock
+  std::unordered_map<std::uint32_t, std::uint32_t> sheets_;  // by key; under sharing_
+  std::vector<std::unique_ptr<qp::NoticeStream>> notices_;   // under the engine's lock
+};
+
+}  // namespace fairlead::embedded

@@ -1,0 +1,38 @@
+#pragma once
+// A snapshot of an engine for people and programs: counters with a reason each, and what is known of its peers.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+
+namespace fairlead::observe {
+
+/// A counter under its printed name, e.g. {"link.dropped.crc", 3}.
+struct CounterFact {
+  std::string name;
+  std::uint64_t value = 0;
+};
+
+struct PeerFact {
+  base::SocketAddress address;
+  std::string_view path = "udp";  // or "shm"
+  std::string path_reason;        // why not "shm"; empty if that was not tried
+  std::string memory_reason{};    // why its memory outside the shared one is not reached, if it goes over "shm"
+  bool is_connected = false;
+  base::Duration round_trip{};
+  base::Duration silent_for{};  // since last heard; since the first attempt if never
+  std::uint64_t bytes_in_flight = 0;
+};
+
+struct EngineFacts {
+  std::string path;  // "udp", "self"
+  std::vector<CounterFact> counters;
+  std::vector<PeerFact> peers;  // at most kPeersInFacts
+  static constexpr std::size_t kPeersInFacts = 1024;
+};
+
+}  // namespace fairlead::observe

@@ -1,0 +1,485 @@
+// The straight line of short sends between two engines of a host (flow_near.cpp), and every corner where it has to give
+// way to the general one: what was promised in order stays in order.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "qp/end_of_flow_for_tests.hpp"
+
+namespace fairlead::qp {
+
+struct FlowsForTests {
+  static Flow& flow(Flows& flows, FlowHandle handle) { return *flows.find(handle); }
+  /// As if so many requests had been posted, sent and received.
+  static void skip(Flows& flows, FlowHandle handle, std::uint32_t count) {
+    Flow& one = flow(flows, handle);
+    for (std::uint32_t* number : {&one.head, &one.next, &one.tail, &one.begun, &one.acked, &one.answered_end})
+      *number += count;
+    one.first_sequence -= count;
+    flows.accounts()[one.index].sends.add(one.life, count);
+    Pool& pool = flows.pools_[one.pool];
+    pool.head += count;
+    pool.tail += count;
+    one.receives_begin += count;
+  }
+};
+
+namespace {
+
+using verbs::Cause;
+using verbs::QpState;
+using verbs::SendOpcode;
+using verbs::WcOpcode;
+using verbs::WcStatus;
+
+class FlowNear : public engine::EnginePair {
+ protected:
+  void SetUp() override {
+    engine::EnginePair::SetUp();
+    for (EndOfFlow* end : {&a_, &b_}) end->open();
+    a_.connect(b_, now_);
+    b_.connect(a_, now_);
+    // The first request of all goes the general way: who it comes from is looked up.
+    for (int i = 0; i < 2; ++i) {
+      a_.receive(1, a_.sge(0, 8));
+      b_.receive(1, b_.sge(0, 8));
+      a_.send(1, a_.sge(8, 8), now_);
+      b_.send(1, b_.sge(8, 8), now_);
+      pass();
+      pass();
+      pass();
+      ASSERT_EQ(a_.completions().size(), 2u);
+      ASSERT_EQ(b_.completions().size(), 2u);
+    }
+    sent_ = a_.flows().counters().straight_sends;
+    arrived_ = b_.flows().counters().straight_arrivals;
+  }
+  void fill(std::size_t at, std::size_t bytes, std::uint64_t seed) {
+    for (std::size_t i = 0; i < bytes; ++i) a_.memory[at + i] = static_cast<std::byte>(seed * 31 + i * 7 + 1);
+  }
+  std::uint64_t sent() const { return a_.flows().counters().straight_sends - sent_; }
+  std::uint64_t arrived() const { return b_.flows().counters().straight_arrivals - arrived_; }
+  /// Until an end has so many completions.
+  std::vector<verbs::WorkCompletion> wait_for(EndOfFlow& end, std::size_t count) {
+    std::vector<verbs::WorkCompletion> all = end.completions();
+    for (int step = 0; step < 100'000 && all.size() < count; ++step) {
+      pass();
+      for (const auto& one : end.completions()) all.push_back(one);
+    }
+    EXPECT_EQ(all.size(), count);
+    all.resize(count);
+    return all;
+  }
+  /// Also when what the lane refers to has gone.
+  void expect_quiet(EndOfFlow& end) {
+    for (int step = 0; step < 100; ++step) pass();
+    EXPECT_TRUE(end.flows().is_quiet(end.handle));
+  }
+
+  EndOfFlow a_{near_}, b_{far_};
+  std::uint64_t sent_ = 0, arrived_ = 0;
+};
+
+TEST_F(FlowNear, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
+  const std::uint64_t answers = b_.flows().counters().answers_sent;
+  constexpr std::uint64_t kRounds = 500;
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    fill(100, 24, i);
+    b_.receive(i, b_.sge(200, 24));
+    a_.receive(i, a_.sge(200, 24));
+    a_.send(2 * i, a_.sge(100, 24), now_);
+    far_.engine->progress(now_);
+    const auto there = b_.completions();
+    ASSERT_EQ(there.size(), i == 0 ? 1u : 2u);  // and the end of its last answer
+    EXPECT_EQ(there.back().opcode, WcOpcode::receive);
+    EXPECT_EQ(there.back().wr_id, i);
+    EXPECT_EQ(there.back().byte_len, 24u);
+    ASSERT_EQ(std::memcmp(&b_.memory[200], &a_.memory[100], 24), 0);
+    b_.send(2 * i + 1, b_.sge(200, 24), now_);
+    near_.engine->progress(now_);
+    const auto here = a_.completions();
+    ASSERT_EQ(here.size(), 2u);
+    EXPECT_EQ(here[0].opcode, WcOpcode::send);
+    EXPECT_EQ(here[0].wr_id, 2 * i);
+    EXPECT_EQ(here[0].status, WcStatus::success);
+    EXPECT_EQ(here[1].opcode, WcOpcode::receive);
+  }
+  EXPECT_EQ(sent(), kRounds);
+  EXPECT_EQ(arrived(), kRounds);
+  EXPECT_EQ(b_.flows().counters().answers_sent, answers);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 2 * kRounds - 1) << "without a message to go with, it goes alone";
+  expect_quiet(a_);
+  expect_quiet(b_);
+}
+
+TEST_F(FlowNear, TakesInlineDataEmptyMessagesAndManyAtOnce) {
+  std::array<std::byte, 48> stack;
+  stack.fill(std::byte{7});
+  const verbs::Sge raw{reinterpret_cast<std::uintptr_t>(stack.data()), 48, 0};
+  for (std::uint64_t id = 0; id < 3; ++id) b_.receive(id, b_.sge(1000 * id, 768));
+  const verbs::Sge whole = a_.sge(5000, 768);
+  fill(5000, 768, 3);
+  const std::array<verbs::SendRequest, 3> requests{
+      verbs::SendRequest{.id = 0, .sges = {&raw, 1}, .flags = verbs::send_flags::inlined}, verbs::SendRequest{.id = 1},
+      verbs::SendRequest{.id = 2, .sges = {&whole, 1}, .flags = verbs::send_flags::signaled}};
+  std::size_t taken = 0;
+  ASSERT_EQ(a_.flows().post_send(a_.handle, requests, taken, now_), 0);
+  stack.fill(std::byte{0});
+  const auto there = wait_for(b_, 3);
+  EXPECT_EQ(sent(), 3u);
+  EXPECT_EQ(arrived(), 3u);
+  for (std::uint64_t id = 0; id < 3; ++id) EXPECT_EQ(there[id].wr_id, id);
+  EXPECT_EQ(there[0].byte_len, 48u);
+  EXPECT_TRUE(std::all_of(&b_.memory[0], &b_.memory[48], [](std::byte byte) { return byte == std::byte{7}; }));
+  EXPECT_EQ(there[1].byte_len, 0u);
+  EXPECT_EQ(std::memcmp(&b_.memory[2000], &a_.memory[5000], 768), 0);
+  EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
+}
+
+TEST_F(FlowNear, WaitsForAReceiveAndKeepsTheOrder) {
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    fill(100 * id, 16, id);
+    a_.send(id, a_.sge(100 * id, 16), now_);
+  }
+  EXPECT_EQ(sent(), 4u);
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_EQ(arrived(), 0u);
+  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  EXPECT_TRUE(a_.completions().empty());
+  for (std::uint64_t id = 0; id < 5; ++id) b_.receive(id, b_.sge(100 * id, 16));
+  a_.send(4, a_.sge(0, 16), now_);
+  const auto there = wait_for(b_, 5);
+  const auto here = wait_for(a_, 5);
+  for (std::uint64_t id = 0; id < 5; ++id) {
+    EXPECT_EQ(there[id].wr_id, id);
+    EXPECT_EQ(here[id].wr_id, id);
+    EXPECT_EQ(here[id].status, WcStatus::success);
+    EXPECT_EQ(std::memcmp(&b_.memory[100 * id], &a_.memory[id == 4 ? 0 : 100 * id], 16), 0);
+  }
+  // Then it goes straight again.
+  const std::uint64_t before = arrived();
+  b_.receive(5, b_.sge(0, 16));
+  a_.send(5, a_.sge(0, 16), now_);
+  wait_for(b_, 1);
+  EXPECT_EQ(arrived(), before + 1);
+}
+
+TEST_F(FlowNear, EndsBothSidesIfTheReceiveIsTooSmall) {
+  b_.receive(1, b_.sge(0, 8));
+  b_.receive(2, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 9), now_);
+  a_.send(2, a_.sge(0, 8), now_);
+  const auto there = wait_for(b_, 2);
+  EXPECT_EQ(there[0].status, WcStatus::loc_len_err);
+  EXPECT_EQ(there[1].status, WcStatus::wr_flush_err);
+  const auto here = wait_for(a_, 2);
+  EXPECT_EQ(here[0].status, WcStatus::rem_inv_req_err);
+  EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
+  EXPECT_EQ(a_.state(), QpState::err);
+  EXPECT_EQ(b_.state(), QpState::err);
+  EXPECT_EQ(arrived(), 0u);
+  expect_quiet(a_);
+}
+
+TEST_F(FlowNear, EndsBothSidesIfTheReceivesMemoryIsNotThereAnyMore) {
+  b_.receive(1, {b_.at(0), 8, b_.key + 1});
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].status, WcStatus::loc_prot_err);
+  EXPECT_EQ(wait_for(a_, 1)[0].status, WcStatus::rem_op_err);
+  EXPECT_EQ(arrived(), 0u);
+}
+
+TEST_F(FlowNear, TellsOfWrongMemoryOfItsOwn) {
+  a_.send(1, {a_.at(0), 8, a_.key + 1}, now_);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::loc_prot_err);
+  EXPECT_EQ(sent(), 0u);
+}
+
+TEST_F(FlowNear, FindsAQueuePairThatHasFailedMeanwhile) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(sent(), 1u);
+  b_.change(QpState::err, now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].status, WcStatus::wr_flush_err);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::queue_pair_not_ready));
+  EXPECT_EQ(arrived(), 0u);
+  expect_quiet(a_);
+}
+
+TEST_F(FlowNear, FindsAQueuePairThatIsDestroyedMeanwhile) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  b_.flows().begin_close(b_.handle, now_);
+  b_.flows().free_flow(b_.handle);
+  const auto here = wait_for(a_, 1);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::no_such_queue_pair));
+  EXPECT_TRUE(b_.completions().empty());
+  EXPECT_EQ(arrived(), 0u);
+}
+
+// Sent, reset and connected again before the other side has looked: what was sent in the life before means nothing.
+TEST_F(FlowNear, ForgetsWhatWasSentInALifeBefore) {
+  b_.receive(1, b_.sge(0, 8));
+  a_.send(1, a_.sge(0, 8), now_);
+  a_.change(QpState::reset, now_);
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_TRUE(a_.completions().empty());
+  EXPECT_EQ(b_.completions().size(), 1u) << "it had been sent";
+  b_.change(QpState::reset, now_);
+  a_.connect(b_, now_);
+  b_.connect(a_, now_);
+  b_.receive(2, b_.sge(0, 8));
+  a_.send(2, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 2u);
+  EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
+}
+
+TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
+  const base::Instant begun = now_;
+  a_.send(1, a_.sge(0, 8), now_);
+  a_.send(2, a_.sge(0, 8), now_);
+  EXPECT_EQ(sent(), 2u);
+  far_.engine->hub()->end(far_.engine->hub()->find(engine::direct_place(1)), "tired");
+  far_.engine->progress(now_);
+  std::vector<verbs::WorkCompletion> here;
+  for (int step = 0; step < 100'000 && here.size() < 2; ++step) {
+    pass(false);
+    for (const auto& one : a_.completions()) here.push_back(one);
+  }
+  ASSERT_EQ(here.size(), 2u);
+  EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
+  EXPECT_EQ(here[1].status, WcStatus::wr_flush_err);
+  constexpr auto kTimer = 2 * std::chrono::nanoseconds(4096LL << 14);
+  EXPECT_GE(now_ - begun, kTimer);
+  EXPECT_LT(now_ - begun, kTimer + 1ms);
+  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+}
+
+TEST_F(FlowNear, TakesNothingFromAStranger) {
+  auto stranger = path::ShmHub::open(engine::direct_place(3), 103, engine::direct_options()).value();
+  ASSERT_TRUE(stranger->ask(engine::direct_place(2)));
+  for (int step = 0; step < 10; ++step) pass(), stranger->attend();
+  path::ShmPeer& to = stranger->peer(stranger->find(engine::direct_place(2)));
+  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  b_.receive(1, b_.sge(0, 8));
+  const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
+  const std::uint64_t refused = b_.flows().counters().refused_not_ready;
+  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::turn) + 8;
+  std::byte* const body = to.writer.reserve(kBytes);
+  ASSERT_NE(body, nullptr);
+  wire::encode_lane(body, wire::LaneKind::turn,
+                    {.operation = wire::Operation::flow_send,
+                     .source_port = a_.number | 1U << 24,
+                     .target_port = b_.number,
+                     .key = std::uint64_t{expected} << 32},
+                    8);
+  to.writer.publish(kBytes, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, refused + 1);
+  EXPECT_TRUE(b_.completions().empty());
+  EXPECT_EQ(to.state, path::ShmPeer::State::open) << "it may have meant well";
+  a_.send(1, a_.sge(0, 8), now_);
+  EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
+}
+
+// A receive without pieces is one for messages without bytes: nothing of it is looked at.
+TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
+  std::size_t taken = 0;
+  const verbs::ReceiveRequest request{.id = 5, .sges = {}};
+  for (const std::uint32_t bytes : {0U, 8U}) {
+    ASSERT_EQ(b_.flows().post_receive(b_.handle, {&request, 1}, taken), 0);
+    a_.send(1, a_.sge(0, bytes), now_);
+    const auto there = wait_for(b_, 1), here = wait_for(a_, 1);
+    EXPECT_EQ(there[0].wr_id, 5u);
+    EXPECT_EQ(there[0].status, bytes == 0 ? WcStatus::success : WcStatus::loc_len_err);
+    EXPECT_EQ(here[0].status, bytes == 0 ? WcStatus::success : WcStatus::rem_inv_req_err);
+  }
+}
+
+// A message in pieces of which the first is empty, and the last: a lane's record may say so.
+TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  const std::uint32_t turn = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
+  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::first);
+  std::byte* const body = to.writer.reserve(kBytes);
+  ASSERT_NE(body, nullptr);
+  wire::encode_lane(body, wire::LaneKind::first,
+                    {.operation = wire::Operation::flow_write,
+                     .source_port = a_.number | 1U << 24,
+                     .target_port = b_.number,
+                     .key = std::uint64_t{turn} << 32 | b_.key,
+                     .offset = b_.at(0)},
+                    0);
+  to.writer.publish(kBytes, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_EQ(FlowsForTests::flow(b_.flows(), b_.handle).turn.next(), turn + 1);
+  EXPECT_EQ(b_.state(), QpState::rts);
+}
+
+// The peer it is connected to writes any turn that it likes.
+TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
+  std::mt19937_64 random(3);
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  Flow& flow = FlowsForTests::flow(b_.flows(), b_.handle);
+  std::uint64_t received = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    if (random() % 4 != 0) b_.receive(i, b_.sge(0, static_cast<std::uint32_t>(200 + random() % 4000)));
+    const std::uint32_t off = random() % 3 == 0 ? static_cast<std::uint32_t>(random() % 5) - 2 : 0;
+    const std::uint32_t acked = random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : flow.first_sequence;
+    const std::size_t size = random() % 200;
+    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::turn) + size;
+    std::byte* const body = to.writer.reserve(bytes);
+    ASSERT_NE(body, nullptr);
+    wire::encode_lane(body, wire::LaneKind::turn,
+                      {.operation = random() % 8 == 0 ? wire::Operation::flow_write : wire::Operation::flow_send,
+                       .flags = static_cast<std::uint16_t>(random() % 16),
+                       .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                       .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                       .key = std::uint64_t{flow.turn.next() + off} << 32,
+                       .a = acked},
+                      size);
+    to.writer.publish(bytes, to.reader.read());
+    to.alert();
+    if (random() % 2 == 0) b_.send(i, b_.sge(0, 8), now_);
+    for (int step = 0; step < 3; ++step) pass();
+    for (const auto& one : b_.completions()) received += one.opcode == WcOpcode::receive ? 1 : 0;
+    ASSERT_EQ(to.state, path::ShmPeer::State::open);
+    if (b_.state() == QpState::err || flow.tail - flow.head > 90) {
+      b_.change(QpState::reset, now_);
+      (void)b_.completions();
+      b_.connect(a_, now_);
+    }
+  }
+  EXPECT_GT(received, 500u);
+  EXPECT_GT(arrived(), 200u);
+  EXPECT_EQ(b_.memory[5000], std::byte{0}) << "behind all receives";
+}
+
+// A sequence may go round as often as it likes.
+TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
+  Flow& sender = FlowsForTests::flow(a_.flows(), a_.handle);
+  Flow& receiver = FlowsForTests::flow(b_.flows(), b_.handle);
+  for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
+    sender.first_sequence += more;
+    receiver.turn.pass_to(receiver.turn.next() + more);
+    for (std::uint64_t id = 0; id < 4; ++id) {
+      if (id != 2) b_.receive(id, b_.sge(0, 8));
+      a_.send(id, a_.sge(0, 8), now_);
+      pass();
+    }
+    b_.receive(2, b_.sge(0, 8));
+    for (const auto& one : wait_for(a_, 4)) EXPECT_EQ(one.status, WcStatus::success);
+    EXPECT_EQ(wait_for(b_, 4).size(), 4u);
+  }
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+}
+
+TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
+  FlowTurn& turn = FlowsForTests::flow(b_.flows(), b_.handle).turn;
+  for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
+  const std::uint64_t duplicates = b_.flows().counters().duplicates;
+  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  write_record(to, {.operation = wire::Operation::flow_send,
+                    .source_port = a_.number | 1U << 24,
+                    .target_port = b_.number,
+                    .key = std::uint64_t{turn.next() - 10} << 32});
+  EXPECT_EQ(b_.flows().counters().duplicates, duplicates + 1);
+  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+}
+
+// So may the numbers of requests and receives, in rings of any size.
+TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
+  for (EndOfFlow* end : {&a_, &b_}) FlowsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
+  for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
+  for (std::uint64_t id = 0; id < 120; ++id) {
+    fill(100 * id, 100, id);
+    a_.send(id, a_.sge(100 * id, 100), now_);
+  }
+  const auto there = wait_for(b_, 120), here = wait_for(a_, 120);
+  for (std::uint64_t id = 0; id < 120; ++id) {
+    EXPECT_EQ(there[id].wr_id, id);
+    EXPECT_EQ(here[id].wr_id, id);
+    EXPECT_EQ(here[id].status, WcStatus::success);
+  }
+  EXPECT_EQ(std::memcmp(&b_.memory[0], &a_.memory[0], std::size_t{120} * 100), 0);
+}
+
+// Straight and general ones in any order, with receives that are late.
+TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
+  constexpr std::uint64_t kRequests = 4000, kAreas = 64, kArea = 3000;
+  std::mt19937_64 random(11);
+  std::uint64_t posted = 0, done = 0, receives = 0, received = 0;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // of sends: request and its size
+  constexpr std::size_t kWriteAt = 400'000;                    // behind all receives
+  for (int step = 0; step < 2'000'000 && (done < kRequests || received < order.size()); ++step) {
+    while (posted < kRequests && posted - done < kAreas && random() % 3 != 0) {
+      const std::uint64_t draw = random() % 16;
+      const auto size = static_cast<std::uint32_t>(draw == 0 ? random() % kArea : random() % 60);
+      const std::size_t at = posted % kAreas * kArea;
+      fill(at, size, posted);
+      const std::array<verbs::Sge, 2> pieces{a_.sge(at, size / 2), a_.sge(at + size / 2, size - size / 2)};
+      const verbs::Sge piece = a_.sge(at, size);
+      verbs::SendRequest request{.id = posted, .sges = {&piece, 1}, .flags = verbs::send_flags::signaled};
+      if (draw == 1) request.sges = pieces;
+      if (draw == 2) request.flags |= verbs::send_flags::fence;
+      if (draw == 3) request.flags |= verbs::send_flags::inlined;
+      if (draw == 4) request.flags |= verbs::send_flags::solicited;
+      if (draw == 5) request.opcode = SendOpcode::send_imm;
+      if (draw == 6) {
+        request.opcode = SendOpcode::write;
+        request.rkey = b_.key;
+        request.remote_addr = b_.at(kWriteAt + at);
+      }
+      if (request.opcode != SendOpcode::write) order.emplace_back(posted, size);
+      ASSERT_EQ(a_.post(request, now_), 0);
+      ++posted;
+    }
+    while (receives < kRequests && receives - received < 100 && random() % 3 != 0) {
+      b_.receive(receives, b_.sge(receives % 100 * kArea, kArea));
+      ++receives;
+    }
+    // An answer now and then, for acknowledgements to go with.
+    const verbs::SendRequest back{.id = 0, .flags = verbs::send_flags::signaled};
+    if (random() % 4 == 0 && b_.post(back, now_) == 0) a_.receive(0, a_.sge(1 << 19, 8));
+    pass(random() % 3 != 0);
+    for (const auto& one : b_.completions()) {
+      ASSERT_EQ(one.status, WcStatus::success);
+      if (one.opcode != WcOpcode::receive) continue;
+      ASSERT_LT(received, order.size());
+      const auto [request, size] = order[received];
+      ASSERT_EQ(one.wr_id, received);
+      ASSERT_EQ(one.byte_len, size);
+      const std::byte* const there = &b_.memory[received % 100 * kArea];
+      for (std::uint32_t i = 0; i < size; ++i)
+        ASSERT_EQ(there[i], static_cast<std::byte>(std::size_t{request} * 31 + i * 7 + 1)) << request << " at " << i;
+      ++received;
+    }
+    for (const auto& one : a_.completions()) {
+      ASSERT_EQ(one.status, WcStatus::success);
+      if (one.opcode == WcOpcode::receive) continue;
+      ASSERT_EQ(one.wr_id, done);
+      ++done;
+    }
+  }
+  EXPECT_EQ(done, kRequests);
+  EXPECT_EQ(received, order.size());
+  EXPECT_GT(sent(), kRequests / 4);
+  EXPECT_GT(arrived(), kRequests / 16);
+  EXPECT_LT(arrived(), kRequests * 15 / 16);
+  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  expect_quiet(a_);
+  expect_quiet(b_);
+}
+
+}  // namespace
+}  // namespace fairlead::qp

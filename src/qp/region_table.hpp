@@ -1,0 +1,104 @@
+#pragma once
+// Long-lived registered memory: what a 32-bit key names, with which rights, in which protection domain.
+//
+// A key is 24 bits of slot and 8 of variant, which changes with each use of the slot. Slots come back first in, first
+// out, from at least kRotation of them, so a stale key matches none of the next 255 * kRotation regions.
+//
+// Whoever reads the memory later (the link, by reference) holds the slot; a removed region cannot be found any more,
+// but its slot comes back, and its owner may unmap it, only when the last hold is gone.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <fairlead/verbs/types.hpp>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::qp {
+
+/// The part of a region that peers of this host can reach by themselves (path/shm_arena.hpp).
+struct ArenaPlace {
+  std::uint64_t begin = 0, end = 0;  // bytes of the region; equal: no part
+  std::uint64_t offset = 0;          // of `begin`, in the arena
+};
+
+struct RegionPlan {
+  std::byte* base = nullptr;
+  std::uint64_t length = 0;  // bytes
+  std::uint64_t iova = 0;    // the address that requests use for the first byte
+  std::uint32_t access = 0;  // verbs::access
+  std::uint32_t domain = 0;  // who else may use it
+  ArenaPlace arena{};        // set by the engine
+};
+
+/// Where a checked range lies.
+struct Located {
+  std::byte* at = nullptr;  // null: refused for `cause`
+  std::uint32_t slot = 0;
+  verbs::Cause cause = verbs::Cause::none;
+};
+
+class RegionTable {
+ public:
+  static constexpr std::uint32_t kRotation = 1024;
+
+  explicit RegionTable(std::uint32_t regions_max) : regions_max_(regions_max) {}
+
+  /// The key, or 0 at the bound.
+  std::uint32_t add(const RegionPlan& plan);
+  /// From now on the key names nothing. False if it does not now.
+  bool remove(std::uint32_t key);
+  /// The key names this from now on. False if it names nothing now.
+  bool change(std::uint32_t key, const RegionPlan& plan);
+  /// Whether somebody still reads the memory of a region of this slot.
+  bool is_held(std::uint32_t key) const { return entries_[key >> 8].holds != 0; }
+  bool is_known(std::uint32_t key) const { return find(key) != nullptr; }
+  const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
+
+  /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
+  Located locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
+                 std::uint32_t access) const {
+    const Entry* entry = find(key);
+    if (entry == nullptr || entry->plan.domain != domain) return {.cause = verbs::Cause::key_unknown};
+    const RegionPlan& plan = entry->plan;
+    if ((plan.access & access) != access) return {.cause = verbs::Cause::no_right};
+    const std::uint64_t offset = address - plan.iova;
+    if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
+      return {.cause = verbs::Cause::out_of_range};
+    }
+    return {.at = plan.base + offset, .slot = key >> 8};
+  }
+
+  void hold(std::uint32_t slot) { ++entries_[slot].holds; }
+  void let_go(std::uint32_t slot);
+
+  std::uint32_t used() const { return used_; }
+
+ private:
+  static constexpr std::uint32_t kNone = ~0U;
+
+  struct Entry {
+    RegionPlan plan;
+    std::uint32_t holds = 0;
+    std::uint32_t next_free = kNone;
+    std::uint8_t variant = 0;  // 0 only before the first use
+    bool is_used = false;
+  };
+
+  const Entry* find(std::uint32_t key) const {
+    const std::uint32_t slot = key >> 8;
+    if (slot >= entries_.size()) return nullptr;
+    const Entry& entry = entries_[slot];
+    return entry.is_used && entry.variant == (key & 0xFF) ? &entry : nullptr;
+  }
+  void give_back(std::uint32_t slot);
+
+  std::uint32_t regions_max_;
+  std::uint32_t used_ = 0;  // also those removed and still held
+  std::uint32_t first_free_ = kNone, last_free_ = kNone;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace fairlead::qp

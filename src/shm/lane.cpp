@@ -1,0 +1,272 @@
+// Whom the lane knows: peers come, part, and are given up.
+
+#include "shm/lane.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace fairlead::shm {
+namespace {
+
+constexpr base::Duration kSeekEvery = std::chrono::milliseconds(10);
+constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
+
+}  // namespace
+
+Lane::Lane(std::unique_ptr<path::ShmHub> hub, const LaneOptions& options) : hub_(std::move(hub)), options_(options) {
+  options_.copied_max = std::min(options_.copied_max, kBlockBytes);
+}
+
+std::optional<link::PeerHandle> Lane::find(const base::SocketAddress& address) const {
+  const auto found = by_address_.find(address);
+  if (found == by_address_.end()) return std::nullopt;
+  return handle_of(found->second);
+}
+
+std::string Lane::reason(const base::SocketAddress& address) const {
+  const auto found = reasons_.find(address);
+  return found == reasons_.end() ? std::string() : found->second;
+}
+
+void Lane::remember_reason(const base::SocketAddress& address, const std::string& reason) {
+  if (reasons_.size() < kReasonsMax || reasons_.contains(address)) reasons_[address] = reason;
+}
+
+std::optional<link::PeerHandle> Lane::seek(const base::SocketAddress& address, base::Instant now) {
+  if (const auto known = find(address)) return known;
+  ask(address);
+  if (!options_.is_forced) return std::nullopt;
+  const std::uint32_t index = make_peer(address);
+  peers_[index]->seek_until = now + options_.connect_within;
+  peers_[index]->seek_next = now + kSeekEvery;
+  return handle_of(index);
+}
+
+void Lane::ask(const base::SocketAddress& address) {
+  if (hub_->find(address) != path::ShmHub::kNone) return;
+  if (const auto asked = hub_->ask(address); !asked) remember_reason(address, asked.error().message);
+}
+
+std::uint32_t Lane::make_peer(const base::SocketAddress& address) {
+  const auto unused = std::ranges::find_if(peers_, [](const auto& peer) { return !peer->is_used; });
+  const auto index = static_cast<std::uint32_t>(unused - peers_.begin());
+  if (unused == peers_.end()) peers_.push_back(std::make_unique<Peer>());
+  peers_[index]->address = address;
+  peers_[index]->is_used = true;
+  by_address_[address] = index;
+  return index;
+}
+
+void Lane::open(std::uint32_t hub_slot, base::Instant now) {
+  const base::SocketAddress& address = hub_->peer(hub_slot).address;
+  const auto known = by_address_.find(address);
+  const std::uint32_t index = known == by_address_.end() ? make_peer(address) : known->second;
+  if (hub_slot >= by_hub_slot_.size()) by_hub_slot_.resize(hub_slot + 1, kNone);
+  by_hub_slot_[hub_slot] = index;
+  Peer& peer = *peers_[index];
+  peer.hub_slot = hub_slot;
+  peer.passed_seen = 0;
+  peer.moved_at = now;
+  reasons_.erase(address);
+  notices_.push({.kind = link::Notice::Kind::connected, .peer = handle_of(index)});
+  pump(peer, hub_->peer(hub_slot));
+}
+
+// Everything that is pending to the peer ends, each once.
+void Lane::lose(std::uint32_t index, Status status, base::Instant now) {
+  Peer& peer = *peers_[index];
+  const link::PeerHandle handle = handle_of(index);
+  const auto fail = [&](std::uint64_t cookie) {
+    outcomes_.push({cookie, status});
+    ++counters_.messages_failed;
+  };
+  for (; !peer.pending.empty(); peer.pending.pop()) {
+    const Pending& first = peer.pending.front();
+    if (first.owner == kNone) {
+      fail(first.cookie);
+    } else {
+      lost_.push({first.cookie, first.owner, first.length, status});
+      ++counters_.messages_failed;
+    }
+  }
+  for (auto* queue : {&peer.shorts, &peer.longs}) {
+    for (; !queue->empty(); queue->pop()) {
+      if (queue->front().message.wants_outcome) fail(queue->front().message.cookie);
+      release(queue->front());
+    }
+  }
+  if (peer.arriving.is_under_way) {
+    notices_.push({.kind = link::Notice::Kind::reassembly_lost,
+                   .peer = handle,
+                   .status = status,
+                   .target = peer.arriving.target});
+  }
+  notices_.push(
+      {.kind = link::Notice::Kind::lost, .peer = handle, .status = status, .silent_for = now - peer.moved_at});
+  std::erase(busy_, index);
+  by_address_.erase(peer.address);
+  // The address stays, for whoever reads the notices.
+  const base::SocketAddress address = peer.address;
+  const std::uint32_t generation = peer.generation + 1;
+  peer = Peer();
+  peer.address = address;
+  peer.generation = generation == 0 ? 1 : generation;
+}
+
+void Lane::make_busy(std::uint32_t index, base::Instant now) {
+  Peer& peer = *peers_[index];
+  if (peer.is_busy) return;
+  peer.is_busy = true;
+  peer.moved_at = now;
+  busy_.push_back(index);
+  const base::Duration look_again = peer.hub_slot == kNone ? kSeekEvery : options_.give_up_after / 8;
+  expire_at_ = std::min(expire_at_, now + look_again);
+}
+
+void Lane::expire(base::Instant now) {
+  expire_at_ = base::kNever;
+  for (std::size_t i = busy_.size(); i-- > 0;) {
+    const std::uint32_t index = busy_[i];
+    Peer& peer = *peers_[index];
+    if (peer.is_idle()) {
+      peer.is_busy = false;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+      continue;
+    }
+    look_after(index, now);
+  }
+}
+
+// Asks again for a peer that is not there yet; gives up one that does not come, or reads no more.
+void Lane::look_after(std::uint32_t index, base::Instant now) {
+  Peer& peer = *peers_[index];
+  if (peer.hub_slot == kNone) {
+    if (now >= peer.seek_until) return lose(index, Status::unreachable, now);
+    if (now >= peer.seek_next) {
+      peer.seek_next = now + kSeekEvery;
+      ask(peer.address);
+    }
+    expire_at_ = std::min(expire_at_, peer.seek_next);
+    return;
+  }
+  const std::uint64_t passed = hub_->peer(peer.hub_slot).writer.passed();
+  if (passed != peer.passed_seen) peer.moved_at = now;
+  peer.passed_seen = passed;
+  if (now - peer.moved_at >= options_.give_up_after) {
+    peer.has_stopped = true;
+    hub_->end(peer.hub_slot, "it has stopped to read");
+  }
+  expire_at_ = std::min(expire_at_, now + options_.give_up_after / 8);
+}
+
+bool Lane::is_quiet() const {
+  return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index]->is_idle(); });
+}
+
+void Lane::tell_all() {
+  for (const auto& peer : peers_) {
+    if (peer->hub_slot == kNone) continue;
+    path::ShmPeer& to = hub_->peer(peer->hub_slot);
+    if (to.reader.untold() == 0) continue;
+    to.reader.tell();
+    to.alert();
+  }
+}
+
+bool Lane::arm() {
+  hub_->for_each_watched([](path::ShmPeer& peer) {
+    if (peer.reader.untold() == 0) return;
+    peer.reader.tell();
+    peer.alert();
+  });
+  return hub_->arm();
+}
+
+std::optional<link::Outcome> Lane::next_outcome() {
+  if (outcomes_.empty()) return std::nullopt;
+  const link::Outcome outcome = outcomes_.front();
+  outcomes_.pop();
+  return outcome;
+}
+
+std::optional<link::Notice> Lane::next_notice() {
+  if (notices_.empty()) return std::nullopt;
+  const link::Notice notice = notices_.front();
+  notices_.pop();
+  return notice;
+}
+
+std::optional<NearEnd> Lane::next_lost() {
+  if (lost_.empty()) return std::nullopt;
+  const NearEnd end = lost_.front();
+  lost_.pop();
+  return end;
+}
+
+// Receiving -----------------------------------------------------------------------------------------------------------
+
+// Of a message that lies in the sender's arena: false if it does not.
+bool Lane::find_payload(const path::ShmPeer& from) {
+  const std::uint64_t size = record_.message_bytes, place = record_.place;
+  if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
+      size > from.arena_bytes - place)
+    return false;
+  delivery_.bytes = {from.arena->head() + place, size};
+  return true;
+}
+
+void Lane::deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, std::span<const std::byte> bytes) {
+  delivery_.peer = from;
+  delivery_.bytes = bytes;
+  delivery_.envelope = envelope;
+  delivery_.size = bytes.size();
+  delivery_.offset = 0;
+  delivery_.reassembly = link::Delivery::kWhole;
+  delivery_.is_first = delivery_.is_last = true;
+  delivery_.target = 0;
+}
+
+// Fills the delivery. False if the record is none, or does not continue what came before it.
+bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& record) {
+  if (!wire::decode_lane(record.body, record_)) return false;
+  delivery_.peer = handle_of(index);
+  delivery_.bytes = record_.payload;
+  counters_.bytes_delivered += record_.kind == wire::LaneKind::there ? record_.message_bytes : record_.payload.size();
+  Arriving& arriving = peers_[index]->arriving;
+  switch (record_.kind) {
+    case wire::LaneKind::brief:
+    case wire::LaneKind::turn:
+    case wire::LaneKind::named:
+    case wire::LaneKind::whole:
+    case wire::LaneKind::there:
+      if (record_.kind == wire::LaneKind::there && !find_payload(hub_->peer(peers_[index]->hub_slot))) return false;
+      deliver_whole(delivery_.peer, record_.envelope, delivery_.bytes);
+      ++counters_.messages_delivered;
+      return true;
+    case wire::LaneKind::many:
+      return false;  // taken before
+    case wire::LaneKind::first:
+      if (arriving.is_under_way) return false;
+      arriving = {true, record_.envelope, record_.message_bytes, 0, 0};
+      break;
+    case wire::LaneKind::next:
+      if (!arriving.is_under_way || record_.payload.empty()) return false;
+      break;
+  }
+  if (record_.payload.size() > arriving.size - arriving.done) return false;
+  delivery_.envelope = arriving.envelope;
+  delivery_.size = arriving.size;
+  delivery_.offset = arriving.done;
+  delivery_.reassembly = 0;
+  delivery_.is_first = record_.kind == wire::LaneKind::first;
+  delivery_.target = arriving.target;
+  arriving.done += record_.payload.size();
+  delivery_.is_last = arriving.done == arriving.size;
+  arriving.is_under_way = !delivery_.is_last;
+  if (delivery_.is_last) ++counters_.messages_delivered;
+  return true;
+}
+
+}  // namespace fairlead::shm

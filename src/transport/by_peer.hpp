@@ -1,0 +1,36 @@
+#pragma once
+// A value for each peer of the link and of the lane, by slot; grows with the slots.
+
+#include <cstdint>
+#include <vector>
+
+#include "shm/lane.hpp"
+
+namespace fairlead::transport {
+
+template <typename T>
+class ByPeer {
+ public:
+  T& operator[](std::uint32_t slot) {
+    std::vector<T>& values = values_[way_of(slot)];
+    const std::uint32_t place = place_of(slot);
+    if (place >= values.size()) [[unlikely]]
+      values.resize(place + 1);
+    return values[place];
+  }
+  /// Null if there was never one.
+  T* find(std::uint32_t slot) {
+    std::vector<T>& values = values_[way_of(slot)];
+    const std::uint32_t place = place_of(slot);
+    return place < values.size() ? &values[place] : nullptr;
+  }
+  std::vector<T>& of_link() { return values_[0]; }
+
+ private:
+  static std::size_t way_of(std::uint32_t slot) { return slot >= shm::Lane::kFirstSlot ? 1 : 0; }
+  static std::uint32_t place_of(std::uint32_t slot) { return slot & (shm::Lane::kFirstSlot - 1); }
+
+  std::vector<T> values_[2];
+};
+
+}  // namespace fairlead::transport

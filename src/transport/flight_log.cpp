@@ -1,0 +1,104 @@
+#include "transport/flight_log.hpp"
+
+#include <utility>
+
+namespace fairlead::transport {
+
+using observe::FlightKind;
+
+void FlightLog::received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
+  const link::LinkCounters& all = link_.counters();
+  const std::uint64_t acked = all.segments_acked - std::exchange(seen_.acked, all.segments_acked);
+  const std::uint64_t delivered = all.messages_delivered + all.chunks_delivered;
+  note(peer, FlightKind::received, acked, bytes, now);
+  known_[peer.slot].moved += acked + delivered - std::exchange(seen_.delivered, delivered);
+
+  const std::uint64_t refused = all.datagrams_received - all.accepted();
+  if (refused != seen_.refused) [[unlikely]]
+    note(peer, FlightKind::refused, refused - std::exchange(seen_.refused, refused), 0, now);
+}
+
+void FlightLog::sent(const link::Train& train, bool is_taken, base::Instant now) {
+  if (train.to != last_to_) [[unlikely]] {
+    const auto peer = link_.find(train.to);
+    if (!peer) return;  // an answer to a stranger
+    last_to_ = train.to;
+    last_peer_ = *peer;
+  }
+  note(last_peer_, is_taken ? FlightKind::sent : FlightKind::not_taken, train.datagrams, train.bytes, now);
+  if (link_.counters().resends != seen_.resends) [[unlikely]]
+    note_resends(now);
+}
+
+void FlightLog::note_resends(base::Instant now) {
+  const link::LinkCounters& all = link_.counters();
+  const auto note_rise = [&](FlightKind kind, std::uint64_t count, std::uint64_t& seen) {
+    if (count != seen) note(last_peer_, kind, count - seen, 0, now);
+    seen = count;
+  };
+  note_rise(FlightKind::resent_fast, all.resends_fast, seen_.fast);
+  note_rise(FlightKind::resent_probe, all.resends_probe, seen_.probe);
+  note_rise(FlightKind::resent_timeout, all.resends_timeout, seen_.timeout);
+  seen_.resends = all.resends;
+}
+
+void FlightLog::lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now) {
+  note(peer, FlightKind::lost, static_cast<std::uint64_t>(status), 0, now);
+  watchdog_.forget(peer.slot);
+  report(headline + "\n" + describe(peer, now));
+}
+
+void FlightLog::forget(link::PeerHandle peer) {
+  if (last_peer_ == peer) last_to_ = {};
+  if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return;
+  known_[peer.slot] = {};
+  recorder_.forget(peer.slot);
+  watchdog_.forget(peer.slot);
+}
+
+void FlightLog::meet(link::PeerHandle peer) {
+  if (peer.slot >= known_.size()) known_.resize(peer.slot + 1);
+  known_[peer.slot] = {.handle = peer};
+  recorder_.forget(peer.slot);
+  watchdog_.forget(peer.slot);
+  last_to_ = {};  // the address may be another peer's now
+}
+
+void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant now) {
+  const Known& known = known_[slot];
+  const link::PeerFacts facts = link_.facts(known.handle);
+  const observe::PeerVitals vitals{.address = facts.address,
+                                   .is_connected = facts.is_connected,
+                                   .round_trip = facts.round_trip,
+                                   .resend_after = facts.resend_after,
+                                   .last_heard = facts.last_heard,
+                                   .segments_in_flight = facts.segments_in_flight,
+                                   .bytes_in_flight = facts.bytes_in_flight,
+                                   .messages_queued = facts.messages_queued,
+                                   .messages_arriving = facts.messages_arriving,
+                                   .is_answer_awaited = is_answer_awaited,
+                                   .moved = known.moved};
+  is_watching_ |= diagnose(vitals, now) != observe::Stall::none;
+  const std::string text = watchdog_.look(slot, vitals, now);
+  if (!text.empty()) report(text + "\n");
+}
+
+// What does not fit is told by its absence: the last line says so.
+void FlightLog::report(const std::string& text) {
+  constexpr std::string_view kFull = "(more happened than fits into one report)\n";
+  if (report_.size() + text.size() + kFull.size() <= kReportMax)
+    report_ += text;
+  else if (!report_.ends_with(kFull))
+    report_ += kFull;
+}
+
+std::string FlightLog::take_report() {
+  return std::exchange(report_, {});
+}
+
+std::string FlightLog::describe(link::PeerHandle peer, base::Instant now) const {
+  if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return {};
+  return recorder_.describe(peer.slot, link_.address(peer).to_string(), now);
+}
+
+}  // namespace fairlead::transport

@@ -1,0 +1,102 @@
+#pragma once
+// What the engine writes down of its peers for the day something fails: events into the flight recorder, and what the
+// watchdog and a lost peer make of them. Reports are kept until somebody takes them; the engine itself prints nothing
+// (docs/flight-recorder.md).
+//
+// The link counts for all peers together; what has changed since the last look belongs to the peer of the call just
+// made.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "link/link.hpp"
+#include "observe/flight_recorder.hpp"
+#include "observe/watchdog.hpp"
+#include "shm/lane.hpp"
+
+namespace fairlead::transport {
+
+class FlightLog {
+ public:
+  explicit FlightLog(const link::Link& link) : link_(link) {}
+
+  /// The link took a message.
+  void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
+    if (shm::Lane::has(peer)) return;
+    note(peer, observe::FlightKind::submitted, 1, bytes, now);
+    if (is_watching_) return;
+    is_watching_ = true;
+    watch_at_ = now + kWatchEvery;
+  }
+  /// A message ended without success.
+  void failed(link::PeerHandle peer, base::Instant now) {
+    if (!shm::Lane::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
+  }
+  /// After Link::receive() and its deliveries.
+  void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);
+  /// After Link::next_train().
+  void sent(const link::Train& train, bool is_taken, base::Instant now);
+
+  void connected(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::connected, 0, 0, now); }
+  /// Reports the peer's last events under a `headline` that says what happened.
+  void lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now);
+  /// The handle means nothing from now on.
+  void forget(link::PeerHandle peer);
+
+  /// When watch() has to be called again; kNever while nothing is pending.
+  base::Instant next_deadline() const { return is_watching_ ? watch_at_ : base::kNever; }
+  bool is_watch_due(base::Instant now) const { return now >= watch_at_; }
+  /// Looks at all peers that something happened to; `is_answer_awaited(slot)` tells of requests without an answer.
+  template <typename IsAnswerAwaited>
+  void watch(base::Instant now, IsAnswerAwaited&& is_answer_awaited) {
+    watch_at_ = now + kWatchEvery;
+    is_watching_ = false;
+    recorder_.for_each_peer([&](std::uint32_t slot) { look(slot, is_answer_awaited(slot), now); });
+  }
+
+  /// Something for people, a line or more.
+  void report(const std::string& text);
+  bool has_report() const { return !report_.empty(); }
+  /// What was noticed since the last call, at most kReportMax bytes.
+  std::string take_report();
+  /// The last events of a peer; empty if nothing is known.
+  std::string describe(link::PeerHandle peer, base::Instant now) const;
+
+ private:
+  static constexpr std::size_t kReportMax = std::size_t{64} * 1024;
+  static constexpr auto kWatchEvery = std::chrono::milliseconds(100);
+
+  /// The link's counters when they were last looked at.
+  struct Seen {
+    std::uint64_t acked = 0, delivered = 0, refused = 0;
+    std::uint64_t resends = 0, fast = 0, probe = 0, timeout = 0;
+  };
+  struct Known {
+    link::PeerHandle handle{.slot = ~0U, .generation = 0};
+    std::uint64_t moved = 0;
+  };
+
+  void note(link::PeerHandle peer, observe::FlightKind kind, std::uint64_t number, std::uint64_t size,
+            base::Instant now) {
+    if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) [[unlikely]]
+      meet(peer);
+    recorder_.record(peer.slot, kind, number, size, now);
+  }
+  void note_resends(base::Instant now);
+  void meet(link::PeerHandle peer);
+  void look(std::uint32_t slot, bool is_answer_awaited, base::Instant now);
+  const link::Link& link_;
+  observe::FlightRecorder recorder_;
+  observe::Watchdog watchdog_;
+  std::vector<Known> known_;  // by peer slot
+  Seen seen_;
+  base::SocketAddress last_to_;  // most trains go where the one before went
+  link::PeerHandle last_peer_;
+  base::Instant watch_at_{};
+  bool is_watching_ = false;  // something was pending at the last look, or was submitted since
+  std::string report_;
+};
+
+}  // namespace fairlead::transport

@@ -1,0 +1,42 @@
+#include "transport/offences.hpp"
+
+#include <algorithm>
+
+namespace fairlead::transport {
+
+std::string_view describe(Offence offence) {
+  switch (offence) {
+    case Offence::takes_no_answers:
+      return "asked for more than it took answers to: is it stopped, or its receive buffer too small?";
+    case Offence::guesses:
+      return "showed wrong keys again and again: does it use descriptors, tags or region keys of another job or life?";
+    case Offence::holds_memory:
+      return "did not acknowledge in time what was cancelled here: is it overloaded?";
+    case Offence::none:
+      break;
+  }
+  return "did nothing wrong";
+}
+
+/// Answers go astray when an endpoint is closed, keys when what they open is. Tags are also wrong when programs start
+/// in any order and try until they are let in.
+void Offences::note_wrong_secret(link::PeerHandle peer, Secret secret, base::Instant now) {
+  constexpr std::array<std::int64_t, kKinds> kCosts{16, 1, 1, 64};
+  const auto kind = static_cast<std::size_t>(secret);
+  ++wrong_secrets_[kind];
+  Suspect& suspect = suspects_[peer.slot];
+  if (suspect.generation != peer.generation) suspect = {.generation = peer.generation, .budget = {}};
+  if (!suspect.budget.spend(kCosts[kind], now)) condemn(peer, Offence::guesses);
+}
+
+void Offences::condemn(link::PeerHandle peer, Offence offence) {
+  if (std::ranges::any_of(condemned_, [&](const Condemned& one) { return one.peer == peer; })) return;
+  condemned_.push_back({peer, offence});
+}
+
+std::vector<Offences::Condemned> Offences::take_condemned() {
+  for (const Condemned& one : condemned_) ++expelled_[static_cast<std::size_t>(one.offence)];
+  return std::exchange(condemned_, {});
+}
+
+}  // namespace fairlead::transport

@@ -1,0 +1,184 @@
+#include "transport/transports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/rare.hpp"
+
+namespace fairlead::transport {
+
+Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
+                       std::unique_ptr<shm::Lane> lane)
+    : path_(std::move(path)),
+      link_(plan.link, epoch, seed),
+      lane_(std::move(lane)),
+      flight_(link_),
+      hot_peers_(plan.hot_peers),
+      datagram_size_max_(plan.datagram_size_max) {}
+
+Result<link::PeerHandle> Transports::peer_at(const base::SocketAddress& address, base::Instant now) {
+  if (was_last(address) && address.port != 0) [[likely]]
+    return last_;
+  if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
+    return std::unexpected(
+        Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
+  }
+  std::optional<link::PeerHandle> local;
+  if (lane_) {
+    local = lane_->find(address);
+    if (!local && (lane_->is_forced() || !link_.find(address))) local = lane_->seek(address, now);
+  }
+  if (!local) {
+    // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
+    const bool is_known = link_.find(address).has_value();
+    const auto peer = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
+    if (!peer) return peer;
+    local = *peer;
+  }
+  last_address_ = address;
+  last_ = *local;
+  return last_;
+}
+
+std::optional<link::Notice> Transports::next_notice(base::Instant now) {
+  if (lane_) {
+    if (const auto notice = lane_->next_notice()) {
+      last_address_ = {};  // from now on the peer is reached another way
+      return notice;
+    }
+  }
+  const auto notice = link_.next_notice();
+  if (notice) on_link_notice(*notice, now);
+  return notice;
+}
+
+void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
+  if (notice.kind == link::Notice::Kind::connected) {
+    const base::SocketAddress address = link_.address(notice.peer);
+    link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
+    flight_.connected(notice.peer, now);
+    if (lane_ && !lane_->seek(address, now) && !lane_->reason(address).empty())
+      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), lane_->reason(address)));
+  } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
+    if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
+  }
+  if (notice.kind != link::Notice::Kind::forgotten) return;
+  if (last_ == notice.peer) last_address_ = {};
+  flight_.forget(notice.peer);
+}
+
+void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {
+  flight_.report(fmt::format("{} is put out: it {}\n", address(peer).to_string(), why));
+  if (!shm::Lane::has(peer)) return link_.expel(peer, now);
+  if (lane_->is_open(peer)) lane_->hub().end(static_cast<std::uint32_t>(lane_->name_of(peer) - 1), why);
+}
+
+// The network --------------------------------------------------------------------------------------------------------
+
+bool Transports::is_network_due(base::Instant now) {
+  if (lane_ == nullptr || !lane_->has_peers()) return true;
+  if (network_looks_ < kNetworkLooks) {
+    ++network_looks_;
+    return true;
+  }
+  if (now < network_look_at_ && link_.counters().messages_pending == 0) return false;
+  network_look_at_ = now + kNetworkLookEvery;
+  return true;
+}
+
+bool Transports::collect(base::Instant now) {
+  const std::size_t taken_max = base::rare("engine: a pass takes one arrival") ? 1 : kArrivalsInPass;
+  arrival_count_ = path_->collect(std::span(arrivals_).first(taken_max), now);
+  arrival_ = 0;
+  std::array<path::Unreachable, kArrivalsInPass> hints;
+  const std::size_t refused = path_->unreachable(hints);
+  for (const path::Unreachable& hint : std::span(hints).first(refused)) take_hint(hint, now);
+  if (arrival_count_ > 0) network_looks_ = 0;
+  return arrival_count_ > 0 || refused > 0;
+}
+
+void Transports::take_hint(const path::Unreachable& hint, base::Instant now) {
+  if (hint.system_errno != EMSGSIZE) return link_.unreachable(hint.to, now);
+  if (const auto peer = link_.find(hint.to)) link_.set_datagram_size_max(*peer, path_->datagram_size_max(hint.to), now);
+}
+
+std::optional<link::Delivery> Transports::next_delivery(base::Instant now) {
+  for (;;) {
+    if (auto delivery = link_.next_delivery()) return delivery;
+    if (is_in_arrival_ && rest_.empty()) end_arrival(now);
+    if (!is_in_arrival_) {
+      if (arrival_ == arrival_count_) return std::nullopt;
+      rest_ = arrivals_[arrival_].bytes;
+      is_in_arrival_ = true;
+    }
+    const std::size_t step = arrivals_[arrival_].datagram_size;
+    const auto datagram = rest_.first(step == 0 ? rest_.size() : std::min(step, rest_.size()));
+    rest_ = rest_.subspan(datagram.size());
+    link_.receive(arrivals_[arrival_].from, datagram, now, datagram_size_max_);
+  }
+}
+
+void Transports::end_arrival(base::Instant now) {
+  const path::Arrival& arrival = arrivals_[arrival_++];
+  is_in_arrival_ = false;
+  const auto peer = link_.find(arrival.from);
+  if (!peer) return;
+  flight_.received(*peer, arrival.bytes.size(), now);
+  const auto change = hot_peers_.count(peer->slot, arrival.from);
+  if (change.cooled) path_->set_hot(*change.cooled, false);
+  if (change.heated) path_->set_hot(*change.heated, true);
+}
+
+bool Transports::expire(base::Instant now) {
+  if (now < link_.next_deadline() || base::rare("engine: timers wait for the next pass")) return false;
+  link_.expire(now);
+  return true;
+}
+
+bool Transports::emit(std::size_t trains_max, base::Instant now) {
+  std::size_t bytes = 0;
+  const std::uint32_t datagrams_max = base::rare("engine: trains of one datagram") ? 1 : path_->train_datagrams_max();
+  for (std::size_t trains = 0; trains < trains_max; ++trains) {
+    if (bytes >= kBytesInPass) {
+      is_emit_cut_short_ = true;
+      break;
+    }
+    if (!link_.next_train(now, path_->train_bytes_max(), datagrams_max, train_)) {
+      is_emit_cut_short_ = false;
+      return trains != 0;
+    }
+    const path::Train train{.to = train_.to,
+                            .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
+                            .datagram_size = train_.datagram_size};
+    bytes += train_.bytes;
+    const bool is_taken = path_->send({&train, 1}, now) == 1;
+    flight_.sent(train_, is_taken, now);
+    if (!is_taken) [[unlikely]] {
+      ++trains_not_taken_;
+      link_.take_back(train_, now);
+      is_emit_cut_short_ = false;  // the path says when it goes on
+      break;
+    }
+  }
+  return true;
+}
+
+base::Instant Transports::next_deadline(base::Instant now) const {
+  if (is_emit_cut_short_) return now;
+  const base::Instant of_lane = lane_ ? lane_->next_deadline() : base::kNever;
+  return std::min({link_.next_deadline(), path_->next_deadline(), flight_.next_deadline(), of_lane});
+}
+
+void Transports::farewell(base::Duration ack_delay, base::Instant now) {
+  if (lane_) lane_->tell_all();
+  link_.expire(now + ack_delay);
+  emit(kTrainsInPass, now);
+  link_.disconnect_all(now);
+  const std::uint64_t refused_before = trains_not_taken_;
+  while (emit(kTrainsInPass, now) && trains_not_taken_ == refused_before) {
+  }
+}
+
+}  // namespace fairlead::transport

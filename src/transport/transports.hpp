@@ -1,0 +1,143 @@
+#pragma once
+// The link and the shared-memory transport behind one face, with the path below the link: everything that moves
+// messages between engines. A message takes the transport that its peer's handle names; what comes back looks the same
+// from either.
+//
+// Messages have no order among themselves, so a peer may be reached both ways at a time: what began one way ends there.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "link/link.hpp"
+#include "path/path.hpp"
+#include "shm/lane.hpp"
+#include "transport/flight_log.hpp"
+#include "transport/hot_peers.hpp"
+#include "transport/offences.hpp"
+
+namespace fairlead::transport {
+
+class Transports {
+ public:
+  struct Plan {
+    link::LinkOptions link;
+    std::size_t hot_peers = 0;            // that get a connected socket
+    std::uint32_t datagram_size_max = 0;  // of peers that are met by their hello
+  };
+
+  Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
+             std::unique_ptr<shm::Lane> lane);
+
+  const link::Link& link() const { return link_; }
+  path::Path& path() { return *path_; }
+  const path::Path& path() const { return *path_; }
+  /// Null if peers of this host are reached as all others.
+  shm::Lane* lane() { return lane_.get(); }
+  const shm::Lane* lane() const { return lane_.get(); }
+  FlightLog& flight() { return flight_; }
+  const FlightLog& flight() const { return flight_; }
+  Offences& offences() { return offences_; }
+  const Offences& offences() const { return offences_; }
+  std::uint64_t trains_not_taken() const { return trains_not_taken_; }
+
+  // Messages, by either transport ------------------------------------------------------------------------------------
+
+  /// The peer at an address, met now if need be: the shared-memory transport if it is there, else the link.
+  Result<link::PeerHandle> peer_at(const base::SocketAddress& address, base::Instant now);
+  /// The peer that peer_at() answered last, if it has this address and is of this host; else null.
+  const link::PeerHandle* last_local(const base::SocketAddress& address) const {
+    return address == last_address_ && shm::Lane::has(last_) && address.port != 0 ? &last_ : nullptr;
+  }
+  bool was_last(const base::SocketAddress& address) const { return address == last_address_; }
+
+  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now) {
+    return shm::Lane::has(peer) ? lane_->submit(peer, message, now) : link_.submit(peer, message, now);
+  }
+  bool cancel(link::PeerHandle peer, std::uint64_t cookie) {
+    return shm::Lane::has(peer) ? lane_->cancel(peer, cookie) : link_.cancel(peer, cookie);
+  }
+  const base::SocketAddress& address(link::PeerHandle peer) const {
+    return shm::Lane::has(peer) ? lane_->address(peer) : link_.address(peer);
+  }
+  void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
+    shm::Lane::has(peer) ? lane_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
+  }
+  /// Sends at once what was submitted to the peer, if little is in flight. What does not leave now leaves with the next
+  /// pass. That pass comes: the acknowledgement of what is in flight wakes somebody.
+  void send_eagerly(link::PeerHandle peer, base::Instant now) {
+    if (!shm::Lane::has(peer) && link_.is_eager(peer)) emit(1, now);
+  }
+
+  /// Ends the session, or the connection, with a peer that does what none should: its loss is noticed, and `why` stands
+  /// in the flight log.
+  void expel(link::PeerHandle peer, const std::string& why, base::Instant now);
+
+  /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
+  bool has_news() const { return (lane_ && lane_->has_news()) || link_.has_news(); }
+  std::optional<link::Outcome> next_outcome() {
+    auto outcome = lane_ ? lane_->next_outcome() : std::nullopt;
+    return outcome ? outcome : link_.next_outcome();
+  }
+  /// Its session, or its connection, has begun or ended: the transports' own part of that is done.
+  std::optional<link::Notice> next_notice(base::Instant now);
+
+  // The network ------------------------------------------------------------------------------------------------------
+
+  /// While only peers of this host have something to say, the network is looked at now and then: a look is a system
+  /// call.
+  bool is_network_due(base::Instant now);
+  /// Only peers of this host have something to say.
+  bool is_network_idle() const {
+    return lane_ != nullptr && network_looks_ >= kNetworkLooks && lane_->has_peers() &&
+           link_.counters().messages_pending == 0;
+  }
+  /// Takes a bounded number of arrivals from the path, and hints that nobody listens. True if there was anything.
+  /// Then next_delivery() until it has none.
+  bool collect(base::Instant now);
+  std::optional<link::Delivery> next_delivery(base::Instant now);
+  /// The link's timers. True if they were due.
+  bool expire(base::Instant now);
+  /// What was sent is looked after (acknowledgements, losses, round trips) between passes, so one call sends a few full
+  /// trains at most; the next one has to follow at once, says next_deadline().
+  bool emit(std::size_t trains_max, base::Instant now);
+  base::Instant next_deadline(base::Instant now) const;
+  /// Acknowledges what has come, without the usual delay, and ends all sessions.
+  void farewell(base::Duration ack_delay, base::Instant now);
+
+  static constexpr std::size_t kTrainsInPass = 32;
+
+ private:
+  static constexpr std::size_t kArrivalsInPass = 16;
+  static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then the pass looks what has come
+  static constexpr std::uint32_t kNetworkLooks = 256;
+  static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
+
+  void take_hint(const path::Unreachable& hint, base::Instant now);
+  void end_arrival(base::Instant now);
+  void on_link_notice(const link::Notice& notice, base::Instant now);
+
+  std::unique_ptr<path::Path> path_;
+  link::Link link_;
+  std::unique_ptr<shm::Lane> lane_;
+  FlightLog flight_;
+  HotPeers hot_peers_;
+  Offences offences_;
+  std::uint32_t datagram_size_max_;
+
+  base::SocketAddress last_address_;  // of the peer asked for last: most traffic is with the same one
+  link::PeerHandle last_;
+  std::array<path::Arrival, kArrivalsInPass> arrivals_;  // of this pass
+  std::size_t arrival_ = 0, arrival_count_ = 0;          // the one being taken, or the next
+  bool is_in_arrival_ = false;
+  std::span<const std::byte> rest_;  // of it
+  link::Train train_;
+  bool is_emit_cut_short_ = false;   // there may be more to send at once
+  std::uint32_t network_looks_ = 0;  // in vain since something came, up to kNetworkLooks
+  base::Instant network_look_at_{};  // the next, while only the shared-memory transport is in use
+  std::uint64_t trains_not_taken_ = 0;
+};
+
+}  // namespace fairlead::transport
