@@ -88,10 +88,10 @@ class Node {
     auto pipe = std::make_unique<Pipe>(address);
     pipe_ = pipe.get();
     engine_.emplace(std::move(pipe), address, options, number + 1, number + 7);
-    const auto port = engine_->open_port(kPort);
+    const auto port = engine_->ports().open(kPort);
     ENSURE(port.has_value(), "{}", port.error().message);
     port_ = *port;
-    ENSURE(engine_->port(port_)->events->reserve(kEvents) == Status::ok, "no room for events");
+    ENSURE(engine_->ports().find(port_)->events->reserve(kEvents) == Status::ok, "no room for events");
     post_receive();
   }
 
@@ -109,11 +109,11 @@ class Node {
   void pass(base::Instant now) {
     if (pipe_->has_arrivals() || engine_->next_deadline() <= now) {
       engine_->progress(now);
-      engine_->notify_touched();
+      engine_->ports().notify_touched();
     }
   }
   void take_events() {
-    while (const engine::Completion* event = engine_->port(port_)->events->consume()) {
+    while (const engine::Completion* event = engine_->ports().find(port_)->events->consume()) {
       ENSURE(event->status == Status::ok, "an operation ended as {}", to_string(event->status));
       if (event->cookie == kSend) ++sent_;
       if (event->cookie != kReceive) continue;

@@ -14,16 +14,17 @@ constexpr std::uint64_t kEvent = 5;
 }  // namespace
 
 bool Application::has_events() const {
-  return std::ranges::any_of(ports_, [&](const Port& port) { return !engine_.port(port.handle)->events->is_empty(); });
+  return std::ranges::any_of(ports_,
+                             [&](const Port& port) { return !engine_.ports().find(port.handle)->events->is_empty(); });
 }
 
 std::uint64_t Application::dropped_at(std::uint32_t port) const {
-  return engine_.port(ports_[port].handle)->dropped_no_buffer.load(std::memory_order_relaxed);
+  return engine_.ports().find(ports_[port].handle)->dropped_no_buffer.load(std::memory_order_relaxed);
 }
 
 void Application::look(std::uint32_t events_max, base::Instant now) {
   for (std::uint32_t port = 0; port < ports_.size(); ++port) {
-    auto& events = *engine_.port(ports_[port].handle)->events;
+    auto& events = *engine_.ports().find(ports_[port].handle)->events;
     for (std::uint32_t taken = 0; taken < events_max; ++taken) {
       const engine::Completion* next = events.consume();
       if (next == nullptr) break;

@@ -39,7 +39,7 @@ Application::Application(const Life& life, const HostPlan& plan, engine::Engine&
 
 void Application::begin(base::Instant now) {
   for (std::uint32_t number = 0; number < shared_.scenario.ports; ++number) {
-    const auto opened = engine_.open_port(number);
+    const auto opened = engine_.ports().open(number);
     if (!opened)
       return shared_.findings.add("host {} cannot open port {}: {}", life_.host, number, opened.error().message);
     ports_.push_back({.handle = *opened});
@@ -49,7 +49,8 @@ void Application::begin(base::Instant now) {
 
 bool Application::reserve(std::uint32_t port, std::uint32_t events) {
   Port& own = ports_[port];
-  if (engine_.port(own.handle)->events->reserve(std::uint64_t{own.reserved} + events) != Status::ok) return false;
+  if (engine_.ports().find(own.handle)->events->reserve(std::uint64_t{own.reserved} + events) != Status::ok)
+    return false;
   own.reserved += events;
   return true;
 }
@@ -107,7 +108,7 @@ Operation* Application::send(std::uint32_t flow, std::uint32_t to, std::uint32_t
   const Status status = engine_.send(
       ports_[port].handle, {.to = {address_of(to), to_port}, .part = {message.region->pieces(), size, message.number}},
       message.handle, local(now));
-  engine_.notify_touched();
+  engine_.ports().notify_touched();
   if (status != Status::ok) --pending_to_[to];
   return settle(message, status, 1);
 }
@@ -147,7 +148,7 @@ Operation* Application::transfer(const Request& request, base::Instant now) {
                                           .length = request.size,
                                           .cookie = operation.number},
                                          operation.handle, local(now));
-  engine_.notify_touched();
+  engine_.ports().notify_touched();
   if (status != Status::ok) --pending_to_[request.to];
   return settle(operation, status, 1);
 }
@@ -159,8 +160,8 @@ void Application::cancel(Operation& operation, base::Instant now) {
   shared_.trace.say(now, "h{}        cancels {}", life_.host, operation.number);
   const engine::PortHandle port = ports_[operation.port].handle;
   const bool is_pending = engine_.cancel(port, operation.handle, local(now));
-  engine_.notify_touched();
-  SIM_CHECK(shared_.findings, is_pending || !engine_.port(port)->events->is_empty(),
+  engine_.ports().notify_touched();
+  SIM_CHECK(shared_.findings, is_pending || !engine_.ports().find(port)->events->is_empty(),
             "host {} cannot cancel operation {}: gone, and without an event", life_.host, operation.number);
 }
 

@@ -94,7 +94,7 @@ void Host::turn(base::Instant now) {
   if (pass_at_ <= now) {
     const bool had_arrivals = path_->has_arrivals();
     const bool has_happened = engine_->progress(now + clock_offset_);
-    engine_->notify_touched();
+    engine_->ports().notify_touched();
     pass_not_before_ = now + plan_.pass_time;
     // A timer that is due has to be worked off by the pass it asked for.
     passes_in_vain_ = had_arrivals || has_happened ? 0 : passes_in_vain_ + 1;

@@ -38,7 +38,7 @@ struct PairHost {
 
   bool is_up() const { return engine != nullptr; }
   qp::Flows& flows() const { return engine->flows(); }
-  engine::Port& active_port() const { return *engine->port(port); }
+  engine::Port& active_port() const { return *engine->ports().find(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
   void start(path::SimNetwork& network, const engine::EngineOptions& options, Random& random) {
@@ -51,7 +51,7 @@ struct PairHost {
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
     key = flows().regions().add(
         {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});
-    port = *engine->open_port(kActivePort);
+    port = *engine->ports().open(kActivePort);
     ENSURE(active_port().events->reserve(kEvents) == Status::ok && engine->activate(port) == Status::ok,
            "no port for active messages");
     active_port().active->rule.kind = engine::AccessRule::Kind::all;

@@ -98,7 +98,7 @@ class PairSwarm {
       for (PairHost& host : hosts_) {
         if (!host.is_up()) continue;
         has_happened |= host.engine->progress(shared_.now);
-        host.engine->notify_touched();
+        host.engine->ports().notify_touched();
       }
       for (PairHost& host : hosts_) take(host);
       for (PairConversation& one : conversations_) one.act();

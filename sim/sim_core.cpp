@@ -7,7 +7,7 @@ namespace fairlead::sim {
 void SimCore::close_port(engine::PortHandle port) {
   constexpr int kStepsMax = 10'000'000;
   engine_->cancel_all(port, now());
-  for (int step = 0; engine_->port(port)->operations != 0; ++step) {
+  for (int step = 0; engine_->ports().find(port)->operations != 0; ++step) {
     ENSURE(step < kStepsMax, "a port does not come to its end");
     if (!progress()) world_.pass_time();
   }
@@ -15,14 +15,14 @@ void SimCore::close_port(engine::PortHandle port) {
 }
 
 Status SimCore::reserve_events(engine::PortHandle handle, std::uint32_t count) {
-  engine::Port& port = *engine_->port(handle);
+  engine::Port& port = *engine_->ports().find(handle);
   const Status status = port.events->reserve(std::uint64_t{port.events_reserved} + count);
   if (status == Status::ok) port.events_reserved += count;
   return status;
 }
 
 void SimCore::release_events(engine::PortHandle handle, std::uint32_t count) {
-  engine_->port(handle)->events_reserved -= count;
+  engine_->ports().find(handle)->events_reserved -= count;
 }
 
 Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
@@ -43,12 +43,12 @@ std::size_t SimCore::send_all(engine::PortHandle port, const engine::RemotePort&
 
 bool SimCore::progress() {
   const bool any = engine_->progress(now());
-  engine_->notify_touched();
+  engine_->ports().notify_touched();
   return any;
 }
 
 std::size_t SimCore::next_events(engine::PortHandle port, std::span<engine::Completion> to) {
-  return engine_->port(port)->events->consume(to);
+  return engine_->ports().find(port)->events->consume(to);
 }
 
 bool SimCore::wait(engine::PortHandle port, base::Instant deadline) {

@@ -29,10 +29,10 @@ class SimCore final : public engine::Core {
   base::SocketAddress address() const override { return engine_->address(); }
   std::uint64_t epoch() const override { return engine_->epoch(); }
   std::uint64_t message_size_max() const override { return kMessageSizeMax; }
-  Result<engine::PortHandle> open_port(std::uint32_t number) override { return engine_->open_port(number); }
+  Result<engine::PortHandle> open_port(std::uint32_t number) override { return engine_->ports().open(number); }
   Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
                                                std::uint32_t& number) override {
-    return engine_->open_port_dynamic(first, count, number);
+    return engine_->ports().open_dynamic(first, count, number);
   }
   void close_port(engine::PortHandle port) override;
   Status reserve_events(engine::PortHandle port, std::uint32_t count) override;
@@ -59,13 +59,13 @@ class SimCore final : public engine::Core {
   std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override;
   std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
-  bool has_event(engine::PortHandle port) const override { return !engine_->port(port)->events->is_empty(); }
+  bool has_event(engine::PortHandle port) const override { return !engine_->ports().find(port)->events->is_empty(); }
   bool wait(engine::PortHandle port, base::Instant deadline) override;
   void interrupt(engine::PortHandle) override {}
   int descriptor(engine::PortHandle) const override { return -1; }
   bool arm_descriptor(engine::PortHandle) override { return false; }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override {
-    return engine_->port(port)->dropped_no_buffer;
+    return engine_->ports().find(port)->dropped_no_buffer;
   }
   observe::EngineFacts facts() const override { return engine_->facts(); }
   std::string describe_peer(const base::SocketAddress& address) const override {

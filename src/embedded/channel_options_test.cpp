@@ -18,7 +18,7 @@ std::uint32_t taken_of(const engine::EngineOptions& options, std::size_t size) {
   path::SimNetwork network(1);
   const auto own = *base::SocketAddress::from_ip("10.0.0.1", 20480);
   engine::Engine engine(std::move(*network.attach(own)), own, options, 1, 2);
-  const engine::PortHandle port = *engine.open_port(5);
+  const engine::PortHandle port = *engine.ports().open(5);
   std::vector<std::byte> bytes(size);
   const iovec piece{bytes.data(), bytes.size()};
   const engine::RemotePort nobody{*base::SocketAddress::from_ip("10.0.0.2", 20480), 5};
@@ -67,8 +67,8 @@ std::uint32_t longest_datagram(const engine::EngineOptions& options, std::size_t
   engine::Engine near(std::move(*network.attach(at[0])), at[0], options, 1, 2);
   auto far = std::move(*network.attach(at[1]));
   link::Link peer(link::LinkOptions{}, 3, 4);
-  const engine::PortHandle port = *near.open_port(5);
-  EXPECT_EQ(near.port(port)->events->reserve(1000), Status::ok);
+  const engine::PortHandle port = *near.ports().open(5);
+  EXPECT_EQ(near.ports().find(port)->events->reserve(1000), Status::ok);
   std::vector<std::byte> bytes(size);
   const iovec piece{bytes.data(), bytes.size()};
   engine::OperationHandle operation;

@@ -71,19 +71,19 @@ void EmbeddedCore::leave_everyone() {
 
 Result<engine::PortHandle> EmbeddedCore::open_port(std::uint32_t number) {
   Locked lock(*this);
-  return engine_->open_port(number);
+  return engine_->ports().open(number);
 }
 
 Result<engine::PortHandle> EmbeddedCore::open_port_dynamic(std::uint32_t first, std::uint32_t count,
                                                            std::uint32_t& number) {
   Locked lock(*this);
-  return engine_->open_port_dynamic(first, count, number);
+  return engine_->ports().open_dynamic(first, count, number);
 }
 
 void EmbeddedCore::close_port(engine::PortHandle handle) {
   {
     Locked lock(*this);
-    if (engine_->port(handle) == nullptr) return;
+    if (engine_->ports().find(handle) == nullptr) return;
     engine_->cancel_all(handle, base::MonotonicClock::now());
   }
   // What is in flight still refers to its memory: it ends by acknowledgement, or by giving the peer up.

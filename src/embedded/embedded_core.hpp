@@ -122,7 +122,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   };
 
   engine::Port& port_of(engine::PortHandle handle) const {
-    engine::Port* port = engine_->port(handle);
+    engine::Port* port = engine_->ports().find(handle);
     ENSURE(port != nullptr, "port slot {} used after it was closed", handle.slot);
     return *port;
   }
@@ -197,7 +197,7 @@ Status EmbeddedCore::submit_locked(Submit&& call) {
   {
     Locked lock(*this);
     status = call();
-    engine_->notify_touched();
+    engine_->ports().notify_touched();
     deadline = deadline_to_tell();
   }
   kick_if_later_than(deadline);

@@ -25,11 +25,10 @@
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
 #include "engine/completion.hpp"
+#include "engine/handles.hpp"
 #include "queue/task_queue.hpp"
 
 namespace fairlead::engine {
-
-struct PortHandle;
 
 enum class ActiveKind : std::uint8_t {
   request,

@@ -24,26 +24,12 @@
 #include "engine/active.hpp"
 #include "engine/completion.hpp"
 #include "engine/engine_options.hpp"
+#include "engine/handles.hpp"
 #include "link/send_part.hpp"
 #include "observe/facts.hpp"
 #include "qp/flow_core.hpp"
 
 namespace fairlead::engine {
-
-/// An opened port; index + generation.
-struct PortHandle {
-  std::uint32_t slot = ~0U;
-  std::uint32_t generation = 0;
-  bool operator==(const PortHandle&) const = default;
-};
-
-/// A submitted operation; index + generation, so that a late cancel simply misses.
-struct OperationHandle {
-  std::uint32_t slot = ~0U;
-  std::uint32_t generation = 0;
-  base::Instant at{};  // when it was submitted, by the engine's clock; unset if the engine had no need to know
-  bool operator==(const OperationHandle&) const = default;
-};
 
 /// A buffer for messages of any sender, matched first come first served (LNet's attached MD).
 /// Ends when less than `size_min` bytes remain, or `messages_max` have arrived, or by cancel. Up to messages_max

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/ensure.hpp"
 #include "qp/flows.hpp"
 
 namespace fairlead::engine {
@@ -41,7 +40,7 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       options_(options),
       epoch_(epoch),
       secrets_(seed, epoch),
-      ports_(kPortsMax),
+      ports_(address),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
       placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
       loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
@@ -90,49 +89,6 @@ bool Engine::is_here(const base::SocketAddress& engine) const {
   return engine == address_;
 }
 
-Result<PortHandle> Engine::make_port(std::uint32_t number) {
-  const std::uint32_t slot = ports_.acquire();
-  if (slot == kNone) {
-    return std::unexpected(
-        Error{Status::no_memory, 0, fmt::format("{} ports are open here already: close some", kPortsMax)});
-  }
-  Port& port = ports_[slot];
-  port.number = number;
-  auto waiter = queue::Waiter::create();
-  if (!waiter) {
-    ports_.release(slot);
-    return std::unexpected(std::move(waiter.error()));
-  }
-  port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
-  port.events = std::make_unique<queue::EventQueue<Completion>>();
-  port.events->consumer().look_at_once();
-  port_numbers_.set(number, slot);
-  return PortHandle{slot, ports_.generation(slot)};
-}
-
-Result<PortHandle> Engine::open_port(std::uint32_t number) {
-  if (number > PortTable::kNumberMax) {
-    return std::unexpected(
-        Error{Status::invalid, 0, fmt::format("port number {}: want at most {}", number, PortTable::kNumberMax)});
-  }
-  if (port_numbers_.find(number) != PortTable::kNone) {
-    return std::unexpected(
-        Error{Status::in_use, 0, fmt::format("port {} of {} is in use", number, address_.to_string())});
-  }
-  return make_port(number);
-}
-
-Result<PortHandle> Engine::open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
-  for (std::uint32_t i = count; i-- > 0;) {
-    if (first + i > PortTable::kNumberMax || port_numbers_.find(first + i) != PortTable::kNone) continue;
-    number = first + i;
-    return make_port(number);
-  }
-  return std::unexpected(Error{Status::not_available, 0,
-                               fmt::format("all {} ports from {} of {} are in use: stop some, or use another portal",
-                                           count, first, address_.to_string())});
-}
-
 void Engine::cancel_all(PortHandle handle, base::Instant now) {
   operations_.for_each([&](std::uint32_t slot, const Operation& operation) {
     if (operation.port == handle.slot) cancel(handle, handle_of(slot), now);
@@ -143,16 +99,9 @@ void Engine::cancel_all(PortHandle handle, base::Instant now) {
 }
 
 void Engine::free_port(PortHandle handle) {
-  Port* port = ports_.find(handle.slot, handle.generation);
-  if (port == nullptr) return;
-  ENSURE(port->operations == 0, "port {} freed with {} operations", port->number, port->operations);
-  std::erase(touched_ports_, handle.slot);
-  port_numbers_.set(port->number, PortTable::kNone);
-  if (port->active) refuse_active_arrivals(handle.slot);
-  port->active.reset();
-  port->events.reset();
-  port->waiter.reset();
-  ports_.release(handle.slot);
+  const Port* const port = ports_.find(handle);
+  if (port != nullptr && port->active) refuse_active_arrivals(handle.slot);
+  ports_.free(handle);
 }
 
 std::uint32_t Engine::make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie) {
@@ -174,34 +123,15 @@ void Engine::release_operation(std::uint32_t slot) {
   operations_.release(slot);
 }
 
-void Engine::produce(std::uint32_t port_slot, const Completion& completion) {
-  put_event(ports_[port_slot], port_slot, [&](void* place) { new (place) Completion(completion); });
-}
-
-void Engine::touch(std::uint32_t port_slot) {
-  Port& port = ports_[port_slot];
-  if (port.is_touched) return;
-  port.is_touched = true;
-  touched_ports_.push_back(port_slot);
-}
-
-void Engine::notify_ports() {
-  for (const std::uint32_t slot : touched_ports_) {
-    ports_[slot].is_touched = false;
-    ports_[slot].waiter->notify();
-  }
-  touched_ports_.clear();
-}
-
 void Engine::complete(std::uint32_t slot, Status status, std::uint64_t length) {
   const Operation& operation = operations_[slot];
-  produce(operation.port, {.cookie = operation.cookie,
-                           .length = status == Status::ok ? length : 0,
-                           .offset = 0,
-                           .time_ns = now_.time_since_epoch().count(),
-                           .source = operation.other,
-                           .status = status,
-                           .is_final = true});
+  ports_.produce(operation.port, {.cookie = operation.cookie,
+                                  .length = status == Status::ok ? length : 0,
+                                  .offset = 0,
+                                  .time_ns = now_.time_since_epoch().count(),
+                                  .source = operation.other,
+                                  .status = status,
+                                  .is_final = true});
   release_operation(slot);
 }
 

@@ -21,7 +21,6 @@
 
 #include <fairlead/error.hpp>
 
-#include "base/ensure.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "engine/completion.hpp"
@@ -30,8 +29,7 @@
 #include "engine/engine_options.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_losses.hpp"
-#include "engine/port.hpp"
-#include "engine/port_table.hpp"
+#include "engine/ports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
 #include "path/path.hpp"
@@ -88,12 +86,11 @@ class Engine {
     return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size()), loans_.used()};
   }
 
-  Result<PortHandle> open_port(std::uint32_t number);
-  Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
+  /// Also opens ports.
+  Ports& ports() { return ports_; }
   /// Cancels all operations of the port; it may be freed once it has none left.
   void cancel_all(PortHandle port, base::Instant now);
   void free_port(PortHandle port);
-  Port* port(PortHandle handle) { return ports_.find(handle.slot, handle.generation); }
 
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation);
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
@@ -153,11 +150,6 @@ class Engine {
   void farewell(base::Instant now);
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
-  /// Wakes the waiters of all ports that got events since the last call.
-  void notify_touched() {
-    if (!touched_ports_.empty()) notify_ports();
-  }
-
   observe::EngineFacts facts() const;
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
   /// The last events with a peer, a line each; empty if nothing is known.
@@ -169,7 +161,6 @@ class Engine {
  private:
   static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
   static constexpr std::uint32_t kMatchWalkMax = 4096;
-  static constexpr std::uint32_t kPortsMax = 65536;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
   static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
@@ -179,15 +170,8 @@ class Engine {
   const shm::Lane* lane() const { return transports_ ? transports_->lane() : nullptr; }
 
   // engine.cpp
-  Result<PortHandle> make_port(std::uint32_t number);
   std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);
   void complete(std::uint32_t slot, Status status, std::uint64_t length);
-  /// make(place) constructs a Completion where it is read.
-  template <typename Make>
-  void put_event(Port& port, std::uint32_t port_slot, Make&& make);
-  void produce(std::uint32_t port_slot, const Completion& completion);
-  void touch(std::uint32_t port_slot);
-  void notify_ports();
   void release_operation(std::uint32_t slot);
   bool is_here(const base::SocketAddress& engine) const;
   OperationHandle handle_of(std::uint32_t slot) const { return {slot, operations_.generation(slot)}; }
@@ -311,8 +295,7 @@ class Engine {
   link::TokenSource secrets_;                          // of the random part of keys, and of the link's seed
   std::unique_ptr<transport::Transports> transports_;  // null without a path
 
-  base::Slab<Port> ports_;
-  PortTable port_numbers_;
+  Ports ports_;
   base::Slab<Operation> operations_;
   base::Slab<Placement> placements_;
   base::Slab<LentMessage> loans_;              // taken, not given back
@@ -324,8 +307,6 @@ class Engine {
   base::Instant attend_at_{};               // when the lane's comings and goings are looked at
   std::deque<Impatient> impatient_;         // what was cancelled and has not ended; the earliest first
   transport::RetryQueue<Deferred> deferred_;
-  std::vector<std::uint32_t> touched_ports_;
-  Port* polled_ = nullptr;  // whose consumer makes this pass
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
@@ -333,17 +314,5 @@ class Engine {
   EngineCounters counters_;
   std::unique_ptr<qp::Flows> flows_;
 };
-
-template <typename Make>
-inline void Engine::put_event(Port& port, std::uint32_t port_slot, Make&& make) {
-  if (port.direct != port.direct_end) {
-    make(static_cast<void*>(port.direct++));
-    return;
-  }
-  // The face reserved the room before it submitted; a face that did not is our own fault.
-  ENSURE(port.events->produce_in_place(make), "port {}: no room for an event, though it has to be reserved",
-         port.number);
-  touch(port_slot);
-}
 
 }  // namespace fairlead::engine

@@ -34,7 +34,7 @@ wire::Envelope envelope_of(const ActiveMessage& message, std::uint32_t source_po
 }  // namespace
 
 Status Engine::activate(PortHandle handle) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr) return Status::stale;
   if (port->active) return Status::bad_state;
   port->active = std::make_unique<ActivePort>(
@@ -49,7 +49,7 @@ Status Engine::activate(PortHandle handle) {
 
 Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base::Instant now,
                            Conversation* conversation) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr || !port->active) return Status::stale;
   // Its answer may be here before this returns. If it is not sent the face sends it again, or forgets it.
   if (message.kind == ActiveKind::request) {
@@ -66,7 +66,8 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
   const bool is_referenced = message.length > options_.get(Option::embedded_max);
   if (is_here(message.to.engine)) {
     send_active_local(envelope, message.memory, message.length);
-    if (is_referenced) produce(handle.slot, {.cookie = message.cookie, .length = message.length, .source = message.to});
+    if (is_referenced)
+      ports_.produce(handle.slot, {.cookie = message.cookie, .length = message.length, .source = message.to});
     ++counters_.active_sent;
     return Status::ok;
   }
@@ -110,7 +111,7 @@ void Engine::send_active_local(const wire::Envelope& envelope, std::span<const i
   const iovec to[2] = {{arrival->head_bytes, arrival->head}, {arrival->data, arrival->data_length}};
   base::scatter_copy(to, 0, memory, arrival->head + arrival->data_length);
   ports_[port].active->queue(*arrival, true);
-  touch(port);
+  ports_.touch(port);
 }
 
 void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope, Status status) {
@@ -140,8 +141,8 @@ void Engine::answer_active(const RemotePort& to, const wire::Envelope& envelope,
 std::uint32_t Engine::accept_active(const wire::Envelope& envelope, const RemotePort& source,
                                     const link::PeerHandle* peer, std::uint64_t size, Arrival*& arrival) {
   const ActiveKind kind = kind_of(envelope.operation);
-  const std::uint32_t slot = port_numbers_.find(envelope.target_port);
-  if (slot == PortTable::kNone || !ports_[slot].active) {
+  const std::uint32_t slot = ports_.find_number(envelope.target_port);
+  if (slot == Ports::kNone || !ports_[slot].active) {
     answer_active(source, envelope, Status::stale);
     return kNone;
   }
@@ -212,7 +213,7 @@ void Engine::deliver_active(const link::Delivery& delivery) {
     if (has_bytes) place_active(port, *arrival, 0, delivery.bytes);
     port.queue(*arrival, port.is_packed(delivery.size) || !has_bytes);
     if (arrival->state.load(std::memory_order_relaxed) == queue::TaskLink::State::filling) port.complete(*arrival);
-    touch(slot);
+    ports_.touch(slot);
     return;
   }
   const std::uint32_t placement = has_bytes && placements_.used() < options_.get(Option::operations_max)
@@ -223,7 +224,7 @@ void Engine::deliver_active(const link::Delivery& delivery) {
     arrival->head = 0;
     arrival->data_length = 0;
     port.queue(*arrival, true);
-    touch(slot);
+    ports_.touch(slot);
     return;
   }
   placements_[placement].active_port = slot;
@@ -249,7 +250,7 @@ void Engine::end_active_placement(std::uint32_t slot, Status status) {
   if (placement.arrival == nullptr) return;
   if (status != Status::ok) placement.arrival->status = status;
   ports_[placement.active_port].active->complete(*placement.arrival);
-  touch(placement.active_port);
+  ports_.touch(placement.active_port);
 }
 
 // The head goes to the arrival, data to where it belongs. The segment may have changed since the first chunk.
@@ -273,7 +274,7 @@ void Engine::place_active(ActivePort& port, Arrival& arrival, std::uint64_t offs
 
 // Also one that has begun to come.
 void Engine::forget_request(PortHandle handle, std::uint64_t name) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr || !port->active) return;
   port->active->requests.close(name);
   placements_.for_each([&](std::uint32_t, Placement& placement) {
@@ -283,7 +284,7 @@ void Engine::forget_request(PortHandle handle, std::uint64_t name) {
     placement.arrival = nullptr;
     arrival->status = Status::timed_out;
     port->active->complete(*arrival);
-    touch(handle.slot);
+    ports_.touch(handle.slot);
   });
 }
 

@@ -44,8 +44,8 @@ bool Engine::arrive_active_near(link::PeerHandle from, const wire::LaneHead& hea
   const bool is_back = operation == wire::Operation::active_reply;
   if (!is_back && operation != wire::Operation::active_request) [[unlikely]]
     return false;
-  const std::uint32_t slot = port_numbers_.find(head.target_port);
-  if (slot == PortTable::kNone || !ports_[slot].active) [[unlikely]]
+  const std::uint32_t slot = ports_.find_number(head.target_port);
+  if (slot == Ports::kNone || !ports_[slot].active) [[unlikely]]
     return false;
   ActivePort& port = *ports_[slot].active;
   const auto [head_bytes, is_placed] = active_wire::shape_of(active_wire::kind_of(operation), head.status);
@@ -76,7 +76,7 @@ bool Engine::arrive_active_near(link::PeerHandle from, const wire::LaneHead& hea
   ++counters_.active_received;
   ++counters_.active_received_straight;
   port.queue(*arrival, true);
-  touch(slot);
+  ports_.touch(slot);
   return true;
 }
 

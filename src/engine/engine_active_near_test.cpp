@@ -27,7 +27,7 @@ class ActiveNear : public EnginePair {
     pass();
     release(far_, arrival(far_));
   }
-  static ActivePort& active(DirectSide& side) { return *side.engine->port(side.port)->active; }
+  static ActivePort& active(DirectSide& side) { return *side.engine->ports().find(side.port)->active; }
   static std::uint64_t straight(DirectSide& side, const char* what) {
     return side.counter(std::string("engine.active.") + what + "_straight");
   }
@@ -50,7 +50,7 @@ class ActiveNear : public EnginePair {
   /// The refusal that comes back for what was just sent.
   void expect_returned(Status status) {
     for (int step = 0; step < 4; ++step) pass();
-    if (far_.engine->port(far_.port) != nullptr) {
+    if (far_.engine->ports().find(far_.port) != nullptr) {
       EXPECT_EQ(arrival(far_), nullptr);
     }
     Arrival* const back = arrival(near_);

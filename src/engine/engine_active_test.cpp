@@ -27,7 +27,7 @@ struct ActiveSide {
   PortHandle port;
   std::uint32_t number = 0;
   RemotePort remote() const { return {engine->address(), number}; }
-  ActivePort& active() { return *engine->port(port)->active; }
+  ActivePort& active() { return *engine->ports().find(port)->active; }
 };
 
 class ActiveMessages : public ::testing::Test {
@@ -41,10 +41,10 @@ class ActiveMessages : public ::testing::Test {
       ASSERT_TRUE(path) << path.error().message;
       side.engine = std::make_unique<Engine>(std::move(*path), active_host(i), options_, 100 + i, 7919 + i);
       side.number = 0x410000U + i;
-      auto port = side.engine->open_port(side.number);
+      auto port = side.engine->ports().open(side.number);
       ASSERT_TRUE(port) << port.error().message;
       side.port = *port;
-      ASSERT_EQ(side.engine->port(side.port)->events->reserve(1000), Status::ok);
+      ASSERT_EQ(side.engine->ports().find(side.port)->events->reserve(1000), Status::ok);
       ASSERT_EQ(side.engine->activate(side.port), Status::ok);
       side.active().rule = {AccessRule::Kind::equal, 42};
     }
@@ -301,10 +301,10 @@ TEST_F(ActiveMessages, AnAnswerIsLetInOnceFromWhomWasAskedAndOnlyIfSomethingWas)
               Status::ok);
     run(50ms);
   };
-  auto other = b().engine->open_port(0x410077);
+  auto other = b().engine->ports().open(0x410077);
   ASSERT_TRUE(other);
   ASSERT_EQ(b().engine->activate(*other), Status::ok);
-  ASSERT_EQ(b().engine->port(*other)->events->reserve(1000), Status::ok);
+  ASSERT_EQ(b().engine->ports().find(*other)->events->reserve(1000), Status::ok);
   const std::uint64_t name = asked->name;
   for (const std::uint64_t length : {500ULL, 100'000ULL}) {
     for (const ActiveKind kind : {ActiveKind::reply, ActiveKind::returned}) {

@@ -84,13 +84,13 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
                                            .wants_outcome = false},
                                           now_);
   ENSURE(told == Status::ok, "no room for a record, though there was: {}", static_cast<int>(told));
-  produce(handle.slot, {.cookie = transfer.cookie,
-                        .length = length,
-                        .offset = 0,
-                        .time_ns = now_.time_since_epoch().count(),
-                        .source = transfer.target,
-                        .status = Status::ok,
-                        .is_final = true});
+  ports_.produce(handle.slot, {.cookie = transfer.cookie,
+                               .length = length,
+                               .offset = 0,
+                               .time_ns = now_.time_since_epoch().count(),
+                               .source = transfer.target,
+                               .status = Status::ok,
+                               .is_final = true});
   return true;
 }
 

@@ -31,8 +31,8 @@ struct FaultySide {
   FaultySide(path::SimNetwork& network, const char* ip, const char* plan, std::uint64_t epoch) {
     auto path = std::make_unique<path::FaultyPath>(*network.attach(host(ip)), *path::FaultPlan::parse(plan));
     engine = std::make_unique<Engine>(std::move(path), host(ip), EngineOptions(), epoch, epoch);
-    port = *engine->open_port(kNumber);
-    EXPECT_EQ(engine->port(port)->events->reserve(2 * kMessages), Status::ok);
+    port = *engine->ports().open(kNumber);
+    EXPECT_EQ(engine->ports().find(port)->events->reserve(2 * kMessages), Status::ok);
   }
 
   std::uint64_t counter(std::string_view name) const {
@@ -76,11 +76,11 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
     }
     bool any = false;
     for (const FaultySide* side : {&sender, &receiver}) any |= side->engine->progress(now);
-    while (const Completion* event = sender.engine->port(sender.port)->events->consume()) {
+    while (const Completion* event = sender.engine->ports().find(sender.port)->events->consume()) {
       ASSERT_EQ(event->status, Status::ok);
       ++sent;
     }
-    while (const Completion* event = receiver.engine->port(receiver.port)->events->consume()) {
+    while (const Completion* event = receiver.engine->ports().find(receiver.port)->events->consume()) {
       ASSERT_EQ(event->status, Status::ok);
       ASSERT_TRUE(arrived.emplace(event->offset, event->length).second);
     }

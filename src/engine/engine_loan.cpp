@@ -109,8 +109,8 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
     return end(Status::invalid);
   }
   const std::span<const std::byte> bytes(arena.memory->head() + envelope.offset, envelope.a);
-  const std::uint32_t port = port_numbers_.find(envelope.target_port);
-  if (port == PortTable::kNone) {
+  const std::uint32_t port = ports_.find_number(envelope.target_port);
+  if (port == Ports::kNone) {
     ++counters_.dropped_no_port;
     return end(Status::ok);
   }
@@ -136,14 +136,14 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   ++counters_.loans_taken;
   const bool is_final = --operation.messages_left == 0;
   if (is_final) ports_[port].posted.remove(operations_, slot);
-  produce(port, {.cookie = operation.cookie,
-                 .length = bytes.size(),
-                 .offset = pack_name(loan, loans_.generation(loan)),
-                 .time_ns = now_.time_since_epoch().count(),
-                 .source = source,
-                 .status = Status::ok,
-                 .is_final = is_final,
-                 .is_loan = true});
+  ports_.produce(port, {.cookie = operation.cookie,
+                        .length = bytes.size(),
+                        .offset = pack_name(loan, loans_.generation(loan)),
+                        .time_ns = now_.time_since_epoch().count(),
+                        .source = source,
+                        .status = Status::ok,
+                        .is_final = is_final,
+                        .is_loan = true});
   if (is_final) release_operation(slot);
 }
 

@@ -95,7 +95,7 @@ TEST_F(EngineLoan, IsCopiedForWhoTakesNone) {
   EXPECT_EQ(near_.counter("engine.loan.sent"), 2u);
   lend(near_, 2, there);
   EXPECT_EQ(next(near_)->status, Status::ok) << "nobody takes it";
-  EXPECT_EQ(far_.engine->port(far_.port)->dropped_no_buffer.load(), 1u);
+  EXPECT_EQ(far_.engine->ports().find(far_.port)->dropped_no_buffer.load(), 1u);
 }
 
 TEST_F(EngineLoan, OutlivesWhoLentIt) {

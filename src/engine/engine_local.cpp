@@ -9,8 +9,8 @@ namespace fairlead::engine {
 
 void Engine::send_local(std::uint32_t slot, std::uint32_t target_port) {
   const Operation& sender = operations_[slot];
-  const std::uint32_t target = port_numbers_.find(target_port);
-  if (target == PortTable::kNone) {
+  const std::uint32_t target = ports_.find_number(target_port);
+  if (target == Ports::kNone) {
     ++counters_.dropped_no_port;
   } else if (const std::uint32_t receiver = match_receive(target, sender.length); receiver == kNone) {
     ++counters_.dropped_no_buffer;

@@ -20,7 +20,7 @@ bool Engine::is_near() const {
 
 std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span<const link::SendPart> parts,
                               std::span<OperationHandle> names) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr) [[unlikely]]
     return 0;
   const link::PeerHandle* peer = transports_->last_local(to.engine);
@@ -44,7 +44,7 @@ void Engine::end_near(const shm::NearEnd& end) {
 void Engine::put_near_end(const shm::NearEnd& end, base::Instant now) {
   Port& port = ports_[end.owner];
   --port.operations;
-  put_event(port, end.owner, [&](void* place) {
+  ports_.put_event(end.owner, [&](void* place) {
     new (place) Completion{.cookie = end.cookie,
                            .length = end.status == Status::ok ? end.length : 0,
                            .offset = 0,
@@ -70,12 +70,10 @@ struct Engine::LaneTaker {
   Port* port = nullptr;  // of the short message taken last, if the run may go on; and its ...
   Operation* operation = nullptr;
   link::PeerHandle peer{};
-  std::uint32_t port_slot = PortTable::kNone, slot = kNone, target_port = 0;
+  std::uint32_t port_slot = Ports::kNone, slot = kNone, target_port = 0;
   const base::SocketAddress* source = nullptr;
 
-  // Whoever polls takes as much as his table holds: what came beyond that would lie in the queue meanwhile, no better
-  // than in the ring.
-  bool has_room() const { return engine.polled_ == nullptr || engine.polled_->direct != engine.polled_->direct_end; }
+  bool has_room() const { return engine.ports_.has_room(); }
   bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
     if (port == nullptr || head.target_port != target_port || !(from == peer)) [[unlikely]] {
       if (!find(from, head.target_port)) return false;
@@ -91,7 +89,7 @@ struct Engine::LaneTaker {
     if (is_final) [[unlikely]]
       port->posted.remove(engine.operations_, slot);
     ++engine.counters_.messages_received;
-    engine.put_event(*port, port_slot, [&](void* place) {
+    engine.ports_.put_event(port_slot, [&](void* place) {
       new (place) Completion{.cookie = operation->cookie,
                              .length = size,
                              .offset = offset,
@@ -126,8 +124,8 @@ struct Engine::LaneTaker {
   // The first posted buffer of the port, if it is one piece and nothing unfinished is in it.
   bool find(link::PeerHandle from, std::uint32_t number) {
     port = nullptr;
-    port_slot = engine.port_numbers_.find(number);
-    if (port_slot == PortTable::kNone) [[unlikely]]
+    port_slot = engine.ports_.find_number(number);
+    if (port_slot == Ports::kNone) [[unlikely]]
       return false;
     Port& found = engine.ports_[port_slot];
     slot = found.posted.first();
@@ -145,14 +143,9 @@ struct Engine::LaneTaker {
 };
 
 std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any) {
-  port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
-  port.direct_end = to.data() + to.size();
-  if (port.direct != port.direct_end) polled_ = &port;  // else more waited than it holds, and others must get on
+  ports_.begin_poll(port, to);
   any = progress(now);
-  polled_ = nullptr;
-  const std::size_t count = static_cast<std::size_t>(port.direct - to.data());
-  port.direct = port.direct_end = nullptr;
-  return count;
+  return ports_.end_poll(port, to);
 }
 
 bool Engine::collect_lane(base::Instant now) {
@@ -165,7 +158,7 @@ bool Engine::collect_lane(base::Instant now) {
       closings_seen_ = closings;
       end_abandoned(Status::refused);
     }
-    polled_ = nullptr;  // all that a peer has left
+    ports_.forget_poller();  // all that a peer has left
     any |= lane()->attend(now, taker);
   }
   return any;

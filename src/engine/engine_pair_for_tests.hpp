@@ -59,12 +59,12 @@ struct DirectSide {
     engine =
         std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
                                  direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(lane));
-    port = *engine->open_port(kPort);
-    EXPECT_EQ(engine->port(port)->events->reserve(100'000), Status::ok);
+    port = *engine->ports().open(kPort);
+    EXPECT_EQ(engine->ports().find(port)->events->reserve(100'000), Status::ok);
   }
   std::span<std::byte> shared(std::uint64_t bytes) { return engine->hub()->sheets().allocate(bytes).first(bytes); }
   std::optional<Completion> event() {
-    const Completion* next = engine->port(port)->events->consume();
+    const Completion* next = engine->ports().find(port)->events->consume();
     return next == nullptr ? std::nullopt : std::optional(*next);
   }
   std::uint64_t counter(std::string_view name) const {

@@ -32,8 +32,8 @@ class ManyEngines : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) {
       const auto address = *base::SocketAddress::from_ip("10.0.1." + std::to_string(i + 1), 20480);
       sides_[i].engine = std::make_unique<Engine>(*network_.attach(address), address, options, i + 1, i + 99);
-      sides_[i].port = *sides_[i].engine->open_port(kPortOfAll);
-      ASSERT_EQ(sides_[i].engine->port(sides_[i].port)->events->reserve(100), Status::ok);
+      sides_[i].port = *sides_[i].engine->ports().open(kPortOfAll);
+      ASSERT_EQ(sides_[i].engine->ports().find(sides_[i].port)->events->reserve(100), Status::ok);
     }
   }
 
@@ -57,7 +57,8 @@ class ManyEngines : public ::testing::Test {
 
   std::vector<Status> ends(Side& side) {
     std::vector<Status> all;
-    while (const Completion* event = side.engine->port(side.port)->events->consume()) all.push_back(event->status);
+    while (const Completion* event = side.engine->ports().find(side.port)->events->consume())
+      all.push_back(event->status);
     return all;
   }
 

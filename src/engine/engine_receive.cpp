@@ -53,8 +53,8 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
 // Messages -----------------------------------------------------------------------------------------------------------
 
 void Engine::deliver_message(const link::Delivery& delivery, base::Instant now) {
-  const std::uint32_t port = port_numbers_.find(delivery.envelope.target_port);
-  if (port == PortTable::kNone) {
+  const std::uint32_t port = ports_.find_number(delivery.envelope.target_port);
+  if (port == Ports::kNone) {
     ++counters_.dropped_no_port;
     return;
   }
@@ -105,13 +105,13 @@ void Engine::complete_message(std::uint32_t slot, std::uint64_t offset, std::uin
     return;
   }
   const bool is_final = operation.is_busy;
-  produce(operation.port, {.cookie = operation.cookie,
-                           .length = length,
-                           .offset = offset,
-                           .time_ns = now_.time_since_epoch().count(),
-                           .source = source,
-                           .status = Status::ok,
-                           .is_final = is_final});
+  ports_.produce(operation.port, {.cookie = operation.cookie,
+                                  .length = length,
+                                  .offset = offset,
+                                  .time_ns = now_.time_since_epoch().count(),
+                                  .source = source,
+                                  .status = Status::ok,
+                                  .is_final = is_final});
   if (is_final) release_operation(slot);
 }
 
@@ -137,13 +137,13 @@ void Engine::finish_placements(std::uint32_t slot) {
       continue;
     }
     const bool is_final = is_last && !(operation.is_cancel_wanted && operation.messages_left > 0);
-    produce(operation.port, {.cookie = operation.cookie,
-                             .length = placement.size,
-                             .offset = placement.offset,
-                             .time_ns = now_.time_since_epoch().count(),
-                             .source = placement.source,
-                             .status = Status::ok,
-                             .is_final = is_final});
+    ports_.produce(operation.port, {.cookie = operation.cookie,
+                                    .length = placement.size,
+                                    .offset = placement.offset,
+                                    .time_ns = now_.time_since_epoch().count(),
+                                    .source = placement.source,
+                                    .status = Status::ok,
+                                    .is_final = is_final});
     if (is_final) {
       release_operation(slot);
       return;
@@ -157,7 +157,7 @@ void Engine::finish_placements(std::uint32_t slot) {
 Status Engine::check_exposure(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length,
                               std::uint32_t& slot_out) {
   const auto slot = static_cast<std::uint32_t>(key & ((1ULL << kKeySlotBits) - 1));
-  const std::uint32_t port_slot = port_numbers_.find(port);
+  const std::uint32_t port_slot = ports_.find_number(port);
   Operation* exposure = slot < operations_.size() ? &operations_[slot] : nullptr;
   if (exposure == nullptr || key == 0 || exposure->key != key || exposure->port != port_slot || exposure->is_busy) {
     ++counters_.refused_stale;

@@ -11,7 +11,7 @@
 namespace fairlead::engine {
 
 Status Engine::post_receive(PortHandle handle, const Receive& receive, OperationHandle& handle_out) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr) return Status::stale;
   const std::uint64_t size = base::scatter_size(receive.memory);
   if (receive.size_min == 0 || receive.size_min > size || receive.messages_max == 0) return Status::invalid;
@@ -29,7 +29,7 @@ Status Engine::post_receive(PortHandle handle, const Receive& receive, Operation
 }
 
 Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle_out, base::Instant now) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr) return Status::stale;
   if (send.part.memory.size() > link::kPiecesMax || send.part.length > base::scatter_size(send.part.memory))
     return Status::invalid;
@@ -76,7 +76,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
 }
 
 Status Engine::expose(PortHandle handle, const Exposure& exposure, OperationHandle& handle_out, std::uint64_t& key) {
-  if (ports_.find(handle.slot, handle.generation) == nullptr) return Status::stale;
+  if (ports_.find(handle) == nullptr) return Status::stale;
   if (exposure.memory.size() > link::kPiecesMax || exposure.length > base::scatter_size(exposure.memory))
     return Status::invalid;
   const std::uint32_t slot = make_operation(
@@ -93,7 +93,7 @@ Status Engine::expose(PortHandle handle, const Exposure& exposure, OperationHand
 
 Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& transfer, OperationHandle& handle_out,
                         base::Instant now) {
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   if (port == nullptr) return Status::stale;
   if (transfer.memory.size() > link::kPiecesMax || transfer.length > base::scatter_size(transfer.memory))
     return Status::invalid;
@@ -150,7 +150,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
 
 bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) {
   if (name.slot >= kNearSlots && name.slot != kNone) return cancel_near(name);
-  Port* port = ports_.find(handle.slot, handle.generation);
+  Port* port = ports_.find(handle);
   Operation* operation = operations_.find(name.slot, name.generation);
   if (port == nullptr || operation == nullptr || operation->port != handle.slot) return false;
   now_ = now;

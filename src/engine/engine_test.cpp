@@ -31,7 +31,7 @@ struct Side {
 
   std::vector<Completion> events() {
     std::vector<Completion> all;
-    while (const Completion* event = engine->port(port)->events->consume()) all.push_back(*event);
+    while (const Completion* event = engine->ports().find(port)->events->consume()) all.push_back(*event);
     return all;
   }
 };
@@ -49,10 +49,10 @@ class TwoEngines : public ::testing::Test {
     ASSERT_TRUE(path) << path.error().message;
     side.engine = std::make_unique<Engine>(std::move(*path), host(index), options_, epoch, epoch * 7919);
     side.number = 34U << 12 | (index + 1U);
-    auto port = side.engine->open_port(side.number);
+    auto port = side.engine->ports().open(side.number);
     ASSERT_TRUE(port) << port.error().message;
     side.port = *port;
-    ASSERT_EQ(side.engine->port(side.port)->events->reserve(1000), Status::ok);
+    ASSERT_EQ(side.engine->ports().find(side.port)->events->reserve(1000), Status::ok);
   }
 
   // Lets time pass until nothing is due within `span`, or the span is over.
@@ -117,8 +117,8 @@ TEST_F(TwoEngines, AMessageReachesThePostedBufferWithItsSender) {
   ASSERT_EQ(at_a.size(), 1u);
   EXPECT_EQ(at_a[0].cookie, 8u);
   EXPECT_EQ(at_a[0].status, Status::ok);
-  EXPECT_EQ(a().engine->port(a().port)->operations, 0u);
-  EXPECT_EQ(b().engine->port(b().port)->operations, 0u);
+  EXPECT_EQ(a().engine->ports().find(a().port)->operations, 0u);
+  EXPECT_EQ(b().engine->ports().find(b().port)->operations, 0u);
 }
 
 TEST_F(TwoEngines, SeveralMessagesLieBehindOneAnotherAndTheLastEventIsFinal) {
@@ -155,7 +155,7 @@ TEST_F(TwoEngines, AMessageWithoutBufferIsDroppedAndCountedAndItsSendSucceeds) {
   OperationHandle name;
   a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
   run(100ms);
-  EXPECT_EQ(b().engine->port(b().port)->dropped_no_buffer.load(), 1u);
+  EXPECT_EQ(b().engine->ports().find(b().port)->dropped_no_buffer.load(), 1u);
   const auto events = a().events();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].status, Status::ok);
@@ -178,7 +178,7 @@ TEST_F(TwoEngines, MessagesThatWaitBehindAnUnfinishedOneAreBounded) {
     a().engine->send(a().port, {.to = b().remote(), .part = {{&from_small, 1}, small.size()}}, name, now_);
   }
   run(5s);
-  const auto dropped = b().engine->port(b().port)->dropped_no_buffer.load();
+  const auto dropped = b().engine->ports().find(b().port)->dropped_no_buffer.load();
   EXPECT_GT(dropped, 0u) << "the small ones did not overtake: this test shows nothing";
   EXPECT_EQ(b().events().size() + dropped, 41u);
 }
@@ -210,7 +210,7 @@ TEST_F(TwoEngines, ACancelEndsInTimeThoughASlowMessageGoesOn) {
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].status, Status::canceled);
   EXPECT_TRUE(events[0].is_final);
-  EXPECT_EQ(b().engine->port(b().port)->operations, 0U);
+  EXPECT_EQ(b().engine->ports().find(b().port)->operations, 0U);
   std::ranges::fill(received, std::byte{0});  // it is ours again
   go_on(3);
   EXPECT_TRUE(std::ranges::all_of(received, [](std::byte byte) { return byte == std::byte{0}; }));
@@ -364,7 +364,7 @@ TEST_F(Bulk, ARestartedTargetIsStaleAndWhatWasPendingSaysWhy) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_TRUE(events[0].status == Status::restarted || events[0].status == Status::stale)
       << to_string(events[0].status);
-  EXPECT_EQ(a().engine->port(a().port)->operations, 0u);
+  EXPECT_EQ(a().engine->ports().find(a().port)->operations, 0u);
 }
 
 TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
@@ -412,24 +412,24 @@ TEST_F(TwoEngines, ARefusedSubmissionLeavesNothingBehind) {
   EXPECT_EQ(engine.send(a().port, {.to = b().remote(), .part = {{&to, 1}, 11}}, name, now_), Status::invalid);
   EXPECT_EQ(engine.send({}, {.to = b().remote(), .part = {{&to, 1}, 1}}, name, now_), Status::stale);
   EXPECT_EQ(engine.send(a().port, {.to = {}, .part = {{&to, 1}, 1}}, name, now_), Status::unreachable);
-  EXPECT_EQ(engine.port(a().port)->operations, 0u);
+  EXPECT_EQ(engine.ports().find(a().port)->operations, 0u);
   EXPECT_TRUE(a().events().empty());
 }
 
 TEST_F(TwoEngines, PortNumbersAreUniqueAndDynamicOnesCountDown) {
   Engine& engine = *a().engine;
-  EXPECT_EQ(engine.open_port(a().number).error().status, Status::in_use);
+  EXPECT_EQ(engine.ports().open(a().number).error().status, Status::in_use);
   std::uint32_t number = 0;
-  const auto first = engine.open_port_dynamic(10, 3, number);
+  const auto first = engine.ports().open_dynamic(10, 3, number);
   ASSERT_TRUE(first);
   EXPECT_EQ(number, 12u);
-  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
+  ASSERT_TRUE(engine.ports().open_dynamic(10, 3, number));
   EXPECT_EQ(number, 11u);
   engine.free_port(*first);
-  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
+  ASSERT_TRUE(engine.ports().open_dynamic(10, 3, number));
   EXPECT_EQ(number, 12u) << "what was given back is given again";
-  ASSERT_TRUE(engine.open_port_dynamic(10, 3, number));
-  EXPECT_EQ(engine.open_port_dynamic(10, 3, number).error().status, Status::not_available);
+  ASSERT_TRUE(engine.ports().open_dynamic(10, 3, number));
+  EXPECT_EQ(engine.ports().open_dynamic(10, 3, number).error().status, Status::not_available);
 }
 
 class Lossy : public TwoEngines, public ::testing::WithParamInterface<std::uint64_t> {

@@ -98,7 +98,7 @@ TEST_F(LaneMany, EachIsDroppedAndCountedForWhichThereIsNoBuffer) {
   expect_message(first + 1, buffer);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(next(near_));
   EXPECT_FALSE(far_.event());
-  EXPECT_EQ(far_.engine->port(far_.port)->dropped_no_buffer.load(), 3u);
+  EXPECT_EQ(far_.engine->ports().find(far_.port)->dropped_no_buffer.load(), 3u);
 }
 
 TEST_F(LaneMany, ThoseThatAreShortShareLines) {

@@ -28,8 +28,8 @@ class FlightLogTest : public testing::Test {
     for (std::uint8_t i = 0; i < 2; ++i) {
       engines_[i] = std::make_unique<engine::Engine>(*network_.attach(host_number(i)), host_number(i),
                                                      engine::EngineOptions(), 100U + i, i + 1U);
-      ports_[i] = *engines_[i]->open_port(kFirstNumber);
-      EXPECT_EQ(engines_[i]->port(ports_[i])->events->reserve(1000), Status::ok);
+      ports_[i] = *engines_[i]->ports().open(kFirstNumber);
+      EXPECT_EQ(engines_[i]->ports().find(ports_[i])->events->reserve(1000), Status::ok);
     }
   }
 

@@ -21,8 +21,8 @@ constexpr std::size_t kSegmentBytes = 4096, kArrivalsMax = 16;
 class Target {
  public:
   Target() : world_(options()) {
-    port_ = *world_.engine->open_port(kPort);
-    ENSURE(world_.engine->port(port_)->events->reserve(64) == Status::ok, "no events");
+    port_ = *world_.engine->ports().open(kPort);
+    ENSURE(world_.engine->ports().find(port_)->events->reserve(64) == Status::ok, "no events");
     ENSURE(world_.engine->activate(port_) == Status::ok, "not active");
     active().rule = {engine::AccessRule::Kind::equal, kTag};
     active().segment = {memory_.data() + kSegmentBytes, kSegmentBytes};
@@ -69,7 +69,7 @@ class Target {
     return options;
   }
 
-  engine::ActivePort& active() { return *world_.engine->port(port_)->active; }
+  engine::ActivePort& active() { return *world_.engine->ports().find(port_)->active; }
 
   /// All that is under way has come, and nothing of it lies here.
   void settle() {

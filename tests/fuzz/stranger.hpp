@@ -39,7 +39,7 @@ class Stranger {
     for (int steps = 0; steps < 400 && now < end; ++steps) {
       speak();
       const bool has_happened = engine->progress(now);
-      engine->notify_touched();
+      engine->ports().notify_touched();
       base::Instant next = std::min({network_.next_event(), engine->next_deadline(), link_.next_deadline()});
       if (has_happened) next = now;
       now = std::min(end, std::max(next, now + 1us));

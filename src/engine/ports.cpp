@@ -1,0 +1,92 @@
+#include "engine/ports.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace fairlead::engine {
+
+Result<PortHandle> Ports::make(std::uint32_t number) {
+  const std::uint32_t slot = ports_.acquire();
+  if (slot == kNone) {
+    return std::unexpected(
+        Error{Status::no_memory, 0, fmt::format("{} ports are open here already: close some", kMost)});
+  }
+  Port& port = ports_[slot];
+  port.number = number;
+  auto waiter = queue::Waiter::create();
+  if (!waiter) {
+    ports_.release(slot);
+    return std::unexpected(std::move(waiter.error()));
+  }
+  port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
+  port.events = std::make_unique<queue::EventQueue<Completion>>();
+  port.events->consumer().look_at_once();
+  numbers_.set(number, slot);
+  return PortHandle{slot, ports_.generation(slot)};
+}
+
+Result<PortHandle> Ports::open(std::uint32_t number) {
+  if (number > PortTable::kNumberMax) {
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("port number {}: want at most {}", number, PortTable::kNumberMax)});
+  }
+  if (find_number(number) != kNone) {
+    return std::unexpected(
+        Error{Status::in_use, 0, fmt::format("port {} of {} is in use", number, address_.to_string())});
+  }
+  return make(number);
+}
+
+Result<PortHandle> Ports::open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
+  for (std::uint32_t i = count; i-- > 0;) {
+    if (first + i > PortTable::kNumberMax || find_number(first + i) != kNone) continue;
+    number = first + i;
+    return make(number);
+  }
+  return std::unexpected(Error{Status::not_available, 0,
+                               fmt::format("all {} ports from {} of {} are in use: stop some, or use another portal",
+                                           count, first, address_.to_string())});
+}
+
+void Ports::free(PortHandle handle) {
+  Port* const port = find(handle);
+  if (port == nullptr) return;
+  ENSURE(port->operations == 0, "port {} freed with {} operations", port->number, port->operations);
+  std::erase(touched_, handle.slot);
+  numbers_.set(port->number, kNone);
+  port->active.reset();
+  port->events.reset();
+  port->waiter.reset();
+  ports_.release(handle.slot);
+}
+
+void Ports::touch(std::uint32_t slot) {
+  Port& port = ports_[slot];
+  if (port.is_touched) return;
+  port.is_touched = true;
+  touched_.push_back(slot);
+}
+
+void Ports::notify() {
+  for (const std::uint32_t slot : touched_) {
+    ports_[slot].is_touched = false;
+    ports_[slot].waiter->notify();
+  }
+  touched_.clear();
+}
+
+void Ports::begin_poll(Port& port, std::span<Completion> to) {
+  port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
+  port.direct_end = to.data() + to.size();
+  if (port.direct != port.direct_end) polled_ = &port;  // else more waited than it holds, and others must get on
+}
+
+std::size_t Ports::end_poll(Port& port, std::span<Completion> to) {
+  polled_ = nullptr;
+  const auto count = static_cast<std::size_t>(port.direct - to.data());
+  port.direct = port.direct_end = nullptr;
+  return count;
+}
+
+}  // namespace fairlead::engine
