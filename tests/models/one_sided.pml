@@ -47,7 +47,7 @@
 #else
 #define OWN_KEY 8          /* in the owner's own record, where PLACE is then, too */
 #define WORDS 9
-#define IS_NEVER_LOADED(w) ((w) == KEY)
+#define IS_LOADED_BY(t, w) ((w) != KEY)
 #endif
 #endif
 #ifndef BY_CALLS

@@ -6,11 +6,12 @@
  * an order: the later one's thread knows what the earlier one's knew. So stores arrive late and in any order, as C++
  * allows; a store that waits in its processor's buffer is one that others do not know of yet.
  *
- * What no thread can take any more is forgotten, so that the same future is the same state.
+ * What no thread can take any more is forgotten, so that the same future is the same state. With ENDLESS a word that has
+ * STORES stores loses the oldest: a thread that is so far behind learns of the next. So a model may go on for ever.
  */
 
-#ifndef IS_NEVER_LOADED
-#define IS_NEVER_LOADED(w) 0  /* all who use the word exchange it, or store without a look */
+#ifndef IS_LOADED_BY
+#define IS_LOADED_BY(t, w) 1  /* whether thread t may load word w (not: exchange it) from now on */
 #endif
 
 #define RELAXED 0
@@ -38,13 +39,8 @@ c_code {
 
   static void lower(uchar* newest, int by) { *newest = *newest > by ? *newest - by : 0; }
 
-  /* The stores of a word that are older than what all threads know of. */
-  static void forget(int word) {
+  static void forget_some(int word, int least) {
     struct Word* it = &now.words[word];
-    int least = it->count - 1;
-    for (int t = 0; t < THREADS; ++t)
-      if (!IS_NEVER_LOADED(word) && now.views[t].newest[word] < least) least = now.views[t].newest[word];
-    if (least == 0) return;
     for (int t = 0; t < THREADS; ++t) lower(&now.views[t].newest[word], least);
     lower(&now.fences.newest[word], least);
     for (int w = 0; w < WORDS; ++w)
@@ -59,8 +55,19 @@ c_code {
     }
   }
 
+  /* The stores of a word that are older than what all threads know of. */
+  static void forget(int word) {
+    int least = now.words[word].count - 1;
+    for (int t = 0; t < THREADS; ++t)
+      if (IS_LOADED_BY(t, word) && now.views[t].newest[word] < least) least = now.views[t].newest[word];
+    if (least > 0) forget_some(word, least);
+  }
+
   static void append(int is_known) {
     struct Word* it = &now.words[word_];
+#ifdef ENDLESS
+    if (it->count == STORES) forget_some(word_, 1);
+#endif
     if (it->count == STORES) {
       printf("weak_memory.pml: word %d has more than %d stores that matter: raise STORES\n", word_, STORES);
       exit(2);
@@ -101,14 +108,14 @@ c_code {
   static void learn() { join_view(&now.views[me_], &now.views[value_]); }
 }
 
-inline arguments(me, w, v, order) { me_ = me; word_ = w; value_ = v; order_ = order }
+#define ARGUMENTS(me, w, v, order) value_ = v; me_ = me; word_ = w; order_ = order
 
 #define STORE(me, w, v, order) \
-  d_step { arguments(me, w, v, order); c_code { store(); } }
+  d_step { ARGUMENTS(me, w, v, order); c_code { store(); } }
 
 /* By somebody whose own view is of no interest. */
 #define STORE_UNSEEN(w, v) \
-  d_step { arguments(0, w, v, RELAXED); c_code { store_unseen(); } }
+  d_step { ARGUMENTS(0, w, v, RELAXED); c_code { store_unseen(); } }
 
 #define LOAD(me, w, order, result) \
   atomic { \
@@ -118,7 +125,7 @@ inline arguments(me, w, v, order) { me_ = me; word_ = w; value_ = v; order_ = or
     :: at_ < LAST(w) -> at_++ \
     od; \
     skip; \
-    d_step { arguments(me, w, 0, order); c_code { take(); }; result = value_ } \
+    d_step { ARGUMENTS(me, w, 0, order); c_code { take(); }; result = value_ } \
   }
 
 /* Once there is a store that differs from `unlike`: such a one. */
@@ -130,13 +137,13 @@ inline arguments(me, w, v, order) { me_ = me; word_ = w; value_ = v; order_ = or
     :: at_ < LAST(w) -> at_++ \
     od; \
     skip; \
-    d_step { arguments(me, w, 0, order); c_code { take(); }; result = value_ } \
+    d_step { ARGUMENTS(me, w, 0, order); c_code { take(); }; result = value_ } \
   }
 
 #define EXCHANGE(me, w, v, result) \
   d_step { \
     result = VALUE(w); \
-    arguments(me, w, v, RELEASE); \
+    ARGUMENTS(me, w, v, RELEASE); \
     c_code { exchange(); } \
   }
 
@@ -145,7 +152,7 @@ inline arguments(me, w, v, order) { me_ = me; word_ = w; value_ = v; order_ = or
   d_step { \
     result = (VALUE(w) == expected); \
     if \
-    :: result -> arguments(me, w, v, RELEASE); c_code { exchange(); } \
+    :: result -> ARGUMENTS(me, w, v, RELEASE); c_code { exchange(); } \
     :: else \
     fi \
   }
