@@ -2,19 +2,42 @@
 # keep it in tests/fuzz/corpus/NAME, where the tests run it from then on.
 run_fuzz() {
   if [ $# = 0 ]; then
-    echo "./dev fuzz NAME [SECONDS], where NAME is one of:"
-    find tests/fuzz -name '*_fuzz.cpp' -printf '  %f\n' | sed 's/_fuzz\.cpp$//' | sort
+    echo "./dev fuzz NAME [SECONDS] or ./dev fuzz --all MINUTES, where NAME is one of:"
+    fuzz_targets | sed 's/^/  /'
     return
   fi
-  local name=$1 seconds=${2:-60}
-  [ -f "tests/fuzz/${name}_fuzz.cpp" ] || die "no fuzz target '$name': ./dev fuzz lists them"
+  local names=$1 seconds=${2:-60}
+  if [ "$1" = --all ]; then
+    names=$(fuzz_targets)
+    case ${2:-} in
+      '' | *[!0-9]*) die "./dev fuzz --all wants the minutes that all targets together may take" ;;
+    esac
+    seconds=$(($2 * 60 / $(wc -w <<<"$names")))
+    [ "$seconds" -gt 0 ] || die "less than a second for each of $(wc -w <<<"$names") targets: give more minutes"
+  elif [ ! -f "tests/fuzz/$1_fuzz.cpp" ]; then
+    die "no fuzz target '$1': ./dev fuzz lists them"
+  fi
   need build fuzz
   configure fuzz
-  compile build/fuzz "${name}_fuzz"
-  local found=build/fuzz/$name kept=tests/fuzz/corpus/$name
+  # shellcheck disable=SC2086
+  compile build/fuzz $(printf '%s_fuzz ' $names)
+  local name failed=
+  for name in $names; do
+    fuzz_one "$name" "$seconds" || failed="$failed $name"
+  done
+  [ -z "$failed" ] || die "failed:$failed; the inputs are build/fuzz/NAME-*"
+}
+
+fuzz_targets() {
+  find tests/fuzz -name '*_fuzz.cpp' -printf '%f\n' | sed 's/_fuzz\.cpp$//' | sort
+}
+
+fuzz_one() {
+  local found=build/fuzz/$1 kept=tests/fuzz/corpus/$1
   mkdir -p "$found"
-  if [ ! -d "$kept" ]; then
-    kept=
-  fi
-  exec "build/fuzz/bin/${name}_fuzz" -max_total_time="$seconds" -artifact_prefix="$found-" "$found" $kept
+  [ -d "$kept" ] || kept=
+  echo "fuzzing $1 for $2 s"
+  # An input that takes more than ten seconds hangs; the sum of a target's runs stands in its last lines.
+  # shellcheck disable=SC2086
+  "build/fuzz/bin/$1_fuzz" -max_total_time="$2" -timeout=10 -print_final_stats=1 -artifact_prefix="$found-" "$found" $kept
 }
