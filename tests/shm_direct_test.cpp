@@ -16,7 +16,6 @@
 #include <thread>
 
 #include "base/file_descriptor.hpp"
-#include "base/thread_sanitizer.hpp"
 #include "shm/shared_tables.hpp"
 #include "verbs/pair_for_tests.hpp"
 
@@ -105,12 +104,6 @@ std::uint64_t writes_of(const Side& side) {
 
 class ShmDirect : public ::testing::Test {
  protected:
-  void SetUp() override {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-    GTEST_SKIP() << "its thread of its own keeps memory from being moved in place";
-#endif
-  }
-
   /// The initiator, connected, and able to write by itself.
   struct Initiator {
     explicit Initiator(const Target& target, Road road = Road::shm)

@@ -9,7 +9,6 @@
 
 #include "am/pair_for_tests.hpp"
 #include "base/child_for_tests.hpp"
-#include "base/thread_sanitizer.hpp"
 
 namespace fairlead::am {
 namespace {
@@ -96,9 +95,6 @@ TEST_F(AmProcess, AChildAnswersAndExitsAndNothingOfTheParentsIsGone) {
 }
 
 TEST_F(AmProcess, AChildHasBundlesOfItsOwn) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   EXPECT_EQ(base::exit_of_child([this] {
               Program own(folder_);
               return own.sends_to_itself() && base::is_signal_left_to_us() ? 0 : 1;

@@ -13,7 +13,6 @@
 #include <fairlead/net.hpp>
 
 #include "base/child_for_tests.hpp"
-#include "base/thread_sanitizer.hpp"
 #include "net/record_for_tests.hpp"
 
 namespace fairlead::net {
@@ -117,9 +116,6 @@ TEST_F(NetProcess, WhatAChildFreesIsNotTakenFromTheParent) {
 }
 
 TEST_F(NetProcess, AChildHasMachinesOfItsOwn) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   EXPECT_EQ(base::exit_of_child([this] {
               Program own(folder_);
               return own.own.address() != the_program()->own.address() && own.sends_to_itself() ? 0 : 1;
@@ -143,9 +139,6 @@ TEST_F(NetProcess, AChildDoesNotWaitForThreadsThatItHasNot) {
 }
 
 TEST_F(NetProcess, ASignalBlockedAfterTheStartIsTheBlockers) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   EXPECT_EQ(base::exit_of_child([this] {
               const Program own(folder_);
               return base::is_signal_left_to_us() ? 0 : 1;

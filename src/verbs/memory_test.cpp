@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "base/child_for_tests.hpp"
-#include "base/thread_sanitizer.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -250,9 +249,6 @@ TEST(QueuePairs, CapacitiesBeyondTheDeviceAreRefused) {
 }
 
 TEST(Processes, AChildOfForkBeginsAnew) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   Connected c(Road::udp);
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -279,9 +275,6 @@ TEST(Processes, AChildOfForkBeginsAnew) {
 
 // The child ends with everything under way: what it posted arrives, and what it took is acknowledged.
 TEST(Processes, WhatIsPostedRightBeforeTheExitArrives) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   constexpr std::uint64_t kSends = 20;
   std::array<int, 2> up{}, down{};
   ASSERT_EQ(::pipe(up.data()) | ::pipe(down.data()), 0);

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "base/child_for_tests.hpp"
-#include "base/thread_sanitizer.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -57,9 +56,6 @@ TEST_F(VerbsProcess, AChildAnswersAndExitsAndNothingOfTheParentsIsGone) {
 }
 
 TEST_F(VerbsProcess, ASignalBlockedAfterTheOpeningIsTheBlockers) {
-#ifdef FAIRLEAD_THREAD_SANITIZER
-  GTEST_SKIP() << "the thread sanitizer lets no child of a program with threads make threads";
-#endif
   EXPECT_EQ(base::exit_of_child([] {
               const Program own;
               return base::is_signal_left_to_us() ? 0 : 1;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/main/skip_rule.hpp"
+#include "tests/main/thread_sanitizer.hpp"
 
 namespace {
 
@@ -29,5 +30,6 @@ int main(int count, char** words) {
   auto rule = std::make_unique<SkipRule>(std::move(*allowed), text_of("FAIRLEAD_NO_SKIPS") == "1",
                                          text_of("FAIRLEAD_SKIP_LOG"));
   testing::UnitTest::GetInstance()->listeners().Append(rule.release());
+  stop_sanitizers_thread();
   return RUN_ALL_TESTS();
 }
