@@ -75,6 +75,13 @@ function(fairlead_tests folder)
   endforeach()
 endfunction()
 
+# A test program of all sources of a folder, with functions of the C library under their own names.
+function(fairlead_interposing_test folder name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  fairlead_test_program(${name} tests ${sources})
+  set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)  # who was refused, by name
+endfunction()
+
 # The simulator as a program of its own; its parts are those that the tests of the folder share.
 function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)

@@ -37,7 +37,7 @@ std::unique_ptr<Worker> Worker::join(const JobAddress& job, std::int32_t wanted_
   std::unique_ptr<Worker> worker(new Worker(std::move(*connection)));
   worker->news_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (worker->news_ < 0) {
-    error = "no event descriptor: raise the limit of open files";
+    error = fmt::format("no event descriptor: {}: raise the limit of open files", std::strerror(errno));
     return nullptr;
   }
   return worker->start(job, wanted_rank, error) ? std::move(worker) : nullptr;

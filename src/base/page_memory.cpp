@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace fairlead::base {
@@ -27,7 +28,9 @@ Result<PageMemory> PageMemory::allocate(std::uint64_t size) {
   void* start =
       length < size ? MAP_FAILED : ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) {
-    return std::unexpected(Error{Status::no_memory, errno, fmt::format("no {} bytes of memory for a buffer", size)});
+    const int number = length < size ? ENOMEM : errno;
+    return std::unexpected(Error{Status::no_memory, number,
+                                 fmt::format("no {} bytes of memory for a buffer: {}", size, std::strerror(number))});
   }
 
   PageMemory memory;

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/event_descriptor.hpp"
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
 #include "path/faulty_path.hpp"
@@ -94,11 +95,8 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
   if (::getrandom(random, sizeof random, 0) != sizeof random) {
     return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
   }
-  base::FileDescriptor kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!kick.is_open()) {
-    return std::unexpected(
-        Error{Status::system, errno, "no event descriptor for the engine: raise the limit of open files"});
-  }
+  auto kick = base::open_event_descriptor("the engine", EFD_NONBLOCK);
+  if (!kick) return std::unexpected(std::move(kick.error()));
   auto log = base::LogFile::open(options.flight());
   if (!log) {
     log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
@@ -120,7 +118,7 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
   }
   auto engine =
       std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
-  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(kick), std::move(*log));
+  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log));
   if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
   return core;
 }

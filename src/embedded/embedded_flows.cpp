@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/event_descriptor.hpp"
 #include "embedded/embedded_core.hpp"
 #include "qp/flows.hpp"
 
@@ -129,12 +130,10 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
 }
 
 Result<qp::NoticeStream*> EmbeddedFlows::open_notices() {
-  base::FileDescriptor semaphore(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  if (!semaphore.is_open()) {
-    return std::unexpected(Error{Status::system, errno, "no event descriptor: raise the limit of open files"});
-  }
+  auto semaphore = base::open_event_descriptor("a completion channel", EFD_SEMAPHORE);
+  if (!semaphore) return std::unexpected(std::move(semaphore.error()));
   const EmbeddedCore::Locked lock(core_);
-  notices_.push_back(std::make_unique<qp::NoticeStream>(std::move(semaphore)));
+  notices_.push_back(std::make_unique<qp::NoticeStream>(std::move(*semaphore)));
   return notices_.back().get();
 }
 

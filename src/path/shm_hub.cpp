@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/barrier.hpp"
+#include "base/event_descriptor.hpp"
 #include "path/shm_greeting.hpp"
 
 namespace fairlead::path {
@@ -32,13 +34,11 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   ShmListener::sweep(options.directory, hub->users_);
   auto bell = ShmBell::create();
   if (!bell) return std::unexpected(std::move(bell.error()));
-  base::FileDescriptor alarm(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!alarm.is_open()) {
-    return std::unexpected(
-        Error{Status::system, errno, "no event descriptor for peers on this host: raise the limit of open files"});
-  }
-  hub->watch_.emplace(hub->peers_, std::move(*bell), std::move(alarm), hub->counters_);
+  auto alarm = base::open_event_descriptor("peers on this host", EFD_NONBLOCK);
+  if (!alarm) return std::unexpected(std::move(alarm.error()));
+  hub->watch_.emplace(hub->peers_, std::move(*bell), std::move(*alarm), hub->counters_);
   hub->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  const int epoll_error = errno;
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
     if (auto arena = ShmArena::create(options.arena_head_bytes, options.arena_bytes))
@@ -50,10 +50,13 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   auto listener = ShmListener::open(own, options.directory, hub->users_);
   if (!listener) return std::unexpected(std::move(listener.error()));
   hub->listener_ = std::move(*listener);
-  if (!hub->register_socket(hub->listener_.descriptor(), kListener) ||
+  if (!hub->epoll_.is_open() || !hub->register_socket(hub->listener_.descriptor(), kListener) ||
       !hub->register_socket(hub->watch_->alarm_descriptor(), kAlarm)) {
-    return std::unexpected(
-        Error{Status::system, errno, "cannot wait for peers on this host: raise the limit of open files"});
+    const int number = hub->epoll_.is_open() ? errno : epoll_error;
+    return std::unexpected(Error{Status::system, number,
+                                 fmt::format("cannot wait for peers on this host: {}: raise the limits of open files "
+                                             "(ulimit -n) and fs.epoll.max_user_watches",
+                                             std::strerror(number))});
   }
   return hub;
 }

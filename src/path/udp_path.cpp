@@ -88,8 +88,15 @@ Result<std::unique_ptr<UdpPath>> UdpPath::open(const UdpOptions& asked) {
   if (const int error = bind_first_free(*socket, options.local, options.port_count); error != 0)
     return std::unexpected(cannot_bind(options, error));
 
+  const auto address = socket->local();
+  if (!address) {
+    const int number = errno;
+    return std::unexpected(Error{
+        Status::system, number,
+        fmt::format("the kernel does not say where a UDP socket is bound: {}: try again", std::strerror(number))});
+  }
   base::FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
-  std::unique_ptr<UdpPath> path(new UdpPath(std::move(*socket), std::move(epoll), options));
+  std::unique_ptr<UdpPath> path(new UdpPath(std::move(*socket), *address, std::move(epoll), options));
   if (!path->watch(0)) {
     const int number = errno;
     return std::unexpected(
@@ -101,9 +108,10 @@ Result<std::unique_ptr<UdpPath>> UdpPath::open(const UdpOptions& asked) {
   return path;
 }
 
-UdpPath::UdpPath(UdpSocket main_socket, base::FileDescriptor epoll, const UdpOptions& options)
+UdpPath::UdpPath(UdpSocket main_socket, const base::SocketAddress& address, base::FileDescriptor epoll,
+                 const UdpOptions& options)
     : epoll_(std::move(epoll)),
-      address_(main_socket.local()),
+      address_(address),
       options_(options),
       route_mtu_(address_),
       buffers_(std::make_unique_for_overwrite<std::byte[]>(kArrivalsMax * options.arrival_bytes_max)) {

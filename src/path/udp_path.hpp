@@ -69,7 +69,8 @@ class UdpPath final : public Path {
     bool is_retiring = false;  // no longer hot: closed as soon as it is found empty
   };
 
-  UdpPath(UdpSocket main_socket, base::FileDescriptor epoll, const UdpOptions& options);
+  UdpPath(UdpSocket main_socket, const base::SocketAddress& address, base::FileDescriptor epoll,
+          const UdpOptions& options);
 
   const UdpSocket& main() const { return *slots_[0].socket; }
   UdpSocket& socket_for(const base::SocketAddress& peer);

@@ -97,11 +97,11 @@ int UdpSocket::connect_to(const base::SocketAddress& peer) {
   return 0;
 }
 
-base::SocketAddress UdpSocket::local() const {
+std::optional<base::SocketAddress> UdpSocket::local() const {
   sockaddr_storage storage{};
   auto* kernel = reinterpret_cast<sockaddr*>(&storage);
   socklen_t length = sizeof(storage);
-  ::getsockname(descriptor_.get(), kernel, &length);
+  if (::getsockname(descriptor_.get(), kernel, &length) != 0) return std::nullopt;
   return base::SocketAddress::from_kernel(kernel, length).value_or(base::SocketAddress{});
 }
 

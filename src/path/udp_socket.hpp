@@ -26,7 +26,8 @@ class UdpSocket {
   /// 0, or the errno of the kernel's refusal.
   int bind_to(const base::SocketAddress& local);
   int connect_to(const base::SocketAddress& peer);
-  base::SocketAddress local() const;
+  /// Nothing: the kernel does not say, errno why.
+  std::optional<base::SocketAddress> local() const;
   const base::SocketAddress& peer() const { return peer_; }  // of a connected socket
 
   /// Makes this unbound socket the first of its port: whatever the port's sockets are asked to share goes to it.

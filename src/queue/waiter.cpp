@@ -7,42 +7,30 @@
 #include <cerrno>
 #include <ctime>
 
-#include <fmt/format.h>
+#include "base/event_descriptor.hpp"
 
 namespace fairlead::queue {
 
 Result<Waiter> Waiter::create() {
-  const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) {
-    return std::unexpected(Error{Status::system, errno,
-                                 fmt::format("event queue: no event descriptor (errno {}): raise "
-                                             "the limit of open files (ulimit -n)",
-                                             errno)});
-  }
-  return Waiter(std::make_unique<SleepFlag>(), descriptor);
-}
-
-Waiter::Waiter(Waiter&& other) noexcept
-    : own_flag_(std::move(other.own_flag_)), flag_(other.flag_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-Waiter::~Waiter() {
-  if (descriptor_ >= 0) close(descriptor_);
+  auto descriptor = base::open_event_descriptor("an event queue", EFD_NONBLOCK);
+  if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+  return Waiter(std::make_unique<SleepFlag>(), std::move(*descriptor));
 }
 
 // The counter of an event fd can only be full if it is readable already: a failed write is a wake-up too.
 void Waiter::wake() noexcept {
-  ::eventfd_write(descriptor_, 1);
+  ::eventfd_write(descriptor_.get(), 1);
 }
 
 // An exchange here too: a plain store would hide the last notify() from the next announcement.
 void Waiter::disarm() noexcept {
   flag_->sleeping.exchange(0, std::memory_order_acq_rel);
   std::uint64_t wakes = 0;
-  [[maybe_unused]] const auto taken = read(descriptor_, &wakes, sizeof wakes);
+  [[maybe_unused]] const auto taken = read(descriptor_.get(), &wakes, sizeof wakes);
 }
 
 bool Waiter::sleep_until(base::Instant deadline) noexcept {
-  pollfd events{descriptor_, POLLIN, 0};
+  pollfd events{descriptor_.get(), POLLIN, 0};
   if (deadline == base::kNever) return ppoll(&events, 1, nullptr, nullptr) >= 0 || errno == EINTR;
   const auto left = deadline - base::MonotonicClock::now();
   if (left <= base::Duration::zero()) return false;

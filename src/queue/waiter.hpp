@@ -18,6 +18,7 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/file_descriptor.hpp"
 #include "base/processor.hpp"
 #include "base/time.hpp"
 #include "queue/layout.hpp"
@@ -44,10 +45,8 @@ class Waiter {
   /// With a flag and an event fd of its own.
   static Result<Waiter> create();
   /// Over a flag in shared memory and an event fd that the other process has too; the descriptor becomes ours.
-  Waiter(SleepFlag& flag, int event_descriptor) noexcept : flag_(&flag), descriptor_(event_descriptor) {}
-  Waiter(Waiter&& other) noexcept;
-  Waiter& operator=(Waiter&&) = delete;
-  ~Waiter();
+  Waiter(SleepFlag& flag, base::FileDescriptor event_descriptor) noexcept
+      : flag_(&flag), descriptor_(std::move(event_descriptor)) {}
 
   /// After an event was published. One exchange on a word that is rarely written by anybody else; the system call only
   /// if somebody sleeps.
@@ -83,13 +82,13 @@ class Waiter {
   }
   /// Back from sleep: the descriptor is not readable any more, producers save the system call.
   void disarm() noexcept;
-  int descriptor() const noexcept { return descriptor_; }
+  int descriptor() const noexcept { return descriptor_.get(); }
 
  private:
   static constexpr int kLooksPerClock = 16;
 
-  Waiter(std::unique_ptr<SleepFlag> flag, int event_descriptor) noexcept
-      : own_flag_(std::move(flag)), flag_(own_flag_.get()), descriptor_(event_descriptor) {}
+  Waiter(std::unique_ptr<SleepFlag> flag, base::FileDescriptor event_descriptor) noexcept
+      : own_flag_(std::move(flag)), flag_(own_flag_.get()), descriptor_(std::move(event_descriptor)) {}
 
   template <typename IsReady>
   static bool spin(base::Instant until, IsReady& is_ready) {
@@ -119,7 +118,7 @@ class Waiter {
 
   std::unique_ptr<SleepFlag> own_flag_;
   SleepFlag* flag_;
-  int descriptor_;
+  base::FileDescriptor descriptor_;
 };
 
 }  // namespace fairlead::queue

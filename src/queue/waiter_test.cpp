@@ -136,7 +136,7 @@ TEST(Waiter, WakesAnotherProcess) {
   void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto* shared = new (memory) Shared;
-  Waiter waiter(shared->flag, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Waiter waiter(shared->flag, base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   constexpr int kEvents = 200;
   const pid_t child = fork();
   if (child == 0) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/event_descriptor.hpp"
 #include "verbs/queue_state.hpp"
 
 namespace fairlead::verbs {
@@ -15,8 +16,8 @@ namespace fairlead::verbs {
 Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<ContextState>& context) {
   const std::scoped_lock lock(context->event_thread_mutex);
   if (auto running = context->event_thread.lock()) return running;
-  base::FileDescriptor stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop.is_open()) return failure(ENOMEM, "no event descriptor: raise the limit of open files");
+  auto stop = base::open_event_descriptor("the thread of completion callbacks", 0);
+  if (!stop) return std::unexpected(std::move(stop.error()));
   if (!context->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
   auto stream = context->flows->open_notices();
   if (!stream) {
@@ -25,7 +26,7 @@ Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<Conte
   }
   ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);  // an event of a queue that is gone is nothing to wait for
   auto channel = std::make_shared<ChannelState>(context, *stream);
-  auto made = std::make_shared<EventThread>(std::move(channel), std::move(stop));
+  auto made = std::make_shared<EventThread>(std::move(channel), std::move(*stop));
   auto thread = base::Thread::start([its = made.get()] { its->run(); });
   if (!thread) return failure(ENOMEM, "completion callbacks: " + thread.error().message);
   made->thread_ = std::move(*thread);
