@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "base/lingering_socket_for_tests.hpp"
 #include "base/place_for_tests.hpp"
 #include "path/shm_hub.hpp"
+#include "path/shm_proof.hpp"
 #include "tests/other_user.hpp"
 
 namespace fairlead::tests {
@@ -53,11 +55,11 @@ class AttackedHub : public testing::Test {
   /// Somebody of our own user is served as if nothing had happened.
   static void expect_an_honest_peer_is_served(ShmHub& victim) {
     const auto honest = hub(2);
-    ASSERT_TRUE(honest->ask(place(1)));
+    ASSERT_TRUE(honest->ask(place(1), {}));
     const std::uint64_t before = victim.counters().opened;
-    for (int i = 0; i < 1000 && victim.counters().opened == before; ++i) victim.attend();
+    for (int i = 0; i < 1000 && victim.counters().opened == before; ++i) victim.attend({});
     EXPECT_EQ(victim.counters().opened, before + 1);
-    for (int i = 0; i < 1000 && honest->counters().opened == 0; ++i) honest->attend();
+    for (int i = 0; i < 1000 && honest->counters().opened == 0; ++i) honest->attend({});
     EXPECT_EQ(honest->counters().opened, 1u);
   }
 };
@@ -119,7 +121,7 @@ TEST_P(WhatLingers, HoldsUpNobodyWhoTurnsItAway) {
   const auto victim = hub(1, {.admits_all = GetParam().admits_all});
   OtherUser stranger = greet();
   ASSERT_TRUE(stranger.hear('s'));
-  victim->attend();
+  victim->attend({});
   const path::ShmCounters& counters = victim->counters();
   EXPECT_EQ(GetParam().admits_all ? counters.declined_greeting : counters.declined_user, 1u);
   expect_an_honest_peer_is_served(*victim);
@@ -138,6 +140,158 @@ INSTANTIATE_TEST_SUITE_P(Sent, WhatLingers,
                          testing::Values(Lingering{false, 1}, Lingering{false, 16}, Lingering{true, 1},
                                          Lingering{true, 2}, Lingering{true, 3}, Lingering{true, 4},
                                          Lingering{true, 16}));
+
+// Addresses of others -----------------------------------------------------------------------------------------------
+
+constexpr base::SipKey kPairKey{17, 4}, kOtherKey{18, 4};
+const path::ShmOptions kAll{.admits_all = true};
+
+class Impersonated : public AttackedHub {
+ protected:
+  /// A hub that is asked by another user, who says he is at `own` and knows `key`; both say how it ended.
+  static void ask_and_tell(OtherUser& line, const base::SocketAddress& own, const base::SocketAddress& there,
+                           const base::SipKey& key) {
+    const auto hub = hub_at(own, kAll);
+    const auto asked = hub->ask(there, {}, key);
+    line.say(asked ? 'a' : '?');
+    line.hear('g');
+    for (int i = 0; i < 1000; ++i) hub->attend({});
+    line.say(hub->counters().opened == 1 ? 'o' : 'd');
+    line.hear('e');
+  }
+  static void attend(ShmHub& hub) {
+    for (int i = 0; i < 1000; ++i) hub.attend({});
+  }
+  /// What it tells us since the last call, of one kind.
+  static std::vector<base::SocketAddress> told(ShmHub& hub, Kind kind) {
+    std::vector<base::SocketAddress> addresses;
+    while (const auto event = hub.next_event())
+      if (event->kind == kind) addresses.push_back(event->address);
+    return addresses;
+  }
+};
+
+TEST_F(Impersonated, WhoKnowsTheKeyOfTheSessionIsOpened) {
+  const auto there = place(1), own = place(5);
+  const auto victim = hub(1, kAll);
+  OtherUser honest(OtherUser::kNobody, [&](OtherUser& line) { ask_and_tell(line, own, there, kPairKey); });
+  ASSERT_TRUE(honest.hear('a'));
+  attend(*victim);
+  EXPECT_THAT(told(*victim, Kind::claimed), testing::ElementsAre(own));
+  EXPECT_EQ(victim->counters().opened, 0u) << "nothing is known of him yet";
+  victim->vouch(own, kOtherKey);
+  attend(*victim);
+  EXPECT_EQ(victim->counters().opened, 0u) << "of a session that has ended";
+  victim->vouch(own, kPairKey);
+  attend(*victim);
+  EXPECT_THAT(told(*victim, Kind::opened), testing::ElementsAre(own));
+  honest.say('g');
+  EXPECT_TRUE(honest.hear('o'));
+}
+
+TEST_F(Impersonated, WhoDoesNotIsNot) {
+  const auto there = place(1), own = place(5);
+  const auto victim = hub(1, kAll);
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) { ask_and_tell(line, own, there, kOtherKey); });
+  ASSERT_TRUE(liar.hear('a'));
+  attend(*victim);
+  victim->vouch(own, kPairKey);
+  attend(*victim);
+  EXPECT_EQ(victim->counters().opened, 0u);
+  victim->attend(victim->next_deadline());
+  EXPECT_EQ(victim->counters().declined_proof, 1u);
+  liar.say('g');
+  EXPECT_TRUE(liar.hear('d'));
+}
+
+// He has bound the name of an address; its owner's messages are for the owner.
+TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
+  const auto evil = place(5);
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    path::ShmUsers users;
+    const auto listener = path::ShmListener::open(evil, {}, users).value();
+    line.say('o');
+    line.hear('g');
+    std::byte byte{};
+    const auto caught = listener.accept();
+    pollfd one{caught ? caught->descriptor() : -1, POLLIN, 0};
+    ::poll(&one, 1, -1);
+    line.say(::recv(one.fd, &byte, 1, MSG_DONTWAIT) == 0 ? 'n' : 'y');
+  });
+  ASSERT_TRUE(liar.hear('o'));
+  const auto victim = hub(1, kAll);
+  const auto asked = victim->ask(evil, {});
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().status, Status::again) << asked.error().message;
+  liar.say('g');
+  EXPECT_TRUE(liar.hear('n')) << "it learnt something";
+}
+
+TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
+  const auto evil = place(5);
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    path::ShmUsers users;
+    const auto listener = path::ShmListener::open(evil, {}, users).value();
+    line.say('o');
+    line.hear('g');
+    path::ShmGreeting greeting;
+    // It answers what it got, as it got it: the proof in it is right, but of a greeting.
+    const auto socket = listener.accept().value();
+    const auto letter = socket.receive(std::as_writable_bytes(std::span(&greeting, 1)));
+    greeting.ip = evil.ip, greeting.port = evil.port, greeting.user = ::geteuid();
+    if (letter) {
+      const std::array<int, 1> bell{letter->descriptors[1].get()};
+      socket.send(std::as_bytes(std::span(&greeting, 1)), bell);
+    }
+    line.say('a');
+    line.hear('e');
+  });
+  ASSERT_TRUE(liar.hear('o'));
+  const auto victim = hub(1, kAll);
+  ASSERT_TRUE(victim->ask(evil, {}, kPairKey));
+  liar.say('g');
+  ASSERT_TRUE(liar.hear('a'));
+  attend(*victim);
+  EXPECT_THAT(told(*victim, Kind::declined), testing::ElementsAre(evil));
+  EXPECT_EQ(victim->counters().declined_proof, 1u);
+  EXPECT_EQ(victim->counters().opened, 0u);
+}
+
+// A third, who passes on to the right one what was meant for him, is named by the kernel as himself.
+TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
+  const auto there = place(1), own = place(5);
+  const auto victim = hub(1, kAll);
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    auto memory = path::ShmMemory::create({4096, 64 * 1024, 2}).value();
+    auto bell = path::ShmMemory::create(path::kShmBellLayout).value();
+    path::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5, .user = 0};
+    greeting.proof = path::proof_of_greeting(kPairKey, greeting);
+    const std::array<int, 2> descriptors{memory.descriptor(), bell.descriptor()};
+    const base::FileDescriptor socket = connect_to(there);
+    line.say(send_with(socket.get(), std::as_bytes(std::span(&greeting, 1)), descriptors) ? 'a' : '?');
+    line.hear('e');
+  });
+  ASSERT_TRUE(liar.hear('a'));
+  attend(*victim);
+  victim->vouch(own, kPairKey);
+  EXPECT_EQ(victim->counters().declined_proof, 1u);
+  EXPECT_EQ(victim->counters().opened, 0u);
+}
+
+// Names are of this host; addresses of others cannot be had by binding theirs, not even by our own user.
+TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
+  const auto elsewhere = base::SocketAddress::from_ip("192.0.2.7", 20480).value();
+  const auto victim = hub(1);
+  const auto liar = hub_at(elsewhere, {});
+  const auto asked = victim->ask(elsewhere, {});
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().status, Status::not_permitted);
+  ASSERT_TRUE(liar->ask(place(1), {}));
+  attend(*victim);
+  EXPECT_EQ(victim->counters().declined_address, 2u);
+  EXPECT_EQ(victim->counters().opened, 0u);
+  expect_an_honest_peer_is_served(*victim);
+}
 
 // Users that a user namespace does not know ---------------------------------------------------------------------------
 
@@ -161,10 +315,10 @@ class AttackedNamespace : public AttackedHub, public testing::WithParamInterface
       path::ShmOptions options = kShowing;
       options.admits_all = true;
       const auto hub = hub_at(own, options);
-      if (!hub->ask(there)) return line.say('?');
+      if (!hub->ask(there, {}, kPairKey)) return line.say('?');
       line.say('a');
       line.hear('g');
-      for (int i = 0; i < 1000; ++i) hub->attend();
+      for (int i = 0; i < 1000; ++i) hub->attend({});
       line.say(hub->counters().arenas_seen == 1 ? 'o' : hub->counters().opened == 0 ? 'd' : '?');
     });
     if (!asking.hear('a')) return '?';
@@ -182,7 +336,7 @@ TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
     const auto hub = hub_at(there, kShowing);
     line.say('o');
     while (line.hear('g')) {
-      for (int i = 0; i < 1000; ++i) hub->attend();
+      for (int i = 0; i < 1000; ++i) hub->attend({});
       line.say('g');
     }
   });
@@ -206,7 +360,7 @@ TEST_P(AttackedNamespace, GreetsNoStranger) {
   OtherUser victim(OtherUser::kSomebody, [&](OtherUser& line) {
     if (!is_apart_as(GetParam())) return line.say('?');
     const auto hub = hub_at(there, kShowing);
-    const auto asked = hub->ask(evil);
+    const auto asked = hub->ask(evil, {});
     line.say(!asked && asked.error().status == Status::not_permitted ? 'n' : 'y');
   });
   EXPECT_TRUE(victim.hear('n'));

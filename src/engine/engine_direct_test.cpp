@@ -195,8 +195,8 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   const auto there = far_.shared(4096);
   const Exposed exposed(far_, there, true), held(far_, there, true);
   auto liar = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
-  ASSERT_TRUE(liar->ask(direct_place(2)));
-  for (int step = 0; step < 10; ++step) pass(), liar->attend();
+  ASSERT_TRUE(liar->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), liar->attend({});
   path::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
   ASSERT_EQ(to.state, path::ShmPeer::State::open);
   ASSERT_TRUE(shown(held).claim(held.key, to.bell_bit + 1));

@@ -174,8 +174,8 @@ TEST_F(EngineForeign, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
 TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   const std::uint64_t key = expose(4096, true);
   auto second = path::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
-  ASSERT_TRUE(second->ask(direct_place(2)));
-  for (int step = 0; step < 10; ++step) pass(), second->attend();
+  ASSERT_TRUE(second->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), second->attend({});
   path::ShmPeer& to = second->peer(second->find(direct_place(2)));
   ASSERT_EQ(to.state, path::ShmPeer::State::open);
   to.hold(key);

@@ -155,8 +155,8 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   std::mt19937_64 random(8);
   std::vector<std::byte> buffer(1 << 20);
   auto liar = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
-  ASSERT_TRUE(liar->ask(direct_place(2)));
-  for (int step = 0; step < 10; ++step) pass(), liar->attend();
+  ASSERT_TRUE(liar->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), liar->attend({});
   path::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
   ASSERT_EQ(to.state, path::ShmPeer::State::open);
   std::uint64_t sum = 0;
@@ -197,8 +197,8 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
 TEST_F(EngineLoan, IsSentIfThePeerCannotReachIt) {
   const auto there = filled(far_.shared(500), 9);
   auto blind = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
-  ASSERT_TRUE(blind->ask(direct_place(2)));
-  for (int step = 0; step < 10; ++step) pass(), blind->attend();
+  ASSERT_TRUE(blind->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), blind->attend({});
   path::ShmPeer& to = blind->peer(blind->find(direct_place(2)));
   lend(far_, 3, there);
   ASSERT_TRUE(to.reader.has_record());

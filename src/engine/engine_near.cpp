@@ -160,6 +160,7 @@ bool Engine::collect_lane(base::Instant now) {
     }
     ports_.forget_poller();  // all that a peer has left
     any |= lane()->attend(now, taker);
+    transports_->vouch(now);
   }
   return any;
 }

@@ -85,7 +85,7 @@ class EnginePair : public testing::Test {
   explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = shm::kCarriedOutMax)
       : far_(network_, 2, is_foreign, awake_max), near_(network_, 1, is_foreign, awake_max) {}
   void SetUp() override {
-    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2)));
+    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2), {}));
     const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
     for (int step = 0; step < 10'000 && !(has_met(near_) && has_met(far_)); ++step) pass();
     ASSERT_TRUE(has_met(near_) && has_met(far_));

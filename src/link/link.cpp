@@ -90,6 +90,16 @@ PeerFacts Link::facts(PeerHandle handle) const {
   return peer == nullptr ? PeerFacts{} : state_->facts(*peer);
 }
 
+std::optional<base::SipKey> Link::pair_key(PeerHandle handle) const {
+  const Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr || peer->state != Peer::State::open) return std::nullopt;
+  const auto [low, high] = std::minmax(peer->ours.token, peer->theirs.token);
+  const auto word = [key = base::SipKey{low, high}](std::uint64_t number) {
+    return base::SipHash(key).add(number).value();
+  };
+  return base::SipKey{word(1), word(2)};
+}
+
 bool Link::is_eager(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
   return peer == nullptr || state_->is_eager(*peer);

@@ -27,6 +27,7 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
 #include "link/link_counters.hpp"
@@ -149,6 +150,8 @@ class Link {
   /// What the path can carry to it now: also what was sent before follows.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
+  /// A key of the session that is open now: the same at both ends, and known to nobody else. None if there is none.
+  std::optional<base::SipKey> pair_key(PeerHandle peer) const;
   /// After a submission: whether to call next_train() at once, because little is in flight to this peer or because what
   /// waits has just filled a segment and is worth a call of its own. Else it travels with what comes in the meantime.
   bool is_eager(PeerHandle peer) const;

@@ -196,9 +196,9 @@ TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   const ShmOptions options{.ring_bytes = 64 * 1024, .arena_bytes = kArena, .arena_head_bytes = kHead};
   const auto owner = ShmHub::open(place(0), 1, options).value();
   auto guest = ShmHub::open(place(1), 2, options).value();
-  ASSERT_TRUE(guest->ask(place(0)));
-  owner->attend();
-  guest->attend();
+  ASSERT_TRUE(guest->ask(place(0), {}));
+  owner->attend({});
+  guest->attend({});
   ShmPeer& there = guest->peer(guest->find(place(0)));
   ASSERT_EQ(there.arena_bytes, kArena);
   owner->arena()->head()[kHead] = std::byte{9};
@@ -215,7 +215,7 @@ TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   visitors = owner->visitors();
   ASSERT_EQ(visitors.size(), 1u);
   guest.reset();
-  owner->attend();
+  owner->attend({});
   while (const auto event = owner->next_event()) {
     if (event->kind == ShmEvent::Kind::ended) owner->forget(event->slot);
   }

@@ -12,6 +12,9 @@ struct ShmCounters {
   std::uint64_t opened = 0, ended = 0;
   std::uint64_t declined_user = 0;      // of a user that we do not admit
   std::uint64_t declined_greeting = 0;  // not of our protocol
+  std::uint64_t declined_address = 0;   // of an address that this host has not
+  std::uint64_t declined_proof = 0;     // strangers who did not prove that they are who they said
+  std::uint64_t declined_late = 0;      // no greeting in time
   std::uint64_t declined_full = 0;      // more peers than peers_max
   std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
   std::uint64_t sleeps = 0, unwatched = 0;

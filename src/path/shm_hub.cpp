@@ -66,22 +66,24 @@ bool ShmHub::register_socket(int descriptor, std::uint64_t name) const {
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-std::uint32_t ShmHub::make_peer(ShmSocket socket) {
+std::uint32_t ShmHub::make_peer(ShmSocket socket, base::Instant now) {
   const std::uint32_t slot = peers_.acquire();
   if (slot == kNone || !register_socket(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
   peers_[slot].socket = std::move(socket);
+  peers_[slot].since = now;
   return slot;
 }
 
 // Meeting -------------------------------------------------------------------------------------------------------------
 
-void ShmHub::attend() {
+void ShmHub::attend(base::Instant now) {
+  if (now >= expire_at_) expire(now);
   std::array<epoll_event, kServedAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kServedAtOnce, 0);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t name = events[static_cast<std::size_t>(i)].data.u64;
     if (name == kListener) {
-      accept_all();
+      accept_all(now);
       continue;
     }
     const auto slot = static_cast<std::uint32_t>(name);
@@ -96,7 +98,7 @@ std::optional<ShmEvent> ShmHub::next_event() {
   return event;
 }
 
-void ShmHub::accept_all() {
+void ShmHub::accept_all(base::Instant now) {
   for (int i = 0; i < kServedAtOnce; ++i) {
     auto socket = listener_.accept();
     if (!socket) return;
@@ -104,13 +106,35 @@ void ShmHub::accept_all() {
       ++counters_.declined_user;
       continue;
     }
-    const std::uint32_t slot = make_peer(std::move(*socket));
+    const std::uint32_t slot = make_peer(std::move(*socket), now);
     if (slot == kNone) {
       ++counters_.declined_full;
       continue;
     }
     peers_[slot].state = ShmPeer::State::answering;
+    expire_at_ = std::min(expire_at_, now + kHalfOpenFor);
     serve(slot);  // most have greeted at once
+  }
+}
+
+// Whoever connects has to say soon who it is, and to prove it; whoever has is answered.
+void ShmHub::expire(base::Instant now) {
+  expire_at_ = base::kNever;
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    ShmPeer& peer = peers_[slot];
+    if (peer.state == ShmPeer::State::vouched) {
+      const std::unique_ptr<ShmClaim> claim = std::move(peer.claim);
+      answer(slot, claim->greeting, claim->letter, peer.pair_key);
+      continue;
+    }
+    const bool is_claiming = peer.state == ShmPeer::State::claiming;
+    if (!is_claiming && peer.state != ShmPeer::State::answering) continue;
+    if (now - peer.since < kHalfOpenFor) {
+      expire_at_ = std::min(expire_at_, peer.since + kHalfOpenFor);
+      continue;
+    }
+    ++(is_claiming ? counters_.declined_proof : counters_.declined_late);
+    close(slot);
   }
 }
 
@@ -123,7 +147,10 @@ void ShmHub::serve(std::uint32_t slot) {
   const auto told = std::span<const std::byte>(bytes).first(letter->is_strange ? 0 : letter->bytes);
   switch (peer.state) {
     case ShmPeer::State::answering:
-      return take_greeting(slot, *letter, told);
+      return take_greeting(slot, std::move(*letter), told);
+    case ShmPeer::State::claiming:
+    case ShmPeer::State::vouched:
+      return close(slot);  // it has nothing to say before it is answered, or is gone
     case ShmPeer::State::asking:
       return take_answer(slot, *letter, told);
     case ShmPeer::State::open:

@@ -4,6 +4,7 @@
 //
 // Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -15,7 +16,9 @@
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
+#include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
+#include "base/time.hpp"
 #include "path/shm_arena.hpp"
 #include "path/shm_counters.hpp"
 #include "path/shm_greeting.hpp"
@@ -42,7 +45,12 @@ struct ShmOptions {
 
 /// What happened to a peer.
 struct ShmEvent {
-  enum class Kind : std::uint8_t { opened, ended, declined } kind = Kind::opened;
+  enum class Kind : std::uint8_t {
+    opened,
+    ended,
+    declined,
+    claimed,  // a stranger says that he is at the address: see vouch()
+  } kind = Kind::opened;
   std::uint32_t slot = 0;
   base::SocketAddress address;
   std::string reason;  // of ended and declined
@@ -66,14 +74,21 @@ class ShmHub {
 
   /// The slot of the peer at an address if it is open, or being opened.
   std::uint32_t find(const base::SocketAddress& address) const { return peers_.find(address); }
-  /// Begins to open a peer; its slot, or why it cannot be. An event tells of the end of it.
-  Result<std::uint32_t> ask(const base::SocketAddress& address);
+  /// Begins to open a peer; its slot, or why it cannot be. An event tells of the end of it. `key`: what only the engine
+  /// at that address and we know. Without it a stranger is not greeted: `again`.
+  Result<std::uint32_t> ask(const base::SocketAddress& address, base::Instant now,
+                            const std::optional<base::SipKey>& key = {});
+  /// The next attend() opens the stranger who claims this address and has proven by the key to be there, if there is
+  /// one.
+  void vouch(const base::SocketAddress& address, const base::SipKey& key);
   ShmPeer& peer(std::uint32_t slot) { return peers_[slot]; }
   const ShmPeer& peer(std::uint32_t slot) const { return peers_[slot]; }
   std::uint32_t peer_count() const { return peers_.size(); }
 
   /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
-  void attend();
+  void attend(base::Instant now);
+  /// When it has to be called at the latest.
+  base::Instant next_deadline() const noexcept { return expire_at_; }
   std::optional<ShmEvent> next_event();
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason);
@@ -124,17 +139,24 @@ class ShmHub {
   const ShmCounters& counters() const noexcept { return counters_; }
 
  private:
+  static constexpr base::Duration kHalfOpenFor = std::chrono::seconds(2);
+
   ShmHub(const base::SocketAddress& own, std::uint64_t epoch, const ShmOptions& options)
       : own_(own), epoch_(epoch), options_(options), peers_(options.peers_max) {}
 
   ShmMemory::Layout pair_layout() const { return {4096, options_.ring_bytes, 2}; }
-  std::uint32_t make_peer(ShmSocket socket);
+  std::uint32_t make_peer(ShmSocket socket, base::Instant now);
   bool register_socket(int descriptor, std::uint64_t name) const;
-  void accept_all();
+  void accept_all(base::Instant now);
+  void expire(base::Instant now);
   void serve(std::uint32_t slot);
-  void take_greeting(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes);
+  ShmGreeting own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const;
+  void take_greeting(std::uint32_t slot, ShmLetter letter, std::span<const std::byte> bytes);
+  void take_claim(std::uint32_t slot, const ShmGreeting& greeting, ShmLetter letter);
+  void answer(std::uint32_t slot, const ShmGreeting& greeting, const ShmLetter& letter,
+              const std::optional<base::SipKey>& key);
   void take_answer(std::uint32_t slot, const ShmLetter& letter, std::span<const std::byte> bytes);
-  void become_open(std::uint32_t slot);
+  void become_open(std::uint32_t slot, const std::uint64_t (&secrets)[2]);
   void decline(std::uint32_t slot, std::string_view reason);
   void close(std::uint32_t slot);
   void close_socket(ShmPeer& peer) const;
@@ -143,7 +165,9 @@ class ShmHub {
   bool shows_to(const ShmSocket& socket) const { return shown_ && socket.is_own(); }
   void introduce(ShmGreeting& greeting) const;
   void adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting);
-  bool is_at(const ShmSocket& socket, const base::SocketAddress& claimed);
+  bool may_be_at(const base::SocketAddress& address) const;
+  Result<> check_asked(const ShmSocket& socket, const base::SocketAddress& address, bool has_key);
+  void take_over(ShmPeer& peer, const ShmGreeting& theirs, ShmMemory bell) const;
   bool gives_way(std::uint32_t slot, const ShmGreeting& greeting);
 
   base::SocketAddress own_;
@@ -159,6 +183,7 @@ class ShmHub {
   ShmVisits visits_{peers_};
   std::optional<ShmWatch> watch_;  // there from open() on
   std::deque<ShmEvent> events_;
+  base::Instant expire_at_ = base::kNever;  // of what is not open yet
   ShmCounters counters_;
 };
 

@@ -29,7 +29,7 @@ struct Side {
   std::vector<ShmEvent> events(std::size_t count) {
     std::vector<ShmEvent> seen;
     for (int i = 0; i < 1000 && seen.size() < count; ++i) {
-      hub->attend();
+      hub->attend({});
       while (auto event = hub->next_event()) seen.push_back(*event);
     }
     return seen;
@@ -42,7 +42,7 @@ struct Side {
 };
 
 void meet(Side& asking, Side& asked) {
-  ASSERT_TRUE(asking.hub->ask(asked.own));
+  ASSERT_TRUE(asking.hub->ask(asked.own, {}));
   ASSERT_EQ(asked.events(1).at(0).kind, Kind::opened);
   ASSERT_EQ(asking.events(1).at(0).kind, Kind::opened);
 }
@@ -89,11 +89,11 @@ TEST(ShmHub, TwoMeetAndTalk) {
 
 TEST(ShmHub, OnePairStandsIfBothAskAtOnce) {
   Side low(1, 11), high(2, 12);
-  ASSERT_TRUE(low.hub->ask(high.own));
-  ASSERT_TRUE(high.hub->ask(low.own));
+  ASSERT_TRUE(low.hub->ask(high.own, {}));
+  ASSERT_TRUE(high.hub->ask(low.own, {}));
   for (int i = 0; i < 10; ++i) {
-    low.hub->attend();
-    high.hub->attend();
+    low.hub->attend({});
+    high.hub->attend({});
   }
   EXPECT_EQ(low.to(high).state, ShmPeer::State::open);
   EXPECT_EQ(high.to(low).state, ShmPeer::State::open);
@@ -105,7 +105,7 @@ TEST(ShmHub, OnePairStandsIfBothAskAtOnce) {
 
 TEST(ShmHub, NobodyThereIsRefusedAtOnce) {
   Side near(1, 11);
-  const auto asked = near.hub->ask(address(9));
+  const auto asked = near.hub->ask(address(9), {});
   ASSERT_FALSE(asked);
   EXPECT_EQ(asked.error().status, Status::refused);
   EXPECT_EQ(near.hub->find(address(9)), ShmHub::kNone);
@@ -155,7 +155,7 @@ TEST(ShmHub, ASleeperIsRousedByWhoeverTakesItsWakeUp) {
   look(far);
   ASSERT_TRUE(far.hub->arm());
   write(near.to(far), "1");
-  far.hub->attend();
+  far.hub->attend({});
   EXPECT_TRUE(is_readable(far.hub->descriptor()));
   EXPECT_EQ(look(far), "1");
   far.hub->disarm();
@@ -285,8 +285,8 @@ TEST(ShmHub, PeersBeyondTheBoundAreDeclined) {
   Side one(1, 1), two(2, 2), three(3, 3);
   meet(one, far);
   meet(two, far);
-  ASSERT_TRUE(three.hub->ask(far.own));
-  far.hub->attend();
+  ASSERT_TRUE(three.hub->ask(far.own, {}));
+  far.hub->attend({});
   EXPECT_EQ(three.events(1).at(0).kind, Kind::declined);
   EXPECT_EQ(far.hub->counters().declined_full, 1u);
 }
@@ -315,7 +315,7 @@ TEST(ShmHub, AStrangersGreetingIsCountedAndItsDescriptorsClosed) {
     const auto socket = connect_to(near);
     const std::array<int, 2> descriptors{shrinkable, shrinkable};
     ASSERT_TRUE(socket.send(std::as_bytes(std::span(&one, 1)), descriptors));
-    near.hub->attend();
+    near.hub->attend({});
     EXPECT_EQ(near.hub->counters().declined_greeting, ++expected);
   }
   ::close(shrinkable);

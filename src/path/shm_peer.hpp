@@ -5,11 +5,15 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
+#include "base/time.hpp"
 #include "path/foreign_memory.hpp"
 #include "path/shm_bell.hpp"
+#include "path/shm_greeting.hpp"
 #include "path/shm_memory.hpp"
 #include "path/shm_ring.hpp"
 #include "path/shm_socket.hpp"
@@ -30,11 +34,19 @@ struct ShmPairPage {
 };
 static_assert(sizeof(ShmPairPage) <= 4096);
 
+/// What a stranger has sent, until it is proven that he is who he says.
+struct ShmClaim {
+  ShmGreeting greeting;
+  ShmLetter letter;
+};
+
 struct ShmPeer {
   enum class State : std::uint8_t {
     closed,
     asking,     // we have greeted, it has not answered
     answering,  // it has connected, its greeting has not come
+    claiming,   // a stranger has greeted, and what it says is not proven
+    vouched,    // it is proven, and will be answered
     open,
     ended,  // it is gone or was found lying; what it wrote before may still be read
   };
@@ -43,6 +55,10 @@ struct ShmPeer {
   bool needs_fence = false;  // the kernel has no barrier for both of us
   std::uint32_t generation = 1;
   base::SocketAddress address;
+  base::Instant since{};                 // when it was begun, until it is open
+  std::unique_ptr<ShmClaim> claim;       // of a stranger who has greeted
+  ShmGreeting greeting;                  // ours, if we have asked
+  std::optional<base::SipKey> pair_key;  // between us and a stranger
   std::uint64_t epoch = 0;
   ShmSocket socket;
   ShmMemory memory;
@@ -54,7 +70,6 @@ struct ShmPeer {
   std::uint64_t steps = 0;  // into its arena and out of it, told in own->visits
   RingWriter writer;
   RingReader reader;
-  std::uint64_t secrets[2] = {};
   std::string end_reason;            // why it is ended
   std::shared_ptr<ShmMemory> arena;  // what it shows us of its memory
   std::uint64_t arena_bytes = 0;

@@ -265,8 +265,8 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
 
 TEST_F(FlowNear, TakesNothingFromAStranger) {
   auto stranger = path::ShmHub::open(engine::direct_place(3), 103, engine::direct_options()).value();
-  ASSERT_TRUE(stranger->ask(engine::direct_place(2)));
-  for (int step = 0; step < 10; ++step) pass(), stranger->attend();
+  ASSERT_TRUE(stranger->ask(engine::direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), stranger->attend({});
   path::ShmPeer& to = stranger->peer(stranger->find(engine::direct_place(2)));
   ASSERT_EQ(to.state, path::ShmPeer::State::open);
   b_.receive(1, b_.sge(0, 8));

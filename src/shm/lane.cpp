@@ -35,7 +35,7 @@ void Lane::remember_reason(const base::SocketAddress& address, const std::string
 
 std::optional<link::PeerHandle> Lane::seek(const base::SocketAddress& address, base::Instant now) {
   if (const auto known = find(address)) return known;
-  ask(address);
+  ask(address, {}, now);
   if (!options_.is_forced) return std::nullopt;
   const std::uint32_t index = make_peer(address);
   peers_[index]->seek_until = now + options_.connect_within;
@@ -43,9 +43,24 @@ std::optional<link::PeerHandle> Lane::seek(const base::SocketAddress& address, b
   return handle_of(index);
 }
 
-void Lane::ask(const base::SocketAddress& address) {
+std::optional<link::PeerHandle> Lane::meet(const base::SocketAddress& address, const base::SipKey& key,
+                                           base::Instant now) {
+  hub_->vouch(address, key);
+  const auto known = find(address);
+  if (known) peers_[known->slot - kFirstSlot]->key = key;
+  if (!known || !is_open(*known)) ask(address, key, now);
+  return known;
+}
+
+void Lane::ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now) {
   if (hub_->find(address) != path::ShmHub::kNone) return;
-  if (const auto asked = hub_->ask(address); !asked) remember_reason(address, asked.error().message);
+  const auto asked = hub_->ask(address, now, key);
+  if (asked) {
+    reasons_.erase(address);
+    return;
+  }
+  remember_reason(address, asked.error().message);
+  if (options_.is_forced && asked.error().status == Status::again) wanted_.push(address);
 }
 
 std::uint32_t Lane::make_peer(const base::SocketAddress& address) {
@@ -146,7 +161,7 @@ void Lane::look_after(std::uint32_t index, base::Instant now) {
     if (now >= peer.seek_until) return lose(index, Status::unreachable, now);
     if (now >= peer.seek_next) {
       peer.seek_next = now + kSeekEvery;
-      ask(peer.address);
+      ask(peer.address, peer.key, now);
     }
     expire_at_ = std::min(expire_at_, peer.seek_next);
     return;
@@ -196,6 +211,13 @@ std::optional<link::Notice> Lane::next_notice() {
   const link::Notice notice = notices_.front();
   notices_.pop();
   return notice;
+}
+
+std::optional<base::SocketAddress> Lane::next_of(base::Fifo<base::SocketAddress>& addresses) {
+  if (addresses.empty()) return std::nullopt;
+  const base::SocketAddress first = addresses.front();
+  addresses.pop();
+  return first;
 }
 
 std::optional<NearEnd> Lane::next_lost() {

@@ -8,6 +8,7 @@
 // goes when the peer has read on. A peer that ends, or stops reading for `give_up_after`, ends everything pending to
 // it.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -68,6 +69,12 @@ class Lane {
   std::optional<link::PeerHandle> find(const base::SocketAddress& address) const;
   /// Looks whether a peer is on this host; a `connected` notice tells if so. If it is forced, its handle.
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
+  /// The same of one whose session over the network is open: `key` is of that session, by which engines of different
+  /// users know each other (path/shm_proof.hpp).
+  std::optional<link::PeerHandle> meet(const base::SocketAddress& address, const base::SipKey& key, base::Instant now);
+  /// The address of somebody of another user who waits for meet(); and of one whom we want to meet, if it is forced.
+  std::optional<base::SocketAddress> next_claim() { return next_of(claims_); }
+  std::optional<base::SocketAddress> next_wanted() { return next_of(wanted_); }
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->address; }
   bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->hub_slot != kNone; }
   /// A peer that shows us its memory; null if it does not, or is not open.
@@ -129,7 +136,7 @@ class Lane {
   bool attend(base::Instant now, Taker&& taker);
   /// Peers that stopped reading, or were not found in time.
   void expire(base::Instant now);
-  base::Instant next_deadline() const { return expire_at_; }
+  base::Instant next_deadline() const { return std::min(expire_at_, hub_->next_deadline()); }
   std::optional<link::Outcome> next_outcome();
   std::optional<link::Notice> next_notice();
   /// The end of a message of send_now() whose peer is lost.
@@ -190,6 +197,7 @@ class Lane {
     bool is_used = false;
     bool is_busy = false;  // in busy_
     bool has_stopped = false;
+    std::optional<base::SipKey> key;  // of its session over the network
     base::Fifo<Waiting> shorts, longs;
     base::Fifo<Pending> pending;
     std::uint64_t long_sent = 0;  // bytes of the first long message
@@ -202,12 +210,13 @@ class Lane {
     bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
   };
 
+  static std::optional<base::SocketAddress> next_of(base::Fifo<base::SocketAddress>& addresses);
   std::uint32_t make_peer(const base::SocketAddress& address);
   link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }
   void open(std::uint32_t hub_slot, base::Instant now);
   void lose(std::uint32_t index, Status status, base::Instant now);
   void remember_reason(const base::SocketAddress& address, const std::string& reason);
-  void ask(const base::SocketAddress& address);
+  void ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now);
   void look_after(std::uint32_t index, base::Instant now);
 
   path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
@@ -266,6 +275,7 @@ class Lane {
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
   base::Fifo<NearEnd> lost_;
+  base::Fifo<base::SocketAddress> claims_, wanted_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::vector<std::byte*> free_blocks_;
   wire::LaneRecord record_;

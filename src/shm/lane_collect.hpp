@@ -136,13 +136,16 @@ bool Lane::collect(base::Instant now, Taker&& taker) {
 
 template <typename Taker>
 bool Lane::attend(base::Instant now, Taker&& taker) {
-  hub_->attend();
+  hub_->attend(now);
   bool any = false;
   while (auto event = hub_->next_event()) {
     any = true;
     switch (event->kind) {
       case path::ShmEvent::Kind::opened:
         open(event->slot, now);
+        break;
+      case path::ShmEvent::Kind::claimed:
+        claims_.push(event->address);
         break;
       case path::ShmEvent::Kind::declined:
         remember_reason(event->address, event->reason);

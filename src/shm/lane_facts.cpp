@@ -20,6 +20,9 @@ void add_lane(const Lane& lane, observe::EngineFacts& facts) {
   add("lane.peers_ended", hub.ended);
   add("lane.declined.user", hub.declined_user);
   add("lane.declined.greeting", hub.declined_greeting);
+  add("lane.declined.address", hub.declined_address);
+  add("lane.declined.proof", hub.declined_proof);
+  add("lane.declined.late", hub.declined_late);
   add("lane.declined.full", hub.declined_full);
   add("lane.refused_record", hub.refused_record);
   add("lane.sleeps", hub.sleeps);

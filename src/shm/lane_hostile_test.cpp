@@ -130,9 +130,9 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
   int opened = 0, submitted = 0;
   for (int life = 0; life < kLives; ++life) {
     const auto attacker = hub(1);
-    ASSERT_TRUE(attacker->ask(place(0)));
+    ASSERT_TRUE(attacker->ask(place(0), {}));
     collect();
-    attacker->attend();
+    attacker->attend({});
     path::ShmPeer& to = attacker->peer(attacker->find(place(0)));
     ASSERT_EQ(to.state, path::ShmPeer::State::open);
     ++opened;

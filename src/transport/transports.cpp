@@ -28,7 +28,7 @@ Result<link::PeerHandle> Transports::peer_at(const base::SocketAddress& address,
   std::optional<link::PeerHandle> local;
   if (lane_) {
     local = lane_->find(address);
-    if (!local && (lane_->is_forced() || !link_.find(address))) local = lane_->seek(address, now);
+    if (!local && (lane_->is_forced() || !link_.find(address))) local = seek(address, now);
   }
   if (!local) {
     // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
@@ -40,6 +40,29 @@ Result<link::PeerHandle> Transports::peer_at(const base::SocketAddress& address,
   last_address_ = address;
   last_ = *local;
   return last_;
+}
+
+/// By shared memory, as far as it is known who is there.
+std::optional<link::PeerHandle> Transports::seek(const base::SocketAddress& address, base::Instant now) {
+  const auto known = link_.find(address);
+  const auto key = known ? link_.pair_key(*known) : std::nullopt;
+  return key ? lane_->meet(address, *key, now) : lane_->seek(address, now);
+}
+
+void Transports::vouch(base::Instant now) {
+  while (const auto claim = lane_->next_claim()) {
+    const auto peer = link_.find(*claim);
+    const auto key = peer ? link_.pair_key(*peer) : std::nullopt;
+    if (key) lane_->meet(*claim, *key, now);
+  }
+  // A session so that both ends know whom they talk to, though all messages go through shared memory.
+  while (const auto wanted = lane_->next_wanted()) {
+    if (link_.find(*wanted)) continue;
+    const auto peer = link_.peer(*wanted, path_->datagram_size_max(*wanted), now);
+    if (peer)
+      link_.submit(*peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false},
+                   now);
+  }
 }
 
 std::optional<link::Notice> Transports::next_notice(base::Instant now) {
@@ -59,7 +82,7 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     const base::SocketAddress address = link_.address(notice.peer);
     link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
     flight_.connected(notice.peer, now);
-    if (lane_ && !lane_->seek(address, now) && !lane_->reason(address).empty())
+    if (lane_ && !seek(address, now) && !lane_->reason(address).empty())
       flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), lane_->reason(address)));
   } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);

@@ -84,6 +84,10 @@ class Transports {
   /// Its session, or its connection, has begun or ended: the transports' own part of that is done.
   std::optional<link::Notice> next_notice(base::Instant now);
 
+  /// Engines of this host, but of other users: they are met by what only the two ends of a session over the network
+  /// know. After the shared-memory transport has been attended to.
+  void vouch(base::Instant now);
+
   // The network ------------------------------------------------------------------------------------------------------
 
   /// While only peers of this host have something to say, the network is looked at now and then: a look is a system
@@ -118,6 +122,7 @@ class Transports {
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);
   void on_link_notice(const link::Notice& notice, base::Instant now);
+  std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
 
   std::unique_ptr<path::Path> path_;
   link::Link link_;

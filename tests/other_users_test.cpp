@@ -1,0 +1,128 @@
+// Whole engines of different users of this host, which admit each other: they meet in shared memory only if each has
+// shown that it is at its address, and messages for an address are read by nobody who has merely bound its name.
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/place_for_tests.hpp"
+#include "embedded/attach.hpp"
+#include "engine/core.hpp"
+#include "engine/engine_options.hpp"
+#include "path/shm_listener.hpp"
+#include "tests/other_user.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+constexpr std::uint32_t kPort = 1;
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr std::string_view kSecret = "the password is swordfish";
+
+/// An engine that admits all users, and a port of it.
+class Node {
+ public:
+  Node(const base::SocketAddress& own, const std::string& path) {
+    engine::EngineOptions options;
+    EXPECT_TRUE(options.set("path", path) && options.set("shm_users", "all"));
+    core_ = *embedded::attach_embedded(own, options);
+    port_ = *core_->open_port(kPort);
+    EXPECT_EQ(core_->reserve_events(port_, 100), Status::ok);
+  }
+  ~Node() { core_->close_port(port_); }
+
+  std::uint64_t counter(std::string_view name) const {
+    for (const observe::CounterFact& fact : core_->facts().counters)
+      if (fact.name == name) return fact.value;
+    return 0;
+  }
+  /// The end of what was begun last; timed_out if there is none.
+  Status end() const {
+    engine::Completion completion;
+    core_->wait(port_, base::MonotonicClock::now() + kPatience);
+    return core_->next_event(port_, completion) ? completion.status : Status::timed_out;
+  }
+  Status send(const base::SocketAddress& to) const {
+    const iovec piece{const_cast<char*>(kSecret.data()), kSecret.size()};
+    engine::OperationHandle name;
+    const engine::SendPart part{.memory = {&piece, 1}, .length = kSecret.size()};
+    const Status begun = core_->send(port_, {.to = {to, kPort}, .part = part}, name);
+    return begun == Status::ok ? end() : begun;
+  }
+  void post() {
+    engine::OperationHandle name;
+    EXPECT_EQ(core_->post_receive(port_, {.memory = {&piece_, 1}, .size_min = 1}, name), Status::ok);
+  }
+  bool receives() const {
+    return end() == Status::ok && std::memcmp(memory_.data(), kSecret.data(), kSecret.size()) == 0;
+  }
+
+ private:
+  std::array<std::byte, 64> memory_{};
+  iovec piece_{memory_.data(), memory_.size()};
+  std::shared_ptr<engine::Core> core_;
+  engine::PortHandle port_;
+};
+
+class OtherUsers : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() {
+    static const auto hindrance = OtherUser::become_able();
+    ASSERT_FALSE(hindrance) << *hindrance;
+  }
+  const base::SocketAddress here_ = base::place_for_tests(1), there_ = base::place_for_tests(2);
+};
+
+TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
+  OtherUser other(OtherUser::kNobody, [&](OtherUser& line) {
+    Node node(there_, GetParam());
+    do {
+      node.post();
+      line.say('p');
+    } while (node.receives() && line.hear('m'));
+  });
+  const Node node(here_, GetParam());
+  // The first ones may go over UDP, while the two are meeting.
+  for (int i = 0; i < 10'000 && node.counter("lane.messages_sent") == 0; ++i) {
+    ASSERT_TRUE(other.hear('p')) << "it got something else";
+    ASSERT_EQ(node.send(there_), Status::ok);
+    other.say('m');
+  }
+  EXPECT_GT(node.counter("lane.messages_sent"), 0u);
+  EXPECT_EQ(node.counter("lane.peers_opened"), 1u);
+  EXPECT_TRUE(other.hear('p'));
+}
+
+TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    path::ShmUsers users;
+    const auto listener = path::ShmListener::open(there_, {}, users).value();
+    line.say('o');
+    line.hear('g');
+    char byte = 0;
+    bool has_learnt = false;
+    while (const auto caught = listener.accept())
+      has_learnt |= ::recv(caught->descriptor(), &byte, 1, MSG_DONTWAIT) > 0;
+    line.say(has_learnt ? 'y' : 'n');
+  });
+  ASSERT_TRUE(liar.hear('o'));
+  {
+    const Node node(here_, GetParam());
+    EXPECT_EQ(node.send(there_), GetParam() == "auto" ? Status::refused : Status::unreachable);
+    EXPECT_EQ(node.counter("lane.peers_opened"), 0u);
+  }
+  liar.say('g');
+  EXPECT_TRUE(liar.hear('n')) << "it was greeted";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, OtherUsers, testing::Values("auto", "shm"),
+                         [](const auto& instance) { return instance.param; });
+
+}  // namespace
+}  // namespace fairlead::tests
