@@ -45,15 +45,6 @@ bool store_word(std::byte* to, const std::byte* from, std::uint64_t size) noexce
 
 }  // namespace
 
-std::uint64_t scatter_size(std::span<const iovec> memory) noexcept {
-  std::uint64_t size = 0;
-  for (const iovec& piece : memory) {
-    if (piece.iov_len > UINT64_MAX - size) return UINT64_MAX;
-    size += piece.iov_len;
-  }
-  return size;
-}
-
 void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
   Cursor to(memory, offset);
   while (!bytes.empty()) {

@@ -12,7 +12,14 @@
 namespace fairlead::base {
 
 /// Bytes in a list; saturates instead of wrapping.
-std::uint64_t scatter_size(std::span<const iovec> memory) noexcept;
+inline std::uint64_t scatter_size(std::span<const iovec> memory) noexcept {
+  std::uint64_t size = 0;
+  for (const iovec& piece : memory) {
+    if (piece.iov_len > UINT64_MAX - size) return UINT64_MAX;
+    size += piece.iov_len;
+  }
+  return size;
+}
 
 void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
 

@@ -241,7 +241,7 @@ Status EmbeddedCore::set_segment(engine::PortHandle port, const engine::Segment&
 
 void EmbeddedCore::forget_request(engine::PortHandle port, std::uint64_t name) {
   submit([&](base::Instant) {
-    engine_->forget_request(port, name);
+    engine_->active().forget_request(port, name);
     return Status::ok;
   });
 }
@@ -254,12 +254,12 @@ Status EmbeddedCore::send_active(engine::PortHandle port, const engine::ActiveMe
 
 bool EmbeddedCore::next_loss(std::uint64_t& seen, engine::PeerLoss& loss) {
   Locked lock(*this);
-  return engine_->peer_losses().next(seen, loss);
+  return engine_->active().losses().next(seen, loss);
 }
 
 void EmbeddedCore::ask_peer(const base::SocketAddress& peer) {
   submit([&](base::Instant now) {
-    engine_->ask_peer(peer, now);
+    engine_->active().ask_peer(peer, now);
     return Status::ok;
   });
 }

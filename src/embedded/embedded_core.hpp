@@ -81,7 +81,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   void release_arrival(engine::PortHandle port, engine::Arrival& arrival) override { active_of(port).release(arrival); }
   bool has_arrival(engine::PortHandle port) const override { return active_of(port).has_ready(); }
   bool wait_any(std::span<const engine::PortHandle> ports, base::Instant deadline) override;
-  std::uint64_t losses() const override { return engine_->peer_losses().count(); }
+  std::uint64_t losses() const override { return engine_->active().losses().count(); }
   bool next_loss(std::uint64_t& seen, engine::PeerLoss& loss) override;
   void ask_peer(const base::SocketAddress& engine) override;
 

@@ -32,19 +32,10 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
   return link;
 }
 
-}  // namespace
-
-Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane)
-    : address_(address),
-      options_(options),
-      epoch_(epoch),
-      secrets_(seed, epoch),
-      ports_(address),
-      operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
-      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
-      loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {
-  if (!path) return;
+std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Path> path, const EngineOptions& options,
+                                                       std::uint64_t epoch, std::uint64_t seed,
+                                                       link::TokenSource& secrets, std::unique_ptr<shm::Lane> lane) {
+  if (!path) return nullptr;
   const transport::Transports::Plan plan{
       .link = link_options(options, *path),
       .hot_peers = options.get(Option::hot_peers),
@@ -53,8 +44,35 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
   // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
   // to which it is added, it makes 64 bits that none can guess who has never seen one.
   const std::uint64_t life = link::TokenSource(~seed, epoch).next();
-  transports_ = std::make_unique<transport::Transports>(std::move(path), plan, life, secrets_.next(), std::move(lane));
+  return std::make_unique<transport::Transports>(std::move(path), plan, life, secrets.next(), std::move(lane));
 }
+
+base::Duration ask_after(const EngineOptions& options) {
+  return std::chrono::milliseconds(options.get(Option::give_up_after)) / 8;
+}
+
+ActiveMessages::Bounds active_bounds(const EngineOptions& options) {
+  return {.arrivals_max = static_cast<std::uint32_t>(options.get(Option::active_messages_max)),
+          .memory_max = options.get(Option::active_memory_max),
+          .packed_max = static_cast<std::uint32_t>(options.get(Option::active_packed_max)),
+          .filling_max = static_cast<std::uint32_t>(options.get(Option::operations_max)),
+          .ask_after = ask_after(options)};
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
+               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane)
+    : address_(address),
+      options_(options),
+      epoch_(epoch),
+      secrets_(seed, epoch),
+      transports_(make_transports(std::move(path), options, epoch, seed, secrets_, std::move(lane))),
+      ports_(address),
+      active_(ports_, transports_.get(), address, active_bounds(options)),
+      operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
+      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
+      loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {}
 
 Engine::~Engine() = default;
 
@@ -75,7 +93,7 @@ qp::Flows& Engine::make_flows() {
 
 bool Engine::is_owing() const {
   if (!transports_) return false;
-  return !deferred_.is_empty() || transports_->link().counters().messages_pending != 0 ||
+  return !deferred_.is_empty() || active_.is_owing() || transports_->link().counters().messages_pending != 0 ||
          (flows_ && flows_->is_owing()) || (lane() != nullptr && !lane()->is_quiet());
 }
 
@@ -100,7 +118,7 @@ void Engine::cancel_all(PortHandle handle, base::Instant now) {
 
 void Engine::free_port(PortHandle handle) {
   const Port* const port = ports_.find(handle);
-  if (port != nullptr && port->active) refuse_active_arrivals(handle.slot);
+  if (port != nullptr && port->active) active_.close(handle.slot, now_);
   ports_.free(handle);
 }
 

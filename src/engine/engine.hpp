@@ -5,8 +5,8 @@
 //
 // The files: engine_submit (what applications ask), engine_receive (what peers ask), engine_local (both ends here),
 // engine_direct (one end here, the other's memory too),
-// engine_loan (messages in place), engine_patience (what was cancelled and does not end), engine_active (active
-// messages), engine_expel (peers that are put out), engine_loop (a pass: collect, react, emit, timers).
+// engine_loan (messages in place), engine_patience (what was cancelled and does not end), engine_expel (peers that are
+// put out), engine_loop (a pass: collect, react, emit, timers).
 //
 // An operation lives from its submission to its final completion. A transfer to another engine has two ends that must
 // both come before it completes: the link's outcome (its memory is free again) and the target's answer (what
@@ -23,12 +23,12 @@
 
 #include "base/slab.hpp"
 #include "base/time.hpp"
+#include "engine/active_messages.hpp"
 #include "engine/completion.hpp"
 #include "engine/core.hpp"
 #include "engine/engine_counters.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/operation.hpp"
-#include "engine/peer_losses.hpp"
 #include "engine/ports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
@@ -83,7 +83,8 @@ class Engine {
   const link::Link* link() const { return transports_ ? &transports_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
   EngineUse use() const {
-    return {operations_.used(), placements_.used(), static_cast<std::uint32_t>(deferred_.size()), loans_.used()};
+    return {operations_.used(), placements_.used() + active_.filling(),
+            static_cast<std::uint32_t>(deferred_.size() + active_.deferred()), loans_.used()};
   }
 
   /// Also opens ports.
@@ -109,12 +110,11 @@ class Engine {
   }
   void give_back(PortHandle port, std::uint64_t name, base::Instant now);
 
-  Status activate(PortHandle port);
+  Status activate(PortHandle port) { return active_.activate(port, secrets_.next()); }
   Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now,
                      Conversation* conversation = nullptr);
-  void forget_request(PortHandle port, std::uint64_t name);
-  void ask_peer(const base::SocketAddress& address, base::Instant now);
-  const PeerLosses& peer_losses() const { return peer_losses_; }
+  ActiveMessages& active() { return active_; }
+  const ActiveMessages& active() const { return active_; }
 
   /// Queue pairs and what they need; made at the first call.
   qp::Flows& flows() { return flows_ ? *flows_ : make_flows(); }
@@ -131,7 +131,7 @@ class Engine {
   bool is_near() const;
   /// Whether messages to that address take the lane; as far as it is known at once.
   bool is_near(const base::SocketAddress& address) const {
-    return transports_ && transports_->last_local(address) != nullptr;
+    return transports_ && transports_->find_local(address) != nullptr;
   }
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
@@ -159,6 +159,9 @@ class Engine {
   std::string take_report() { return transports_->flight().take_report(); }
 
  private:
+  /// Answers that wait for room, withdrawals that a peer holds up: tried again in each pass.
+  bool is_retrying() const { return !deferred_.is_empty() || active_.is_owing() || !withdrawing_.empty(); }
+
   static constexpr std::uint32_t kNone = base::Slab<Operation>::kNone;
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kKeySlotBits = 20;
@@ -227,6 +230,7 @@ class Engine {
   void place(const link::Delivery& delivery, std::uint32_t operation, std::uint64_t offset, base::Instant now);
   void place_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
   void end_transfer(std::uint32_t operation, const link::Delivery& delivery, base::Instant now);
+  void end_arrival(std::uint64_t target, Status status);
   void fail_placement(std::uint64_t target, Status status);
   Status check_exposure(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length,
                         std::uint32_t& slot);
@@ -240,23 +244,6 @@ class Engine {
   void end_impatient(base::Instant now);
   void end_by_force(std::uint32_t slot);
   void abandon_placements(std::uint32_t slot);
-
-  // engine_active_near.cpp
-  bool send_active_near(const Port& port, const ActiveMessage& message, Conversation* conversation);
-  bool arrive_active_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneNames& names,
-                          std::span<const std::byte> bytes);
-
-  // engine_active.cpp
-  static std::uint64_t way_of(link::PeerHandle peer) { return (std::uint64_t{peer.slot} + 1) << 32 | peer.generation; }
-  void send_active_local(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length);
-  void answer_active(const RemotePort& to, const wire::Envelope& envelope, Status status);
-  std::uint32_t accept_active(const wire::Envelope& envelope, const RemotePort& source, const link::PeerHandle* peer,
-                              std::uint64_t size, Arrival*& arrival);
-  void deliver_active(const link::Delivery& delivery);
-  void place_active_chunk(const link::Delivery& delivery, std::uint32_t placement);
-  void end_active_placement(std::uint32_t placement, Status status);
-  void place_active(ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes);
-  void refuse_active_arrivals(std::uint32_t port_slot);
 
   // engine_loop.cpp
   bool collect(base::Instant now);
@@ -296,6 +283,7 @@ class Engine {
   std::unique_ptr<transport::Transports> transports_;  // null without a path
 
   Ports ports_;
+  ActiveMessages active_;
   base::Slab<Operation> operations_;
   base::Slab<Placement> placements_;
   base::Slab<LentMessage> loans_;              // taken, not given back
@@ -310,7 +298,6 @@ class Engine {
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
-  PeerLosses peer_losses_;
   EngineCounters counters_;
   std::unique_ptr<qp::Flows> flows_;
 };

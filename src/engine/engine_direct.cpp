@@ -41,8 +41,9 @@ shm::ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
 /// False: nothing was done, it has to be asked for.
 bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer) {
   if (lane() == nullptr || transfer.length == 0 || transfer.length > shm::kCarriedOutMax) return false;
-  const auto peer = transports_->peer_at(transfer.target.engine, now_);
-  path::ShmPeer* const there = peer && shm::Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
+  link::PeerHandle peer;
+  const bool is_met = transports_->resolve(transfer.target.engine, now_, peer) == Status::ok;
+  path::ShmPeer* const there = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
   shm::ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
@@ -57,7 +58,7 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   const std::uint64_t name = std::uint64_t{there->bell_bit} + 1;
   std::uint64_t length = is_put ? transfer.length : exposure.length;
   // The record has to find room: what has been done cannot be asked for again.
-  bool is_done = is_found && fits && lane()->has_room(*peer);
+  bool is_done = is_found && fits && lane()->has_room(peer);
   if (is_done && exposure.offset == 0) {
     is_done = carry_out_by_calls(*there, name, is_put, transfer, length);
   } else if (is_done && (is_done = is_there && shown.claim(transfer.key, name))) {
@@ -74,7 +75,7 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   }
   ++(is_put ? counters_.puts_carried_out : counters_.gets_carried_out);
   const std::uint32_t own_port = ports_[handle.slot].number;
-  const Status told = transports_->submit(*peer,
+  const Status told = transports_->submit(peer,
                                           {.envelope = {.operation = wire::Operation::carried_out,
                                                         .source_port = own_port,
                                                         .target_port = transfer.target.port,

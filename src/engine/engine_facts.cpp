@@ -61,12 +61,13 @@ observe::EngineFacts Engine::facts() const {
   add("engine.dropped.late_answer", own.dropped_late_answer);
   add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
   add("engine.dropped.answers", own.dropped_answers);
+  const ActiveCounters& active = active_.counters();
+  add("engine.active.sent", active.sent);
+  add("engine.active.received", active.received);
+  add("engine.active.refused", active.refused);
+  add("engine.active.late_answers", active.late_answers);
+  add("engine.active.dropped_answers", active.dropped_answers);
   if (transports_) add_offences(transports_->offences(), facts);
-  add("engine.active.sent", own.active_sent);
-  add("engine.active.received", own.active_received);
-  add("engine.active.sent_straight", own.active_sent_straight);
-  add("engine.active.received_straight", own.active_received_straight);
-  add("engine.active.refused", own.active_refused);
   add("engine.refused.stale", own.refused_stale);
   add("engine.refused.not_permitted", own.refused_not_permitted);
   add("engine.refused.too_big", own.refused_too_big);

@@ -21,8 +21,10 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
     return false;
   const auto offset = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!offset) return false;
-  const auto peer = transports_->peer_at(send.to.engine, now_);
-  if (!peer || !shm::Lane::has(*peer) || lane()->neighbour(*peer) == nullptr) return false;
+  link::PeerHandle peer;
+  if (transports_->resolve(send.to.engine, now_, peer) != Status::ok || !shm::Lane::has(peer) ||
+      lane()->neighbour(peer) == nullptr)
+    return false;
 
   const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.part.cookie);
   status = Status::no_memory;
@@ -31,9 +33,9 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
   operation.memory = send.part.memory;
   operation.length = send.part.length;
   operation.other = send.to;
-  operation.peer = *peer;
+  operation.peer = peer;
   operation.is_answer_pending = operation.is_link_pending = true;
-  status = transports_->submit(*peer,
+  status = transports_->submit(peer,
                                {.envelope = {.operation = wire::Operation::lent,
                                              .source_port = ports_[handle.slot].number,
                                              .target_port = send.to.port,
@@ -47,7 +49,7 @@ bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_o
     release_operation(slot);
     return true;
   }
-  waiting_[peer->slot].append(operations_, slot);
+  waiting_[peer.slot].append(operations_, slot);
   handle_out = {slot, operations_.generation(slot), now_};
   ++counters_.messages_sent;
   ++counters_.messages_lent;

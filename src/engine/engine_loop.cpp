@@ -23,7 +23,7 @@ bool Engine::progress(base::Instant now) {
     if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
     // The straight line of traffic inside the host: nothing of the network is due.
-    if (!transports_->is_network_due(now) && deferred_.is_empty() && withdrawing_.empty()) [[likely]]
+    if (!transports_->is_network_due(now) && !is_retrying()) [[likely]]
       return react(now) || any;
   }
   any |= collect(now);
@@ -35,6 +35,7 @@ bool Engine::progress(base::Instant now) {
     retry_withdrawals();
   if (!deferred_.is_empty()) [[unlikely]]
     retry_deferred(now);
+  any |= active_.progress(now);
   if (now >= ask_at_) [[unlikely]]
     ask_for_answers(now);
   any |= transports_->emit(transport::Transports::kTrainsInPass, now);
@@ -52,8 +53,7 @@ base::Instant Engine::next_deadline() const {
   if (!transports_) return flows;
   // Answers that wait for room are tried again in each pass, so a pass has to come.
   // So are withdrawals that a peer holds up.
-  const base::Instant retry =
-      deferred_.is_empty() && withdrawing_.empty() ? base::kNever : now_ + std::chrono::milliseconds(1);
+  const base::Instant retry = is_retrying() ? now_ + std::chrono::milliseconds(1) : base::kNever;
   const base::Instant impatient = impatient_.empty() ? base::kNever : impatient_.front().at;
   return std::min({transports_->next_deadline(now_), retry, ask_at_, flows, impatient});
 }
@@ -89,7 +89,7 @@ bool Engine::react(base::Instant now) {
 }
 
 void Engine::end_outcome(const link::Outcome& outcome) {
-  if (qp::Flows::is_ours(outcome.cookie)) return flows_->end_outcome(outcome, now_);
+  if (transport::client_of(outcome.cookie) == transport::Client::queue_pairs) return flows_->end_outcome(outcome, now_);
   Operation* operation = find_operation(outcome.cookie);
   if (operation == nullptr) return;  // fire and forget
   const std::uint32_t slot = slot_of(outcome.cookie);
@@ -133,11 +133,10 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
                     denial == path::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
                     path::ForeignMemory::reason(denial)));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
-    qp::Flows::is_ours(notice.target) ? flows_->end_arrival(notice.target)
-                                      : fail_placement(notice.target, notice.status);
+    end_arrival(notice.target, notice.status);
   } else {
     if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-    peer_losses_.add(address, way_of(notice.peer), notice.status);
+    active_.end_peer(notice.peer, notice.status, now);
     end_waiting(notice.peer, notice.status);
     drop_deferred(notice.peer, notice.status);
     if (flows_) flows_->end_peer(notice.peer, notice.status, now);
@@ -153,17 +152,16 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       return;
     }
     case link::Notice::Kind::reassembly_lost:
-      if (qp::Flows::is_ours(notice.target)) return flows_->end_arrival(notice.target);
-      fail_placement(notice.target, notice.status);
-      return;
+      return end_arrival(notice.target, notice.status);
     case link::Notice::Kind::forgotten:
       // What waits for an answer asks for it all the time, and what waits for room is tried all the time: nothing does.
       end_waiting(notice.peer, Status::refused);
+      active_.drop_answers(notice.peer);
       return drop_deferred(notice.peer, Status::refused);
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = transports_->address(notice.peer);
       if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-      peer_losses_.add(address, way_of(notice.peer), notice.status);
+      active_.end_peer(notice.peer, notice.status, now);
       transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
       end_waiting(notice.peer, notice.status);
       drop_deferred(notice.peer, notice.status);
@@ -191,14 +189,7 @@ void Engine::ask_for_answers(base::Instant now) {
   for (const OperationChain& chain : waiting_.of_link()) {
     if (chain.is_empty()) continue;
     ask_at_ = now + ask_after();
-    const link::PeerHandle peer = operations_[chain.first()].peer;
-    const link::PeerFacts facts = transports_->link().facts(peer);
-    if (!facts.is_connected || facts.segments_in_flight != 0 || facts.messages_queued != 0 ||
-        now - facts.last_heard < ask_after())
-      continue;
-    // If the link has no room for it there is traffic enough.
-    transports_->submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false},
-                        now);
+    transports_->ask(operations_[chain.first()].peer, ask_after(), now);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace fairlead::engine {
 
 bool Engine::is_near() const {
-  return transports_ && transports_->is_network_idle() && deferred_.is_empty();
+  return transports_ && transports_->is_network_idle() && deferred_.is_empty() && !active_.is_owing();
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   Port* port = ports_.find(handle);
   if (port == nullptr) [[unlikely]]
     return 0;
-  const link::PeerHandle* peer = transports_->last_local(to.engine);
+  const link::PeerHandle* peer = transports_->find_local(to.engine);
   if (peer == nullptr) [[unlikely]]
     return 0;
   // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
@@ -107,10 +107,6 @@ struct Engine::LaneTaker {
   bool turn(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
             std::span<const std::byte> bytes) {
     return engine.flows_ && engine.flows_->arrive_near(from, head, turn, bytes, now);
-  }
-  bool named(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneNames& names,
-             std::span<const std::byte> bytes) {
-    return engine.arrive_active_near(from, head, names, bytes);
   }
   void deliver(const link::Delivery& delivery) {
     port = nullptr;

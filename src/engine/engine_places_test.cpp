@@ -96,7 +96,7 @@ TEST_F(ManyEngines, WhoGivesWayComesBackWithoutALoss) {
   for (const Side& side : sides_) {
     EXPECT_EQ(side.engine->link()->counters().sessions_lost, 0U);
     EXPECT_FALSE(side.engine->has_report());
-    EXPECT_EQ(side.engine->peer_losses().count(), 0U);
+    EXPECT_EQ(side.engine->active().losses().count(), 0U);
   }
 }
 

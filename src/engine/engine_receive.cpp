@@ -13,9 +13,14 @@ namespace fairlead::engine {
 
 void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
   if (!delivery.is_first) {
-    if (qp::Flows::is_ours(delivery.target)) return flows_->deliver(delivery, now);
-    place_chunk(delivery, slot_of(delivery.target), now);
-    return;
+    switch (transport::client_of(delivery.target)) {
+      case transport::Client::queue_pairs:
+        return flows_->deliver(delivery, now);
+      case transport::Client::active:
+        return active_.deliver(delivery, now);
+      case transport::Client::messages:
+        return place_chunk(delivery, slot_of(delivery.target), now);
+    }
   }
   switch (delivery.envelope.operation) {
     case wire::Operation::message:
@@ -41,7 +46,7 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
     case wire::Operation::active_reply:
     case wire::Operation::active_returned:
     case wire::Operation::active_rejected:
-      return deliver_active(delivery);
+      return active_.deliver(delivery, now);
     case wire::Operation::lent:
       return deliver_lent(delivery, now);
     case wire::Operation::given_back:
@@ -333,7 +338,6 @@ void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint
 void Engine::place_chunk(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
   if (delivery.target == 0 && !delivery.is_first) return;  // refused or unwanted from its first chunk on
   Placement& placement = placements_[slot];
-  if (placement.active_port != kNone) return place_active_chunk(delivery, slot);
   const Operation* operation = find_operation(placement.operation);
   // A get that was cancelled half-way is gone, and its memory with it.
   if (operation != nullptr) {
@@ -374,10 +378,20 @@ void Engine::end_transfer(std::uint32_t slot, const link::Delivery& delivery, ba
 }
 
 // The sender of a half-received message is lost.
+void Engine::end_arrival(std::uint64_t target, Status status) {
+  switch (transport::client_of(target)) {
+    case transport::Client::queue_pairs:
+      return flows_->end_arrival(target, status);
+    case transport::Client::active:
+      return active_.end_arrival(target, status);
+    case transport::Client::messages:
+      return fail_placement(target, status);
+  }
+}
+
 void Engine::fail_placement(std::uint64_t target, Status status) {
   Placement* placement = placements_.find(slot_of(target), generation_of(target));
   if (placement == nullptr) return;
-  if (placement->active_port != kNone) return end_active_placement(slot_of(target), status);
   const std::uint32_t slot = slot_of(placement->operation);
   const Operation* operation = find_operation(placement->operation);
   if (operation != nullptr && operation->kind == OperationKind::receive) {

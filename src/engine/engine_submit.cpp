@@ -34,7 +34,7 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
   if (send.part.memory.size() > link::kPiecesMax || send.part.length > base::scatter_size(send.part.memory))
     return Status::invalid;
   now_ = now;
-  const bool is_local = !(transports_ && transports_->was_last(send.to.engine)) && is_here(send.to.engine);
+  const bool is_local = is_here(send.to.engine);
   if (!is_local && !transports_) return Status::unreachable;
   if (Status status = Status::ok; send.is_loan && !is_local && lend(handle, send, handle_out, status)) return status;
 
@@ -51,15 +51,15 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return Status::ok;
   }
 
-  const auto peer = transports_->peer_at(send.to.engine, now);
-  if (!peer) {
+  link::PeerHandle peer;
+  if (const Status status = transports_->resolve(send.to.engine, now, peer); status != Status::ok) {
     release_operation(slot);
-    return peer.error().status;
+    return status;
   }
-  operation.peer = *peer;
+  operation.peer = peer;
   operation.is_link_pending = true;
   const Status status = transports_->submit(
-      *peer,
+      peer,
       {.envelope = {.operation = wire::Operation::message, .source_port = port->number, .target_port = send.to.port},
        .pieces = send.part.memory,
        .size = send.part.length,
@@ -70,8 +70,8 @@ Status Engine::send(PortHandle handle, const Send& send, OperationHandle& handle
     return status;
   }
   ++counters_.messages_sent;
-  transports_->flight().submitted(*peer, send.part.length, now);
-  transports_->send_eagerly(*peer, now);
+  transports_->flight().submitted(peer, send.part.length, now);
+  transports_->send_eagerly(peer, now);
   return Status::ok;
 }
 
@@ -118,14 +118,14 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     return Status::ok;
   }
 
-  const auto peer = transports_->peer_at(transfer.target.engine, now);
-  Status status = peer ? Status::ok : peer.error().status;
+  link::PeerHandle peer;
+  Status status = transports_->resolve(transfer.target.engine, now, peer);
   if (status == Status::ok) {
-    operation.peer = *peer;
+    operation.peer = peer;
     operation.is_link_pending = true;
     operation.is_answer_pending = true;
     const bool is_put = kind == OperationKind::put;
-    status = transports_->submit(*peer,
+    status = transports_->submit(peer,
                                  {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
                                                .source_port = port->number,
                                                .target_port = transfer.target.port,
@@ -141,11 +141,44 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     release_operation(slot);
     return status;
   }
-  waiting_[peer->slot].append(operations_, slot);
-  if (ask_at_ == base::kNever && !shm::Lane::has(*peer)) ask_at_ = now + ask_after();
-  transports_->flight().submitted(*peer, kind == OperationKind::put ? transfer.length : 0, now);
-  transports_->send_eagerly(*peer, now);
+  waiting_[peer.slot].append(operations_, slot);
+  if (ask_at_ == base::kNever && !shm::Lane::has(peer)) ask_at_ = now + ask_after();
+  transports_->flight().submitted(peer, kind == OperationKind::put ? transfer.length : 0, now);
+  transports_->send_eagerly(peer, now);
   return Status::ok;
+}
+
+Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base::Instant now,
+                           Conversation* conversation) {
+  Port* const found = ports_.find(handle);
+  if (found == nullptr || !found->active) return Status::stale;
+  Port& port = *found;
+  if (const Status status = active_.begin(port, message); status != Status::ok) return status;
+  now_ = now;
+  const bool is_referenced = message.length > options_.get(Option::embedded_max);
+  if (is_here(message.to.engine)) {
+    active_.send_here(port, message, now);
+    if (is_referenced)
+      ports_.produce(handle.slot, {.cookie = message.cookie, .length = message.length, .source = message.to});
+    return Status::ok;
+  }
+  if (!transports_) return Status::unreachable;
+  link::PeerHandle peer;
+  if (const Status status = transports_->resolve(message.to.engine, now, peer); status != Status::ok) return status;
+  if (conversation != nullptr) *conversation = active_.conversation(peer);
+  if (!is_referenced) [[likely]]
+    return active_.send(peer, port, message, 0, now);
+  const std::uint32_t slot = make_operation(OperationKind::send, handle, message.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = operations_[slot];
+  operation.memory = message.memory;
+  operation.length = message.length;
+  operation.other = message.to;
+  operation.peer = peer;
+  operation.is_link_pending = true;
+  const Status status = active_.send(peer, port, message, name_of(slot), now);
+  if (status != Status::ok) release_operation(slot);
+  return status;
 }
 
 bool Engine::cancel(PortHandle handle, OperationHandle name, base::Instant now) {

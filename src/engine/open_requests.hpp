@@ -29,9 +29,9 @@ class OpenRequests {
     if (Request* const request = find(name)) request->is_open = false;
   }
   /// Whether it waits for an answer from there.
-  bool is_open(std::uint64_t name, const RemotePort& from) const {
+  bool is_open(std::uint64_t name, const base::SocketAddress& engine, std::uint32_t port) const {
     const Request* const request = find(name);
-    return request != nullptr && request->to == from;
+    return request != nullptr && request->to.port == port && request->to.engine == engine;
   }
 
  private:

@@ -14,8 +14,6 @@
 
 namespace fairlead::engine {
 
-struct Arrival;
-
 enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose_writable, put, get, loan };
 
 struct Operation {
@@ -60,10 +58,6 @@ struct Placement {
   std::uint64_t size = 0;
   RemotePort source;
   std::uint32_t next = base::Slab<int>::kNone;  // next message of the same receive
-
-  // An active message instead: its port's slot, and what is being filled; null once the port is closed.
-  std::uint32_t active_port = base::Slab<int>::kNone;
-  Arrival* arrival = nullptr;
 };
 
 /// Slot and generation in one word, as cookies and targets carry them. Never 0.

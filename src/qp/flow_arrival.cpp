@@ -212,7 +212,7 @@ void Flows::on_chunk(const link::Delivery& delivery, base::Instant now) {
   keep(flow, *arrival, delivery.offset, delivery.bytes);
 }
 
-void Flows::end_arrival(std::uint64_t target) {
+void Flows::end_arrival(std::uint64_t target, Status) {
   const auto slot = static_cast<std::uint32_t>(target & ~kOurs);
   Waiting* arrival = arrivals_.find(slot, static_cast<std::uint32_t>(target >> 32));
   if (arrival == nullptr) return;

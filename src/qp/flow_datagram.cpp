@@ -89,16 +89,15 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
     if (flow.state() != verbs::QpState::rts) return false;
   } else if (!transports_) {
     ++counters_.dropped_unreachable;
-  } else if (const auto peer = transports_->peer_at(entry.to, now); !peer) {
+  } else if (transports_->resolve(entry.to, now, flow.peer) != Status::ok) {
     ++counters_.dropped_unreachable;
   } else {
-    flow.peer = *peer;
     flow.has_peer = true;
     link::Outgoing message{.envelope = envelope, .pieces = {pieces.data(), count}, .size = entry.length};
     if (entry.length <= bounds_.copied_max) {
       message.cookie = 0;
       message.wants_outcome = false;
-      status = transports_->submit(*peer, message, now);
+      status = transports_->submit(flow.peer, message, now);
     } else {
       const std::uint32_t slot = flights_.acquire();
       if (slot == kNone) {
@@ -114,7 +113,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
       std::copy_n(regions.begin(), count, flight.regions.begin());
       message.pieces = {flight.pieces.data(), count};
       message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
-      status = transports_->submit(*peer, message, now);
+      status = transports_->submit(flow.peer, message, now);
       if (status != Status::ok) {
         flights_.release(slot);
       } else {

@@ -85,8 +85,9 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
   }
   const bool is_first = number == flow.head;
   if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
-  const auto peer = transports_->peer_at(flow.peer_address, now);
-  path::ShmPeer* neighbour = peer && shm::Lane::has(*peer) ? lane()->neighbour(*peer) : nullptr;
+  link::PeerHandle peer;
+  const bool is_met = transports_->resolve(flow.peer_address, now, peer) == Status::ok;
+  path::ShmPeer* neighbour = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
   if (neighbour == nullptr) return Direct::none;
 
   std::array<iovec, 32> pieces;

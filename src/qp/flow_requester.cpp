@@ -238,9 +238,8 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
 Status Flows::submit(Flow& flow, link::Outgoing& message, base::Instant now) {
   if (!transports_) return Status::unreachable;
   // Asked each time: a peer of this host may be reached another way by now.
-  const auto peer = transports_->peer_at(flow.peer_address, now);
-  if (!peer) return peer.error().status;
-  flow.peer = *peer;
+  if (const Status status = transports_->resolve(flow.peer_address, now, flow.peer); status != Status::ok)
+    return status;
   flow.has_peer = true;
   if (!flow.is_answer_owed) return transports_->submit(flow.peer, message, now);
   // What we owe travels with what we want.

@@ -8,6 +8,8 @@
 #include "base/ensure.hpp"
 
 namespace fairlead::qp {
+
+static_assert(transport::EngineClient<Flows>);
 namespace {
 
 using verbs::Cause;

@@ -22,6 +22,7 @@
 #include "qp/flow_places.hpp"
 #include "qp/region_table.hpp"
 #include "shm/show_count.hpp"
+#include "transport/client.hpp"
 #include "transport/retry_queue.hpp"
 #include "transport/transports.hpp"
 #include "wire/lane_record.hpp"
@@ -115,7 +116,7 @@ class Flows {
   /// The peer's reader has passed a message of the straight line.
   void end_near(std::uint64_t cookie, base::Instant now);
   /// The sender of a half-received message is lost.
-  void end_arrival(std::uint64_t target);
+  void end_arrival(std::uint64_t target, Status status);
   /// A peer is lost; what was in the link has had its outcome.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
   bool progress(base::Instant now);
@@ -127,8 +128,7 @@ class Flows {
   std::string describe() const;
 
   /// Cookies and targets that are ours have this bit; all others belong to the engine's operations.
-  static constexpr std::uint64_t kOurs = 1ULL << 31;
-  static bool is_ours(std::uint64_t name) { return (name & kOurs) != 0; }
+  static constexpr std::uint64_t kOurs = transport::kQueuePairsMark;
 
  private:
   friend struct FlowsForTests;

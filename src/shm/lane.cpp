@@ -239,10 +239,9 @@ bool Lane::find_payload(const path::ShmPeer& from) {
   return true;
 }
 
-void Lane::deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, std::span<const std::byte> bytes) {
+void Lane::deliver_whole(link::PeerHandle from, std::span<const std::byte> bytes) {
   delivery_.peer = from;
   delivery_.bytes = bytes;
-  delivery_.envelope = envelope;
   delivery_.size = bytes.size();
   delivery_.offset = 0;
   delivery_.reassembly = link::Delivery::kWhole;
@@ -252,21 +251,35 @@ void Lane::deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, 
 
 // Fills the delivery. False if the record is none, or does not continue what came before it.
 bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& record) {
+  wire::LaneKind kind{};
+  if (!wire::decode_lane_envelope(record.body, kind, delivery_.envelope)) return false;
+  if (wire::is_whole_lane(kind)) [[likely]] {
+    deliver_whole(handle_of(index), record.body.subspan(wire::lane_head_bytes(kind)));
+    counters_.bytes_delivered += delivery_.size;
+    ++counters_.messages_delivered;
+    return true;
+  }
+  return read_part(index, record);
+}
+
+// A message that lies elsewhere, or a piece of one that comes in several.
+bool Lane::read_part(std::uint32_t index, const path::RingReader::Record& record) {
   if (!wire::decode_lane(record.body, record_)) return false;
   delivery_.peer = handle_of(index);
   delivery_.bytes = record_.payload;
   counters_.bytes_delivered += record_.kind == wire::LaneKind::there ? record_.message_bytes : record_.payload.size();
   Arriving& arriving = peers_[index]->arriving;
   switch (record_.kind) {
+    case wire::LaneKind::there:
+      if (!find_payload(hub_->peer(peers_[index]->hub_slot))) return false;
+      delivery_.envelope = record_.envelope;
+      deliver_whole(delivery_.peer, delivery_.bytes);
+      ++counters_.messages_delivered;
+      return true;
     case wire::LaneKind::brief:
     case wire::LaneKind::turn:
     case wire::LaneKind::named:
     case wire::LaneKind::whole:
-    case wire::LaneKind::there:
-      if (record_.kind == wire::LaneKind::there && !find_payload(hub_->peer(peers_[index]->hub_slot))) return false;
-      deliver_whole(delivery_.peer, record_.envelope, delivery_.bytes);
-      ++counters_.messages_delivered;
-      return true;
     case wire::LaneKind::many:
       return false;  // taken before
     case wire::LaneKind::first:

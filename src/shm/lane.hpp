@@ -115,9 +115,6 @@ class Lane {
   /// The same of one message that has its turn in a sequence; its owner is kOfFlows. False: nothing was sent.
   bool send_turn(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneTurn& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
-  /// The same of one message without an outcome, in two pieces. It leaves the caller's memory at once.
-  bool send_named(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneNames& names,
-                  std::span<const std::byte> first, std::span<const std::byte> second);
   /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
   bool is_on_its_way(std::uint32_t index, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) {
@@ -125,10 +122,9 @@ class Lane {
   }
 
   /// Both in lane_collect.hpp. Takes what has come: for each piece taker.brief(peer, head, bytes), once for each
-  /// message of a record of many, or taker.turn(peer, head, turn, bytes) or taker.named(peer, head, names, bytes), or
-  /// where that says no or it is neither, taker.deliver(delivery); the bytes lie in memory that the peer shares and may
-  /// still change. For each message of send_now() that the peer has passed, taker.ended(end). True if anything
-  /// happened.
+  /// message of a record of many, or taker.turn(peer, head, turn, bytes), or where that says no or it is neither,
+  /// taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each message of
+  /// send_now() that the peer has passed, taker.ended(end). True if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
   /// System calls: who has come or gone. Deaths deliver what had been written before.
@@ -262,8 +258,9 @@ class Lane {
   static Run next_run(std::span<const link::SendPart> parts);
   template <typename Taker>
   bool take_many(std::uint32_t index, std::span<const std::byte> body, wire::LaneHead head, Taker&& taker);
-  void deliver_whole(link::PeerHandle from, const wire::Envelope& envelope, std::span<const std::byte> bytes);
+  void deliver_whole(link::PeerHandle from, std::span<const std::byte> bytes);
   bool read_record(std::uint32_t index, const path::RingReader::Record& record);
+  bool read_part(std::uint32_t index, const path::RingReader::Record& record);
 
   std::unique_ptr<path::ShmHub> hub_;
   LaneOptions options_;

@@ -27,11 +27,6 @@ inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::siz
   if (wire::is_turn_lane(record->body, head, turn) &&
       taker.turn(handle_of(index), head, turn, record->body.subspan(kTurn)))
     return count(kTurn);
-  wire::LaneNames names;
-  constexpr std::size_t kNamed = sizeof head + sizeof names;
-  if (wire::is_named_lane(record->body, head, names) &&
-      taker.named(handle_of(index), head, names, record->body.subspan(kNamed)))
-    return count(kNamed);
   if (!read_record(index, *record)) return false;
   taker.deliver(delivery_);
   return true;
@@ -52,13 +47,12 @@ inline bool Lane::take_many(std::uint32_t index, std::span<const std::byte> body
     counters_.bytes_delivered += message.size();
     if (taker.brief(from, head, message)) [[likely]]
       continue;
-    deliver_whole(from,
-                  {.operation = static_cast<wire::Operation>(head.operation),
-                   .status = head.status,
-                   .flags = head.flags,
-                   .source_port = head.source_port,
-                   .target_port = head.target_port},
-                  message);
+    delivery_.envelope = {.operation = static_cast<wire::Operation>(head.operation),
+                          .status = head.status,
+                          .flags = head.flags,
+                          .source_port = head.source_port,
+                          .target_port = head.target_port};
+    deliver_whole(from, message);
     taker.deliver(delivery_);
   }
   return true;

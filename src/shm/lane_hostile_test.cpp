@@ -43,10 +43,6 @@ class LaneHostile : public testing::Test {
               std::span<const std::byte> bytes) {
       return brief(peer, head, bytes);
     }
-    bool named(link::PeerHandle peer, const wire::LaneHead& head, const wire::LaneNames&,
-               std::span<const std::byte> bytes) {
-      return brief(peer, head, bytes);
-    }
     void deliver(const link::Delivery& delivery) {
       ASSERT_LE(delivery.offset, delivery.size);
       ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_short.hpp"
 #include "shm/lane.hpp"
 
 namespace fairlead::shm {
@@ -11,7 +12,7 @@ namespace {
 void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
   for (const iovec& piece : pieces) {
     const std::size_t part = std::min<std::uint64_t>(piece.iov_len, size);
-    if (part > 0) std::memcpy(out, piece.iov_base, part);
+    if (part > 0) base::copy_short(out, static_cast<const std::byte*>(piece.iov_base), part);
     out += part;
     size -= part;
     if (size == 0) return;
@@ -22,26 +23,26 @@ void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
 
 Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base::Instant now) {
   const std::uint32_t index = handle.slot - kFirstSlot;
-  if (index >= peers_.size() || peers_[index]->generation != handle.generation) return Status::stale;
+  if (index >= peers_.size() || peers_[index]->generation != handle.generation) [[unlikely]]
+    return Status::stale;
   Peer& peer = *peers_[index];
-  const bool is_short = message.size <= kWholeMax;
-  if (!message.wants_outcome && message.size > options_.copied_max) return Status::invalid;
+  if (!message.wants_outcome && message.size > options_.copied_max) [[unlikely]]
+    return Status::invalid;
   ++counters_.messages_sent;
   counters_.bytes_sent += message.size;
-  if (message.wants_outcome || peer.hub_slot == kNone) make_busy(index, now);
-  if (path::ShmPeer* to = hub_peer(peer); to != nullptr) {
-    if (is_short && peer.shorts.empty() && write_short(peer, *to, message, nullptr)) [[likely]] {
-      to->alert();
-      return Status::ok;
-    }
-    const Status status = wait_for_room(peer, message);
-    if (status == Status::ok) {
-      make_busy(index, now);
-      if (!is_short) pump(peer, *to);
-    }
-    return status;
+  path::ShmPeer* const to = hub_peer(peer);
+  if (message.wants_outcome || to == nullptr) make_busy(index, now);
+  const bool is_short = message.size <= kWholeMax;
+  if (to != nullptr && is_short && peer.shorts.empty() && write_short(peer, *to, message, nullptr)) [[likely]] {
+    to->alert();
+    return Status::ok;
   }
-  return wait_for_room(peer, message);
+  const Status status = wait_for_room(peer, message);
+  if (status == Status::ok && to != nullptr) {
+    make_busy(index, now);
+    if (!is_short) pump(peer, *to);
+  }
+  return status;
 }
 
 bool Lane::has_room(link::PeerHandle handle) {

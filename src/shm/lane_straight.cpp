@@ -46,22 +46,4 @@ bool Lane::send_turn(link::PeerHandle handle, const wire::LaneHead& head, const 
   return true;
 }
 
-bool Lane::send_named(link::PeerHandle handle, const wire::LaneHead& head, const wire::LaneNames& names,
-                      std::span<const std::byte> first, std::span<const std::byte> second) {
-  constexpr std::size_t kBefore = sizeof head + sizeof names;
-  const std::size_t payload = first.size() + second.size();
-  if (payload > options_.copied_max) [[unlikely]]
-    return false;
-  Peer* peer = nullptr;
-  std::byte* const body = begin_straight(handle, kBefore + payload, peer);
-  if (body == nullptr) [[unlikely]]
-    return false;
-  wire::store_lane_head(body, head);
-  std::memcpy(body + sizeof head, &names, sizeof names);
-  if (!first.empty()) base::copy_short(body + kBefore, first.data(), first.size());
-  if (!second.empty()) base::copy_short(body + kBefore + first.size(), second.data(), second.size());
-  end_straight(*peer, kBefore + payload, payload);
-  return true;
-}
-
 }  // namespace fairlead::shm

@@ -18,28 +18,23 @@ Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::
       hot_peers_(plan.hot_peers),
       datagram_size_max_(plan.datagram_size_max) {}
 
-Result<link::PeerHandle> Transports::peer_at(const base::SocketAddress& address, base::Instant now) {
-  if (was_last(address) && address.port != 0) [[likely]]
-    return last_;
-  if (address.port == 0 || address.ip == base::SocketAddress{}.ip) {
-    return std::unexpected(
-        Error{Status::unreachable, 0, fmt::format("{} is no address of an engine", address.to_string())});
-  }
-  std::optional<link::PeerHandle> local;
+Status Transports::meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
+  if (address.port == 0 || address.ip == base::SocketAddress{}.ip) return Status::unreachable;
+  std::optional<link::PeerHandle> found;
   if (lane_) {
-    local = lane_->find(address);
-    if (!local && (lane_->is_forced() || !link_.find(address))) local = seek(address, now);
+    found = lane_->find(address);
+    if (!found && (lane_->is_forced() || !link_.find(address))) found = seek(address, now);
   }
-  if (!local) {
+  if (!found) {
     // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
     const bool is_known = link_.find(address).has_value();
-    const auto peer = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
-    if (!peer) return peer;
-    local = *peer;
+    const auto met = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
+    if (!met) return met.error().status;
+    found = *met;
   }
-  last_address_ = address;
-  last_ = *local;
-  return last_;
+  routes_.keep(address, *found);
+  peer = *found;
+  return Status::ok;
 }
 
 /// By shared memory, as far as it is known who is there.
@@ -68,7 +63,7 @@ void Transports::vouch(base::Instant now) {
 std::optional<link::Notice> Transports::next_notice(base::Instant now) {
   if (lane_) {
     if (const auto notice = lane_->next_notice()) {
-      last_address_ = {};  // from now on the peer is reached another way
+      routes_.forget(lane_->address(notice->peer));
       return notice;
     }
   }
@@ -88,8 +83,17 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }
   if (notice.kind != link::Notice::Kind::forgotten) return;
-  if (last_ == notice.peer) last_address_ = {};
+  routes_.forget(notice.peer);
   flight_.forget(notice.peer);
+}
+
+void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Instant now) {
+  const link::PeerFacts facts = link_.facts(peer);
+  if (!facts.is_connected || facts.segments_in_flight != 0 || facts.messages_queued != 0 ||
+      now - facts.last_heard < silent_for)
+    return;
+  // If the link has no room for it there is traffic enough.
+  link_.submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
 }
 
 void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {

@@ -17,6 +17,7 @@
 #include "transport/flight_log.hpp"
 #include "transport/hot_peers.hpp"
 #include "transport/offences.hpp"
+#include "transport/route_cache.hpp"
 
 namespace fairlead::transport {
 
@@ -46,12 +47,18 @@ class Transports {
   // Messages, by either transport ------------------------------------------------------------------------------------
 
   /// The peer at an address, met now if need be: the shared-memory transport if it is there, else the link.
-  Result<link::PeerHandle> peer_at(const base::SocketAddress& address, base::Instant now);
-  /// The peer that peer_at() answered last, if it has this address and is of this host; else null.
-  const link::PeerHandle* last_local(const base::SocketAddress& address) const {
-    return address == last_address_ && shm::Lane::has(last_) && address.port != 0 ? &last_ : nullptr;
+  Status resolve(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
+    const link::PeerHandle* const known = routes_.find(address);
+    if (known == nullptr) [[unlikely]]
+      return meet(address, now, peer);
+    peer = *known;
+    return Status::ok;
   }
-  bool was_last(const base::SocketAddress& address) const { return address == last_address_; }
+  /// A peer of this host that was resolved lately; else null.
+  const link::PeerHandle* find_local(const base::SocketAddress& address) const {
+    const link::PeerHandle* const known = routes_.find(address);
+    return known != nullptr && shm::Lane::has(*known) ? known : nullptr;
+  }
 
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now) {
     return shm::Lane::has(peer) ? lane_->submit(peer, message, now) : link_.submit(peer, message, now);
@@ -70,6 +77,10 @@ class Transports {
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
     if (!shm::Lane::has(peer) && link_.is_eager(peer)) emit(1, now);
   }
+
+  /// Sends a peer of the network that owes something and has been silent for so long a message that asks for nothing:
+  /// it acknowledges, or is found out. Nothing else would make the link look after a peer that nothing is in flight to.
+  void ask(link::PeerHandle peer, base::Duration silent_for, base::Instant now);
 
   /// Ends the session, or the connection, with a peer that does what none should: its loss is noticed, and `why` stands
   /// in the flight log.
@@ -119,6 +130,7 @@ class Transports {
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
+  Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);
   void on_link_notice(const link::Notice& notice, base::Instant now);
@@ -132,8 +144,7 @@ class Transports {
   Offences offences_;
   std::uint32_t datagram_size_max_;
 
-  base::SocketAddress last_address_;  // of the peer asked for last: most traffic is with the same one
-  link::PeerHandle last_;
+  RouteCache routes_;
   std::array<path::Arrival, kArrivalsInPass> arrivals_;  // of this pass
   std::size_t arrival_ = 0, arrival_count_ = 0;          // the one being taken, or the next
   bool is_in_arrival_ = false;

@@ -161,27 +161,21 @@ inline bool is_lane_of(LaneKind kind, std::span<const std::byte> body, const Lan
 inline bool is_turn_lane(std::span<const std::byte> body, const LaneHead& head, LaneTurn& turn) {
   return is_lane_of(LaneKind::turn, body, head, turn);
 }
-inline bool is_named_lane(std::span<const std::byte> body, const LaneHead& head, LaneNames& names) {
-  return is_lane_of(LaneKind::named, body, head, names);
+
+/// Whether records of that kind are whole messages with their payload.
+constexpr bool is_whole_lane(LaneKind kind) {
+  return kind == LaneKind::brief || kind == LaneKind::turn || kind == LaneKind::named || kind == LaneKind::whole;
 }
 
-/// False if it is no record. The head is copied before it is looked at; the payload stays where it is.
-inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
+/// Kind and envelope of a record (the envelope not of `next`); false if it is none. All is copied before it is looked
+/// at.
+inline bool decode_lane_envelope(std::span<const std::byte> body, LaneKind& kind, Envelope& envelope) {
   LaneHead head;
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
-  if (head.kind < LaneKind::brief || head.kind > LaneKind::many) return false;
-  const std::size_t before = lane_head_bytes(head.kind);
-  if (body.size() < before) return false;
-  record.kind = head.kind;
-  record.payload = body.subspan(before);
-  record.message_bytes = record.payload.size();
-  record.envelope.operation = static_cast<Operation>(head.operation);
-  record.envelope.status = head.status;
-  record.envelope.flags = head.flags;
-  record.envelope.source_port = head.source_port;
-  record.envelope.target_port = head.target_port;
+  if (head.kind < LaneKind::brief || head.kind > LaneKind::many || body.size() < lane_head_bytes(head.kind))
+    return false;
   LaneWide wide;
   if (head.kind == LaneKind::turn) {
     LaneTurn turn;
@@ -193,16 +187,31 @@ inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
   } else if (head.kind == LaneKind::whole || head.kind == LaneKind::first || head.kind == LaneKind::there) {
     std::memcpy(&wide, body.data() + sizeof head, sizeof wide);
   }
-  record.envelope.key = wide.names.key;
-  record.envelope.cookie = wide.names.cookie;
-  record.envelope.offset = wide.offset;
-  record.envelope.a = wide.names.a;
-  if (head.kind != LaneKind::first && head.kind != LaneKind::there) return true;
-  std::memcpy(&record.message_bytes, body.data() + sizeof head + sizeof wide, sizeof record.message_bytes);
-  if (head.kind == LaneKind::there)
-    std::memcpy(&record.place, body.data() + sizeof head + sizeof wide + 8, sizeof record.place);
+  kind = head.kind;
+  envelope = {.operation = static_cast<Operation>(head.operation),
+              .status = head.status,
+              .flags = head.flags,
+              .source_port = head.source_port,
+              .target_port = head.target_port,
+              .key = wide.names.key,
+              .cookie = wide.names.cookie,
+              .offset = wide.offset,
+              .a = wide.names.a};
+  return true;
+}
+
+/// False if it is no record. The payload stays where it is.
+inline bool decode_lane(std::span<const std::byte> body, LaneRecord& record) {
+  if (!decode_lane_envelope(body, record.kind, record.envelope)) return false;
+  record.payload = body.subspan(lane_head_bytes(record.kind));
+  record.message_bytes = record.payload.size();
+  if (record.kind != LaneKind::first && record.kind != LaneKind::there) return true;
+  constexpr std::size_t kBefore = sizeof(LaneHead) + sizeof(LaneWide);
+  std::memcpy(&record.message_bytes, body.data() + kBefore, sizeof record.message_bytes);
+  if (record.kind == LaneKind::there)
+    std::memcpy(&record.place, body.data() + kBefore + sizeof record.message_bytes, sizeof record.place);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return head.kind == LaneKind::there ? record.payload.empty() : record.payload.size() <= record.message_bytes;
+  return record.kind == LaneKind::there ? record.payload.empty() : record.payload.size() <= record.message_bytes;
 }
 
 }  // namespace fairlead::wire

@@ -350,7 +350,7 @@ TEST_F(ActiveMessages, NothingIsWrittenByTheAnswerToARequestThatIsForgotten) {
               Status::ok);
     for (int i = 0; has_begun && i < 1000 && a().engine->use().placements == 0; ++i) run(10us);
     ASSERT_EQ(a().engine->use().placements, has_begun ? 1u : 0u);
-    a().engine->forget_request(a().port, 7);
+    a().engine->active().forget_request(a().port, 7);
     Arrival* half = a().active().next();
     EXPECT_EQ(half != nullptr, has_begun);
     if (half != nullptr) {
@@ -456,7 +456,7 @@ TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
   EXPECT_NE(half->status, Status::ok);
   std::uint64_t seen = 0;
   PeerLoss loss;
-  EXPECT_FALSE(b().engine->peer_losses().next(seen, loss) && loss.engine != active_host(0));
+  EXPECT_FALSE(b().engine->active().losses().next(seen, loss) && loss.engine != active_host(0));
 }
 
 // What a successor was sent is not lost with its predecessor, at the same address.
@@ -476,7 +476,7 @@ TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   run(20s);
   std::uint64_t seen = 0;
   PeerLoss loss;
-  ASSERT_TRUE(a().engine->peer_losses().next(seen, loss));
+  ASSERT_TRUE(a().engine->active().losses().next(seen, loss));
   EXPECT_EQ(loss.engine, active_host(1));
   EXPECT_TRUE(loss.ends(first));
   EXPECT_TRUE(loss.ends(second));
@@ -485,7 +485,7 @@ TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   EXPECT_FALSE(loss.ends(conversation_));
   EXPECT_FALSE(loss.ends({first.way + 1, 0}));  // another way to it
   run(1s);
-  EXPECT_FALSE(a().engine->peer_losses().next(seen, loss));
+  EXPECT_FALSE(a().engine->active().losses().next(seen, loss));
 }
 
 // Neither what it had not handed out, nor what was half-way into it, nor what comes afterwards.

@@ -1,0 +1,162 @@
+#include "engine/active_messages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/scatter.hpp"
+#include "engine/active_wire.hpp"
+
+namespace fairlead::engine {
+
+using namespace active_wire;
+
+static_assert(transport::EngineClient<ActiveMessages>);
+
+namespace {
+
+wire::Envelope envelope_of(const ActiveMessage& message, const Port& port) {
+  return {.operation = operation_of(message.kind),
+          .status = status_byte(message),
+          .flags = message.word,
+          .source_port = port.number,
+          .target_port = message.to.port,
+          .key = access_of(message),
+          .cookie = message.name,
+          .offset = message.offset,
+          .a = shown_secret(message.kind, port.active->secret())};
+}
+
+}  // namespace
+
+Status ActiveMessages::activate(PortHandle handle, std::uint64_t secret) {
+  Port* const port = ports_.find(handle);
+  if (port == nullptr) return Status::stale;
+  if (port->active) return Status::bad_state;
+  port->active = std::make_unique<ActivePort>(
+      ActivePort::Bounds{
+          .arrivals_max = bounds_.arrivals_max, .memory_max = bounds_.memory_max, .packed_max = bounds_.packed_max},
+      secret);
+  return Status::ok;
+}
+
+/// Also of what is half-way into it.
+void ActiveMessages::close(std::uint32_t port_slot, base::Instant now) {
+  const Port& port = ports_[port_slot];
+  const auto refuse = [&](const Arrival& arrival) {
+    if (arrival.kind != ActiveKind::request || arrival.status != Status::ok) return;
+    answer(arrival.source,
+           {.operation = wire::Operation::active_request,
+            .flags = arrival.word,
+            .source_port = arrival.source.port,
+            .target_port = port.number,
+            .cookie = arrival.name,
+            .a = arrival.reply_access},
+           Status::stale, now);
+  };
+  while (const Arrival* arrival = port.active->next()) refuse(*arrival);
+  fillings_.for_each([&](std::uint32_t, Filling& filling) {
+    if (filling.port != port_slot || filling.arrival == nullptr) return;
+    refuse(*filling.arrival);
+    filling.arrival = nullptr;
+  });
+}
+
+// Sending ------------------------------------------------------------------------------------------------------------
+
+Status ActiveMessages::begin(Port& port, const ActiveMessage& message) {
+  if (message.memory.size() > link::kPiecesMax || message.length > base::scatter_size(message.memory) ||
+      message.head > std::min<std::uint64_t>(kActiveHeadMax, message.length) || message.head % 8 != 0)
+    return Status::invalid;
+  if (message.kind != ActiveKind::request) return Status::ok;
+  if (!OpenRequests::is_possible(message.name)) return Status::invalid;
+  port.active->requests.open(message.name, message.to);
+  return Status::ok;
+}
+
+Status ActiveMessages::send(link::PeerHandle peer, const Port& port, const ActiveMessage& message, std::uint64_t cookie,
+                            base::Instant now) {
+  const Status status = transports_->submit(peer,
+                                            {.envelope = envelope_of(message, port),
+                                             .pieces = message.memory,
+                                             .size = message.length,
+                                             .cookie = cookie,
+                                             .wants_outcome = cookie != 0},
+                                            now);
+  if (status != Status::ok) return status;
+  ++counters_.sent;
+  transports_->flight().submitted(peer, message.length, now);
+  transports_->send_eagerly(peer, now);
+  return Status::ok;
+}
+
+void ActiveMessages::send_here(const Port& port, const ActiveMessage& message, base::Instant now) {
+  hand_over(envelope_of(message, port), message.memory, message.length, now);
+  ++counters_.sent;
+}
+
+void ActiveMessages::hand_over(const wire::Envelope& envelope, std::span<const iovec> memory, std::uint64_t length,
+                               base::Instant now) {
+  Arrival* arrival = nullptr;
+  const std::uint32_t port = accept(envelope, address_, nullptr, length, arrival, now);
+  if (arrival == nullptr) return;
+  const std::array<iovec, 2> to{{{arrival->head_bytes, arrival->head}, {arrival->data, arrival->data_length}}};
+  base::scatter_copy(to, 0, memory, arrival->head + arrival->data_length);
+  ports_[port].active->queue(*arrival, true);
+  ports_.touch(port);
+}
+
+/// Tells the sender that its request or reply was not taken. What was refused on its way back is not answered again.
+void ActiveMessages::answer(const RemotePort& to, const wire::Envelope& envelope, Status status, base::Instant now) {
+  const ActiveKind kind = kind_of(envelope.operation);
+  ++counters_.refused;
+  if (is_notice(kind)) return;
+  const bool was_request = kind == ActiveKind::request;
+  const wire::Envelope back{
+      .operation = was_request ? wire::Operation::active_returned : wire::Operation::active_rejected,
+      .status = std::to_underlying(status),
+      .flags = envelope.flags,
+      .source_port = envelope.target_port,
+      .target_port = envelope.source_port,
+      .key = envelope.a,
+      .cookie = envelope.cookie};
+  if (to.engine == address_) return hand_over(back, {}, 0, now);
+  link::PeerHandle peer;
+  if (transports_->resolve(to.engine, now, peer) != Status::ok) return;
+  if (!answers_.has(peer) && submit_answer(peer, back, now) != Status::again) return;
+  if (const auto excess = answers_.add(peer, back, now))
+    transports_->offences().condemn(*excess, transport::Offence::takes_no_answers);
+}
+
+Status ActiveMessages::submit_answer(link::PeerHandle peer, const wire::Envelope& envelope, base::Instant now) {
+  return transports_->submit(peer, {.envelope = envelope, .pieces = {}, .wants_outcome = false}, now);
+}
+
+// Peers --------------------------------------------------------------------------------------------------------------
+
+void ActiveMessages::ask_peer(const base::SocketAddress& address, base::Instant now) {
+  const auto peer = transports_ != nullptr ? transports_->link().find(address) : std::nullopt;
+  if (peer) transports_->ask(*peer, bounds_.ask_after, now);
+}
+
+void ActiveMessages::end_peer(link::PeerHandle peer, Status status, base::Instant) {
+  losses_.add(transports_->address(peer), way_of(peer), status);
+  drop_answers(peer);
+}
+
+void ActiveMessages::drop_answers(link::PeerHandle peer) {
+  answers_.drop(peer, [&](const wire::Envelope&) { ++counters_.dropped_answers; });
+}
+
+bool ActiveMessages::progress(base::Instant now) {
+  constexpr std::size_t kTriesInPass = 256;
+  if (answers_.is_empty()) [[likely]]
+    return false;
+  answers_.retry(kTriesInPass, now, [&](link::PeerHandle peer, const wire::Envelope& envelope) {
+    return submit_answer(peer, envelope, now) != Status::again;
+  });
+  return false;
+}
+
+}  // namespace fairlead::engine
