@@ -134,13 +134,32 @@ bool Stranger::settle(Limit limit) {
   return unacked_.empty() && !is_closed_;
 }
 
-void Stranger::send_segment(const wire::Header& header, std::span<const std::byte> payload) {
+Stranger::Bytes Stranger::datagram_of(const wire::Header& header, std::span<const std::byte> payload) {
   Bytes datagram(wire::kSegmentHeaderBytes + payload.size());
   wire::encode(header, datagram.data());
   std::ranges::copy(payload, datagram.begin() + wire::kSegmentHeaderBytes);
   const iovec rest = piece_of(std::span(datagram).subspan(wire::kSegmentHeaderBytes));
   wire::seal(std::span(datagram).first(wire::kSegmentHeaderBytes), {&rest, 1});
-  send_datagram(datagram);
+  return datagram;
+}
+
+Stranger::Bytes Stranger::record_of(const wire::Envelope& envelope) {
+  Bytes record(wire::whole_bytes(0));
+  wire::encode_whole(envelope, 0, record.data());
+  return record;
+}
+
+Stranger::Bytes Stranger::datagram_of(const wire::Hello& hello) {
+  Bytes payload(wire::kHelloBytes);
+  wire::encode(hello, payload.data());
+  wire::Header header;
+  header.kind = wire::Kind::hello;
+  header.slot = hello.slot;
+  return datagram_of(header, payload);
+}
+
+void Stranger::send_segment(const wire::Header& header, std::span<const std::byte> payload) {
+  send_datagram(datagram_of(header, payload));
 }
 
 void Stranger::send_datagram(std::span<const std::byte> datagram) {

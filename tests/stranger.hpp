@@ -81,6 +81,12 @@ class Stranger {
   /// target has ended the session.
   bool settle(Limit limit = std::chrono::seconds(10));
 
+  /// A header and a payload as a datagram, with the right checksum.
+  static Bytes datagram_of(const wire::Header& header, std::span<const std::byte> payload = {});
+  /// A whole message without a payload, as what a segment of data carries.
+  static Bytes record_of(const wire::Envelope& envelope);
+  /// What it would greet with; token 0 in the header, as no cookie was given.
+  static Bytes datagram_of(const wire::Hello& hello);
   /// Any header with any payload, as it is; its checksum is right.
   void send_segment(const wire::Header& header, std::span<const std::byte> payload = {});
   /// Any bytes.
