@@ -1,7 +1,10 @@
 #include "sim/host.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/ensure.hpp"
 #include "link/token_source.hpp"
@@ -31,8 +34,9 @@ std::uint64_t seed_before_wrap(Random& random, std::uint64_t epoch) {
 
 }  // namespace
 
-Host::Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, Shared shared, std::uint64_t seed)
-    : number_(number), plan_(plan), network_(network), shared_(shared), random_(seed) {
+Host::Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, const Machine* machine, Shared shared,
+           std::uint64_t seed)
+    : number_(number), plan_(plan), network_(network), machine_(machine), shared_(shared), random_(seed) {
   if (shared.scenario.has_clock_offsets) clock_offset_ = random_.between(0h, 24h * 365 * 10);
   network_.set_downlink(address_of(number_), plan_.downlink);
 }
@@ -47,8 +51,9 @@ void Host::start(base::Instant now) {
   const std::uint64_t seed = plan_.starts_before_wrap ? seed_before_wrap(random_, epoch) : random_.next();
   shared_.trace.add(now, {kStarted, number_, epoch});
   shared_.trace.say(now, "h{}        starts", number_);
-  engine_ =
-      std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch, seed);
+  auto lane = machine_ != nullptr ? machine_->open_lane(address_of(number_), epoch, shared_.scenario.options) : nullptr;
+  engine_ = std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch,
+                                             seed, std::move(lane));
   application_ = std::make_unique<Application>(Application::Life{number_, ++lives_, clock_offset_, now, random_.next()},
                                                plan_, *engine_, *path_, shared_);
   began_ = now;
@@ -69,6 +74,7 @@ void Host::kill(base::Instant now) {
   shared_.ledger.bury(number_, application_->life().number);
   application_.reset();
   engine_.reset();
+  is_armed_ = false;
   path_ = nullptr;
   pass_at_ = next_turn_ = base::kNever;
 }
@@ -79,7 +85,41 @@ void Host::pause(base::Instant until) {
 }
 
 void Host::on_network(base::Instant now) {
-  if (!is_up() || !path_->has_arrivals()) return;
+  if (is_up() && path_->has_arrivals()) wake(now);
+}
+
+void Host::on_doorbell(base::Instant now) {
+  if (is_armed_ && is_rung()) wake(now);
+}
+
+/// Of a process of the same machine that has written to us; null if there is none.
+path::RingReader* Host::reader_with_record() {
+  path::ShmHub* const hub = engine_->hub();
+  for (std::uint32_t slot = 0; hub != nullptr && slot < hub->peer_count(); ++slot) {
+    path::ShmPeer& peer = hub->peer(slot);
+    if (peer.state == path::ShmPeer::State::open && peer.reader.has_record()) return &peer.reader;
+  }
+  return nullptr;
+}
+
+bool Host::pass(base::Instant now) {
+  path::RingReader* const reader = reader_with_record();
+  if (reader != nullptr && shared_.sabotage.strikes(Sabotage::Kind::lost_record))
+    reader->pass(reader->record()->body.size());
+  if (reader == nullptr || !shared_.sabotage.strikes(Sabotage::Kind::repeated_record))
+    return engine_->progress(now + clock_offset_);
+  const path::RingReader before = *reader;
+  engine_->progress(now + clock_offset_);
+  *reader = before;
+  return true;
+}
+
+bool Host::is_rung() const {
+  pollfd bell{.fd = engine_->lane_descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&bell, 1, 0) == 1;
+}
+
+void Host::wake(base::Instant now) {
   const base::Instant woken = std::max(now + plan_.wake_time, pass_not_before_);
   if (woken >= pass_at_) return;
   pass_at_ = woken;
@@ -92,8 +132,9 @@ void Host::on_submission(base::Instant now) {
 
 void Host::turn(base::Instant now) {
   if (pass_at_ <= now) {
-    const bool had_arrivals = path_->has_arrivals();
-    const bool has_happened = engine_->progress(now + clock_offset_);
+    const bool had_arrivals = path_->has_arrivals() || (is_armed_ && is_rung());
+    if (std::exchange(is_armed_, false)) engine_->disarm();
+    const bool has_happened = pass(now);
     engine_->ports().notify_touched();
     pass_not_before_ = now + plan_.pass_time;
     // A timer that is due has to be worked off by the pass it asked for.
@@ -112,10 +153,18 @@ void Host::plan_next(base::Instant now) {
   const base::Instant deadline = engine_->next_deadline();
   pass_at_ = deadline == base::kNever ? base::kNever : std::max(deadline - clock_offset_, pass_not_before_);
   if (path_->has_arrivals()) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
+  // As a thread does before it sleeps; if it finds something there is no sleep.
+  if (machine_ != nullptr && !is_armed_) is_armed_ = engine_->arm();
+  if (machine_ != nullptr && !is_armed_) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
   const base::Instant wanted = application_->has_events() ? now : application_->next_cancel();
   const base::Instant look_at = wanted == base::kNever ? wanted : std::max(wanted, look_not_before_);
   next_turn_ = std::min(pass_at_, look_at);
   if (next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
+}
+
+std::uint64_t Host::bytes_delivered() const {
+  const shm::Lane* const lane = std::as_const(*engine_).lane();
+  return engine_->link()->counters().message_bytes_delivered + (lane != nullptr ? lane->counters().bytes_delivered : 0);
 }
 
 }  // namespace fairlead::sim

@@ -9,12 +9,15 @@
 
 #include "path/sim_network.hpp"
 #include "sim/application.hpp"
+#include "sim/machine.hpp"
 
 namespace fairlead::sim {
 
 class Host {
  public:
-  Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, Shared shared, std::uint64_t seed);
+  /// `machine`: null if the host is one by itself.
+  Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, const Machine* machine, Shared shared,
+       std::uint64_t seed);
 
   /// A new process with the same address and a new epoch.
   void start(base::Instant now);
@@ -30,11 +33,15 @@ class Host {
   Application* application() { return application_.get(); }
   engine::Engine* engine() { return engine_.get(); }
   WatchedPath* path() { return path_; }
+  /// Of messages, by whatever transport.
+  std::uint64_t bytes_delivered() const;
   base::Instant began() const { return began_; }
   const HostPlan& plan() const { return plan_; }
 
   /// Something may have arrived.
   void on_network(base::Instant now);
+  /// A process of the same machine may have rung.
+  void on_doorbell(base::Instant now);
   /// Somebody called into the engine: its deadlines may have moved.
   void on_submission(base::Instant now);
   base::Instant next_turn() const { return next_turn_; }
@@ -43,10 +50,15 @@ class Host {
 
  private:
   void plan_next(base::Instant now);
+  void wake(base::Instant now);
+  bool is_rung() const;
+  bool pass(base::Instant now);
+  path::RingReader* reader_with_record();
 
   std::uint32_t number_;
   HostPlan plan_;
   path::SimNetwork& network_;
+  const Machine* machine_;
   Shared shared_;
   Random random_;
   std::uint32_t lives_ = 0;
@@ -55,6 +67,7 @@ class Host {
   base::Instant pass_not_before_{}, look_not_before_{};
   base::Instant pass_at_ = base::kNever, next_turn_ = base::kNever;
   std::uint32_t passes_in_vain_ = 0;
+  bool is_armed_ = false;  // the doorbell
   std::unique_ptr<engine::Engine> engine_;
   WatchedPath* path_ = nullptr;  // the engine's
   std::unique_ptr<Application> application_;

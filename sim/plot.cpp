@@ -15,7 +15,7 @@ double seconds(base::Duration duration) {
 }
 
 // Inside single quotes of gnuplot.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string doubled;
   for (const char letter : text) doubled.append(letter == '\'' ? 2 : 1, letter);
   return doubled;
@@ -24,9 +24,9 @@ std::string quoted(std::string_view text) {
 class Script {
  public:
   Script(const Samples& samples, const Scenario& scenario, const std::string& path) : samples_(samples) {
-    add("set terminal svg size 1000,900 font 'sans-serif,11' background 'white'\nset output '{}'\n", quoted(path));
+    add("set terminal svg size 1000,900 font 'sans-serif,11' background 'white'\nset output '{}'\n", in_quotes(path));
     add("set multiplot layout 3,1 title '{}' noenhanced\n",
-        quoted(fmt::format("{}: {}", scenario.name, scenario.title)));
+        in_quotes(fmt::format("{}: {}", scenario.name, scenario.title)));
     add("set grid back lc '#dddddd'\nset border 3 lc '#666666'\nset tics nomirror\nset key top right noenhanced\n");
     add("set lmargin 11\nset datafile missing 'nan'\nset yrange [0:*]\nset xrange [0:{}]\n",
         samples.seconds().empty() ? 1.0 : std::max(samples.seconds().back(), 1e-9));
@@ -48,7 +48,7 @@ class Script {
     }
     add("EOD\nset ylabel '{}'\nplot ", label);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      add("{}${} using 1:{} with lines lw 1.3 title '{}'", i == 0 ? "" : ", ", name, i + 2, quoted(lines[i].label));
+      add("{}${} using 1:{} with lines lw 1.3 title '{}'", i == 0 ? "" : ", ", name, i + 2, in_quotes(lines[i].label));
     add("\n");
   }
 

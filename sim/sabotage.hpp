@@ -18,6 +18,8 @@ class Sabotage {
     lost_event,        // an application is not told of an event
     repeated_event,    // it is told twice
     late_write,        // memory is written after its operation has ended
+    lost_record,       // a process passes over a record that another of its machine wrote
+    repeated_record,   // it reads the records of one pass twice
   };
 
   explicit Sabotage(Kind kind, std::uint64_t strikes_at = 20) : kind_(kind), chances_left_(strikes_at) {}

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string finding_with(Sabotage::Kind kind) {
+std::string finding_with(Sabotage::Kind kind, bool is_one_machine = false) {
   auto scenario = parse_scenario(R"({
     "time": "200ms", "rare_branches": false,
     "host": { "merges_arrivals": false },
@@ -21,6 +21,7 @@ std::string finding_with(Sabotage::Kind kind) {
   })",
                                  "sabotaged");
   EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
+  scenario->is_one_machine = is_one_machine;
   scenario->sabotage = kind;
   return World(*scenario, 1).run().finding.value_or("nothing");
 }
@@ -43,6 +44,22 @@ TEST(SabotageTest, AnEventThatIsLost) {
 
 TEST(SabotageTest, AnEventThatComesTwice) {
   EXPECT_THAT(finding_with(Sabotage::Kind::repeated_event), HasSubstr("another event"));
+}
+
+TEST(SabotageTest, NothingIsFoundWhereNothingIsWrongOnOneMachine) {
+  EXPECT_EQ(finding_with(Sabotage::Kind::none, true), "nothing");
+}
+
+TEST(SabotageTest, ARecordThatIsLost) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::lost_record, true), HasSubstr("never arrived"));
+}
+
+TEST(SabotageTest, ARecordThatIsReadTwice) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::repeated_record, true), HasSubstr("arrived twice"));
+}
+
+TEST(SabotageTest, AnEventThatIsLostOnOneMachine) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::lost_event, true), HasSubstr("there is no event"));
 }
 
 TEST(SabotageTest, AWriteAfterTheEnd) {

@@ -94,6 +94,7 @@ struct Scenario {
   base::Duration resumes_within = 2s;  // after each healed fault, something moves again on each flow that it touched
   std::uint32_t ports = 1;             // per host
   bool has_rare_branches = true;
+  bool is_one_machine = false;    // its hosts are processes of one machine, and share memory
   bool has_clock_offsets = true;  // each host's clock starts somewhere else
   engine::EngineOptions options;
   path::SimLink link;  // all that LinkPlans do not name

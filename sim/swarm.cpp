@@ -35,6 +35,8 @@ class Swarm {
     if (is_on()) draw_odd_link();
     draw_faults();
     draw_flows();
+    // Drawn last: the rest of a seed's world stays what it was.
+    if (is_on()) draw_machine();
     return scenario_;
   }
 
@@ -120,6 +122,14 @@ class Swarm {
     LinkPlan odd{from, other_host(from), draw_link()};
     odd.link.datagram_size_max = scenario_.link.datagram_size_max;
     scenario_.links.push_back(odd);
+  }
+
+  void draw_machine() {
+    scenario_.is_one_machine = true;
+    set(Option::shm_ring, one_of<2>({64 << 10, 256 << 10}));
+    set(Option::shm_shared_max, one_of<2>({0, 8 << 20}));
+    if (is_on()) set(Option::shm_foreign_max, 0);
+    if (is_on()) set(Option::shm_foreign_awake_max, 1 << 20);
   }
 
   base::Duration any_time() { return random_.between(0ns, scenario_.time); }

@@ -22,10 +22,12 @@ World::World(const Scenario& scenario, std::uint64_t seed, std::FILE* trace, boo
       rare_(seed),
       random_(seed),
       network_(random_.next()) {
+  if (scenario_.is_one_machine) machine_.emplace();
   set_links();
   hosts_.reserve(scenario_.hosts.size());
   for (std::uint32_t number = 0; number < scenario_.hosts.size(); ++number)
-    hosts_.emplace_back(number, scenario_.hosts[number], network_, shared(), random_.next());
+    hosts_.emplace_back(number, scenario_.hosts[number], network_, machine_ ? &*machine_ : nullptr, shared(),
+                        random_.next());
   for (std::uint32_t number = 0; number < scenario_.flows.size(); ++number)
     flows_.emplace_back(number, scenario_.flows[number], kBegin, scenario_.time, random_.next());
   schedule_faults();
@@ -141,6 +143,7 @@ void World::step() {
   for (std::uint32_t number = 0; number < flows_.size(); ++number) {
     if (flows_[number].next_at() <= now_) turn_flow(number);
   }
+  for (Host& host : hosts_) host.on_doorbell(now_);
   while (!awaited_.empty() && awaited_.begin()->first <= now_) {
     const Awaited awaited = awaited_.begin()->second;
     awaited_.erase(awaited_.begin());
@@ -269,7 +272,7 @@ std::uint64_t World::progress_of(std::uint32_t number) {
   const Flow& flow = flows_[number];
   std::uint64_t progress = flow.ended_count();
   for (const std::uint32_t side : {flow.plan().from, flow.plan().to}) {
-    if (hosts_[side].is_up()) progress += hosts_[side].engine()->link()->counters().message_bytes_delivered;
+    if (hosts_[side].is_up()) progress += hosts_[side].bytes_delivered();
   }
   return progress;
 }

@@ -18,6 +18,7 @@
 #include "sim/findings.hpp"
 #include "sim/flow.hpp"
 #include "sim/host.hpp"
+#include "sim/machine.hpp"
 #include "sim/samples.hpp"
 #include "sim/scenario.hpp"
 #include "sim/trace.hpp"
@@ -89,6 +90,7 @@ class World {
   Random random_;
   base::Instant now_ = kBegin;
   path::SimNetwork network_;
+  std::optional<Machine> machine_;
   std::vector<Host> hosts_;
   std::vector<Flow> flows_;
   std::multimap<base::Instant, Change> changes_;

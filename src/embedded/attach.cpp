@@ -7,9 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
-#include <bit>
 #include <cerrno>
-#include <chrono>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -17,9 +15,9 @@
 #include "base/event_descriptor.hpp"
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
+#include "embedded/open_lane.hpp"
 #include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
-#include "shm/shared_tables.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -49,44 +47,6 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   if (!path) return std::unexpected(std::move(path.error()));
   if (options.fault().has_faults()) return std::make_unique<path::FaultyPath>(std::move(*path), options.fault());
   return std::move(*path);
-}
-
-// Shared memory with the engines of this host. Faults are made to datagrams: with a plan for them all goes over UDP,
-// unless told otherwise.
-Result<std::unique_ptr<shm::Lane>> open_lane(const base::SocketAddress& own, std::uint64_t epoch,
-                                             const engine::EngineOptions& options) {
-  const bool is_forced = options.path() == engine::PathChoice::shm;
-  if (options.path() == engine::PathChoice::udp || (options.fault().has_faults() && !is_forced)) return nullptr;
-  const std::uint64_t ring_bytes = options.get(engine::Option::shm_ring);
-  if (!std::has_single_bit(ring_bytes)) {
-    return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
-  }
-  const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
-  const bool is_foreign =
-      options.get(engine::Option::shm_foreign_max) != 0 || options.get(engine::Option::shm_foreign_awake_max) != 0;
-  auto hub = path::ShmHub::open(own, epoch,
-                                {.directory = options.shm_directory(),
-                                 .admits_all = options.admits_all_users(),
-                                 .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
-                                 .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
-                                 .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
-                                 .arena_head_bytes = sizeof(shm::SharedTables),
-                                 .huge_max = options.get(engine::Option::shm_huge_max),
-                                 .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
-  if (!hub) {
-    if (is_forced) return std::unexpected(std::move(hub.error()));
-    base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),
-                           hub.error().message));
-    return nullptr;
-  }
-  return std::make_unique<shm::Lane>(
-      std::move(*hub),
-      shm::LaneOptions{.is_forced = is_forced,
-                       .give_up_after = std::chrono::milliseconds(options.get(engine::Option::give_up_after)),
-                       .connect_within = std::chrono::milliseconds(options.get(engine::Option::unreachable_after)),
-                       .copied_max = options.get(engine::Option::embedded_max),
-                       .pull_min = options.get(engine::Option::shm_pull_min),
-                       .pull_max = options.get(engine::Option::shm_pull_max)});
 }
 
 Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& local,

@@ -101,6 +101,21 @@ TEST_F(ActiveHost, RequestsAndRepliesGoThroughSharedMemory) {
   EXPECT_EQ(far_.counter("lane.messages_sent"), answered + rounds);
 }
 
+// Nothing waits for the end of what was sent. So nobody looked how far the peer had read it; that it had read on was
+// news for ever, and the engine never slept.
+TEST_F(ActiveHost, TheSenderSleepsWhenThePeerHasRead) {
+  ASSERT_EQ(send(near_, far_, request(8, 0)), Status::ok);
+  for (int step = 0; step < 3; ++step) pass();
+  release(far_, arrival(far_));
+  ASSERT_TRUE(far_.engine->arm());  // it tells how far it has read
+  bool sleeps = false;
+  for (int tried = 0; tried < 4 && !sleeps; ++tried) {
+    pass(false);
+    sleeps = near_.engine->arm();
+  }
+  EXPECT_TRUE(sleeps);
+}
+
 TEST_F(ActiveHost, WhatIsRefusedIsAnsweredAsEver) {
   const std::uint64_t received = far_.counter("engine.active.received");
   ActiveMessage message = request(8, 0);

@@ -79,6 +79,8 @@ class Engine {
   std::uint64_t epoch() const { return epoch_; }
   const EngineOptions& options() const { return options_; }
   path::Path* path() { return transports_ ? &transports_->path() : nullptr; }
+  /// Null if peers of this host are reached as all others.
+  const shm::Lane* lane() const { return transports_ ? std::as_const(*transports_).lane() : nullptr; }
   /// Null without a path.
   const link::Link* link() const { return transports_ ? &transports_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
@@ -170,7 +172,6 @@ class Engine {
   static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 
   shm::Lane* lane() { return transports_ ? transports_->lane() : nullptr; }
-  const shm::Lane* lane() const { return transports_ ? transports_->lane() : nullptr; }
 
   // engine.cpp
   std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);

@@ -67,7 +67,7 @@ class ShmWatch {
   bool is_watching() const noexcept { return watched_count_ > 0; }
   template <typename Visit>
   void for_each_watched(Visit&& visit) {
-    for (std::uint32_t i = 0; i < watched_count_; ++i) visit(peers_[watched_[i]]);
+    for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
   }
   /// A peer that is open from now on.
   void begin(std::uint32_t slot);

@@ -191,12 +191,22 @@ void Lane::tell_all() {
 }
 
 bool Lane::arm() {
-  hub_->for_each_watched([](path::ShmPeer& peer) {
-    if (peer.reader.untold() == 0) return;
-    peer.reader.tell();
-    peer.alert();
+  std::uint32_t liar = kNone;
+  hub_->for_each_watched([&](std::uint32_t slot) {
+    path::ShmPeer& peer = hub_->peer(slot);
+    if (peer.reader.untold() != 0) {
+      peer.reader.tell();
+      peer.alert();
+    }
+    // What was sent without an outcome is awaited by nobody, so no pass looks how far it has been read. It must not keep
+    // us awake as news.
+    if (!peer.writer.look()) [[unlikely]]
+      liar = slot;
   });
-  return hub_->arm();
+  if (liar == kNone) [[likely]]
+    return hub_->arm();
+  refuse_reader(liar);
+  return false;
 }
 
 std::optional<link::Outcome> Lane::next_outcome() {

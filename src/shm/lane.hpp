@@ -242,7 +242,7 @@ class Lane {
   }
   template <typename Taker>
   bool serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker);
-  void refuse_reader(const Peer& peer);
+  void refuse_reader(std::uint32_t hub_slot);
 
   template <typename Taker>
   bool take(std::uint32_t hub_slot, Taker&& taker);

@@ -111,7 +111,7 @@ bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
 template <typename Taker>
 bool Lane::serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker) {
   if (!to.writer.look()) [[unlikely]] {
-    refuse_reader(peer);
+    refuse_reader(peer.hub_slot);
     return true;
   }
   bool any = end_passed(peer, to, taker);

@@ -93,7 +93,7 @@ bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& mess
   const std::size_t before = wire::lane_head_bytes(kind);
   std::byte* body = to.writer.reserve(before + message.size);
   if (body == nullptr) [[unlikely]] {
-    if (!to.writer.look()) refuse_reader(peer);
+    if (!to.writer.look()) refuse_reader(peer.hub_slot);
     body = to.writer.reserve(before + message.size);
     if (body == nullptr) return false;
   }
@@ -192,8 +192,8 @@ bool Lane::pump(Peer& peer, path::ShmPeer& to) {
   return any;
 }
 
-void Lane::refuse_reader(const Peer& peer) {
-  hub_->refuse(peer.hub_slot, "it claims to have read what nobody wrote");
+void Lane::refuse_reader(std::uint32_t hub_slot) {
+  hub_->refuse(hub_slot, "it claims to have read what nobody wrote");
 }
 
 bool Lane::cancel(link::PeerHandle handle, std::uint64_t cookie) {

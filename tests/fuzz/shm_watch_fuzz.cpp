@@ -101,9 +101,9 @@ class World {
       seen_.push_back(slot);
     });
     std::array<int, kPeers> watched{};
-    watch_.for_each_watched([&](const path::ShmPeer& peer) {
-      ENSURE(peer.is_watched && peer.is_audible(), "watches {}", peer.generation);
-      for (std::uint32_t slot = 0; slot < kPeers; ++slot) watched[slot] += &peers_[slot] == &peer ? 1 : 0;
+    watch_.for_each_watched([&](std::uint32_t slot) {
+      ENSURE(peers_[slot].is_watched && peers_[slot].is_audible(), "watches {}", slot);
+      ++watched[slot];
     });
     ENSURE(std::ranges::all_of(watched, [](int times) { return times <= 1; }), "watches somebody twice");
   }

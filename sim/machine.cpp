@@ -1,0 +1,31 @@
+#include "sim/machine.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/ensure.hpp"
+#include "embedded/open_lane.hpp"
+
+namespace fairlead::sim {
+
+Machine::Machine() : folder_(std::filesystem::temp_directory_path() / "fairlead_machine_XXXXXX") {
+  ENSURE(::mkdtemp(folder_.data()) != nullptr, "no folder {} for the sockets of a simulated machine", folder_);
+}
+
+Machine::~Machine() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::unique_ptr<shm::Lane> Machine::open_lane(const base::SocketAddress& own, std::uint64_t epoch,
+                                              engine::EngineOptions options) const {
+  const auto set = options.set("shm_directory", folder_);
+  ENSURE(set.has_value(), "{}", set.error().message);
+  auto lane = embedded::open_lane(own, epoch, options);
+  ENSURE(lane.has_value() && *lane != nullptr, "no shared memory for a simulated process{}",
+         lane.has_value() ? std::string() : ": " + lane.error().message);
+  return std::move(*lane);
+}
+
+}  // namespace fairlead::sim
