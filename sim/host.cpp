@@ -1,7 +1,5 @@
 #include "sim/host.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -89,7 +87,7 @@ void Host::on_network(base::Instant now) {
 }
 
 void Host::on_doorbell(base::Instant now) {
-  if (is_armed_ && is_rung()) wake(now);
+  if (is_armed_ && Machine::is_rung(*engine_)) wake(now);
 }
 
 /// Of a process of the same machine that has written to us; null if there is none.
@@ -114,11 +112,6 @@ bool Host::pass(base::Instant now) {
   return true;
 }
 
-bool Host::is_rung() const {
-  pollfd bell{.fd = engine_->lane_descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&bell, 1, 0) == 1;
-}
-
 void Host::wake(base::Instant now) {
   const base::Instant woken = std::max(now + plan_.wake_time, pass_not_before_);
   if (woken >= pass_at_) return;
@@ -132,7 +125,7 @@ void Host::on_submission(base::Instant now) {
 
 void Host::turn(base::Instant now) {
   if (pass_at_ <= now) {
-    const bool had_arrivals = path_->has_arrivals() || (is_armed_ && is_rung());
+    const bool had_arrivals = path_->has_arrivals() || (is_armed_ && Machine::is_rung(*engine_));
     if (std::exchange(is_armed_, false)) engine_->disarm();
     const bool has_happened = pass(now);
     engine_->ports().notify_touched();

@@ -51,7 +51,6 @@ class Host {
  private:
   void plan_next(base::Instant now);
   void wake(base::Instant now);
-  bool is_rung() const;
   bool pass(base::Instant now);
   path::RingReader* reader_with_record();
 

@@ -1,5 +1,7 @@
 #include "sim/machine.hpp"
 
+#include <poll.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -26,6 +28,17 @@ std::unique_ptr<shm::Lane> Machine::open_lane(const base::SocketAddress& own, st
   ENSURE(lane.has_value() && *lane != nullptr, "no shared memory for a simulated process{}",
          lane.has_value() ? std::string() : ": " + lane.error().message);
   return std::move(*lane);
+}
+
+bool Machine::is_rung(const engine::Engine& engine) {
+  pollfd bell{.fd = engine.lane_descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&bell, 1, 0) == 1;
+}
+
+bool Machine::has_news(engine::Engine& engine) {
+  const bool may_sleep = engine.arm();
+  engine.disarm();
+  return !may_sleep || is_rung(engine);
 }
 
 }  // namespace fairlead::sim

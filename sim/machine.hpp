@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/engine_options.hpp"
+#include "engine/engine.hpp"
 #include "shm/lane.hpp"
 
 namespace fairlead::sim {
@@ -21,6 +21,9 @@ class Machine {
   /// How a process of this machine reaches the others.
   std::unique_ptr<shm::Lane> open_lane(const base::SocketAddress& own, std::uint64_t epoch,
                                        engine::EngineOptions options) const;
+  /// Whether a process that sleeps, or would, has something to do for another one of its machine.
+  static bool is_rung(const engine::Engine& engine);
+  static bool has_news(engine::Engine& engine);
 
  private:
   std::string folder_;  // of the engines' sockets

@@ -13,6 +13,7 @@
 #include "qp/flows.hpp"
 #include "sim/addresses.hpp"
 #include "sim/findings.hpp"
+#include "sim/machine.hpp"
 #include "sim/random.hpp"
 #include "sim/trace.hpp"
 
@@ -41,13 +42,16 @@ struct PairHost {
   engine::Port& active_port() const { return *engine->ports().find(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
-  void start(path::SimNetwork& network, const engine::EngineOptions& options, Random& random) {
+  /// `machine`: null if the host is one by itself.
+  void start(path::SimNetwork& network, const Machine* machine, const engine::EngineOptions& options, Random& random) {
     auto path = network.attach(address_of(number));
     ENSURE(path.has_value(), "host {}: {}", number, path.error().message);
     ++life;
     notices = std::make_unique<qp::NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK)));
-    engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, random.next() | 1,
-                                              random.next());
+    const std::uint64_t epoch = random.next() | 1;
+    auto lane = machine != nullptr ? machine->open_lane(address_of(number), epoch, options) : nullptr;
+    engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, epoch, random.next(),
+                                              std::move(lane));
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
     key = flows().regions().add(
         {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});

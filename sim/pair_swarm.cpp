@@ -46,11 +46,12 @@ class PairSwarm {
     if (random_.chance(0.5)) base::rare_branches = &rare_;
     usual_ = draw_pair_link(random_);
     options_ = draw_pair_options(random_);
+    draw_machine(seed);
     network_.set_default_link(usual_);
     hosts_.resize(random_.between(2, 4));
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       hosts_[i].number = i;
-      hosts_[i].start(network_, options_, random_);
+      hosts_[i].start(network_, machine(), options_, random_);
     }
     shared_.now = kBegin;
     const auto conversations = static_cast<std::uint32_t>(random_.between(1, kConversationsMost));
@@ -85,6 +86,21 @@ class PairSwarm {
   }
 
  private:
+  /// From a draw of its own: the rest of a seed's world stays what it was.
+  void draw_machine(std::uint64_t seed) {
+    Random draw(~seed);
+    if (!draw.chance(0.35)) return;
+    machine_.emplace();
+    const auto set = [&](engine::Option option, std::uint64_t value) {
+      ENSURE(options_.set(option, value).has_value(), "an option out of range");
+    };
+    set(engine::Option::shm_ring, 64 << 10);
+    set(engine::Option::shm_shared_max, draw.chance(0.5) ? 0 : 8 << 20);
+    if (draw.chance(0.3)) set(engine::Option::shm_foreign_max, 0);
+    if (draw.chance(0.3)) set(engine::Option::shm_foreign_awake_max, 1 << 20);
+  }
+  const Machine* machine() const { return machine_ ? &*machine_ : nullptr; }
+
   bool is_clean() const { return findings_.is_clean(); }
   bool is_over() const {
     return std::ranges::all_of(conversations_, [](const PairConversation& one) { return one.is_closed(); });
@@ -106,12 +122,15 @@ class PairSwarm {
         if (host.is_up()) next = std::min(next, host.engine->next_deadline());
       }
       while (!restarts_.empty() && restarts_.begin()->first <= shared_.now) {
-        hosts_[restarts_.begin()->second].start(network_, options_, random_);
+        hosts_[restarts_.begin()->second].start(network_, machine(), options_, random_);
         restarts_.erase(restarts_.begin());
         has_happened = true;
       }
       if (shared_.now >= healed_at_) heal_network();
       if (!restarts_.empty()) next = std::min(next, restarts_.begin()->first);
+      for (const PairHost& host : hosts_) {
+        if (machine_ && host.is_up() && !has_happened) has_happened = Machine::has_news(*host.engine);
+      }
       if (has_happened) next = shared_.now + kPass;
       if (next > end) break;
       shared_.now = std::max(next, shared_.now + kPass);
@@ -161,7 +180,7 @@ class PairSwarm {
 
   void heal() {
     heal_network();
-    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, options_, random_);
+    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), options_, random_);
     restarts_.clear();
   }
 
@@ -172,6 +191,9 @@ class PairSwarm {
       SIM_CHECK(findings_, use.operations == 0 && use.placements == 0 && use.deferred == 0,
                 "host {} is left with {} operations, {} placements, {} answers", host.number, use.operations,
                 use.placements, use.deferred);
+      const shm::Lane* const lane = std::as_const(*host.engine).lane();
+      SIM_CHECK(findings_, lane == nullptr || lane->is_quiet(), "host {}: messages are left for its machine",
+                host.number);
       const link::LinkCounters& link = host.engine->link()->counters();
       SIM_CHECK(findings_, link.is_consistent() && link.messages_pending == 0 && link.segments_in_flight == 0,
                 "host {}: the link is left with {} messages and {} segments in flight", host.number,
@@ -189,6 +211,10 @@ class PairSwarm {
       report.failed += one.failed();
       report.openings += one.openings();
     }
+    for (const PairHost& host : hosts_) {
+      if (host.is_up() && host.engine->hub() != nullptr)
+        report.through_memory += std::as_const(*host.engine).lane()->counters().messages_sent;
+    }
     report.kills = killed_;
     report.active_sent = traffic_.sent();
     report.active_answered = traffic_.answered();
@@ -204,6 +230,7 @@ class PairSwarm {
   path::SimNetwork network_;
   path::SimLink usual_;
   engine::EngineOptions options_;
+  std::optional<Machine> machine_;
   std::vector<PairHost> hosts_;
   PairShared shared_{hosts_, random_, findings_, trace_};
   std::deque<PairConversation> conversations_;

@@ -18,6 +18,7 @@ struct PairReport {
   base::Duration time{};                                             // simulated
   std::uint64_t succeeded = 0, failed = 0, openings = 0, kills = 0;  // requests, conversations, hosts
   std::uint64_t active_sent = 0, active_answered = 0;
+  std::uint64_t through_memory = 0;  // messages between processes of one machine
 };
 
 PairReport run_pair_swarm(std::uint64_t seed);

@@ -28,6 +28,7 @@ TEST(PairSwarm, TheFixedSeeds) {
     all.openings += report.openings;
     all.kills += report.kills;
     all.active_answered += report.active_answered;
+    all.through_memory += report.through_memory;
   }
   // That it tests something.
   EXPECT_GT(all.succeeded, 3000u);
@@ -35,6 +36,7 @@ TEST(PairSwarm, TheFixedSeeds) {
   EXPECT_GT(all.openings, 100u);
   EXPECT_GT(all.kills, 10u);
   EXPECT_GT(all.active_answered, 1000u);
+  EXPECT_GT(all.through_memory, 1000u);
 }
 
 TEST(PairSwarm, FreshSeeds) {
