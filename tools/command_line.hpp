@@ -18,6 +18,7 @@ namespace fairlead::tools {
 // Each adds its subcommand, which leaves the exit code there when it is called.
 void add_bulkping(CLI::App& app, int& exit_code);
 void add_perf(CLI::App& app, int& exit_code);
+void add_keygen(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_options(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);

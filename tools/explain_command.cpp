@@ -27,6 +27,10 @@ std::string option_lines() {
                fmt::format("{}..{}", option.value_min, option.value_max), std::string(option.unit),
                std::string(option.environment), std::string(option.sentence)});
   }
+  for (const WordOptionRow& option : word_option_table()) {
+    table.add({std::string(option.name), "", "", std::string(option.wanted), std::string(option.environment),
+               std::string(option.sentence)});
+  }
   return table.to_string();
 }
 

@@ -17,7 +17,16 @@ struct OptionRow {
   std::string_view sentence;
 };
 
+/// One row that is no number.
+struct WordOptionRow {
+  std::string_view name;    ///< "path"
+  std::string_view wanted;  ///< "auto, udp or shm"
+  std::string_view environment;
+  std::string_view sentence;
+};
+
 /// All rows; they live as long as the process.
 std::span<const OptionRow> option_table() noexcept;
+std::span<const WordOptionRow> word_option_table() noexcept;
 
 }  // namespace fairlead

@@ -14,6 +14,7 @@ namespace fairlead::base {
 class AddressRange {
  public:
   static Result<AddressRange> parse(std::string_view text);
+  static AddressRange all() { return {}; }
 
   bool contains(const SocketAddress& address) const noexcept;
   bool operator==(const AddressRange&) const = default;

@@ -15,11 +15,14 @@ enum class FileTrust : std::uint8_t {
   trusted  // others may not write it
 };
 
-/// A regular file, reached by no symbolic link in its last place and by one name only, of this user or of root, up to
-/// 1 MiB. The error says what is wrong with it and how to mend it.
+/// A regular file, reached by no symbolic link and by one name only, of this user or of root, up to 1 MiB. The error
+/// says what is wrong with it and how to mend it.
 Result<std::string> read_owned_file(const std::string& path, FileTrust trust);
 
 /// Makes a new file that only its owner can read; an existing one is left alone, and an error.
 Result<> create_secret_file(const std::string& path, std::string_view text);
+
+/// Adds a line to one that was read, in one piece.
+Result<> append_to_file(const std::string& path, std::string_view line);
 
 }  // namespace fairlead::base

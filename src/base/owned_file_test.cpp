@@ -66,6 +66,9 @@ TEST_F(OwnedFile, IsMadeForItsOwnerAndNeverOverwritten) {
   EXPECT_EQ(read_owned_file(path("new"), FileTrust::secret).value(), "secret");
   EXPECT_THAT(create_secret_file(path("new"), "another").error().message, HasSubstr("not overwritten"));
   EXPECT_EQ(read_owned_file(path("new"), FileTrust::secret).value(), "secret");
+  ASSERT_TRUE(append_to_file(path("new"), " more"));
+  EXPECT_EQ(read_owned_file(path("new"), FileTrust::secret).value(), "secret more");
+  EXPECT_FALSE(append_to_file(path("none"), "line"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <type_traits>
+#include <utility>
 
 #include "base/environment.hpp"
 #include "base/shown.hpp"
@@ -17,14 +19,20 @@ namespace {
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
 
-// Options that are no numbers.
-struct Word {
-  std::string_view name, environment;
-};
-constexpr Word kWords[] = {
-    {"fault", "FAIRLEAD_FAULT"},         {"flight", "FAIRLEAD_FLIGHT"},
-    {"path", "FAIRLEAD_PATH"},           {"shm_directory", "FAIRLEAD_SHM_DIRECTORY"},
-    {"shm_users", "FAIRLEAD_SHM_USERS"}, {"wait", "FAIRLEAD_WAIT"},
+constexpr WordOptionRow kWords[] = {
+    {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "what is done on purpose to the datagrams that are sent"},
+    {"flight", "stderr, or a file", "FAIRLEAD_FLIGHT", "where stalls and lost peers are reported as they are noticed"},
+    {"path", "auto, udp or shm", "FAIRLEAD_PATH",
+     "how peers of this host are reached: through shared memory where both may, over UDP, or by shared memory only"},
+    {"seal", "psk:FILE, x25519:FILE or x25519", "FAIRLEAD_SEAL",
+     "the key that sessions over UDP are sealed with; shared memory is not sealed"},
+    {"seal_peers", "a file", "FAIRLEAD_SEAL_PEERS", "whose public keys are believed: known_peers beside the key file"},
+    {"seal_require", "ranges as 10.0.0.0/8,fd00::/8, or nothing", "FAIRLEAD_SEAL_REQUIRE",
+     "peers with whom nothing unsealed is exchanged; all, if not set and a key is given"},
+    {"shm_directory", "an absolute path, or nothing", "FAIRLEAD_SHM_DIRECTORY",
+     "where engines of this host find each other, instead of by abstract names"},
+    {"shm_users", "own or all", "FAIRLEAD_SHM_USERS", "whether processes of other users may share memory with us"},
+    {"wait", "adaptive, spin or sleep", "FAIRLEAD_WAIT", "whether waiters poll before they sleep, or only, or never"},
 };
 
 // In the order of Option.
@@ -93,6 +101,10 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "through the ring; those up to 8 KiB never"},
     {"shm_pull_max", "bytes", 4 * kMi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
      "messages up to this size do so; 0: none"},
+    {"seal_rekey_bytes", "bytes", 65536 * kMi, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
+     "how much a sealed session encrypts and decrypts before it makes new keys"},
+    {"seal_rekey_after", "s", 3600, 1, 86400, "FAIRLEAD_SEAL_REKEY_AFTER",
+     "how old the keys of a sealed session get before the next message makes new ones"},
 }};
 
 const OptionRow& row_of(Option option) {
@@ -123,7 +135,7 @@ Result<EngineOptions> EngineOptions::from_environment() {
       return std::unexpected(std::move(error));
     }
   }
-  for (const Word& word : kWords) {
+  for (const WordOptionRow& word : kWords) {
     const char* text = base::environment(std::string(word.environment).c_str());
     if (text == nullptr) continue;
     if (auto set = options.set(word.name, text); !set) {
@@ -136,9 +148,16 @@ Result<EngineOptions> EngineOptions::from_environment() {
 
 // False if it is none of the words.
 bool EngineOptions::set_word(std::string_view name, std::string_view text, Result<>& result) {
-  const auto refuse = [&](std::string_view wanted) {
-    result =
-        std::unexpected(Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, base::shown(text), wanted)});
+  const auto* const row = std::ranges::find(kWords, name, &WordOptionRow::name);
+  if (row == std::end(kWords)) return false;
+  const auto refuse = [&] {
+    result = std::unexpected(
+        Error{Status::invalid, 0, fmt::format("{} '{}': want {}", name, base::shown(text), row->wanted)});
+  };
+  const auto choose = [&](const auto& names, auto& choice) {
+    const auto* const found = std::ranges::find(names, text);
+    if (found == std::end(names)) return refuse();
+    choice = static_cast<std::remove_reference_t<decltype(choice)>>(found - std::begin(names));
   };
   if (name == "fault") {
     auto plan = path::FaultPlan::parse(text);
@@ -147,25 +166,46 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
   } else if (name == "flight") {
     flight_ = text;
   } else if (name == "path") {
-    constexpr std::array<std::string_view, 3> kNames{"auto", "udp", "shm"};
-    const auto* found = std::ranges::find(kNames, text);
-    if (found == kNames.end()) refuse("auto, udp or shm");
-    if (found != kNames.end()) path_ = static_cast<PathChoice>(found - kNames.begin());
+    constexpr std::string_view kNames[] = {"auto", "udp", "shm"};
+    choose(kNames, path_);
+  } else if (name == "seal") {
+    if (const auto files = seal::KeyringFiles::parse(text, {}); files) {
+      seal_ = text;
+    } else {
+      result = std::unexpected(files.error());
+    }
+  } else if (name == "seal_peers") {
+    seal_peers_ = text;
+  } else if (name == "seal_require") {
+    auto ranges = text.empty() ? Result<std::vector<base::AddressRange>>() : base::parse_ranges(text);
+    if (ranges) seal_require_ = std::move(*ranges);
+    if (!ranges) result = std::unexpected(std::move(ranges.error()));
   } else if (name == "shm_directory") {
-    if (!text.empty() && !text.starts_with('/')) refuse("an absolute path, or nothing");
-    shm_directory_ = text;
+    if (text.empty() || text.starts_with('/')) {
+      shm_directory_ = text;
+    } else {
+      refuse();
+    }
   } else if (name == "shm_users") {
-    if (text != "own" && text != "all") refuse("own or all");
-    admits_all_users_ = text == "all";
+    constexpr std::string_view kNames[] = {"own", "all"};
+    choose(kNames, admits_all_users_);
   } else if (name == "wait") {
-    constexpr std::array<std::string_view, 3> kNames{"adaptive", "spin", "sleep"};
-    const auto* found = std::ranges::find(kNames, text);
-    if (found == kNames.end()) refuse("adaptive, spin or sleep");
-    if (found != kNames.end()) wait_ = static_cast<queue::WaitChoice>(found - kNames.begin());
-  } else {
-    return false;
+    constexpr std::string_view kNames[] = {"adaptive", "spin", "sleep"};
+    choose(kNames, wait_);
   }
   return true;
+}
+
+std::optional<seal::KeyringFiles> EngineOptions::seal() const {
+  if (seal_.empty()) return std::nullopt;
+  auto files = seal::KeyringFiles::parse(seal_, seal_peers_);
+  return files ? std::optional(std::move(*files)) : std::nullopt;  // it was parsed when it was set
+}
+
+std::vector<base::AddressRange> EngineOptions::seal_require() const {
+  if (seal_require_) return *seal_require_;
+  if (seal_.empty()) return {};
+  return {base::AddressRange::all()};
 }
 
 Result<> EngineOptions::set(std::string_view name, std::string_view text) {
@@ -198,6 +238,10 @@ namespace fairlead {
 
 std::span<const OptionRow> option_table() noexcept {
   return engine::kTable;
+}
+
+std::span<const WordOptionRow> word_option_table() noexcept {
+  return engine::kWords;
 }
 
 }  // namespace fairlead

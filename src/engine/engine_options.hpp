@@ -4,15 +4,19 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fairlead/error.hpp>
 #include <fairlead/options.hpp>
 
+#include "base/address_range.hpp"
 #include "path/fault_plan.hpp"
 #include "queue/wait_ladder.hpp"
+#include "seal/keyring.hpp"
 
 namespace fairlead::engine {
 
@@ -53,6 +57,8 @@ enum class Option : std::uint8_t {
   shm_foreign_awake_max,
   shm_pull_min,
   shm_pull_max,
+  seal_rekey_bytes,
+  seal_rekey_after,
   count_,
 };
 
@@ -75,6 +81,10 @@ class EngineOptions {
   const std::string& flight() const noexcept { return flight_; }
   /// "path", FAIRLEAD_PATH: auto (shared memory to peers of this host, where both may), udp, or shm (nothing else).
   PathChoice path() const noexcept { return path_; }
+  /// What sessions are sealed with (docs/seal.md); no key files: nothing is. "seal", "seal_peers" and "seal_require".
+  std::optional<seal::KeyringFiles> seal() const;
+  /// With whom nothing unsealed is exchanged: nobody without a key; everybody, if there is one and it was not set.
+  std::vector<base::AddressRange> seal_require() const;
   /// Of the Unix sockets by which engines of a host meet; empty: abstract names. "shm_directory",
   /// FAIRLEAD_SHM_DIRECTORY.
   const std::string& shm_directory() const noexcept { return shm_directory_; }
@@ -93,6 +103,8 @@ class EngineOptions {
   path::FaultPlan fault_;
   queue::WaitChoice wait_ = queue::WaitChoice::adaptive;
   std::string flight_;
+  std::string seal_, seal_peers_;
+  std::optional<std::vector<base::AddressRange>> seal_require_;
   std::string shm_directory_;
   PathChoice path_ = PathChoice::automatic;
   bool admits_all_users_ = false;

@@ -49,6 +49,35 @@ TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
   EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
 }
 
+TEST(EngineOptions, EveryWordIsComplete) {
+  for (const WordOptionRow& row : word_option_table()) {
+    EXPECT_FALSE(row.name.empty() || row.wanted.empty() || row.sentence.empty());
+    EXPECT_TRUE(row.environment.starts_with("FAIRLEAD_")) << row.name;
+  }
+}
+
+TEST(EngineOptions, WithAKeyAllHasToBeSealedUnlessTold) {
+  const auto near = *base::SocketAddress::from_ip("10.1.2.3", 1), far = *base::SocketAddress::from_ip("fd00::1", 1);
+  EngineOptions options;
+  EXPECT_FALSE(options.seal());
+  EXPECT_TRUE(options.seal_require().empty());
+  ASSERT_TRUE(options.set("seal", "psk:/etc/key"));
+  EXPECT_EQ(options.seal()->keys, "/etc/key");
+  EXPECT_TRUE(base::contains(options.seal_require(), near) && base::contains(options.seal_require(), far));
+  ASSERT_TRUE(options.set("seal_require", "10.0.0.0/8"));
+  EXPECT_TRUE(base::contains(options.seal_require(), near));
+  EXPECT_FALSE(base::contains(options.seal_require(), far));
+  ASSERT_TRUE(options.set("seal_require", ""));
+  EXPECT_TRUE(options.seal_require().empty());
+  ASSERT_TRUE(options.set("seal", "x25519:/etc/fairlead/key"));
+  EXPECT_EQ(options.seal()->peers, "/etc/fairlead/known_peers");
+  ASSERT_TRUE(options.set("seal_peers", "/etc/peers"));
+  EXPECT_EQ(options.seal()->peers, "/etc/peers");
+  EXPECT_FALSE(options.set("seal", "tls"));
+  EXPECT_FALSE(options.set("seal_require", "everywhere"));
+  EXPECT_TRUE(options.seal()) << "a refusal changes nothing";
+}
+
 TEST(EngineOptions, ReportsGoNowhereUntilToldSo) {
   EngineOptions options;
   EXPECT_EQ(options.flight(), "");

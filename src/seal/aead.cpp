@@ -15,7 +15,7 @@ const std::uint8_t* octets(Bytes bytes) {
 std::uint8_t* octets(std::byte* bytes) {
   return reinterpret_cast<std::uint8_t*>(bytes);
 }
-std::span<const std::byte> bytes_of(const iovec& piece) {
+std::span<const std::byte> piece_bytes(const iovec& piece) {
   return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
 }
 
@@ -29,7 +29,7 @@ class IpsecMbAead final : public Aead {
 
   void seal(const Nonce& nonce, Bytes associated, std::span<const iovec> plain, std::byte* output) override {
     if (plain.size() == 1) {
-      const Bytes all = bytes_of(plain[0]);
+      const Bytes all = piece_bytes(plain[0]);
       table_.gcm128_enc(&key_, &context_, octets(output), octets(all), all.size(), octets(nonce), octets(associated),
                         associated.size(), octets(output + all.size()), kTagBytes);
       return;
@@ -37,7 +37,7 @@ class IpsecMbAead final : public Aead {
     table_.gcm128_init(&key_, &context_, octets(nonce), octets(associated), associated.size());
     for (const iovec& piece : plain) {
       if (piece.iov_len == 0) continue;
-      table_.gcm128_enc_update(&key_, &context_, octets(output), octets(bytes_of(piece)), piece.iov_len);
+      table_.gcm128_enc_update(&key_, &context_, octets(output), octets(piece_bytes(piece)), piece.iov_len);
       output += piece.iov_len;
     }
     table_.gcm128_enc_finalize(&key_, &context_, octets(output), kTagBytes);
@@ -82,7 +82,7 @@ class LibcryptoAead final : public Aead {
         lib_.EVP_EncryptUpdate(sealer_, nullptr, &length, octets(associated), static_cast<int>(associated.size())) == 1;
     for (const iovec& piece : plain) {
       if (piece.iov_len == 0) continue;
-      is_good = is_good && lib_.EVP_EncryptUpdate(sealer_, octets(output), &length, octets(bytes_of(piece)),
+      is_good = is_good && lib_.EVP_EncryptUpdate(sealer_, octets(output), &length, octets(piece_bytes(piece)),
                                                   static_cast<int>(piece.iov_len)) == 1;
       output += piece.iov_len;
     }
@@ -118,17 +118,16 @@ class LibcryptoAead final : public Aead {
 
 }  // namespace
 
-bool is_there(AeadMaker maker) {
-  return maker == AeadMaker::libcrypto || ipsec_mb() != nullptr;
+std::unique_ptr<Aead> make_libcrypto_aead(const CipherKey& key) {
+  return std::make_unique<LibcryptoAead>(key);
+}
+
+std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey& key) {
+  return std::make_unique<IpsecMbAead>(key);
 }
 
 AeadMaker best_aead_maker() {
-  return is_there(AeadMaker::ipsec_mb) ? AeadMaker::ipsec_mb : AeadMaker::libcrypto;
-}
-
-std::unique_ptr<Aead> make_aead(const CipherKey& key, AeadMaker maker) {
-  if (maker == AeadMaker::ipsec_mb) return std::make_unique<IpsecMbAead>(key);
-  return std::make_unique<LibcryptoAead>(key);
+  return ipsec_mb() != nullptr ? make_ipsec_mb_aead : make_libcrypto_aead;
 }
 
 }  // namespace fairlead::seal

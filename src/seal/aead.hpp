@@ -24,12 +24,12 @@ class Aead {
   [[nodiscard]] virtual bool open(const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) = 0;
 };
 
-/// Who computes: the best that there is here, or a given one, for tests and benchmarks.
-enum class AeadMaker : std::uint8_t { ipsec_mb, libcrypto };
-bool is_there(AeadMaker maker);
-AeadMaker best_aead_maker();
+/// Makes one that computes in a certain way; after load_libcrypto().
+using AeadMaker = std::unique_ptr<Aead> (*)(const CipherKey& key);
+std::unique_ptr<Aead> make_libcrypto_aead(const CipherKey& key);
+std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey& key);  // if ipsec_mb() is there
 
-/// After load_libcrypto().
-std::unique_ptr<Aead> make_aead(const CipherKey& key, AeadMaker maker);
+/// The best that there is here.
+AeadMaker best_aead_maker();
 
 }  // namespace fairlead::seal

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "seal/hex.hpp"
+#include "seal/ipsec_mb.hpp"
 #include "seal/libcrypto.hpp"
 
 namespace fairlead::seal {
@@ -45,12 +46,13 @@ class EachMaker : public ::testing::TestWithParam<AeadMaker> {
  protected:
   void SetUp() override {
     ASSERT_TRUE(load_libcrypto());
-    if (!is_there(GetParam())) GTEST_SKIP() << "no libipsec-mb, or no AES instructions";
+    if (GetParam() == make_ipsec_mb_aead && ipsec_mb() == nullptr)
+      GTEST_SKIP() << "no libipsec-mb, or no AES instructions";
   }
   std::unique_ptr<Aead> aead(std::string_view key = "000102030405060708090a0b0c0d0e0f") const {
     CipherKey bytes;
     EXPECT_TRUE(from_hex(key, bytes.bytes()));
-    return make_aead(bytes, GetParam());
+    return GetParam()(bytes);
   }
 };
 
@@ -93,14 +95,12 @@ TEST_P(EachMaker, NoBitMayBeChanged) {
   EXPECT_FALSE(cipher->open(other, associated, sealed, opened.data()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachMaker, ::testing::Values(AeadMaker::ipsec_mb, AeadMaker::libcrypto),
-                         [](const auto& maker) {
-                           return maker.param == AeadMaker::ipsec_mb ? "IpsecMb" : "Libcrypto";
-                         });
+INSTANTIATE_TEST_SUITE_P(All, EachMaker, ::testing::Values(make_ipsec_mb_aead, make_libcrypto_aead),
+                         [](const auto& maker) { return maker.param == make_ipsec_mb_aead ? "IpsecMb" : "Libcrypto"; });
 
 TEST(Aead, BothMakersSealTheSame) {
   ASSERT_TRUE(load_libcrypto());
-  if (!is_there(AeadMaker::ipsec_mb)) GTEST_SKIP() << "no libipsec-mb, or no AES instructions";
+  if (ipsec_mb() == nullptr) GTEST_SKIP() << "no libipsec-mb, or no AES instructions";
   std::mt19937_64 random(11);
   for (int turn = 0; turn < 400; ++turn) {
     CipherKey key;
@@ -109,7 +109,7 @@ TEST(Aead, BothMakersSealTheSame) {
     for (std::byte& byte : nonce) byte = static_cast<std::byte>(random());
     std::vector<std::byte> plain(random() % (turn % 20 == 0 ? 65'000 : 3'000)), associated(48);
     for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
-    const std::unique_ptr<Aead> one = make_aead(key, AeadMaker::ipsec_mb), two = make_aead(key, AeadMaker::libcrypto);
+    const std::unique_ptr<Aead> one = make_ipsec_mb_aead(key), two = make_libcrypto_aead(key);
     std::vector<std::byte> by_one(plain.size() + kTagBytes), by_two(by_one.size()), opened(plain.size());
     one->seal(nonce, associated, cut(plain, 1 + random() % 9), by_one.data());
     two->seal(nonce, associated, cut(plain, 1 + random() % 9), by_two.data());

@@ -8,7 +8,7 @@ EpochKeys::Direction::Direction(const Key& key, AeadMaker maker) {
   constexpr std::string_view kLabel = "fairlead seal AES-128-GCM";
   Secret<CipherKey::size() + kNonceBytes> output;
   derive({}, key.bytes(), std::as_bytes(std::span(kLabel)), output.bytes());
-  aead = make_aead(CipherKey(output.bytes().first<CipherKey::size()>()), maker);
+  aead = maker(CipherKey(output.bytes().first<CipherKey::size()>()));
   start = Secret<kNonceBytes>(output.bytes().last<kNonceBytes>());
 }
 

@@ -27,18 +27,27 @@ Bytes bytes_of(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(Refused refused) noexcept {
-  static constexpr std::array<std::string_view, kRefusedKinds> kTexts{
-      "nothing was refused",
-      "one end seals with psk:, the other with x25519: set FAIRLEAD_SEAL alike at both",
-      "it holds another pre-shared key: give both ends the same file",
-      "its public key is not the one that our known peers have for it: correct our file",
-      "our public key is not among its known peers for our address: add it to its file",
-      "it takes sealed sessions only: set FAIRLEAD_SEAL here",
-      "it cannot seal: set FAIRLEAD_SEAL there",
+std::string_view to_string(Refused refused, Teller teller) noexcept {
+  struct Row {
+    std::string_view to_refused, to_refuser;
   };
+  static constexpr std::array<Row, kRefusedKinds> kRows{{
+      {"nothing was refused", "nothing was refused"},
+      {"it seals with another kind of key (psk or x25519): set FAIRLEAD_SEAL alike at both ends",
+       "it seals with another kind of key (psk or x25519): set FAIRLEAD_SEAL alike at both ends"},
+      {"it has another pre-shared key: give both ends the same file",
+       "it has another pre-shared key: give both ends the same file"},
+      {"its public key is not the one that our known peers have for it: correct that line here",
+       "it greeted another public key than ours: its known peers need our line (`fairlead keygen --public`)"},
+      {"it does not know our public key for our address: add our line to its known peers",
+       "its public key is not among our known peers for its address: add its line here"},
+      {"it takes nothing unsealed: set FAIRLEAD_SEAL here",
+       "it does not seal, and has to (FAIRLEAD_SEAL_REQUIRE): set FAIRLEAD_SEAL there"},
+      {"it cannot seal: set FAIRLEAD_SEAL there", "it seals, and there is no key here: set FAIRLEAD_SEAL here"},
+  }};
   const auto index = static_cast<std::size_t>(refused);
-  return index < kTexts.size() ? kTexts[index] : "unknown reason";
+  if (index >= kRows.size()) return "unknown reason";
+  return teller == Teller::refused ? kRows[index].to_refused : kRows[index].to_refuser;
 }
 
 std::optional<Handshake> Handshake::begin(const Keyring& ring, const base::SocketAddress& to, std::uint32_t attempt,

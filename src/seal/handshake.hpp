@@ -27,8 +27,9 @@ enum class Refused : std::uint8_t {
 };
 inline constexpr std::size_t kRefusedKinds = static_cast<std::size_t>(Refused::cannot_seal) + 1;
 
-/// What the side that was refused is told, with the remedy.
-std::string_view to_string(Refused refused) noexcept;
+/// What it means to either side, with the remedy.
+enum class Teller : std::uint8_t { refused, refuser };
+std::string_view to_string(Refused refused, Teller teller) noexcept;
 
 class Handshake {
  public:

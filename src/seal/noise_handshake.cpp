@@ -25,7 +25,7 @@ const NoiseHandshake::Table& NoiseHandshake::table(NoisePattern pattern) {
 }
 
 std::size_t NoiseHandshake::overhead(NoisePattern pattern, std::size_t message) {
-  std::size_t bytes = kTagBytes;  // of the payload: each message of both patterns has a key by then
+  std::size_t bytes = kTagBytes;  // of the payload
   for (const Token token : table(pattern).messages[message]) {
     if (token == Token::e) bytes += kKeyBytes;
     if (token == Token::s) bytes += kKeyBytes + kTagBytes;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ensure.hpp"
+
 namespace fairlead::seal {
 
 NoiseSymmetricState::NoiseSymmetricState(std::string_view protocol_name) {
@@ -47,21 +49,14 @@ Nonce NoiseSymmetricState::next_nonce() {
 }
 
 void NoiseSymmetricState::encrypt_and_hash(Bytes plain, std::byte* output) {
-  if (has_key_) {
-    chacha_seal(key_, next_nonce(), hash_, plain, output);
-  } else {
-    std::ranges::copy(plain, output);
-  }
-  mix_hash({output, plain.size() + overhead()});
+  ENSURE(has_key_, "a Noise message without a key");
+  chacha_seal(key_, next_nonce(), hash_, plain, output);
+  mix_hash({output, plain.size() + kTagBytes});
 }
 
 bool NoiseSymmetricState::decrypt_and_hash(Bytes sealed, std::byte* output) {
-  if (sealed.size() < overhead()) return false;
-  if (!has_key_) {
-    std::ranges::copy(sealed, output);
-  } else if (!chacha_open(key_, next_nonce(), hash_, sealed, output)) {
-    return false;
-  }
+  ENSURE(has_key_, "a Noise message without a key");
+  if (!chacha_open(key_, next_nonce(), hash_, sealed, output)) return false;
   mix_hash(sealed);
   return true;
 }

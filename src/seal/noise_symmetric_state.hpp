@@ -1,6 +1,7 @@
 #pragma once
 // The symmetric state of a Noise handshake (noiseprotocol.org, revision 34, section 5.2) with ChaChaPoly and SHA256: a
-// chaining key, a hash of all that was said, and the key of the moment.
+// chaining key, a hash of all that was said, and the key of the moment. Patterns that send anything before they have a
+// key are not known here.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +19,7 @@ class NoiseSymmetricState {
   void mix_key(Bytes input);
   void mix_key_and_hash(Bytes input);
 
-  bool has_key() const { return has_key_; }
-  /// What it adds to a payload.
-  std::size_t overhead() const { return has_key_ ? kTagBytes : 0; }
+  /// Adds kTagBytes.
   void encrypt_and_hash(Bytes plain, std::byte* output);
   [[nodiscard]] bool decrypt_and_hash(Bytes sealed, std::byte* output);
 

@@ -48,7 +48,7 @@ int length_of(Bytes bytes) {
   return static_cast<int>(bytes.size());
 }
 
-OSSL_PARAM octets(const char* name, Bytes bytes) {
+OSSL_PARAM parameter(const char* name, Bytes bytes) {
   // It reads only, though its argument is not const; and it refuses none at all where it takes none of something.
   static std::byte none{};
   std::byte* const data = bytes.empty() ? &none : const_cast<std::byte*>(bytes.data());
@@ -98,9 +98,9 @@ void derive(Bytes salt, Bytes input, Bytes info, std::span<std::byte> output) {
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {
       lib.OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
-      octets(OSSL_KDF_PARAM_SALT, salt),
-      octets(OSSL_KDF_PARAM_KEY, input),
-      octets(OSSL_KDF_PARAM_INFO, info),
+      parameter(OSSL_KDF_PARAM_SALT, salt),
+      parameter(OSSL_KDF_PARAM_KEY, input),
+      parameter(OSSL_KDF_PARAM_INFO, info),
       lib.OSSL_PARAM_construct_end(),
   };
   must(lib.EVP_KDF_derive(context.get(), raw(output.data()), output.size(), parameters), "HKDF");

@@ -25,7 +25,7 @@ void SessionKeys::advance(std::unique_ptr<EpochKeys> next) {
 }
 
 void SessionKeys::drop_previous() {
-  if (current_->has_opened()) previous_.reset();
+  if (can_drop_previous()) previous_.reset();
 }
 
 }  // namespace fairlead::seal

@@ -46,6 +46,7 @@ class SessionKeys {
   std::uint64_t epoch() const { return epoch_; }
   const EpochKeys& current() const { return *current_; }
   bool has_previous() const { return previous_ != nullptr; }
+  bool can_drop_previous() const { return previous_ && current_->has_opened(); }
 
  private:
   std::uint8_t epoch_bits() const { return static_cast<std::uint8_t>(epoch_ & kEpochMask); }
