@@ -7,6 +7,7 @@
 #include "base/ensure.hpp"
 #include "link/token_source.hpp"
 #include "sim/addresses.hpp"
+#include "sim/seals.hpp"
 
 namespace fairlead::sim {
 namespace {
@@ -49,9 +50,11 @@ void Host::start(base::Instant now) {
   const std::uint64_t seed = plan_.starts_before_wrap ? seed_before_wrap(random_, epoch) : random_.next();
   shared_.trace.add(now, {kStarted, number_, epoch});
   shared_.trace.say(now, "h{}        starts", number_);
+  std::optional<link::SealSettings> seals;
+  if (shared_.scenario.seals != Seals::none) seals = seals_of(shared_.scenario, number_, random_.next());
   auto lane = machine_ != nullptr ? machine_->open_lane(address_of(number_), epoch, shared_.scenario.options) : nullptr;
   engine_ = std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch,
-                                             seed, std::move(lane));
+                                             seed, std::move(lane), std::move(seals));
   application_ = std::make_unique<Application>(Application::Life{number_, ++lives_, clock_offset_, now, random_.next()},
                                                plan_, *engine_, *path_, shared_);
   began_ = now;

@@ -20,6 +20,8 @@ class Sabotage {
     late_write,        // memory is written after its operation has ended
     lost_record,       // a process passes over a record that another of its machine wrote
     repeated_record,   // it reads the records of one pass twice
+    changed_header,  // a segment gets the next one's sequence, and a checksum that fits: no harm to one that is sealed
+    forgotten_header,  // the same, and sealing proves the payload only
   };
 
   explicit Sabotage(Kind kind, std::uint64_t strikes_at = 20) : kind_(kind), chances_left_(strikes_at) {}

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string finding_with(Sabotage::Kind kind, bool is_one_machine = false) {
+std::string finding_with(Sabotage::Kind kind, bool is_one_machine = false, Seals seals = Seals::none) {
   auto scenario = parse_scenario(R"({
     "time": "200ms", "rare_branches": false,
     "host": { "merges_arrivals": false },
@@ -23,6 +23,7 @@ std::string finding_with(Sabotage::Kind kind, bool is_one_machine = false) {
   EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
   scenario->is_one_machine = is_one_machine;
   scenario->sabotage = kind;
+  scenario->seals = seals;
   return World(*scenario, 1).run().finding.value_or("nothing");
 }
 
@@ -36,6 +37,19 @@ TEST(SabotageTest, AWrongByteThatTheChecksumHides) {
 
 TEST(SabotageTest, AMessageThatArrivesTwice) {
   EXPECT_THAT(finding_with(Sabotage::Kind::repeated_message), HasSubstr("arrived twice"));
+}
+
+TEST(SabotageTest, AHeaderThatIsChangedOnTheWay) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::changed_header), HasSubstr("arrived twice"));
+}
+
+TEST(SabotageTest, AChangedHeaderIsNoHarmWhereSessionsAreSealed) {
+  EXPECT_EQ(finding_with(Sabotage::Kind::changed_header, false, Seals::shared_secret), "nothing");
+  EXPECT_EQ(finding_with(Sabotage::Kind::changed_header, false, Seals::static_keys), "nothing");
+}
+
+TEST(SabotageTest, ASealThatForgetsTheHeader) {
+  EXPECT_THAT(finding_with(Sabotage::Kind::forgotten_header, false, Seals::shared_secret), HasSubstr("arrived twice"));
 }
 
 TEST(SabotageTest, AnEventThatIsLost) {

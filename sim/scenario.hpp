@@ -74,6 +74,9 @@ struct FlowPlan {
   double misuses = 0;              // share of puts and gets with a wrong key, kind or length
 };
 
+/// With what sessions are sealed (docs/seal.md).
+enum class Seals : std::uint8_t { none, shared_secret, static_keys };
+
 /// What must hold at the end besides the invariants. Zero or empty: not asked.
 struct Expectation {
   std::vector<Status> ends;       // the only ones that operations end with (canceled and refused misuse aside)
@@ -96,6 +99,7 @@ struct Scenario {
   bool has_rare_branches = true;
   bool is_one_machine = false;    // its hosts are processes of one machine, and share memory
   bool has_clock_offsets = true;  // each host's clock starts somewhere else
+  Seals seals = Seals::none;
   engine::EngineOptions options;
   path::SimLink link;  // all that LinkPlans do not name
   std::vector<HostPlan> hosts;

@@ -182,6 +182,7 @@ Result<Scenario> parse_scenario(std::string_view text, std::string name) {
   root.read("rare_branches", scenario.has_rare_branches);
   root.read("clock_offsets", scenario.has_clock_offsets);
   root.read("one_machine", scenario.is_one_machine);
+  scenario.seals = static_cast<Seals>(root.read_word("seals", {"none", "shared_secret", "static_keys"}, 0));
   root.object("options", [&](ScenarioSection& section) { read_options(section, scenario.options); });
   root.object("link", [&](ScenarioSection& section) { read_link(section, scenario.link); });
   read_hosts(root, scenario);

@@ -37,6 +37,7 @@ class Swarm {
     draw_flows();
     // Drawn last: the rest of a seed's world stays what it was.
     if (is_on()) draw_machine();
+    draw_seals();
     return scenario_;
   }
 
@@ -199,6 +200,13 @@ class Swarm {
       if (has_misuses) flow.misuses = 0.1;
       scenario_.flows.push_back(flow);
     }
+  }
+
+  void draw_seals() {
+    if (!is_on()) return;
+    scenario_.seals = random_.chance(0.5) ? Seals::shared_secret : Seals::static_keys;
+    if (random_.chance(0.7)) set(Option::seal_rekey_bytes, one_of<3>({64 << 10, 256 << 10, 2 << 20}));
+    if (is_on()) set(Option::seal_rekey_after, random_.mostly_small(1, 60));
   }
 
   Random random_;

@@ -37,6 +37,12 @@ std::string_view kind_name(wire::Kind kind) {
       return "part";
     case wire::Kind::hello_retry:
       return "hello_retry";
+    case wire::Kind::hello_refused:
+      return "hello_refused";
+    case wire::Kind::rekey:
+      return "rekey";
+    case wire::Kind::rekey_answer:
+      return "rekey_answer";
   }
   return "?";
 }

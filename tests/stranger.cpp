@@ -139,7 +139,7 @@ Stranger::Bytes Stranger::datagram_of(const wire::Header& header, std::span<cons
   wire::encode(header, datagram.data());
   std::ranges::copy(payload, datagram.begin() + wire::kSegmentHeaderBytes);
   const iovec rest = piece_of(std::span(datagram).subspan(wire::kSegmentHeaderBytes));
-  wire::seal(std::span(datagram).first(wire::kSegmentHeaderBytes), {&rest, 1});
+  wire::add_checksum(std::span(datagram).first(wire::kSegmentHeaderBytes), {&rest, 1});
   return datagram;
 }
 

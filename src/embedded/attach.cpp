@@ -18,6 +18,7 @@
 #include "embedded/open_lane.hpp"
 #include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
+#include "seal/libcrypto.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -49,6 +50,23 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   return std::move(*path);
 }
 
+// The keys that sessions over the path are sealed with; none, if none were asked for.
+Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions& options) {
+  const auto files = options.seal();
+  if (!files && !options.seal_require().empty()) {
+    return std::unexpected(Error{
+        Status::invalid, 0,
+        "seal_require without a key: set FAIRLEAD_SEAL to psk:FILE or x25519:FILE (`fairlead keygen` makes one), or "
+        "unset FAIRLEAD_SEAL_REQUIRE"});
+  }
+  if (!files) return std::nullopt;
+  if (auto loaded = seal::load_libcrypto(); !loaded) return std::unexpected(std::move(loaded.error()));
+  auto ring = files->read();
+  if (!ring) return std::unexpected(std::move(ring.error()));
+  return link::SealSettings{.ring = std::make_shared<const seal::Keyring>(std::move(*ring)),
+                            .required = options.seal_require()};
+}
+
 Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& local,
                                                   const engine::EngineOptions& options) {
   std::uint64_t random[2] = {};
@@ -64,7 +82,11 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
   }
   std::unique_ptr<path::Path> path;
   base::SocketAddress address = local;
+  std::optional<link::SealSettings> sealing;
   if (!is_lo(local)) {
+    auto keys = read_keys(options);
+    if (!keys) return std::unexpected(std::move(keys.error()));
+    sealing = std::move(*keys);
     auto opened = open_path(local, options);
     if (!opened) return std::unexpected(std::move(opened.error()));
     path = std::move(*opened);
@@ -76,9 +98,10 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
     if (!opened) return std::unexpected(std::move(opened.error()));
     lane = std::move(*opened);
   }
-  auto engine =
-      std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1], std::move(lane));
-  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log));
+  auto engine = std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1],
+                                                 std::move(lane), std::move(sealing));
+  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log),
+                                             is_lo(local) ? std::nullopt : options.seal());
   if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
   return core;
 }

@@ -26,12 +26,14 @@ Everyone& everyone() {
 
 }  // namespace
 
-EmbeddedCore::EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log)
+EmbeddedCore::EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
+                           const std::optional<seal::KeyringFiles>& keys)
     : engine_(std::move(engine)),
       thread_sleeps_until_(kSomebodyDrives),
       ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(engine::Option::spin))),
       kick_(std::move(kick)),
-      log_(std::move(log)) {
+      log_(std::move(log)),
+      keyring_watch_(keys ? std::optional<KeyringWatch>(*keys) : std::nullopt) {
   const std::scoped_lock lock(everyone().mutex);
   everyone().cores.push_back(this);
 }
@@ -283,6 +285,12 @@ std::string EmbeddedCore::describe_peer(const base::SocketAddress& address) cons
 std::string EmbeddedCore::describe_flight(const base::SocketAddress& address) const {
   Locked lock(*this);
   return engine_->describe_flight(address, base::MonotonicClock::now());
+}
+
+void EmbeddedCore::look_at_keys() {
+  std::string complaint;
+  if (auto ring = keyring_watch_->next(engine_->now(), complaint)) engine_->set_keyring(std::move(ring));
+  if (!complaint.empty()) write_report(complaint + "\n");
 }
 
 void EmbeddedCore::write_report(const std::string& report) {

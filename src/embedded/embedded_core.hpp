@@ -21,6 +21,7 @@
 #include "base/short_lock.hpp"
 #include "base/thread.hpp"
 #include "embedded/embedded_flows.hpp"
+#include "embedded/keyring_watch.hpp"
 #include "engine/core.hpp"
 #include "engine/engine.hpp"
 
@@ -28,7 +29,9 @@ namespace fairlead::embedded {
 
 class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
  public:
-  EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log);
+  /// `keys`: the files of what the engine seals with, if it does.
+  EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
+               const std::optional<seal::KeyringFiles>& keys);
   ~EmbeddedCore() override;
   /// Its thread, if there is a path. Once.
   Result<> start();
@@ -150,6 +153,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   void leave_everyone();
   void linger();
   void write_report(const std::string& report);
+  void look_at_keys();
   bool wait_for(std::span<engine::Port* const> ports, base::Instant deadline);
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<engine::Port* const> ports, base::Instant deadline);
@@ -172,6 +176,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   queue::WaitLadder ladder_;              // of all who wait
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
+  std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
   EmbeddedFlows flows_{*this};
   base::Thread thread_;
   const base::ProcessMark mark_;

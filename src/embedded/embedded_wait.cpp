@@ -74,6 +74,8 @@ bool EmbeddedCore::pass(std::unique_lock<base::ShortLock>& lock, base::Instant n
 bool EmbeddedCore::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
   engine_->ports().notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (keyring_watch_ && keyring_watch_->is_due(engine_->now())) [[unlikely]]
+    look_at_keys();
   if (engine_->has_report()) [[unlikely]] {
     const std::string report = engine_->take_report();
     lock.unlock();

@@ -34,12 +34,18 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
 
 std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Path> path, const EngineOptions& options,
                                                        std::uint64_t epoch, std::uint64_t seed,
-                                                       link::TokenSource& secrets, std::unique_ptr<shm::Lane> lane) {
+                                                       link::TokenSource& secrets, std::unique_ptr<shm::Lane> lane,
+                                                       std::optional<link::SealSettings> sealing) {
   if (!path) return nullptr;
+  if (sealing) {
+    sealing->bytes_max = options.get(Option::seal_rekey_bytes);
+    sealing->age_max = std::chrono::seconds(options.get(Option::seal_rekey_after));
+  }
   const transport::Transports::Plan plan{
       .link = link_options(options, *path),
       .hot_peers = options.get(Option::hot_peers),
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
+      .sealing = std::move(sealing),
   };
   // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
   // to which it is added, it makes 64 bits that none can guess who has never seen one.
@@ -62,12 +68,14 @@ ActiveMessages::Bounds active_bounds(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane)
+               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane,
+               std::optional<link::SealSettings> sealing)
     : address_(address),
       options_(options),
       epoch_(epoch),
       secrets_(seed, epoch),
-      transports_(make_transports(std::move(path), options, epoch, seed, secrets_, std::move(lane))),
+      transports_(
+          make_transports(std::move(path), options, epoch, seed, secrets_, std::move(lane), std::move(sealing))),
       ports_(address),
       active_(ports_, transports_.get(), address, active_bounds(options)),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),

@@ -68,9 +68,10 @@ struct LentMessage {
 class Engine {
  public:
   /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With a `lane` it
-  /// reaches engines of this host through shared memory.
+  /// reaches engines of this host through shared memory; with `sealing` it seals what goes over the path.
   Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane = nullptr);
+         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane = nullptr,
+         std::optional<link::SealSettings> sealing = std::nullopt);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -117,6 +118,12 @@ class Engine {
                      Conversation* conversation = nullptr);
   ActiveMessages& active() { return active_; }
   const ActiveMessages& active() const { return active_; }
+
+  /// Other keys from now on, of an engine that seals.
+  void set_keyring(std::shared_ptr<const seal::Keyring> ring) {
+    transports_->set_keyring(std::move(ring));
+    ++counters_.keyrings_read;
+  }
 
   /// Queue pairs and what they need; made at the first call.
   qp::Flows& flows() { return flows_ ? *flows_ : make_flows(); }

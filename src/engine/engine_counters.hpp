@@ -30,6 +30,7 @@ struct EngineCounters {
   std::uint64_t dropped_unknown_operation = 0;         // message header with an operation that does not exist
   std::uint64_t dropped_answers = 0;                   // that waited for room to a peer that is lost
   std::uint64_t ended_by_force = 0;                    // cancelled, and held up by a peer for the give-up time
+  std::uint64_t keyrings_read = 0;                     // besides the first: the files of sealing have changed
 };
 
 }  // namespace fairlead::engine

@@ -73,6 +73,7 @@ observe::EngineFacts Engine::facts() const {
   add("engine.refused.too_big", own.refused_too_big);
   if (!transports_) return facts;
   add("engine.trains_not_taken", transports_->trains_not_taken());
+  add("engine.keyrings_read", own.keyrings_read);
 
   const path::PathCounters& path = transports_->path().counters();
   add("path.datagrams_sent", path.datagrams_sent);
@@ -122,6 +123,23 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
           "{} began a message and brought nothing more of it for {:.1f} s, though it is heard: is it overloaded? raise "
           "give_up_after if its path is that slow",
           address.to_string(), seconds(std::chrono::milliseconds(options_.get(Option::give_up_after))));
+    }
+    if (notice.diagnosis == link::Diagnosis::refused_there) {
+      return fmt::format("{} refused to talk with us, it says ({:.1f} s ago): {}", address.to_string(), ago,
+                         seal::to_string(notice.refused, seal::Teller::refused));
+    }
+    if (notice.diagnosis == link::Diagnosis::refused_here) {
+      const bool is_unknown = notice.refused == seal::Refused::unknown_key;
+      return fmt::format("{} has to be greeted sealed, and is not: {}", address.to_string(),
+                         is_unknown ? "our known peers have no public key for it, add its line (`fairlead keygen "
+                                      "--public` there)"
+                                    : "there is no key here, or one that is worth nothing");
+    }
+    if (notice.diagnosis == link::Diagnosis::keys_not_changed) {
+      return fmt::format(
+          "the session with {} ended ({:.1f} s ago): it made no new keys with us, so one of the two does "
+          "not accept the other's key any more",
+          address.to_string(), ago);
     }
     if (notice.diagnosis == link::Diagnosis::one_direction) {
       return fmt::format(

@@ -118,7 +118,7 @@ TEST(LatentFault, AnAckOfWhatWasNeverSentIsFollowed) {
   for (const std::uint32_t ahead : {1U, 2U, 1000U, 0x7fff'ffffU}) {
     header.ack = truth + ahead;
     wire::encode(header, bogus.data());
-    wire::seal(bogus, {});
+    wire::add_checksum(bogus, {});
     world.inject(1, 0, bogus);
     world.run_for(10us);
   }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
+#include "base/ensure.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -27,9 +29,11 @@ LinkOptions in_range(LinkOptions options) {
   return options;
 }
 
-Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed)
+Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed,
+                   std::optional<SealSettings> its_sealing)
     : options(in_range(its_options)),
       epoch(its_epoch == 0 ? 1 : its_epoch),
+      sealing(std::move(its_sealing)),
       tokens(seed, its_epoch),
       secrets(~seed, its_epoch),
       cookies(secrets),
@@ -43,10 +47,15 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
           std::clamp<std::uint64_t>(options.receive_buffer_bytes / options.window_bytes, 1, 8))),
       grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
           options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))),
-      answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second) {}
+      answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second),
+      handshake_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second) {
+  if (!sealing) return;
+  staging = std::make_unique<std::byte[]>(kStagingBytes);
+  opened = std::make_unique<std::byte[]>(kTrainBytesMost);
+}
 
-Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed)
-    : state_(std::make_unique<State>(options, epoch, seed)) {}
+Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed, std::optional<SealSettings> sealing)
+    : state_(std::make_unique<State>(options, epoch, seed, std::move(sealing))) {}
 
 Link::~Link() = default;
 
@@ -110,6 +119,8 @@ PeerFacts Link::State::facts(const Peer& peer) const {
   facts.address = peer.address;
   facts.epoch = peer.theirs.epoch;
   facts.is_connected = peer.state == Peer::State::open;
+  facts.is_sealed = peer.sealed != nullptr;
+  if (peer.sealed) facts.key_epoch = peer.sealed->keys.epoch();
   facts.round_trip = peer.round_trip.smoothed();
   facts.round_trip_min = peer.round_trip.least();
   facts.resend_after = facts.is_connected ? resend_after(peer) : hello_after(peer);
@@ -190,6 +201,15 @@ void Link::expire(base::Instant now) {
 base::Instant Link::next_deadline() const {
   const base::Instant timer = state_->timers.empty() ? base::kNever : state_->timers.begin()->timer_at;
   return state_->is_crowded() ? std::min(timer, state_->grants_deadline()) : timer;
+}
+
+void Link::set_keyring(std::shared_ptr<const seal::Keyring> ring) {
+  ENSURE(state_->sealing && ring, "a keyring for a link that does not seal");
+  state_->sealing->ring = std::move(ring);
+}
+
+const TurnedAway& Link::turned_away() const {
+  return state_->turned_away;
 }
 
 void Link::unreachable(const base::SocketAddress& address, base::Instant now) {

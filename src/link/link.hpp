@@ -32,6 +32,8 @@
 #include "base/time.hpp"
 #include "link/link_counters.hpp"
 #include "link/link_options.hpp"
+#include "link/seal_settings.hpp"
+#include "seal/handshake.hpp"
 #include "wire/envelope.hpp"
 
 namespace fairlead::link {
@@ -78,11 +80,21 @@ struct Outcome {
 
 /// Which of the ways in which a path fails a peer's silence looks like.
 enum class Diagnosis : std::uint8_t {
-  none,           // it spoke, or it is no failure of the path
-  nothing_heard,  // neither short nor long ones: not running, wrong address, no route
-  one_direction,  // it is heard, but does not hear us
-  stuck,          // it is heard, but does not go on with a message that it has begun
-  too_long,       // short ones arrive, those of the least length that a path must carry do not: the MTU
+  none,              // it spoke, or it is no failure of the path
+  nothing_heard,     // neither short nor long ones: not running, wrong address, no route
+  one_direction,     // it is heard, but does not hear us
+  stuck,             // it is heard, but does not go on with a message that it has begun
+  too_long,          // short ones arrive, those of the least length that a path must carry do not: the MTU
+  refused_there,     // the peer refuses our greeting, or so it says (Notice::refused)
+  refused_here,      // we cannot greet it (Notice::refused)
+  keys_not_changed,  // its sealed session has to have new keys, and the peer made none with us
+};
+
+/// The last hello that was refused, for people.
+struct TurnedAway {
+  base::SocketAddress from;
+  seal::Refused why = seal::Refused::none;
+  std::uint64_t number = 0;  // of those refused so far
 };
 
 /// What happened to a peer. After `lost` every pending message has had its outcome, and half-received ones are
@@ -100,7 +112,8 @@ struct Notice {
   base::Duration silent_for{};            // lost: since last heard (or since the first attempt)
   base::Duration resend_after{};          // lost: the timeout in force
   std::uint32_t resends = 0;              // lost: of the oldest segment
-  Diagnosis diagnosis = Diagnosis::none;  // lost: unreachable, silent
+  Diagnosis diagnosis = Diagnosis::none;  // lost: unreachable, silent, refused
+  seal::Refused refused = seal::Refused::none;
 };
 
 /// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the
@@ -120,6 +133,8 @@ struct PeerFacts {
   base::SocketAddress address;
   std::uint64_t epoch = 0;  // of the peer's engine; 0 before it answered
   bool is_connected = false;
+  bool is_sealed = false;
+  std::uint64_t key_epoch = 0;  // how often its keys were changed
   base::Duration round_trip{};  // smoothed
   base::Duration round_trip_min{};
   base::Duration resend_after{};
@@ -137,7 +152,9 @@ class Link {
  public:
   /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in
   /// simulation). `train_bytes_max`, `train_datagrams_max`: limits of the path.
-  Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed);
+  /// `sealing`: what sessions are sealed with, if they are.
+  Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed,
+       std::optional<SealSettings> sealing = std::nullopt);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -192,6 +209,11 @@ class Link {
   void expire(base::Instant now);
   /// When expire() has to be called again at the latest; kNever if nothing is pending.
   base::Instant next_deadline() const;
+
+  /// Other keys for handshakes from now on; sessions go on, and take them at their next change of keys. Only if there
+  /// was a keyring from the beginning.
+  void set_keyring(std::shared_ptr<const seal::Keyring> ring);
+  const TurnedAway& turned_away() const;
 
   /// A hint from the path that nobody listens at this address. Believed only while no session exists (it is not
   /// authenticated).

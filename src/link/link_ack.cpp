@@ -123,9 +123,9 @@ void Link::State::learn_order(Peer& peer, const Segment& segment, const AckEvide
 
 void Link::State::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   learn_order(peer, segment, evidence);
-  if (peer.mtu.is_proven_by(segment.size)) [[unlikely]] {
+  if (peer.mtu.is_proven_by(segment.size + peer.tag_bytes)) [[unlikely]] {
     // Unless it went in parts.
-    if (segment.size <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
+    if (segment.size + peer.tag_bytes <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
   }
   peer.window.remove(segment);
   peer.bytes_in_flight -= charge(segment);
@@ -176,7 +176,7 @@ void Link::State::find_losses(Peer& peer, base::Instant now) {
 
 void Link::State::resend(Segment& segment, ResendCause cause) {
   segment.hook.unlink();
-  if (segment.size > PathMtu::kLeast && cause != ResendCause::recut)
+  if (segment.size + segment.peer->tag_bytes > PathMtu::kLeast && cause != ResendCause::recut)
     segment.peer->mtu.on_lost(segment.transmissions, segment.sent_at);
   segment.cause = cause;
   segment.is_waiting = true;

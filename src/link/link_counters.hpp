@@ -25,8 +25,21 @@ enum class Refusal : std::uint8_t {
   unproven_reset,   // a reset or close that does not know our session
   table_full,       // no room for another peer or half-open session
   notices_full,     // the engine has not fetched its notices
+
+  // Of sealing (docs/seal.md).
+  not_sealed,           // in the clear, where only what is sealed is taken
+  unknown_epoch,        // sealed with keys that we do not have, or not any more
+  replayed,             // came before, or is too old to tell
+  bad_tag,              // not made by the peer, or changed on the way
+  bad_handshake,        // a message of a handshake that does not fit the ones before
+  other_kind,           // hellos: the peer seals with psk, we with x25519, or the other way round
+  wrong_secret,         // made with another pre-shared key
+  wrong_key,            // made for another public key than ours
+  unknown_key,          // by a public key that is not known for its address
+  cannot_seal,          // sealed, and there is no key here
+  too_many_handshakes,  // more than may be computed
 };
-inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::notices_full) + 1;
+inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::too_many_handshakes) + 1;
 
 /// "unknown token", "duplicate", ... in lower case.
 std::string_view to_string(Refusal refusal) noexcept;
@@ -39,6 +52,8 @@ struct LinkCounters {
   std::uint64_t hellos_received = 0, hello_acks_received = 0, hello_retries_received = 0;
   std::uint64_t resets_received = 0, closes_received = 0;
   std::uint64_t probes_received = 0, probe_answers_received = 0;  // of the path's MTU
+  std::uint64_t hello_refusals_received = 0;
+  std::uint64_t rekeys_received = 0, rekey_answers_received = 0;
   std::uint64_t parts_received = 0;  // of segments too long for the path; the last one of each counts as its segment
   std::uint64_t parts_dropped = 0;   // segments that came in part, and made room for later ones
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
@@ -63,6 +78,8 @@ struct LinkCounters {
   std::uint64_t acks_sent = 0;                    // segments that are only an ACK
   std::uint64_t hellos_sent = 0, hello_acks_sent = 0, resets_sent = 0, closes_sent = 0;
   std::uint64_t hello_retries_sent = 0;  // to hellos without a cookie of ours
+  std::uint64_t hello_refusals_sent = 0;
+  std::uint64_t rekeys_sent = 0, rekey_answers_sent = 0;
   std::uint64_t probes_sent = 0, probe_answers_sent = 0;
   std::uint64_t parts_sent = 0;
   std::uint64_t grants_given = 0, grants_expired = 0;  // turns of senders of long messages; not used in time
@@ -89,6 +106,9 @@ struct LinkCounters {
   std::uint64_t sessions_opened = 0, sessions_lost = 0;
   std::uint64_t peers_forgotten = 0;    // unused, for others to have their places
   std::uint64_t half_open_dropped = 0;  // for later ones of the host that had most
+  std::uint64_t sessions_sealed = 0;    // of those opened
+  std::uint64_t keys_changed = 0;       // of sealed sessions
+  std::uint64_t resets_doubted = 0;     // of sealed sessions: the peer was asked
   std::uint64_t round_trips_measured = 0;
 
   std::uint64_t accepted() const noexcept;  // of whatever kind

@@ -7,6 +7,7 @@
 // newest only: the rest may have arrived, and the answer will tell.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -43,9 +44,8 @@ base::Duration Link::State::ask_again_after(const Peer& peer) const {
   return std::max<base::Duration>(5ms, answer_after(peer));
 }
 
-base::Duration Link::State::hello_after(const Peer& peer) const {
-  const std::uint32_t doublings = std::min(peer.hellos > 0 ? peer.hellos - 1 : 0, 20U);
-  return std::min(options.hello_after * (1 << doublings), options.hello_after_max);
+base::Duration Link::State::said_after(std::uint32_t times) const {
+  return std::min(options.hello_after * (1 << std::min(times, 20U)), options.hello_after_max);
 }
 
 void Link::State::wake_by(Peer& peer, base::Instant at) {
@@ -58,8 +58,9 @@ void Link::State::wake_by(Peer& peer, base::Instant at) {
 base::Instant Link::State::due(const Peer& peer) const {
   base::Instant at = base::kNever;
   if (peer.candidate) at = std::min(at, peer.candidate->since + options.half_open_for);
-  if (peer.state == Peer::State::opening) at = std::min(at, peer.hello_at);
+  if (peer.state == Peer::State::opening || peer.sealed_hello) at = std::min(at, peer.hello_at);
   if (peer.state != Peer::State::open) return at;
+  if (peer.sealed) at = std::min(at, peer.sealed->change_at);
   if (peer.window.in_flight() != 0) {
     at = std::min(at, peer.last_sent + probe_after(peer));
   } else if (peer.has_asked) {
@@ -102,18 +103,10 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       return false;
     }
   }
-  if (peer.state == Peer::State::opening && peer.hello_at <= now) {
-    if (now - peer.opening_since >= options.connect_within && peer.hellos >= kAttemptsBeforeGivingUp) {
-      lose(peer, Status::unreachable, now, true);
-      return true;
-    }
-    ++peer.hellos;
-    peer.hello_at = now + hello_after(peer);
-    peer.has_shown_cookie = false;
-    peer.owes_hello = true;
-    if (!peer.control_hook.is_linked()) control.push_back(peer);
-  }
+  if ((peer.state == Peer::State::opening || peer.sealed_hello) && peer.hello_at <= now && !greet_again(peer, now))
+    return true;
   if (peer.state == Peer::State::open) {
+    if (peer.sealed && peer.sealed->change_at <= now && !change_keys(peer, now)) return true;
     if (is_stalled(peer, now)) {
       lose(peer, Status::silent, now, true);
       return true;
@@ -144,8 +137,35 @@ bool Link::State::on_timer(Peer& peer, base::Instant now) {
       peer.received.release_bitmap();
       peer.reassembly.release_slots();
       peer.parts.reset();
+      if (peer.sealed) peer.sealed->keys.drop_previous();
     }
   }
+  return true;
+}
+
+/// The hello once more, or no more. False if the peer was lost.
+bool Link::State::greet_again(Peer& peer, base::Instant now) {
+  const bool is_over = now - peer.opening_since >= options.connect_within && peer.hellos >= kAttemptsBeforeGivingUp;
+  if (peer.state == Peer::State::open) {
+    if (is_over) end_doubt(peer);
+    if (is_over) return true;
+  } else if (peer.refused_here != seal::Refused::none || is_over) {
+    const bool is_refused = peer.refused_here != seal::Refused::none || peer.refused != seal::Refused::none;
+    lose(peer, is_refused ? Status::refused : Status::unreachable, now, true);
+    return false;
+  }
+  if (std::exchange(peer.is_other_key_due, false) && peer.state == Peer::State::opening) {
+    ++peer.key_attempt;
+    if (!make_sealed_hello(peer, peer.ours, 0)) {
+      lose(peer, Status::refused, now, true);
+      return false;
+    }
+  }
+  ++peer.hellos;
+  peer.hello_at = now + hello_after(peer);
+  peer.has_shown_cookie = false;
+  peer.owes_hello = true;
+  if (!peer.control_hook.is_linked()) control.push_back(peer);
   return true;
 }
 

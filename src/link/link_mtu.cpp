@@ -52,7 +52,7 @@ class Payload {
 void Link::State::set_datagram_size(Peer& peer, base::Instant now) {
   std::uint32_t size = std::min(peer.path_datagram_max, options.datagram_size_max);
   if (peer.state != Peer::State::open) {
-    peer.datagram_size = std::max(size, PathMtu::kLeast);
+    peer.datagram_size = std::max(size, PathMtu::kLeast) - tag_bytes_at_most();
     return;
   }
   size = std::min(size, peer.theirs.datagram_size_max);
@@ -64,7 +64,7 @@ void Link::State::set_datagram_size(Peer& peer, base::Instant now) {
 void Link::State::follow_mtu(Peer& peer, base::Instant now) {
   if (peer.mtu.wanted() != 0 && !peer.ack_hook.is_linked()) acks.push_back(peer);
   if (const base::Instant at = peer.mtu.due(); at != base::kNever) wake_by(peer, std::max(at, now + base::Duration(1)));
-  const std::uint32_t size = peer.mtu.size();
+  const std::uint32_t size = peer.mtu.size() - peer.tag_bytes;
   if (size == peer.datagram_size) return;
   const bool is_lower = size < peer.datagram_size;
   ++(is_lower ? counters.sizes_lowered : counters.sizes_raised);
@@ -78,14 +78,16 @@ void Link::State::follow_mtu(Peer& peer, base::Instant now) {
 
 void Link::State::serve_probe(Peer& peer, base::Instant now, Train& train) {
   static std::array<std::byte, wire::kDatagramSizeMost> nothing{};
-  const std::uint32_t size = peer.mtu.wanted();
+  // A short one is its header alone, and so its tag makes it longer.
+  const std::uint32_t wanted = peer.mtu.wanted();
+  const std::uint32_t size = std::max(wanted - peer.tag_bytes, static_cast<std::uint32_t>(wire::kSegmentHeaderBytes));
   wire::Header header = header_with_ack(peer, now);
   header.kind = wire::Kind::probe;
   header.sequence = peer.mtu.number();
   wire::encode(header, control_bytes.data());
   const iovec rest{nothing.data(), size - wire::kSegmentHeaderBytes};
   const std::span head = std::span(control_bytes).first(wire::kSegmentHeaderBytes);
-  wire::seal(head, {&rest, 1});
+  wire::add_checksum(head, {&rest, 1});
   train.pieces[train.piece_count++] = {head.data(), head.size()};
   if (rest.iov_len != 0) train.pieces[train.piece_count++] = rest;
   train.to = peer.address;
@@ -93,6 +95,7 @@ void Link::State::serve_probe(Peer& peer, base::Instant now, Train& train) {
   train.bytes = size;
   train.datagrams = 1;
   hand_out(HandedOut::What::probe, peer);
+  handed_out.probe_bytes = wanted;
   peer.mtu.on_sent();
   settle_ack(peer);
   if (peer.ack.is_at_once || peer.mtu.wanted() != 0) {
@@ -102,6 +105,7 @@ void Link::State::serve_probe(Peer& peer, base::Instant now, Train& train) {
   ++counters.trains_sent;
   ++counters.datagrams_sent;
   counters.bytes_sent += size;
+  if (peer.sealed) seal_train(peer, now, train);
 }
 
 /// The next parts of a segment that waits to be sent again; it leaves the list with the last of them.
@@ -136,7 +140,7 @@ void Link::State::serve_parts(Segment& segment, const wire::Header& base, base::
     const std::size_t first = train.piece_count;
     train.pieces[train.piece_count++] = {head.data(), head.size()};
     rest.take(length, &train);
-    wire::seal(head, {train.pieces + first + 1, train.piece_count - first - 1});
+    wire::add_checksum(head, {train.pieces + first + 1, train.piece_count - first - 1});
     ++train.datagrams;
     train.bytes += static_cast<std::uint32_t>(head.size()) + length;
     ++segment.parts_sent;

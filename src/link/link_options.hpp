@@ -66,6 +66,9 @@ struct LinkOptions {
   // Answers to strangers (answer_budget.hpp): resets, and cookies for their hellos.
   std::uint32_t answers_per_second = 4096;     // to all of them together,
   std::uint32_t answers_each_per_second = 64;  // and these to each host besides
+  // Handshakes answered, of sealed hellos that showed a cookie: some 100 us of a processor each.
+  std::uint32_t handshakes_per_second = 1024;
+  std::uint32_t handshakes_each_per_second = 64;
 };
 
 }  // namespace fairlead::link

@@ -34,6 +34,8 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
     case wire::Kind::probe:
     case wire::Kind::probe_answer:
     case wire::Kind::part:
+    case wire::Kind::rekey:
+    case wire::Kind::rekey_answer:
       return on_session_segment(from, *frame, now);
     case wire::Kind::hello:
       return on_hello(from, *frame, now, datagram_size_max);
@@ -41,6 +43,8 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
       return on_hello_ack(from, *frame, now);
     case wire::Kind::hello_retry:
       return on_hello_retry(from, *frame);
+    case wire::Kind::hello_refused:
+      return on_hello_refused(from, *frame);
     case wire::Kind::reset:
       return on_reset(from, *frame, now);
   }
@@ -59,31 +63,42 @@ void Link::State::on_session_segment(const base::SocketAddress& from, const wire
   }
   if (peer->address != from) [[unlikely]]
     return refuse(Refusal::wrong_address);
+  const bool is_sealed = is_of_candidate ? peer->candidate->sealed != nullptr : peer->sealed != nullptr;
+  if (is_sealed || frame.is_sealed()) [[unlikely]]
+    return on_sealed_segment(*peer, is_of_candidate, frame, now);
   if (is_of_candidate) [[unlikely]]
     promote(*peer, now);
+  accept_segment(*peer, frame, now);
+}
+
+/// One of a session, opened if the session is sealed.
+void Link::State::accept_segment(Peer& peer, const wire::Frame& frame, base::Instant now) {
+  const wire::Header& header = frame.header;
   // A close too says what has arrived: messages whose ACK was lost end well, only the others are refused.
-  if (!take_ack(*peer, frame, now)) [[unlikely]]
+  if (!take_ack(peer, frame, now)) [[unlikely]]
     return refuse(Refusal::ack_beyond_sent);
-  peer->last_heard = now;
-  if (header.credits != 0 || peer->granted != Peer::kNoBound) [[unlikely]]
-    take_grant(*peer, header.credits, now);
+  peer.last_heard = now;
+  if (header.credits != 0 || peer.granted != Peer::kNoBound) [[unlikely]]
+    take_grant(peer, header.credits, now);
   if ((header.flags & wire::Flags::kAsks) != 0) [[unlikely]]
-    on_asked(*peer, now);
+    on_asked(peer, now);
   if (header.kind == wire::Kind::data) [[likely]]
-    return on_data(*peer, frame, now);
+    return on_data(peer, frame, now);
   if (header.kind == wire::Kind::ack) {
     ++counters.acks_received;
     return;
   }
-  if (header.kind == wire::Kind::part) return on_part(*peer, frame, now);
-  if (header.kind == wire::Kind::probe) return on_probe(*peer, frame);
-  if (header.kind == wire::Kind::probe_answer) return on_probe_answer(*peer, frame, now);
+  if (header.kind == wire::Kind::part) return on_part(peer, frame, now);
+  if (header.kind == wire::Kind::probe) return on_probe(peer, frame);
+  if (header.kind == wire::Kind::probe_answer) return on_probe_answer(peer, frame, now);
+  if (header.kind == wire::Kind::rekey) return on_rekey(peer, frame, now);
+  if (header.kind == wire::Kind::rekey_answer) return on_rekey_answer(peer, frame, now);
   ++counters.closes_received;
-  if ((header.flags & wire::Flags::kIdle) != 0 && is_free_of_us(*peer) && peer->is_quiet()) {
-    close_session(*peer);
-    return let_go(*peer);
+  if ((header.flags & wire::Flags::kIdle) != 0 && is_free_of_us(peer) && peer.is_quiet()) {
+    close_session(peer);
+    return let_go(peer);
   }
-  lose(*peer, Status::refused, now, true);
+  lose(peer, Status::refused, now, true);
 }
 
 void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) {

@@ -117,7 +117,7 @@ TEST(LinkRepair, OldAndTooNewSegmentsAreRefused) {
     wire::Header header = header_of(bytes);
     header.sequence.value += static_cast<std::uint32_t>(change);
     wire::encode(header, bytes.data());
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
     world.inject(0, 1, bytes);
     world.run_for(1ms);
   };
@@ -150,7 +150,7 @@ TEST(LinkRepair, AnAckBeyondWhatWasSentCountsForNothing) {
     header.ack.value += further;
     header.ack_bitmap = bitmap;
     wire::encode(header, bytes.data());
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
     world.inject(1, 0, bytes);
     world.run_for(10us);
   };
@@ -360,7 +360,7 @@ TEST(LinkRepair, AStaleDuplicateAfterTheWrapIsNotTakenForNew) {
     wire::Header header = header_of(kept);
     header.sequence.value = static_cast<std::uint32_t>(world.random());
     wire::encode(header, kept.data());
-    wire::seal(kept, {});
+    wire::add_checksum(kept, {});
     world.inject(0, 1, kept);
   }
   world.run_for(1ms);

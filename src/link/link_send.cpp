@@ -114,6 +114,7 @@ bool Link::State::is_open_for(const Peer& peer, Channel channel, std::uint32_t s
 bool Link::State::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max,
                              Train& train) {
   const base::Instant last_sent = peer.last_sent;
+  bytes_max = bytes_before_tags(peer, bytes_max, datagrams_max);
   const wire::Header base = header_with_ack(peer, now);
   const bool is_bulk_due = peer.is_bulk_due();
   if (!is_bulk_due) [[likely]]
@@ -157,6 +158,8 @@ void Link::State::end_train(Peer& peer, base::Instant now, Train& train) {
   settle_ack(peer);
   ++counters.trains_sent;
   wake_by(peer, now + probe_after(peer));
+  if (peer.sealed) [[unlikely]]
+    seal_train(peer, now, train);
 }
 
 /// Short messages that wait in segments of their own, in their order.
@@ -201,6 +204,7 @@ Segment* Link::State::take_queued(Peer& peer, Channel channel, std::uint32_t siz
 
 void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
   Peer& peer = *resends.front().peer;
+  bytes_max = bytes_before_tags(peer, bytes_max, datagrams_max);
   const base::Instant last_sent = peer.last_sent;
   const wire::Header base = header_with_ack(peer, now);
   hand_out(HandedOut::What::data, peer);
@@ -271,7 +275,8 @@ void Link::State::transmit(Segment& segment, const wire::Header& base, base::Ins
     left -= length;
   }
   wire::encode(header, head);
-  wire::seal({head, head_bytes}, {train.pieces + first_piece + 1, train.piece_count - first_piece - 1});
+  if (!segment.peer->sealed) [[likely]]
+    wire::add_checksum({head, head_bytes}, {train.pieces + first_piece + 1, train.piece_count - first_piece - 1});
 
   if (train.datagrams == 0) train.datagram_size = segment.size;
   ++train.datagrams;
@@ -343,6 +348,8 @@ void Link::State::serve_ack(Peer& peer, base::Instant now, Train& train) {
   settle_ack(peer);
   peer.ack_hook.unlink();
   ++counters.acks_sent;
+  if (peer.sealed) [[unlikely]]
+    seal_train(peer, now, train);
 }
 
 bool Link::State::serve_control(base::Instant now, Train& train) {
@@ -351,6 +358,10 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
     wire::Header header;
     header.timestamp = wire::to_ticks(now);
     std::array<std::byte, wire::kHelloBytes> payload;
+    if (peer.sealed && peer.sealed->owes_message) {
+      serve_rekey(peer, now, train);
+      return true;
+    }
     if (peer.owes_hello_ack) {
       peer.owes_hello_ack = false;
       const bool is_for_candidate = peer.candidate.has_value();
@@ -359,8 +370,13 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       header.token = is_for_candidate ? peer.candidate->theirs.token : peer.theirs.token;
       header.flags = wire::Flags::kEchoes;
       header.echo = is_for_candidate ? peer.candidate->hello_timestamp : peer.hello_timestamp;
-      wire::encode(hello_of(peer, is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
-      send_control(peer.address, header, payload, train);
+      if (is_for_candidate && peer.candidate->sealed) {
+        header.flags = wire::Flags::kSealed;
+        send_control(peer.address, header, peer.candidate->sealed->answer.span(), train);
+      } else {
+        wire::encode(hello_of(peer, is_for_candidate ? peer.candidate->ours : peer.ours), payload.data());
+        send_control(peer.address, header, payload, train);
+      }
       hand_out(HandedOut::What::hello_ack, peer);
       ++counters.hello_acks_sent;
       return true;
@@ -373,14 +389,22 @@ bool Link::State::serve_control(base::Instant now, Train& train) {
       hand_out(HandedOut::What::probe_answer, peer);
       handed_out.probe = header.sequence;
       ++counters.probe_answers_sent;
+      if (peer.sealed) seal_train(peer, now, train);
       return true;
     }
     if (peer.owes_hello) {
       peer.owes_hello = false;
       header.kind = wire::Kind::hello;
       header.token = peer.cookie;
-      wire::encode(hello_of(peer, peer.ours), payload.data());
-      send_control(peer.address, header, payload, train);
+      if (peer.sealed_hello) {
+        header.flags = wire::Flags::kSealed;
+        send_control(peer.address, header, peer.sealed_hello->message.span(), train);
+      } else if (greets_sealed(peer)) {
+        continue;  // there is no key for it; the time of its hello tells (greet_again)
+      } else {
+        wire::encode(hello_of(peer, peer.ours), payload.data());
+        send_control(peer.address, header, payload, train);
+      }
       hand_out(HandedOut::What::hello, peer);
       ++counters.hellos_sent;
       return true;
@@ -395,7 +419,12 @@ void Link::State::send_control(const base::SocketAddress& to, const wire::Header
   const std::size_t size = wire::kSegmentHeaderBytes + payload.size();
   wire::encode(header, control_bytes.data());
   std::ranges::copy(payload, control_bytes.begin() + wire::kSegmentHeaderBytes);
-  wire::seal(std::span(control_bytes).first(size), {});
+  wire::add_checksum(std::span(control_bytes).first(size), {});
+  hang_control(to, size, train);
+}
+
+/// What stands in control_bytes is a datagram.
+void Link::State::hang_control(const base::SocketAddress& to, std::size_t size, Train& train) {
   add_piece(train, control_bytes.data(), size);
   train.to = to;
   train.datagram_size = static_cast<std::uint32_t>(size);

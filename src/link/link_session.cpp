@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ensure.hpp"
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
 
@@ -40,8 +41,13 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
   peer.cookie = 0;
   peer.has_shown_cookie = false;
   peer.is_greeted = peer.candidate.has_value();
-  if (!peer.control_hook.is_linked()) control.push_back(peer);
+  peer.refused = peer.refused_here = seal::Refused::none;
   peer.hello_at = now + hello_after(peer);
+  if (greets_sealed(peer) && !make_sealed_hello(peer, peer.ours, 0)) {
+    peer.owes_hello = false;
+    peer.hello_at = now;  // to say so
+  }
+  if (!peer.control_hook.is_linked()) control.push_back(peer);
   wake_by(peer, peer.hello_at);
 }
 
@@ -57,8 +63,9 @@ void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& f
 
 void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                                   std::uint32_t datagram_size_max) {
-  Peer* peer = peers.find(from);
-  if (peer == nullptr && !base::rare("link: a hello finds no place")) peer = add_stranger(from, datagram_size_max, now);
+  if (frame.is_sealed() || is_sealed_only(from, peers.find(from))) [[unlikely]]
+    return on_sealed_hello(from, frame, now, datagram_size_max);
+  Peer* peer = peer_of_hello(from, datagram_size_max, now);
   if (peer == nullptr) return refuse(Refusal::table_full);
   ++counters.hellos_received;
   const wire::Hello theirs = wire::read_hello(frame.payload);
@@ -69,26 +76,44 @@ void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::F
   } else if (peer->candidate && peer->candidate->theirs.token == theirs.token) {
     peer->candidate->hello_timestamp = frame.header.timestamp;
   } else {
-    offer_candidate(*peer, theirs, frame.header.timestamp, now);
+    return offer_candidate(*peer, {half_to_offer(*peer), theirs, frame.header.timestamp, now, nullptr});
   }
-  peer->owes_hello_ack = true;
-  if (!peer->control_hook.is_linked()) control.push_back(*peer);
+  owe_hello_ack(*peer);
 }
 
-void Link::State::offer_candidate(Peer& peer, const wire::Hello& theirs, wire::Ticks timestamp, base::Instant now) {
+/// Who greets us, with a place of its own.
+Peer* Link::State::peer_of_hello(const base::SocketAddress& from, std::uint32_t datagram_size_max, base::Instant now) {
+  Peer* peer = peers.find(from);
+  if (peer != nullptr || base::rare("link: a hello finds no place")) return peer;
+  return add_stranger(from, datagram_size_max, now);
+}
+
+/// Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
+Half Link::State::half_to_offer(const Peer& peer) {
+  return peer.state == Peer::State::opening ? peer.ours : new_half();
+}
+
+void Link::State::offer_candidate(Peer& peer, Peer::Candidate candidate) {
   if (!peer.candidate) {
     make_room_half_open(peer.address);
     half_open.add(peer);
   }
-  // Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
-  const Half ours = peer.state == Peer::State::opening ? peer.ours : new_half();
-  peer.candidate = Peer::Candidate{ours, theirs, timestamp, now};
-  wake_by(peer, now + options.half_open_for);
+  const base::Instant since = candidate.since;
+  peer.candidate = std::move(candidate);
+  wake_by(peer, since + options.half_open_for);
+  owe_hello_ack(peer);
+}
+
+void Link::State::owe_hello_ack(Peer& peer) {
+  peer.owes_hello_ack = true;
+  if (!peer.control_hook.is_linked()) control.push_back(peer);
 }
 
 void Link::State::on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
   Peer* peer = find_opening(from, frame.header);
   if (peer == nullptr || base::rare("link: a hello's answer is overheard")) return refuse(Refusal::late_hello_ack);
+  if (frame.is_sealed() || greets_sealed(*peer)) [[unlikely]]
+    return on_sealed_hello_ack(*peer, frame, now);
   ++counters.hello_acks_received;
   establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
   measure(*peer, frame.header, now);
@@ -111,9 +136,11 @@ void Link::State::on_hello_retry(const base::SocketAddress& from, const wire::Fr
 /// Whom we ask for a session by the hello that this answers.
 Peer* Link::State::find_opening(const base::SocketAddress& from, const wire::Header& header) const {
   Peer* peer = peers.find_slot(header.slot);
-  const bool is_it = peer != nullptr && peer->address == from && peer->state == Peer::State::opening &&
-                     peer->ours.token == header.token;
-  return is_it ? peer : nullptr;
+  if (peer == nullptr || peer->address != from) return nullptr;
+  // A sealed session that is doubted is asked for anew while it is open.
+  const bool is_opening = peer->state == Peer::State::opening && peer->ours.token == header.token;
+  const bool is_doubted = peer->sealed_hello && peer->sealed_hello->ours.token == header.token;
+  return is_opening || is_doubted ? peer : nullptr;
 }
 
 void Link::State::on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
@@ -123,23 +150,31 @@ void Link::State::on_reset(const base::SocketAddress& from, const wire::Frame& f
     return refuse(Refusal::unproven_reset);
   }
   ++counters.resets_received;
+  if (peer->sealed) [[unlikely]]
+    return doubt(*peer, now);
   peer->last_heard = now;
   lose(*peer, Status::restarted, now, true);
 }
 
 void Link::State::promote(Peer& peer, base::Instant now) {
-  const Peer::Candidate candidate = *peer.candidate;
+  Peer::Candidate candidate = std::move(*peer.candidate);
   // Whatever was pending in the session before: it is not known how much of it the peer received.
   if (peer.state == Peer::State::open) lose(peer, Status::restarted, now, true);
+  if (candidate.sealed) peer.sealed = std::move(candidate.sealed->session);
   establish(peer, candidate.ours, candidate.theirs, now);
   peer.hello_timestamp = candidate.hello_timestamp;
 }
 
 void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& theirs, base::Instant now) {
+  ENSURE(peer.sealed || !is_sealed_only(peer.address, nullptr),
+         "a session in the clear with {}, which has to be sealed", peer.address.to_string());
   drop_candidate(peer);
   peer.is_known_to_engine = true;
   peer.state = Peer::State::open;
   peer.owes_hello = false;
+  peer.sealed_hello.reset();
+  peer.tag_bytes = peer.sealed ? static_cast<std::uint32_t>(wire::kTagBytes) : 0;
+  counters.sessions_sealed += peer.sealed != nullptr;
   peer.ours = ours;
   peer.theirs = theirs;
   peer.window.open(ours.first, options.window_segments);
@@ -147,7 +182,7 @@ void Link::State::establish(Peer& peer, const Half& ours, const wire::Hello& the
   peer.slots_granted = std::min(theirs.reassembly_slots, 64U);
   peer.mtu.open(std::min({peer.path_datagram_max, options.datagram_size_max, theirs.datagram_size_max}),
                 now + base::Duration(static_cast<std::int64_t>(ours.token >> 1) % kProbesSpread.count()));
-  peer.datagram_size = peer.mtu.size();
+  peer.datagram_size = peer.mtu.size() - peer.tag_bytes;
   follow_mtu(peer, now);
 
   // Bulk leaves a part of the window to tiny messages, at most a quarter.
@@ -200,6 +235,10 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
 }
 
 Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant now) const {
+  if (peer.state == Peer::State::open && peer.sealed && are_keys_worn_out(*peer.sealed, now))
+    return Diagnosis::keys_not_changed;
+  if (peer.state == Peer::State::opening && peer.refused_here != seal::Refused::none) return Diagnosis::refused_here;
+  if (peer.state == Peer::State::opening && peer.refused != seal::Refused::none) return Diagnosis::refused_there;
   const bool is_greeted = status == Status::unreachable && peer.is_greeted;
   if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
   if (peer.mtu.is_below_least()) return Diagnosis::too_long;
@@ -214,12 +253,14 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
   notice.silent_for = now - (was_open ? peer.last_heard : peer.opening_since);
   notice.resend_after = was_open ? resend_after(peer) : hello_after(peer);
   if (!was_open) {
+    peer.is_asked_to_seal = false;  // it was said without proof
     notice.resends = peer.hellos - 1;
   } else if (peer.window.in_flight() != 0) {
     notice.resends = std::max(peer.window.find(peer.window.oldest())->transmissions, 1U) - 1;
   }
 
   notice.diagnosis = diagnose(peer, status, now);
+  notice.refused = notice.diagnosis == Diagnosis::refused_here ? peer.refused_here : peer.refused;
 
   abandon_segments(peer, status);
   if (peer.reassembly.open_count() != 0) {
@@ -246,6 +287,9 @@ void Link::State::close_session(Peer& peer) {
   peer.probe_answers_owed = 0;
   if (!peer.candidate) peer.control_hook.unlink();
   peer.owes_hello = false;
+  peer.sealed.reset();
+  peer.sealed_hello.reset();
+  peer.tag_bytes = 0;
   peer.owes_hello_ack = peer.owes_hello_ack && peer.candidate.has_value();
   peer.window.release_ring();
   peer.received.open({}, options.window_segments);
@@ -268,15 +312,17 @@ void Link::State::close_session(Peer& peer) {
   if (const base::Instant at = due(peer); at != base::kNever) wake_by(peer, at);
 }
 
-void Link::State::say_close(const Peer& peer, std::uint8_t flags, std::uint32_t copies) {
+void Link::State::say_close(Peer& peer, std::uint8_t flags, std::uint32_t copies) {
   for (std::uint32_t copy = 0; copy < copies && peer.state == Peer::State::open; ++copy) {
-    strays.push({.to = peer.address,
-                 .kind = wire::Kind::close,
-                 .flags = flags,
-                 .slot = peer.theirs.slot,
-                 .token = peer.theirs.token,
-                 .ack = peer.received.next(),
-                 .ack_bitmap = peer.received.bitmap(0)});
+    Stray close{.to = peer.address,
+                .kind = wire::Kind::close,
+                .flags = flags,
+                .slot = peer.theirs.slot,
+                .token = peer.theirs.token,
+                .ack = peer.received.next(),
+                .ack_bitmap = peer.received.bitmap(0)};
+    if (peer.sealed) close.sealed = sealed_close(*peer.sealed, close.header());
+    strays.push(close);
   }
 }
 

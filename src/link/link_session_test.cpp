@@ -17,7 +17,7 @@ std::vector<std::byte> bare(wire::Kind kind, std::uint64_t token) {
   header.token = token;
   std::vector<std::byte> bytes(wire::kSegmentHeaderBytes);
   wire::encode(header, bytes.data());
-  wire::seal(bytes, {});
+  wire::add_checksum(bytes, {});
   return bytes;
 }
 
@@ -36,7 +36,7 @@ std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token, std::uint
                            .reassembly_slots = 4,
                            .ack_after = {}},
                bytes.data() + wire::kSegmentHeaderBytes);
-  wire::seal(bytes, {});
+  wire::add_checksum(bytes, {});
   return bytes;
 }
 
@@ -306,7 +306,7 @@ TEST(LinkSession, ARetryThatNobodyAskedForIsRefused) {
     std::vector<std::byte> bytes(wire::kSegmentHeaderBytes + wire::kRetryBytes);
     wire::encode(header, bytes.data());
     wire::encode_retry(99, bytes.data() + wire::kSegmentHeaderBytes);
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
     return bytes;
   };
   Link& link = *world.ends[0].link;
@@ -426,7 +426,7 @@ TEST(LinkSession, ARightTokenInAWrongSlotIsUnknown) {
     header.slot = slot;
     std::vector<std::byte> bytes = kept;
     wire::encode(header, bytes.data());
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
     return bytes;
   };
   for (const std::uint32_t slot : {1U, 77U, wire::kSlotsMost - 1}) world.inject(0, 1, in_slot(slot));
@@ -451,7 +451,7 @@ TEST(LinkSession, EchoesThatWereNeverSentDoNotStopTheTimers) {
     header.echo.value -= i * 10'000'000;
     header.echo_delay.value = 0;
     wire::encode(header, kept.data());
-    wire::seal(kept, {});
+    wire::add_checksum(kept, {});
     world.inject(1, 0, kept);
   }
   world.run_for(1ms);

@@ -27,7 +27,7 @@ class Stalled {
       world.run_for(50ms);
       std::vector<std::byte> bytes(wire::kSegmentHeaderBytes);
       wire::encode(header, bytes.data());
-      wire::seal(bytes, {});
+      wire::add_checksum(bytes, {});
       world.ends[0].link->receive(world.ends[1].address, bytes, world.now, kPathDatagram);
       if (has_traffic) header.ack_bitmap = header.ack_bitmap << 1 | 1;
       world.run_for(50ms);

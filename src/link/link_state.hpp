@@ -2,8 +2,8 @@
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
 // and end), link_strangers (what those hear who are no peers), link_places (who gives way), link_receive (a datagram
 // came), link_ack (it acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send
-// how much), link_mtu (how long datagrams may be), link_take_back (it did not go out), link_expire (timers), link_stall
-// (what does not move).
+// how much), link_mtu (how long datagrams may be), link_seal and link_rekey (what is encrypted, and with which keys),
+// link_take_back (it did not go out), link_expire (timers), link_stall (what does not move).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -23,17 +23,24 @@
 #include "link/link.hpp"
 #include "link/peer.hpp"
 #include "link/peer_table.hpp"
+#include "link/seal_settings.hpp"
 #include "link/token_source.hpp"
 #include "wire/record.hpp"
 #include "wire/segment.hpp"
 
 namespace fairlead::link {
 
+/// Under which reason a hello that is refused is counted.
+Refusal refusal_of(seal::Refused refused);
+
 /// Brings every option into its range.
 LinkOptions in_range(LinkOptions options);
 
 struct Link::State {
-  State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed);
+  State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed,
+        std::optional<SealSettings> its_sealing);
+
+  using SealedClose = std::array<std::byte, wire::kSegmentHeaderBytes + wire::kTagBytes>;
 
   /// A word to somebody who is no peer (any more).
   struct Stray {
@@ -42,9 +49,21 @@ struct Link::State {
     std::uint8_t flags = 0;
     std::uint32_t slot = 0;
     std::uint64_t token = 0;
-    std::uint64_t cookie = 0;  // of a hello_retry
-    wire::Sequence ack{};      // of a close: the last word about what has arrived
+    std::uint64_t word = 0;  // the cookie of a hello_retry, the reason of a hello_refused
+    wire::Sequence ack{};    // of a close: the last word about what has arrived
     std::uint64_t ack_bitmap = 0;
+    std::optional<SealedClose> sealed{};  // the whole datagram, for it goes when the session is gone
+
+    wire::Header header() const {
+      wire::Header header;
+      header.kind = kind;
+      header.flags = flags;
+      header.slot = slot;
+      header.token = token;
+      header.ack = ack;
+      header.ack_bitmap = ack_bitmap;
+      return header;
+    }
   };
 
   // --- link.cpp
@@ -84,14 +103,18 @@ struct Link::State {
   void forget(Peer& peer);
   wire::Hello hello_of(const Peer& peer, const Half& ours) const;
   Half new_half();
-  void offer_candidate(Peer& peer, const wire::Hello& theirs, wire::Ticks timestamp, base::Instant now);
-  void say_close(const Peer& peer, std::uint8_t flags, std::uint32_t copies);
+  Peer* peer_of_hello(const base::SocketAddress& from, std::uint32_t datagram_size_max, base::Instant now);
+  Half half_to_offer(const Peer& peer);
+  void offer_candidate(Peer& peer, Peer::Candidate candidate);
+  void owe_hello_ack(Peer& peer);
+  void say_close(Peer& peer, std::uint8_t flags, std::uint32_t copies);
   void close_session(Peer& peer);
 
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                std::uint32_t datagram_size_max);
   void on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
+  void accept_segment(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_data(Peer& peer, const wire::Frame& frame, base::Instant now);
   bool accept_chunk(Peer& peer, const wire::Record& record);
   void owe_ack(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
@@ -155,6 +178,7 @@ struct Link::State {
   void note_transmission(Segment& segment, base::Instant now);
   void send_control(const base::SocketAddress& to, const wire::Header& header, std::span<const std::byte> payload,
                     Train& train);
+  void hang_control(const base::SocketAddress& to, std::size_t size, Train& train);
   wire::Header header_with_ack(const Peer& peer, base::Instant now) const;
   void settle_ack(Peer& peer);
   void count_resend(const Segment& segment, wire::Header& header);
@@ -197,6 +221,45 @@ struct Link::State {
   bool is_crowded() const { return bulk_senders > senders_free; }
   base::Instant grants_deadline() const;
 
+  // --- link_seal.cpp
+  bool is_sealed_only(const base::SocketAddress& address, const Peer* peer) const;
+  /// Whether our hello to it, and so its answer, have to be sealed.
+  bool greets_sealed(const Peer& peer) const {
+    return peer.sealed_hello || peer.is_asked_to_seal || is_sealed_only(peer.address, &peer);
+  }
+  void seal_train(Peer& peer, base::Instant now, Train& train);
+  static std::uint32_t bytes_before_tags(const Peer& peer, std::uint32_t bytes_max, std::uint32_t datagrams_max);
+  /// What sealing would add to a datagram to a peer without a session.
+  std::uint32_t tag_bytes_at_most() const { return sealing ? static_cast<std::uint32_t>(wire::kTagBytes) : 0; }
+  void on_sealed_segment(Peer& peer, bool is_of_candidate, const wire::Frame& frame, base::Instant now);
+  static SealedClose sealed_close(SealedSession& session, const wire::Header& header);
+  bool make_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session);
+  void on_sealed_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                       std::uint32_t datagram_size_max);
+  /// Who sends our hello back to us: where all have one secret it could be the peer's.
+  bool is_own(const wire::Hello& hello) const { return hello.epoch == epoch; }
+  bool is_known_greeting(Peer& peer, const seal::PublicKey& ephemeral);
+  static bool is_of_our_session(const Peer& peer, const wire::SealedInner& inner);
+  void make_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
+                             const seal::PublicKey& ephemeral, base::Instant now);
+  void on_sealed_hello_ack(Peer& peer, const wire::Frame& frame, base::Instant now);
+  void on_hello_refused(const base::SocketAddress& from, const wire::Frame& frame);
+  void refuse_hello(const base::SocketAddress& from, const wire::Frame& frame, seal::Refused why, base::Instant now);
+  void prove(Peer& peer);
+  void doubt(Peer& peer, base::Instant now);
+  void end_doubt(Peer& peer);
+
+  // --- link_rekey.cpp
+  void watch_keys(Peer& peer, base::Instant now);
+  bool are_keys_worn_out(const SealedSession& session, base::Instant now) const;
+  bool change_keys(Peer& peer, base::Instant now);
+  void begin_change(Peer& peer);
+  void on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now);
+  std::optional<Refusal> answer_rekey(Peer& peer, const wire::Frame& frame, base::Instant now);
+  void on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now);
+  void on_changed(SealedSession& session, base::Instant now);
+  void serve_rekey(Peer& peer, base::Instant now, Train& train);
+
   // --- link_take_back.cpp
   void take_back(const Train& train, base::Instant now);
   void take_back_data(Peer& peer, const Train& train);
@@ -211,17 +274,21 @@ struct Link::State {
   void expire(base::Instant now);
   base::Instant due(const Peer& peer) const;
   bool on_timer(Peer& peer, base::Instant now);
+  bool greet_again(Peer& peer, base::Instant now);
   void on_silence(Peer& peer, base::Instant now);
   base::Duration probe_after(const Peer& peer) const;
   base::Duration resend_after(const Peer& peer) const;
   base::Duration answer_after(const Peer& peer) const;
   base::Duration ask_again_after(const Peer& peer) const;
-  base::Duration hello_after(const Peer& peer) const;
+  base::Duration hello_after(const Peer& peer) const { return said_after(std::max(peer.hellos, 1U) - 1); }
+  /// Before a word of a greeting is said again that was said so many times before.
+  base::Duration said_after(std::uint32_t times) const;
   /// Makes sure that the peer is looked at by then.
   void wake_by(Peer& peer, base::Instant at);
 
   const LinkOptions options;
   const std::uint64_t epoch;
+  std::optional<SealSettings> sealing;
   TokenSource tokens;
   TokenSource secrets;  // of our own keys
   CookieJar cookies;
@@ -255,7 +322,9 @@ struct Link::State {
   static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
   Fifo<Stray> strays;
   AnswerBudget answer_budget;
-  bool was_stray = false;  // the last train
+  AnswerBudget handshake_budget;  // what is computed for those who greet us
+  TurnedAway turned_away;         // the last one
+  bool was_stray = false;         // the last train
 
   static constexpr std::size_t kNoticesMax = 1U << 16;
   Fifo<Outcome> outcomes;
@@ -277,6 +346,7 @@ struct Link::State {
       probe_answer,
       hello,
       hello_ack,
+      rekey,
       stray
     } what = What::nothing;
     Peer* peer = nullptr;
@@ -286,6 +356,7 @@ struct Link::State {
     Segment* segment = nullptr;      // parts: of this one
     std::uint32_t parts_before = 0;  // sent before the train
     wire::Sequence probe;            // the number answered
+    std::uint32_t probe_bytes = 0;   // asked for
   };
   HandedOut handed_out;
   void hand_out(HandedOut::What what, Peer& peer) {
@@ -301,6 +372,11 @@ struct Link::State {
   // The bytes of a segment that is not data, until the next call.
   alignas(
       8) std::array<std::byte, wire::kSegmentHeaderBytes + wire::kAckWordsMax * sizeof(std::uint64_t)> control_bytes;
+
+  // A train as it goes out sealed, and a segment as it came before it was; null if nothing is sealed.
+  static constexpr std::uint32_t kTrainBytesMost = 65'535;
+  static constexpr std::size_t kStagingBytes = kTrainBytesMost + 64 * wire::kTagBytes;
+  std::unique_ptr<std::byte[]> staging, opened;
 };
 
 }  // namespace fairlead::link

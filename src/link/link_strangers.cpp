@@ -3,6 +3,8 @@
 // longer than what provoked it, they have a budget (answer_budget.hpp), and nothing is kept but the answer until it is
 // out.
 
+#include <algorithm>
+
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
@@ -12,12 +14,12 @@ void Link::State::answer_with_reset(const base::SocketAddress& to, std::uint64_t
 }
 
 void Link::State::ask_for_cookie(const base::SocketAddress& from, const wire::Frame& hello, base::Instant now) {
-  const wire::Hello theirs = wire::read_hello(hello.payload);
+  const wire::ReturnAddress theirs = wire::read_return_address(hello.payload, hello.is_sealed());
   answer_stranger({.to = from,
                    .kind = wire::Kind::hello_retry,
                    .slot = theirs.slot,
                    .token = theirs.token,
-                   .cookie = cookies.bake(from, hello.payload, now)},
+                   .word = cookies.bake(from, hello.payload, now)},
                   now);
 }
 
@@ -33,18 +35,22 @@ bool Link::State::serve_stray(base::Instant now, Train& train) {
   const auto stray = strays.pop();
   was_stray = stray.has_value();
   if (!stray) return false;
-  wire::Header header;
-  header.kind = stray->kind;
-  header.flags = stray->flags;
-  header.slot = stray->slot;
-  header.token = stray->token;
-  header.ack = stray->ack;
-  header.ack_bitmap = stray->ack_bitmap;
+  wire::Header header = stray->header();
   header.timestamp = wire::to_ticks(now);
-  std::array<std::byte, wire::kRetryBytes> cookie;
-  wire::encode_retry(stray->cookie, cookie.data());
-  const bool is_retry = stray->kind == wire::Kind::hello_retry;
-  send_control(stray->to, header, std::span(cookie).first(is_retry ? cookie.size() : 0), train);
+  static_assert(wire::kRetryBytes == wire::kRefusedBytes);
+  std::array<std::byte, wire::kRetryBytes> word;
+  std::size_t word_bytes = 0;
+  if (stray->kind == wire::Kind::hello_retry || stray->kind == wire::Kind::hello_refused) {
+    stray->kind == wire::Kind::hello_retry ? wire::encode_retry(stray->word, word.data())
+                                           : wire::encode_refused(stray->word, word.data());
+    word_bytes = word.size();
+  }
+  if (stray->sealed) {
+    std::ranges::copy(*stray->sealed, control_bytes.begin());
+    hang_control(stray->to, stray->sealed->size(), train);
+  } else {
+    send_control(stray->to, header, std::span(word).first(word_bytes), train);
+  }
   handed_out.what = HandedOut::What::stray;
   handed_out.stray = *stray;
   ++sent_count(stray->kind);
@@ -53,6 +59,7 @@ bool Link::State::serve_stray(base::Instant now, Train& train) {
 
 std::uint64_t& Link::State::sent_count(wire::Kind stray) {
   if (stray == wire::Kind::hello_retry) return counters.hello_retries_sent;
+  if (stray == wire::Kind::hello_refused) return counters.hello_refusals_sent;
   return stray == wire::Kind::reset ? counters.resets_sent : counters.closes_sent;
 }
 

@@ -86,8 +86,8 @@ Status Link::State::embed(Peer& peer, const Outgoing& message) {
 }
 
 std::uint32_t Link::State::block_size_max(const Peer& peer) const {
-  return std::min(options.command_segment_max,
-                  peer.state == Peer::State::open ? peer.datagram_size : std::uint32_t{wire::kDatagramSizeLeast});
+  const std::uint32_t least = std::uint32_t{wire::kDatagramSizeLeast} - tag_bytes_at_most();
+  return std::min(options.command_segment_max, peer.state == Peer::State::open ? peer.datagram_size : least);
 }
 
 /// A lone message never waits. Behind a few segments in flight, messages wait for company until the next pass, but not

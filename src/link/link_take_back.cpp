@@ -35,6 +35,14 @@ void Link::State::take_back(const Train& train, base::Instant now) {
     if (!peer.control_hook.is_linked()) control.push_front(peer);
     return;
   }
+  if (what == What::rekey) {
+    SealedSession& session = *peer.sealed;
+    session.owes_message = true;
+    --session.times_sent;
+    --(session.is_message_first() ? counters.rekeys_sent : counters.rekey_answers_sent);
+    if (!peer.control_hook.is_linked()) control.push_front(peer);
+    return;
+  }
   if (what == What::probe_answer) {
     peer.probes_to_answer[peer.probe_answers_owed++] = handed_out.probe;
     --counters.probe_answers_sent;
@@ -47,7 +55,7 @@ void Link::State::take_back(const Train& train, base::Instant now) {
   if (what == What::parts) return take_back_parts(peer, train);
   if (what == What::probe) {
     --counters.probes_sent;
-    peer.mtu.want_again(train.bytes);
+    peer.mtu.want_again(handed_out.probe_bytes);
     if (!peer.ack_hook.is_linked()) acks.push_front(peer);
     return;
   }

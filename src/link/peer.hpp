@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include <boost/intrusive/list.hpp>
@@ -19,6 +20,7 @@
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
 #include "link/congestion_window.hpp"
+#include "link/half.hpp"
 #include "link/message.hpp"
 #include "link/pacer.hpp"
 #include "link/path_mtu.hpp"
@@ -26,6 +28,7 @@
 #include "link/receive_window.hpp"
 #include "link/reorder_window.hpp"
 #include "link/round_trip.hpp"
+#include "link/sealed_session.hpp"
 #include "link/segment.hpp"
 #include "link/segment_parts.hpp"
 #include "link/send_window.hpp"
@@ -34,12 +37,6 @@
 namespace fairlead::link {
 
 using TimerHook = boost::intrusive::set_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-
-/// Our half of a session.
-struct Half {
-  std::uint64_t token = 0;  // the peer's segments carry it: 64 secret bits
-  wire::Sequence first;     // of our data
-};
 
 /// What we owe the peer for its data.
 struct AckDebt {
@@ -62,6 +59,7 @@ struct Peer {
     wire::Hello theirs;
     wire::Ticks hello_timestamp;
     base::Instant since;
+    std::unique_ptr<SealedCandidate> sealed;  // null: it is not
   };
 
   explicit Peer(const base::SocketAddress& its_address, std::uint32_t reassembly_slots)
@@ -78,7 +76,8 @@ struct Peer {
   std::optional<Candidate> candidate;
   wire::Ticks hello_timestamp;  // of the hello that the session answered
   std::uint32_t path_datagram_max = 0;
-  std::uint32_t datagram_size = 0;  // of what is cut now
+  std::uint32_t datagram_size = 0;  // of what is cut now,
+  std::uint32_t tag_bytes = 0;      // before sealing adds this
   PathMtu mtu;
 
   // Opening.
@@ -89,6 +88,15 @@ struct Peer {
   bool owes_hello_ack = false;    // for the candidate if there is one, else for the session
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
+
+  // Sealing: null where nothing is sealed.
+  std::unique_ptr<SealedSession> sealed;
+  std::unique_ptr<SealedHello> sealed_hello;         // while it opens, or is doubted
+  seal::Refused refused = seal::Refused::none;       // why our hello was, says the peer, without proof
+  seal::Refused refused_here = seal::Refused::none;  // why we cannot greet it
+  bool is_asked_to_seal = false;                     // says the peer, without proof
+  bool is_other_key_due = false;                     // with the next repeat of our hello: the peer has changed its own
+  std::uint8_t key_attempt = 0;                      // of its public keys
 
   // Waiting to be sent: short messages in segments by channel, long ones, and long ones cut to their end.
   std::array<SegmentList, kChannels> queued;
@@ -159,7 +167,10 @@ struct Peer {
   /// Long messages have waited for so many trains of short ones that it is their turn.
   static constexpr std::uint32_t kCommandsInARow = 64;
   bool is_bulk_due() const { return commands_in_a_row >= kCommandsInARow && has_bulk_queued(); }
-  bool has_storage() const { return window.has_ring() || received.has_bitmap() || reassembly.has_slots() || parts; }
+  bool has_storage() const {
+    return window.has_ring() || received.has_bitmap() || reassembly.has_slots() || parts ||
+           (sealed && sealed->keys.can_drop_previous());
+  }
   bool is_quiet() const {
     return window.in_flight() == 0 && !has_queued() && received.ahead() == 0 && reassembly.open_count() == 0;
   }

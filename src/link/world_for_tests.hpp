@@ -58,8 +58,11 @@ class World {
     bool is_deaf = false;  // a process that is stopped: receives and sends nothing
   };
 
-  explicit World(std::uint64_t seed, LinkOptions options = {}, std::size_t count = 2)
-      : random(seed), options_(options) {
+  /// What an end seals with, if it does.
+  using Sealing = std::function<std::optional<SealSettings>(std::size_t end)>;
+
+  explicit World(std::uint64_t seed, LinkOptions options = {}, std::size_t count = 2, Sealing its_sealing = {})
+      : random(seed), sealing(std::move(its_sealing)), options_(options) {
     for (std::size_t i = 0; i < count; ++i) {
       ends.emplace_back();
       ends[i].address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, static_cast<std::uint8_t>(i + 1)};
@@ -72,7 +75,8 @@ class World {
   void restart(std::size_t i) {
     End& end = ends[i];
     end.epoch = random() | 1;
-    end.link = std::make_unique<Link>(options_, end.epoch, link_seed ? *link_seed : random());
+    end.link = std::make_unique<Link>(options_, end.epoch, link_seed ? *link_seed : random(),
+                                      sealing ? sealing(i) : std::nullopt);
     end.sent.clear();
     end.received.clear();
     end.notices.clear();
@@ -216,6 +220,7 @@ class World {
 
   std::mt19937_64 random;
   std::optional<std::uint64_t> link_seed;
+  Sealing sealing;  // of links made from now on
   Weather weather;
   Instant now{std::chrono::seconds(1)};
   std::vector<End> ends;

@@ -12,7 +12,7 @@ namespace fairlead::transport {
 Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
                        std::unique_ptr<shm::Lane> lane)
     : path_(std::move(path)),
-      link_(plan.link, epoch, seed),
+      link_(plan.link, epoch, seed, plan.sealing),
       lane_(std::move(lane)),
       flight_(link_),
       hot_peers_(plan.hot_peers),
@@ -150,12 +150,24 @@ std::optional<link::Delivery> Transports::next_delivery(base::Instant now) {
 void Transports::end_arrival(base::Instant now) {
   const path::Arrival& arrival = arrivals_[arrival_++];
   is_in_arrival_ = false;
+  if (link_.turned_away().number != turned_away_seen_) [[unlikely]]
+    report_turned_away(now);
   const auto peer = link_.find(arrival.from);
   if (!peer) return;
   flight_.received(*peer, arrival.bytes.size(), now);
   const auto change = hot_peers_.count(peer->slot, arrival.from);
   if (change.cooled) path_->set_hot(*change.cooled, false);
   if (change.heated) path_->set_hot(*change.heated, true);
+}
+
+/// The last one who was refused, for whoever reads the log here; who was refused hears it, too.
+void Transports::report_turned_away(base::Instant now) {
+  if (now < turned_away_at_) return;
+  const link::TurnedAway& last = link_.turned_away();
+  flight_.report(fmt::format("{} was refused: {} ({} such greetings since the last report)\n", last.from.to_string(),
+                             seal::to_string(last.why, seal::Teller::refuser), last.number - turned_away_seen_));
+  turned_away_seen_ = last.number;
+  turned_away_at_ = now + kTurnedAwayEvery;
 }
 
 bool Transports::expire(base::Instant now) {

@@ -27,6 +27,7 @@ class Transports {
     link::LinkOptions link;
     std::size_t hot_peers = 0;            // that get a connected socket
     std::uint32_t datagram_size_max = 0;  // of peers that are met by their hello
+    std::optional<link::SealSettings> sealing{};
   };
 
   Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
@@ -43,6 +44,8 @@ class Transports {
   Offences& offences() { return offences_; }
   const Offences& offences() const { return offences_; }
   std::uint64_t trains_not_taken() const { return trains_not_taken_; }
+
+  void set_keyring(std::shared_ptr<const seal::Keyring> ring) { link_.set_keyring(std::move(ring)); }
 
   // Messages, by either transport ------------------------------------------------------------------------------------
 
@@ -128,11 +131,13 @@ class Transports {
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then the pass looks what has come
   static constexpr std::uint32_t kNetworkLooks = 256;
+  static constexpr base::Duration kTurnedAwayEvery = std::chrono::seconds(1);
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
   Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);
+  void report_turned_away(base::Instant now);
   void on_link_notice(const link::Notice& notice, base::Instant now);
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
 
@@ -154,6 +159,8 @@ class Transports {
   std::uint32_t network_looks_ = 0;  // in vain since something came, up to kNetworkLooks
   base::Instant network_look_at_{};  // the next, while only the shared-memory transport is in use
   std::uint64_t trains_not_taken_ = 0;
+  std::uint64_t turned_away_seen_ = 0;
+  base::Instant turned_away_at_{};  // the next report of them
 };
 
 }  // namespace fairlead::transport

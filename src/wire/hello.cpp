@@ -52,4 +52,37 @@ std::uint64_t read_retry(std::span<const std::byte> payload) {
   return load<std::uint64_t>(payload.data(), at<std::uint64_t>(kRetryFields, "cookie"));
 }
 
+void encode_refused(std::uint64_t reason, std::byte* to) {
+  store(to, at<std::uint64_t>(kRefusedFields, "reason"), reason);
+}
+
+std::uint64_t read_refused(std::span<const std::byte> payload) {
+  return load<std::uint64_t>(payload.data(), at<std::uint64_t>(kRefusedFields, "reason"));
+}
+
+void encode(const ReturnAddress& address, std::byte* to) {
+  store(to, at<std::uint64_t>(kSealedHelloFields, "token"), address.token);
+  store(to, at<std::uint32_t>(kSealedHelloFields, "slot"), address.slot);
+  store(to, at<std::uint32_t>(kSealedHelloFields, "reserved"), std::uint32_t{0});
+}
+
+ReturnAddress read_return_address(std::span<const std::byte> hello, bool is_sealed) {
+  if (!is_sealed) {
+    const Hello clear = read_hello(hello);
+    return {.slot = clear.slot, .token = clear.token};
+  }
+  return {.slot = load<std::uint32_t>(hello.data(), at<std::uint32_t>(kSealedHelloFields, "slot")),
+          .token = load<std::uint64_t>(hello.data(), at<std::uint64_t>(kSealedHelloFields, "token"))};
+}
+
+void encode(const SealedInner& inner, std::byte* to) {
+  encode(inner.hello, to);
+  store(to + kHelloBytes, at<std::uint64_t>(kSealedInnerFields, "session"), inner.session);
+}
+
+SealedInner read_sealed_inner(std::span<const std::byte> bytes) {
+  return {.hello = read_hello(bytes),
+          .session = load<std::uint64_t>(bytes.data() + kHelloBytes, at<std::uint64_t>(kSealedInnerFields, "session"))};
+}
+
 }  // namespace fairlead::wire

@@ -35,4 +35,25 @@ bool is_possible(const Hello& hello);
 void encode_retry(std::uint64_t cookie, std::byte* to);
 std::uint64_t read_retry(std::span<const std::byte> payload);
 
+/// The payload of a hello_refused: kRefusedBytes. What the reasons mean is not the wire's affair.
+void encode_refused(std::uint64_t reason, std::byte* to);
+std::uint64_t read_refused(std::span<const std::byte> payload);
+
+/// What a hello says in the clear of where its answer goes. A sealed one says it before its handshake, in
+/// kSealedHelloBytes.
+struct ReturnAddress {
+  std::uint32_t slot = 0;
+  std::uint64_t token = 0;
+};
+void encode(const ReturnAddress& address, std::byte* to);
+ReturnAddress read_return_address(std::span<const std::byte> hello, bool is_sealed);
+
+/// What a sealed hello and its answer hold inside: kSealedInnerBytes.
+struct SealedInner {
+  Hello hello;
+  std::uint64_t session = 0;  // token of the session that the sender of this still has with its receiver; 0: none
+};
+void encode(const SealedInner& inner, std::byte* to);
+SealedInner read_sealed_inner(std::span<const std::byte> bytes);
+
 }  // namespace fairlead::wire

@@ -44,6 +44,23 @@ inline constexpr std::array kRetryFields{
     Field{"cookie", 0, 8},
 };
 
+/// Payload of hello_refused.
+inline constexpr std::array kRefusedFields{
+    Field{"reason", 0, 8},
+};
+
+/// Payload of a sealed hello begins with this, and goes on with the first message of a handshake.
+inline constexpr std::array kSealedHelloFields{
+    Field{"token", 0, 8},
+    Field{"slot", 8, 4},
+    Field{"reserved", 12, 4},
+};
+
+/// What a sealed hello and its answer hold inside: a hello, and this.
+inline constexpr std::array kSealedInnerFields{
+    Field{"session", 0, 8},
+};
+
 /// Payload of data: each whole message, and the head of each chunk.
 inline constexpr std::array kRecordFields{
     Field{"kind", 0, 1},  Field{"operation", 1, 1}, Field{"status", 2, 1},      Field{"reserved", 3, 1},
@@ -83,6 +100,10 @@ constexpr bool is_dense(std::span<const Field> fields) {
 inline constexpr std::size_t kSegmentHeaderBytes = 48;
 inline constexpr std::size_t kHelloBytes = 48;
 inline constexpr std::size_t kRetryBytes = 8;
+inline constexpr std::size_t kRefusedBytes = 8;
+inline constexpr std::size_t kSealedHelloBytes = 16;
+inline constexpr std::size_t kSealedInnerBytes = kHelloBytes + 8;
+inline constexpr std::size_t kSealedHandshakeMost = 256;  // a message of a handshake, in whatever it comes
 inline constexpr std::size_t kRecordBytes = 48;
 inline constexpr std::size_t kChunkBytes = 24;
 inline constexpr std::size_t kPartBytes = 8;
@@ -91,6 +112,9 @@ inline constexpr std::size_t kRecordAlign = 8;
 static_assert(is_dense(kSegmentFields) && size_of(kSegmentFields) == kSegmentHeaderBytes);
 static_assert(is_dense(kHelloFields) && size_of(kHelloFields) == kHelloBytes);
 static_assert(is_dense(kRetryFields) && size_of(kRetryFields) == kRetryBytes && kRetryBytes < kHelloBytes);
+static_assert(is_dense(kRefusedFields) && size_of(kRefusedFields) == kRefusedBytes && kRefusedBytes < kHelloBytes);
+static_assert(is_dense(kSealedHelloFields) && size_of(kSealedHelloFields) == kSealedHelloBytes);
+static_assert(is_dense(kSealedInnerFields) && size_of(kSealedInnerFields) == kSealedInnerBytes - kHelloBytes);
 static_assert(is_dense(kRecordFields) && size_of(kRecordFields) == kRecordBytes);
 static_assert(is_dense(kChunkFields) && size_of(kChunkFields) == kChunkBytes);
 static_assert(is_dense(kPartFields) && size_of(kPartFields) == kPartBytes);

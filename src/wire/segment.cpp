@@ -24,7 +24,7 @@ std::uint32_t checksum_of(std::span<const std::byte> datagram) {
 }
 
 bool is_known(Kind kind) {
-  return kind >= Kind::hello && kind <= Kind::hello_retry;
+  return kind >= Kind::hello && kind <= Kind::rekey_answer;
 }
 
 bool is_right_length(Kind kind, std::size_t payload) {
@@ -34,6 +34,11 @@ bool is_right_length(Kind kind, std::size_t payload) {
       return payload == kHelloBytes;
     case Kind::hello_retry:
       return payload == kRetryBytes;
+    case Kind::hello_refused:
+      return payload == kRefusedBytes;
+    case Kind::rekey:
+    case Kind::rekey_answer:
+      return payload <= kSealedHandshakeMost;
     case Kind::data:
       return payload >= kRecordBytes;
     case Kind::ack:
@@ -48,6 +53,20 @@ bool is_right_length(Kind kind, std::size_t payload) {
       return payload > kPartBytes;
   }
   return false;
+}
+
+bool is_hello(Kind kind) {
+  return kind == Kind::hello || kind == Kind::hello_ack;
+}
+bool may_be_sealed(Kind kind) {
+  return kind != Kind::reset && kind != Kind::hello_retry && kind != Kind::hello_refused;
+}
+bool may_be_clear(Kind kind) {
+  return kind != Kind::rekey && kind != Kind::rekey_answer;
+}
+
+bool is_right_checksum(std::span<const std::byte> datagram) {
+  return load<std::uint32_t>(datagram.data(), kChecksum) == checksum_of(datagram);
 }
 
 Header read_header(const std::byte* from) {
@@ -67,6 +86,23 @@ Header read_header(const std::byte* from) {
   return header;
 }
 
+/// What is in the clear of a sealed datagram. Hellos and their answers are whole messages of a handshake, with a
+/// checksum; all else has a number in its place, and a tag.
+std::optional<DropReason> check_sealed(const Frame& frame, std::span<const std::byte> datagram) {
+  const Header& header = frame.header;
+  const std::size_t size = frame.payload.size();
+  if (!may_be_sealed(header.kind)) return DropReason::reserved_not_zero;
+  if (is_hello(header.kind)) {
+    if (size <= kSealedHelloBytes || size > kSealedHandshakeMost) return DropReason::wrong_length;
+    if (!is_right_checksum(datagram)) return DropReason::wrong_checksum;
+    if ((header.flags & Flags::kEpoch) != 0) return DropReason::reserved_not_zero;
+  } else if (size < kTagBytes || !is_right_length(header.kind, size - kTagBytes)) {
+    return DropReason::wrong_length;
+  }
+  if (header.token == 0 && header.kind != Kind::hello) return DropReason::bad_token;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
@@ -78,18 +114,29 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
   const Frame frame{read_header(from), datagram.subspan(kSegmentHeaderBytes)};
   const Header& header = frame.header;
   if (!is_known(header.kind)) return std::unexpected(DropReason::wrong_kind);
-  if (!is_right_length(header.kind, frame.payload.size())) return std::unexpected(DropReason::wrong_length);
-  if (load<std::uint32_t>(from, kChecksum) != checksum_of(datagram)) return std::unexpected(DropReason::wrong_checksum);
-  if ((header.flags & ~Flags::kAll) != 0) return std::unexpected(DropReason::reserved_not_zero);
-  if (header.token == 0 && header.kind != Kind::hello) return std::unexpected(DropReason::bad_token);
-  if (header.kind == Kind::data) {
-    if (!is_run_of_records(frame.payload)) return std::unexpected(DropReason::bad_record);
-  } else if (header.kind == Kind::part) {
-    if (!is_possible(read_part(frame.payload))) return std::unexpected(DropReason::bad_record);
-  } else if (header.kind == Kind::hello || header.kind == Kind::hello_ack) {
-    if (!is_possible(read_hello(frame.payload))) return std::unexpected(DropReason::bad_hello);
+  if (frame.is_sealed()) [[unlikely]] {
+    if (const auto reason = check_sealed(frame, datagram)) return std::unexpected(*reason);
+    return frame;
   }
+  if (!is_right_length(header.kind, frame.payload.size())) return std::unexpected(DropReason::wrong_length);
+  if (!is_right_checksum(datagram)) return std::unexpected(DropReason::wrong_checksum);
+  if ((header.flags & ~Flags::kAll) != 0 || !may_be_clear(header.kind)) {
+    return std::unexpected(DropReason::reserved_not_zero);
+  }
+  if (header.token == 0 && header.kind != Kind::hello) return std::unexpected(DropReason::bad_token);
+  if (const auto reason = check_payload(header.kind, frame.payload)) return std::unexpected(*reason);
   return frame;
+}
+
+std::optional<DropReason> check_payload(Kind kind, std::span<const std::byte> payload) {
+  if (kind == Kind::data) {
+    if (!is_run_of_records(payload)) return DropReason::bad_record;
+  } else if (kind == Kind::part) {
+    if (!is_possible(read_part(payload))) return DropReason::bad_record;
+  } else if (is_hello(kind)) {
+    if (!is_possible(read_hello(payload))) return DropReason::bad_hello;
+  }
+  return std::nullopt;
 }
 
 void encode(const Header& header, std::byte* to) {
@@ -109,12 +156,23 @@ void encode(const Header& header, std::byte* to) {
   store(to, kChecksum, std::uint32_t{0});
 }
 
-void seal(std::span<std::byte> head, std::span<const iovec> rest) {
+void add_checksum(std::span<std::byte> head, std::span<const iovec> rest) {
   store(head.data(), kChecksum, std::uint32_t{0});
   Checksum checksum;
   checksum.add(head);
   checksum.add(rest);
   store(head.data(), kChecksum, checksum.value());
+}
+
+void mark_sealed(std::byte* header, std::uint8_t epoch, std::uint32_t number) {
+  constexpr std::size_t kFlags = at<std::uint8_t>(kSegmentFields, "flags");
+  const unsigned bits = Flags::kSealed | ((unsigned{epoch} << Flags::kEpochShift) & Flags::kEpoch);
+  store(header, kFlags, static_cast<std::uint8_t>((load<std::uint8_t>(header, kFlags) & Flags::kAll) | bits));
+  store(header, kChecksum, number);
+}
+
+std::uint32_t number_of(std::span<const std::byte> header) {
+  return load<std::uint32_t>(header.data(), kChecksum);
 }
 
 }  // namespace fairlead::wire

@@ -18,7 +18,7 @@ std::vector<std::byte> datagram(Kind kind, std::vector<std::byte> payload, std::
   std::vector<std::byte> bytes(kSegmentHeaderBytes);
   encode(header, bytes.data());
   bytes.insert(bytes.end(), payload.begin(), payload.end());
-  seal(bytes, {});
+  add_checksum(bytes, {});
   return bytes;
 }
 
@@ -49,10 +49,10 @@ DropReason reason(std::vector<std::byte> bytes) {
   return frame ? DropReason{0xff} : frame.error();
 }
 
-/// A datagram with one byte changed and sealed again.
+/// A datagram with one byte changed and a checksum to match.
 std::vector<std::byte> with_byte(std::vector<std::byte> bytes, std::size_t at, std::uint8_t value) {
   bytes[at] = static_cast<std::byte>(value);
-  seal(bytes, {});
+  add_checksum(bytes, {});
   return bytes;
 }
 
@@ -70,7 +70,7 @@ TEST(Segment, EveryFieldOfTheHeaderSurvives) {
                       .echo_delay = {77}};
   std::vector<std::byte> bytes(kSegmentHeaderBytes);
   encode(header, bytes.data());
-  seal(bytes, {});
+  add_checksum(bytes, {});
   const auto frame = decode(bytes);
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->header.kind, header.kind);
@@ -116,7 +116,8 @@ TEST(Segment, EachFaultHasItsReason) {
   }
   EXPECT_EQ(reason(with_byte(good, 0, 1)), DropReason::wrong_version);
   EXPECT_EQ(reason(with_byte(good, 1, 0)), DropReason::wrong_kind);
-  EXPECT_EQ(reason(with_byte(good, 1, 11)), DropReason::wrong_kind);
+  EXPECT_EQ(reason(with_byte(good, 1, 14)), DropReason::wrong_kind);
+  EXPECT_EQ(reason(datagram(Kind::rekey, {})), DropReason::reserved_not_zero) << "it is never in the clear";
   EXPECT_EQ(reason({good.begin(), good.end() - 1}), DropReason::wrong_checksum);
   EXPECT_EQ(reason(with_byte(good, 2, 0x40)), DropReason::reserved_not_zero);
   EXPECT_EQ(reason(datagram(Kind::data, one_record(0), 0)), DropReason::bad_token);
@@ -135,8 +136,90 @@ TEST(Segment, EveryFlippedBitIsNoticed) {
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::vector<std::byte> bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    EXPECT_FALSE(decode(bytes)) << "bit " << bit;
+    // One that makes it look sealed is noticed by its tag.
+    const auto frame = decode(bytes);
+    EXPECT_TRUE(!frame || frame->is_sealed()) << "bit " << bit;
+    EXPECT_EQ(frame.has_value(), bit == 8 * 2 + 7) << "bit " << bit;
   }
+}
+
+/// As it goes out sealed; its "ciphertext" is what was given.
+std::vector<std::byte> sealed(Kind kind, std::size_t payload_bytes, std::uint8_t epoch = 1) {
+  std::vector<std::byte> bytes(kSegmentHeaderBytes + payload_bytes + kTagBytes, std::byte{0xee});
+  Header header;
+  header.kind = kind;
+  header.flags = Flags::kAsks;
+  header.token = 7;
+  encode(header, bytes.data());
+  mark_sealed(bytes.data(), epoch, 0x89abcdef);
+  return bytes;
+}
+
+TEST(SealedSegment, ShowsItsEpochAndNumberAndNothingInside) {
+  const std::vector<std::byte> bytes = sealed(Kind::data, kRecordBytes, 6);
+  const auto frame = decode(bytes);
+  ASSERT_TRUE(frame);
+  EXPECT_TRUE(frame->is_sealed());
+  EXPECT_EQ(epoch_of(frame->header), 2);
+  EXPECT_EQ(frame->header.flags & Flags::kAll, Flags::kAsks);
+  EXPECT_EQ(frame->payload.size(), kRecordBytes + kTagBytes);
+  EXPECT_EQ(header_bytes(*frame).data(), bytes.data());
+  EXPECT_EQ(number_of(header_bytes(*frame)), 0x89abcdefU);
+  EXPECT_EQ(check_payload(Kind::data, frame->payload.first(kRecordBytes)), DropReason::bad_record);
+  EXPECT_EQ(check_payload(Kind::data, one_record(8)), std::nullopt);
+}
+
+TEST(SealedSegment, EachFaultHasItsReason) {
+  for (const Kind kind : {Kind::ack, Kind::close, Kind::probe, Kind::probe_answer, Kind::rekey, Kind::rekey_answer})
+    EXPECT_TRUE(decode(sealed(kind, 0)));
+  for (const Kind kind : {Kind::reset, Kind::hello_retry, Kind::hello_refused})
+    EXPECT_EQ(reason(sealed(kind, 8)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(sealed(Kind::ack, 7)), DropReason::wrong_length);
+  EXPECT_EQ(reason(sealed(Kind::data, kRecordBytes - 1)), DropReason::wrong_length);
+  EXPECT_EQ(reason(sealed(Kind::rekey, kSealedHandshakeMost + 1)), DropReason::wrong_length);
+  std::vector<std::byte> other = sealed(Kind::ack, 0);
+  for (std::size_t i = 0; i < kTagBytes; ++i) {
+    other.pop_back();
+    EXPECT_EQ(reason(other), DropReason::wrong_length);
+  }
+  other = sealed(Kind::ack, 8);
+  other[2] = std::byte{0x20};  // an epoch, and not sealed
+  add_checksum(other, {});
+  EXPECT_EQ(reason(other), DropReason::reserved_not_zero);
+  other = sealed(Kind::ack, 8);
+  store(other.data(), 8, std::uint64_t{0});
+  EXPECT_EQ(reason(other), DropReason::bad_token);
+}
+
+TEST(SealedSegment, AHelloKeepsItsChecksum) {
+  const auto sealed_hello = [](std::size_t size, unsigned flags) {
+    std::vector<std::byte> bytes(kSegmentHeaderBytes + size, std::byte{3});
+    Header header;
+    header.kind = Kind::hello;
+    header.flags = static_cast<std::uint8_t>(flags);
+    encode(header, bytes.data());
+    if (size >= kSealedHelloBytes) encode(ReturnAddress{.slot = 9, .token = 8}, bytes.data() + kSegmentHeaderBytes);
+    add_checksum(bytes, {});
+    return bytes;
+  };
+  std::vector<std::byte> hello = sealed_hello(100, Flags::kSealed);
+  ASSERT_TRUE(decode(hello));
+  EXPECT_EQ(read_return_address(decode(hello)->payload, true).slot, 9U);
+  EXPECT_EQ(read_return_address(decode(hello)->payload, true).token, 8U);
+  hello.back() ^= std::byte{1};
+  EXPECT_EQ(reason(hello), DropReason::wrong_checksum);
+  EXPECT_EQ(reason(sealed_hello(100, Flags::kSealed | Flags::kEpoch)), DropReason::reserved_not_zero);
+  EXPECT_EQ(reason(sealed_hello(kSealedHelloBytes, Flags::kSealed)), DropReason::wrong_length);
+  EXPECT_EQ(reason(sealed_hello(kSealedHandshakeMost + 1, Flags::kSealed)), DropReason::wrong_length);
+  EXPECT_EQ(read_return_address(valid_hello(), false).token, 10U);
+}
+
+TEST(SealedSegment, WhatAHelloHoldsInsideSurvives) {
+  SealedInner inner{.hello = read_hello(valid_hello()), .session = 0x1122334455667788};
+  std::vector<std::byte> bytes(kSealedInnerBytes);
+  encode(inner, bytes.data());
+  EXPECT_EQ(read_sealed_inner(bytes).hello, inner.hello);
+  EXPECT_EQ(read_sealed_inner(bytes).session, inner.session);
 }
 
 TEST(Segment, AnyBytesAreAFrameOrAReason) {
@@ -147,10 +230,10 @@ TEST(Segment, AnyBytesAreAFrameOrAReason) {
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     if (bytes.size() >= kSegmentHeaderBytes && i % 2 == 0) {  // get past the first checks
       store(bytes.data(), 0, kVersion);
-      store(bytes.data(), 1, static_cast<std::uint8_t>(1 + random() % 10));
+      store(bytes.data(), 1, static_cast<std::uint8_t>(1 + random() % 13));
       store(bytes.data(), 2, std::uint16_t{0});
       if (bytes.size() > kSegmentHeaderBytes) bytes[kSegmentHeaderBytes] = static_cast<std::byte>(1 + random() % 2);
-      seal(bytes, {});
+      add_checksum(bytes, {});
     }
     const auto frame = decode(bytes);
     if (!frame) {

@@ -237,7 +237,7 @@ class World {
     Bytes& bytes = outbox_[script.byte() % outbox_.size()].bytes;
     for (int changes = 1 + script.byte() % 4; changes > 0; --changes)
       bytes[script.take<std::uint16_t>() % bytes.size()] = static_cast<std::byte>(script.byte());
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
   }
 
   void repeat(Script& script) {
@@ -264,7 +264,7 @@ class World {
     wire::encode(header, bytes.data());
     for (std::size_t at = wire::kSegmentHeaderBytes; at < bytes.size(); ++at)
       bytes[at] = static_cast<std::byte>(script.byte());
-    wire::seal(bytes, {});
+    wire::add_checksum(bytes, {});
     arrive({sender(script.byte()), bytes});
   }
 

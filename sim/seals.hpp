@@ -1,0 +1,16 @@
+#pragma once
+// What the hosts of a world seal with: keys that their numbers tell, each known to all others; and an encryption that
+// forgets the header, for Sabotage.
+
+#include <cstdint>
+#include <optional>
+
+#include "link/seal_settings.hpp"
+#include "sim/scenario.hpp"
+
+namespace fairlead::sim {
+
+/// Nothing, if the scenario does not seal. `seed`: of what else is random in the host's handshakes.
+std::optional<link::SealSettings> seals_of(const Scenario& scenario, std::uint32_t host, std::uint64_t seed);
+
+}  // namespace fairlead::sim
