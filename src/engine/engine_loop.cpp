@@ -61,6 +61,9 @@ base::Instant Engine::next_deadline() const {
 bool Engine::collect(base::Instant now) {
   const bool any = transports_->collect(now);
   while (const auto delivery = transports_->next_delivery(now)) {
+    // A peer's end comes before what it says in its next session: else that would end with it.
+    if (transports_->has_loss()) [[unlikely]]
+      react(now);
     deliver(*delivery, now);
     if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);

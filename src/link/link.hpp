@@ -195,6 +195,8 @@ class Link {
 
   /// Whether next_outcome() or next_notice() has one.
   bool has_news() const;
+  /// A `lost` is among the notices.
+  bool has_loss() const;
   std::optional<Outcome> next_outcome();
   std::optional<Notice> next_notice();
 

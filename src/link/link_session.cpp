@@ -271,7 +271,10 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
           {.kind = Notice::Kind::reassembly_lost, .peer = notice.peer, .status = status, .target = closed.target});
     }
   }
-  if (is_told) notices.push(notice);
+  if (is_told) {
+    notices.push(notice);
+    ++losses_untold;
+  }
   ++counters.sessions_lost;
   close_session(peer);
 }

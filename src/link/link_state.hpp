@@ -329,6 +329,7 @@ struct Link::State {
   static constexpr std::size_t kNoticesMax = 1U << 16;
   Fifo<Outcome> outcomes;
   Fifo<Notice> notices;
+  std::uint32_t losses_untold = 0;  // of these
 
   // The datagram just received, as far as it has not been delivered.
   wire::RecordReader reader;

@@ -90,6 +90,8 @@ class Transports {
   void expel(link::PeerHandle peer, const std::string& why, base::Instant now);
 
   /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
+  /// A peer of the network is lost, and next_notice() has not told so yet.
+  bool has_loss() const { return link_.has_loss(); }
   bool has_news() const { return (lane_ && lane_->has_news()) || link_.has_news(); }
   std::optional<link::Outcome> next_outcome() {
     auto outcome = lane_ ? lane_->next_outcome() : std::nullopt;
