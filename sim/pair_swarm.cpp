@@ -114,6 +114,7 @@ class PairSwarm {
       for (PairHost& host : hosts_) {
         if (!host.is_up()) continue;
         has_happened |= host.engine->progress(shared_.now);
+        if (++passes_ % kPassesBetweenChecks == 0) host.engine->check();
         host.engine->ports().notify_touched();
       }
       for (PairHost& host : hosts_) take(host);
@@ -222,6 +223,7 @@ class PairSwarm {
   }
 
   static constexpr base::Duration kPass = 500ns;
+  static constexpr std::uint64_t kPassesBetweenChecks = 7;  // of all hosts
 
   Random random_;
   Findings findings_;
@@ -238,7 +240,7 @@ class PairSwarm {
   double kills_ = 0, partitions_ = 0, active_ = 0;
   base::Instant healed_at_ = base::kNever;
   std::multimap<base::Instant, std::uint32_t> restarts_;
-  std::uint64_t killed_ = 0;
+  std::uint64_t killed_ = 0, passes_ = 0;
 };
 
 }  // namespace

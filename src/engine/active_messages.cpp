@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/ensure.hpp"
 #include "base/scatter.hpp"
 #include "engine/active_wire.hpp"
 
@@ -157,6 +158,13 @@ bool ActiveMessages::progress(base::Instant now) {
     return submit_answer(peer, envelope, now) != Status::again;
   });
   return false;
+}
+
+void ActiveMessages::check() {
+  fillings_.for_each([&](std::uint32_t slot, const Filling& filling) {
+    ENSURE(filling.arrival == nullptr || ports_[filling.port].active, "message {} arrives at a port that is closed",
+           slot);
+  });
 }
 
 }  // namespace fairlead::engine

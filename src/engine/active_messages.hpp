@@ -70,6 +70,9 @@ class ActiveMessages {
   /// Answers that wait for room are tried again in each pass.
   bool is_owing() const { return !answers_.is_empty(); }
 
+  /// As Engine::check().
+  void check();
+
   const ActiveCounters& counters() const { return counters_; }
   std::uint32_t filling() const { return fillings_.used(); }
   std::size_t deferred() const { return answers_.size(); }

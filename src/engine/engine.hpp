@@ -159,6 +159,9 @@ class Engine {
   void farewell(base::Instant now);
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
+  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  void check();
+
   observe::EngineFacts facts() const;
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
   /// The last events with a peer, a line each; empty if nothing is known.

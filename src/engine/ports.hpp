@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <fairlead/error.hpp>
@@ -39,6 +40,12 @@ class Ports {
   Port& operator[](std::uint32_t slot) { return ports_[slot]; }
   /// The slot of an open port's number; kNone if there is none.
   std::uint32_t find_number(std::uint32_t number) const { return numbers_.find(number); }
+
+  /// Calls visit(slot, port) for each open one.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    ports_.for_each(std::forward<Visit>(visit));
+  }
 
   /// make(place) constructs a Completion where it is read.
   template <typename Make>

@@ -127,6 +127,9 @@ class Flows {
   const FlowCounters& counters() const { return counters_; }
   std::string describe() const;
 
+  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  void check();
+
   /// Cookies and targets that are ours have this bit; all others belong to the engine's operations.
   static constexpr std::uint64_t kOurs = transport::kQueuePairsMark;
 

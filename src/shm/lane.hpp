@@ -150,6 +150,10 @@ class Lane {
   bool has_peers() const { return !by_address_.empty(); }
   /// Nothing to send, no outcome awaited.
   bool is_quiet() const;
+  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  void check();
+  /// Messages of send_now() whose end has not been told.
+  std::uint64_t count_pending(std::uint32_t owner);
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
