@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace fairlead::base {
@@ -25,6 +26,11 @@ class Fifo {
     return values_[end_++ & mask()];
   }
   void pop() noexcept { ++first_; }
+  /// The first one, taken out; nothing if there is none.
+  std::optional<T> take() {
+    if (empty()) return std::nullopt;
+    return std::move(values_[first_++ & mask()]);
+  }
   /// Takes number `index` out of the middle; those behind it move up.
   void erase(std::size_t index) noexcept {
     for (std::size_t at = index; at + 1 < size(); ++at) (*this)[at] = std::move((*this)[at + 1]);

@@ -3,7 +3,7 @@
 // ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (link_expire.cpp).
 
 #include "link/segment.hpp"
-#include "link/slab.hpp"
+#include "link/object_pool.hpp"
 
 namespace fairlead::link {
 
@@ -50,8 +50,8 @@ class Hotel {
   std::size_t guests() const { return rooms_.in_use(); }
 
  private:
-  Slab<Segment> rooms_;
-  Slab<Block> blocks_;
+  ObjectPool<Segment> rooms_;
+  ObjectPool<Block> blocks_;
 };
 
 }  // namespace fairlead::link

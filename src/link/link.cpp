@@ -172,16 +172,16 @@ void Link::set_target(PeerHandle handle, std::uint32_t reassembly, std::uint64_t
 }
 
 bool Link::has_news() const {
-  return !state_->outcomes.is_empty() || !state_->notices.is_empty();
+  return !state_->outcomes.empty() || !state_->notices.empty();
 }
 bool Link::has_loss() const {
   return state_->losses_untold != 0;
 }
 std::optional<Outcome> Link::next_outcome() {
-  return state_->outcomes.pop();
+  return state_->outcomes.take();
 }
 std::optional<Notice> Link::next_notice() {
-  while (auto notice = state_->notices.pop()) {
+  while (auto notice = state_->notices.take()) {
     state_->losses_untold -= notice->kind == Notice::Kind::lost;
     if (notice->kind != Notice::Kind::forgotten || state_->forget_unused(notice->peer)) return notice;
   }

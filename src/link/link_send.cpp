@@ -46,7 +46,7 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
   handed_out.what = HandedOut::What::nothing;
   if (!control.empty() && serve_control(now, train)) [[unlikely]]
     return true;
-  if (!strays.is_empty() && !std::exchange(was_stray, false)) [[unlikely]]
+  if (!strays.empty() && !std::exchange(was_stray, false)) [[unlikely]]
     return serve_stray(now, train);
   if (!resends.empty() &&
       (resends_in_a_row < options.resends_in_a_row || resends.front().cause == ResendCause::returned)) [[unlikely]] {

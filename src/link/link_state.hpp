@@ -15,9 +15,9 @@
 #include <optional>
 #include <span>
 
+#include "base/fifo.hpp"
 #include "link/answer_budget.hpp"
 #include "link/cookie_jar.hpp"
-#include "link/fifo.hpp"
 #include "link/host_shares.hpp"
 #include "link/hotel.hpp"
 #include "link/link.hpp"
@@ -296,7 +296,7 @@ struct Link::State {
 
   // Owners first: what the lists below link is destroyed after them.
   Hotel hotel;
-  Slab<Message> messages;
+  ObjectPool<Message> messages;
   PartsRoom parts_room;
   PeerTable peers;
   HostShares<Peer, &Peer::place_hook> places;         // peers, but those about to be forgotten
@@ -320,15 +320,15 @@ struct Link::State {
   // Words to those who are not peers (any more): resets and retries, bounded in number and in rate, and the closes of
   // disconnect(). While others have something to send, every second train at most is one.
   static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
-  Fifo<Stray> strays;
+  base::Fifo<Stray> strays;
   AnswerBudget answer_budget;
   AnswerBudget handshake_budget;  // what is computed for those who greet us
   TurnedAway turned_away;         // the last one
   bool was_stray = false;         // the last train
 
   static constexpr std::size_t kNoticesMax = 1U << 16;
-  Fifo<Outcome> outcomes;
-  Fifo<Notice> notices;
+  base::Fifo<Outcome> outcomes;
+  base::Fifo<Notice> notices;
   std::uint32_t losses_untold = 0;  // of these
 
   // The datagram just received, as far as it has not been delivered.

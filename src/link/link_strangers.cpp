@@ -32,7 +32,7 @@ void Link::State::answer_stranger(const Stray& answer, base::Instant now) {
 }
 
 bool Link::State::serve_stray(base::Instant now, Train& train) {
-  const auto stray = strays.pop();
+  const auto stray = strays.take();
   was_stray = stray.has_value();
   if (!stray) return false;
   wire::Header header = stray->header();

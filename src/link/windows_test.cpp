@@ -5,7 +5,6 @@
 #include <random>
 #include <set>
 
-#include "link/fifo.hpp"
 #include "link/hotel.hpp"
 #include "link/peer.hpp"
 #include "link/reassembly.hpp"
@@ -151,18 +150,6 @@ TEST(Hotel, ChecksInAndOutUpToItsBound) {
   EXPECT_TRUE(hotel.is_full());
   for (Segment* guest : guests) hotel.check_out(*guest);
   EXPECT_EQ(hotel.guests(), 0U);
-}
-
-TEST(Fifo, KeepsItsOrderWhileItGrows) {
-  Fifo<int> fifo;
-  int in = 0, out = 0;
-  for (int round = 0; round < 100; ++round) {
-    for (int i = 0; i < 37 + round; ++i) fifo.push(in++);
-    for (int i = 0; i < 30; ++i) EXPECT_EQ(fifo.pop(), out++);
-  }
-  while (!fifo.is_empty()) EXPECT_EQ(fifo.pop(), out++);
-  EXPECT_EQ(in, out);
-  EXPECT_EQ(fifo.pop(), std::nullopt);
 }
 
 TEST(TokenSource, IsFixedBySeedAndNeverRepeats) {

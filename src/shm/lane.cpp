@@ -198,8 +198,8 @@ bool Lane::arm() {
       peer.reader.tell();
       peer.alert();
     }
-    // What was sent without an outcome is awaited by nobody, so no pass looks how far it has been read. It must not keep
-    // us awake as news.
+    // What was sent without an outcome is awaited by nobody, so no pass looks how far it has been read. It must not
+    // keep us awake as news.
     if (!peer.writer.look()) [[unlikely]]
       liar = slot;
   });
@@ -207,34 +207,6 @@ bool Lane::arm() {
     return hub_->arm();
   refuse_reader(liar);
   return false;
-}
-
-std::optional<link::Outcome> Lane::next_outcome() {
-  if (outcomes_.empty()) return std::nullopt;
-  const link::Outcome outcome = outcomes_.front();
-  outcomes_.pop();
-  return outcome;
-}
-
-std::optional<link::Notice> Lane::next_notice() {
-  if (notices_.empty()) return std::nullopt;
-  const link::Notice notice = notices_.front();
-  notices_.pop();
-  return notice;
-}
-
-std::optional<base::SocketAddress> Lane::next_of(base::Fifo<base::SocketAddress>& addresses) {
-  if (addresses.empty()) return std::nullopt;
-  const base::SocketAddress first = addresses.front();
-  addresses.pop();
-  return first;
-}
-
-std::optional<NearEnd> Lane::next_lost() {
-  if (lost_.empty()) return std::nullopt;
-  const NearEnd end = lost_.front();
-  lost_.pop();
-  return end;
 }
 
 // Receiving -----------------------------------------------------------------------------------------------------------

@@ -73,8 +73,8 @@ class Lane {
   /// users know each other (path/shm_proof.hpp).
   std::optional<link::PeerHandle> meet(const base::SocketAddress& address, const base::SipKey& key, base::Instant now);
   /// The address of somebody of another user who waits for meet(); and of one whom we want to meet, if it is forced.
-  std::optional<base::SocketAddress> next_claim() { return next_of(claims_); }
-  std::optional<base::SocketAddress> next_wanted() { return next_of(wanted_); }
+  std::optional<base::SocketAddress> next_claim() { return claims_.take(); }
+  std::optional<base::SocketAddress> next_wanted() { return wanted_.take(); }
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->address; }
   bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->hub_slot != kNone; }
   /// A peer that shows us its memory; null if it does not, or is not open.
@@ -133,10 +133,10 @@ class Lane {
   /// Peers that stopped reading, or were not found in time.
   void expire(base::Instant now);
   base::Instant next_deadline() const { return std::min(expire_at_, hub_->next_deadline()); }
-  std::optional<link::Outcome> next_outcome();
-  std::optional<link::Notice> next_notice();
+  std::optional<link::Outcome> next_outcome() { return outcomes_.take(); }
+  std::optional<link::Notice> next_notice() { return notices_.take(); }
   /// The end of a message of send_now() whose peer is lost.
-  std::optional<NearEnd> next_lost();
+  std::optional<NearEnd> next_lost() { return lost_.take(); }
   bool has_news() const { return !outcomes_.empty() || !notices_.empty() || !lost_.empty(); }
 
   /// Before sleeping: the peers know how far we have read, and ring from now on. False if there is something to do.
@@ -210,7 +210,6 @@ class Lane {
     bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
   };
 
-  static std::optional<base::SocketAddress> next_of(base::Fifo<base::SocketAddress>& addresses);
   std::uint32_t make_peer(const base::SocketAddress& address);
   link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }
   void open(std::uint32_t hub_slot, base::Instant now);

@@ -1,6 +1,6 @@
 #pragma once
 // Objects of one type that are taken and given back in O(1), last given first taken, so that a hot one stays in the
-// cache. Memory comes in steps up to a bound and goes back only with the slab.
+// cache. Memory comes in steps up to a bound and goes back only with the pool.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace fairlead::link {
 
 template <typename T>
-class Slab {
+class ObjectPool {
  public:
-  explicit Slab(std::size_t most) : most_(most) {}
+  explicit ObjectPool(std::size_t most) : most_(most) {}
 
   /// An object as its last user left it, or null if the bound is reached.
   T* take() {
