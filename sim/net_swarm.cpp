@@ -39,7 +39,15 @@ NetReport run_net_swarm(std::uint64_t seed) {
   Random random(seed);
   Findings findings;
   Trace trace(nullptr);
-  NetWorld world(random.next(), draw_options(random));
+  engine::EngineOptions options = draw_options(random);
+  const std::uint64_t world_seed = random.next();
+  // From a draw of its own: the rest of a seed's world stays what it was.
+  Random machine(~seed);
+  const bool is_one_machine = machine.chance(0.35);
+  ENSURE(!is_one_machine || (options.set(engine::Option::shm_ring, 64 << 10).has_value() &&
+                             options.set(engine::Option::shm_shared_max, 8 << 20).has_value()),
+         "an option out of range");
+  NetWorld world(world_seed, options, is_one_machine);
   NetShared shared{world, random, findings, trace};
   const base::Instant began = world.now();
   const path::SimLink usual = draw_link(random);

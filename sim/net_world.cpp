@@ -12,8 +12,10 @@ constexpr base::Duration kTick = std::chrono::nanoseconds(100);   // a step at l
 
 }  // namespace
 
-NetWorld::NetWorld(std::uint64_t seed, const engine::EngineOptions& options)
-    : random_(seed), options_(options), network_(random_.next()) {}
+NetWorld::NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine)
+    : random_(seed), options_(options), network_(random_.next()) {
+  if (is_one_machine) machine_.emplace();
+}
 
 std::string NetWorld::address(std::uint32_t host, std::uint32_t tmid) {
   return fmt::format("10.0.0.{}@udp:20480:34:{}", host + 1, tmid);
@@ -37,7 +39,9 @@ Result<std::shared_ptr<engine::Core>> NetWorld::attach(std::size_t number, const
   auto path = network_.attach(local);
   if (!path) return std::unexpected(std::move(path.error()));
   path::SimPath& own = **path;
-  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, random_.next(), random_.next());
+  const std::uint64_t epoch = random_.next(), seed = random_.next();
+  auto lane = machine_ ? machine_->open_lane(local, epoch, options) : nullptr;
+  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, epoch, seed, std::move(lane));
   auto core = std::make_shared<SimCore>(std::move(engine), own,
                                         SimCore::World{[this] { return now_; }, [this] { step(now_ + kPause); }});
   hosts_[number].core = core;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "net/domain_state.hpp"
@@ -15,7 +16,8 @@ namespace fairlead::sim {
 
 class NetWorld {
  public:
-  NetWorld(std::uint64_t seed, const engine::EngineOptions& options);
+  /// `is_one_machine`: its hosts are processes that share memory.
+  NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine = false);
 
   base::Instant now() const { return now_; }
   fairlead::Instant public_now() const { return net::to_public(now_); }
@@ -39,6 +41,7 @@ class NetWorld {
   Random random_;
   engine::EngineOptions options_;
   path::SimNetwork network_;
+  std::optional<Machine> machine_;
   base::Instant now_{std::chrono::seconds(1)};
   base::Instant machines_next_ = base::kNever;
   std::vector<Host> hosts_;

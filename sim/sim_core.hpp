@@ -8,6 +8,7 @@
 #include "engine/core.hpp"
 #include "engine/engine.hpp"
 #include "path/sim_path.hpp"
+#include "sim/machine.hpp"
 
 namespace fairlead::sim {
 
@@ -23,7 +24,10 @@ class SimCore final : public engine::Core {
   ~SimCore() override { engine_->farewell(now()); }
 
   /// When a pass is due at the latest.
-  base::Instant next_pass() const { return path_.has_arrivals() ? now() : engine_->next_deadline(); }
+  base::Instant next_pass() const {
+    const bool has_news = path_.has_arrivals() || (engine_->hub() != nullptr && Machine::has_news(*engine_));
+    return has_news ? now() : engine_->next_deadline();
+  }
   engine::Engine& engine() { return *engine_; }
 
   base::SocketAddress address() const override { return engine_->address(); }
