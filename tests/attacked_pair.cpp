@@ -18,7 +18,9 @@ Node::Node(const std::string& ip, const Settings& settings) {
   auto attached = embedded::attach_embedded(*base::SocketAddress::from_ip(ip, 0), options);
   EXPECT_TRUE(attached) << attached.error().message;
   core = std::move(*attached);
-  port = *core->open_port(kPort);
+  const auto opened = core->open_port(kPort);
+  EXPECT_TRUE(opened) << ip << " has an engine already";
+  port = *opened;
   EXPECT_EQ(core->reserve_events(port, 10'000), Status::ok);
 }
 

@@ -65,6 +65,7 @@ constexpr CounterRow kRows[] = {
     {"turns_asked", &Counters::turns_asked},
     {"sizes_lowered", &Counters::sizes_lowered},
     {"sizes_raised", &Counters::sizes_raised},
+    {"size_hints", &Counters::size_hints},
     {"answers_withheld", &Counters::answers_withheld},
     {"resends", &Counters::resends},
     {"resends_fast", &Counters::resends_fast},

@@ -94,6 +94,15 @@ void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes, base::I
   state_->set_datagram_size(*peer, now);
 }
 
+void Link::hint_datagram_size(PeerHandle handle, std::uint32_t bytes, base::Instant now) {
+  ++state_->counters.size_hints;
+  Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr || peer->state != Peer::State::open) return;
+  state_->handed_out.what = State::HandedOut::What::nothing;
+  peer->mtu.on_hint(bytes, now);
+  state_->follow_mtu(*peer, now);
+}
+
 PeerFacts Link::facts(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
   return peer == nullptr ? PeerFacts{} : state_->facts(*peer);

@@ -166,6 +166,8 @@ class Link {
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
   /// What the path can carry to it now: also what was sent before follows.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
+  /// Somebody, who may lie, says that the path to it carries no more than this. It is found out by probes.
+  void hint_datagram_size(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
   /// A key of the session that is open now: the same at both ends, and known to nobody else. None if there is none.
   std::optional<base::SipKey> pair_key(PeerHandle peer) const;

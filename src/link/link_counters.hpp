@@ -85,6 +85,7 @@ struct LinkCounters {
   std::uint64_t grants_given = 0, grants_expired = 0;  // turns of senders of long messages; not used in time
   std::uint64_t turns_asked = 0;                       // times we were held back and asked
   std::uint64_t sizes_lowered = 0, sizes_raised = 0;   // the length of datagrams to a peer changed
+  std::uint64_t size_hints = 0;                        // that it should, by ICMP
   std::uint64_t answers_withheld = 0;                  // to strangers: beyond what they may have, or too many at once
 
   // Resends, by what found the loss.

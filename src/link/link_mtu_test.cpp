@@ -87,6 +87,29 @@ TEST(LinkMtu, WhatTheKernelSaysIsFollowedAtOnce) {
   EXPECT_EQ(size_used(world), 1300U);
 }
 
+// As ICMP that anybody may have sent.
+TEST(LinkMtu, WhatSomebodySaysIsNotFollowedButTried) {
+  World world(4);
+  world.path_datagram = kJumbo;
+  world.send(0, 1, 8);
+  world.run_for(100ms);
+  const auto say = [&](std::uint32_t size) {
+    world.ends[0].link->hint_datagram_size(world.peer(0, 1), size, world.now);
+    world.send(0, 1, 100'000);
+    world.run_until_ended(2s);
+    world.run_for(2s);
+  };
+  for (int i = 0; i < 10; ++i) say(524);
+  EXPECT_EQ(size_used(world), kJumbo);
+  EXPECT_EQ(world.ends[0].link->counters().sizes_lowered, 0U);
+  EXPECT_EQ(world.ends[0].link->counters().size_hints, 10U);
+
+  swallow_above(world, 1352);
+  say(1352);
+  EXPECT_EQ(size_used(world), 1352U);
+  world.expect_all_delivered();
+}
+
 TEST(LinkMtu, PartsAreLostRepeatedReorderedAndRefusedByThePath) {
   for (std::uint64_t seed = 10; seed < 20; ++seed) {
     World world(seed);

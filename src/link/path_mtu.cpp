@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 namespace fairlead::link {
 namespace {
@@ -14,6 +15,7 @@ constexpr std::uint8_t kSmallEnough = 2;       // answers to small ones that mak
 constexpr std::uint8_t kRoundsInVainMost = 6;  // nobody answers at all
 constexpr base::Duration kPatienceMost = 1s;
 constexpr std::uint32_t kLostInARow = 3;
+constexpr base::Duration kHintsApart = 1s;
 constexpr base::Duration kSearchAfter = 2s, kSearchAfterMost = 600s;
 
 // UDP payloads of the MTUs in use: IPv6's least, tunnels, Ethernet over IPv6 and IPv4, jumbo frames, loopback.
@@ -48,8 +50,21 @@ void PathMtu::test(std::uint32_t size, base::Instant now) {
   round_at_ = now;
 }
 
+void PathMtu::stop_testing() {
+  tested_ = kNone;
+  wants_long_ = wants_small_ = false;
+}
+
 void PathMtu::on_lost(std::uint32_t times, base::Instant now) {
   if (times >= kLostInARow && !is_testing()) test(size_, now);
+}
+
+void PathMtu::on_hint(std::uint32_t size, base::Instant now) {
+  if (size >= size_) return;
+  hinted_ = std::max(size, kLeast);
+  if (is_testing() || now < hints_at_ || size_ == kLeast) return;
+  hints_at_ = now + kHintsApart;
+  test(size_, now);
 }
 
 void PathMtu::on_answer(wire::Sequence number, base::Instant now) {
@@ -61,6 +76,7 @@ void PathMtu::on_answer(wire::Sequence number, base::Instant now) {
 
 void PathMtu::succeed(base::Instant now) {
   is_below_least_ = false;
+  if (tested_ <= size_ && search_at_ != base::kNever) return stop_testing();  // it was only suspected
   size_ = std::max(size_, tested_);
   if (failed_ != kNone && failed_ <= size_) failed_ = kNone;
   search(now);
@@ -79,10 +95,11 @@ void PathMtu::fail(base::Instant now) {
 
 /// Tests the middle of the usual sizes in question; none left: settled, and tried again later.
 void PathMtu::search(base::Instant now) {
-  tested_ = kNone;
-  wants_long_ = wants_small_ = false;
+  stop_testing();
   search_at_ = base::kNever;
   const std::uint32_t below = std::min(failed_, goal_);
+  if (const std::uint32_t hinted = std::exchange(hinted_, 0); hinted > size_ && hinted < below)
+    return test(hinted, now);
   const auto* first = std::ranges::upper_bound(kUsual, size_);
   const auto* last = std::ranges::lower_bound(kUsual, below);
   if (first < last) return test(first[(last - first) / 2], now);
@@ -105,8 +122,7 @@ void PathMtu::on_timer(base::Duration patience, base::Instant now) {
   if (now < round_at_) return;
   if (rounds_ >= kRounds && small_heard_ >= kSmallEnough) return fail(now);
   if (rounds_ == kRoundsInVainMost) {  // nobody is there, which is not for this to judge
-    tested_ = kNone;
-    wants_long_ = wants_small_ = false;
+    stop_testing();
     search_at_ = now + search_after_;
     return;
   }

@@ -1,15 +1,16 @@
 #pragma once
-// How long datagrams to one peer may be. The kernel knows the first link's MTU and what routers tell; that a path
-// silently swallows what is longer is found here (as in RFC 8899), by probes that carry no data.
+// How long datagrams to one peer may be. The kernel knows the first link's MTU; that a path swallows what is longer is
+// found here (as in RFC 8899), by probes that carry no data.
 //
 //   settled  size() is believed; nothing is asked
 //   testing  rounds of two probes, one as long as the size in question and a small one. An answer to the long one
-//   proves
-//            it; three rounds in which only small ones were answered disprove it; in which none was, they tell nothing
+//            proves it; three rounds in which only small ones were answered disprove it; in which none was, they tell
+//            nothing
 //
-// Begins with what the kernel says, and tests it at first contact. A segment lost several times in a row raises the
-// suspicion of a black hole: the size is tested again. A size disproven is left for the least that every path carries,
-// and a search goes up from there. From time to time a search is tried again while traffic flows.
+// Begins with what the kernel says of the first link, and tests it at first contact. A segment lost several times in a
+// row raises the suspicion of a black hole, and so does a hint (ICMP, which anybody can forge), at most one a second:
+// the size is tested again. A size disproven is left for the least that every path carries, and a search goes up from
+// there, first to what was hinted at. From time to time a search is tried again while traffic flows.
 
 #include <cstdint>
 
@@ -35,6 +36,8 @@ class PathMtu {
   void on_proven(base::Instant now) { succeed(now); }
   /// A segment longer than kLeast was found lost, for the so-many-th time.
   void on_lost(std::uint32_t times, base::Instant now);
+  /// Somebody, who may lie, says that no more than this passes.
+  void on_hint(std::uint32_t size, base::Instant now);
   /// The number of a probe came back.
   void on_answer(wire::Sequence number, base::Instant now);
 
@@ -62,6 +65,7 @@ class PathMtu {
   static constexpr std::uint32_t kSmall = wire::kSegmentHeaderBytes;
 
   void test(std::uint32_t size, base::Instant now);
+  void stop_testing();
   void succeed(base::Instant now);
   void fail(base::Instant now);
   void search(base::Instant now);
@@ -69,12 +73,14 @@ class PathMtu {
   std::uint32_t goal_ = kLeast, size_ = kLeast;
   std::uint32_t failed_ = kNone;  // the least that was disproven
   std::uint32_t tested_ = kNone;
+  std::uint32_t hinted_ = 0;        // to be tried first, once
   std::uint32_t number_ = 0;        // of this round's probes
   std::uint32_t number_first_ = 0;  // of this test's first round
   std::uint8_t rounds_ = 0, small_heard_ = 0;
   bool wants_long_ = false, wants_small_ = false;
   bool is_below_least_ = false;
   base::Instant round_at_ = base::kNever, search_at_ = base::kNever;
+  base::Instant hints_at_{};  // the next may make a test
   base::Duration search_after_{};
 };
 

@@ -130,5 +130,45 @@ TEST(PathMtu, TellsThatNotEvenTheLeastPasses) {
   EXPECT_TRUE(path.mtu.is_below_least());
 }
 
+TEST(PathMtu, AHintThatLiesCostsAProbeASecondAndNothingElse) {
+  Path path{.carries = 8972};
+  path.mtu.open(8972, path.now);
+  path.run(1s);
+  const int probes = path.probes;
+  for (int i = 0; i < 10'000; ++i) {
+    path.mtu.on_hint(524, path.now);
+    EXPECT_EQ(path.mtu.size(), 8972U);
+    path.run(1ms);
+  }
+  EXPECT_EQ(path.mtu.size(), 8972U);
+  EXPECT_GE(path.probes - probes, 10);
+  EXPECT_LE(path.probes - probes, 20);
+}
+
+TEST(PathMtu, AHintThatIsTrueIsFoundOutByProbesAndTriedFirst) {
+  Path path{.carries = 8972};
+  path.mtu.open(8972, path.now);
+  path.run(1s);
+  path.carries = 1441;  // no usual size
+  path.mtu.on_hint(1441, path.now);
+  EXPECT_EQ(path.mtu.size(), 8972U) << "not believed";
+  path.run(1s);
+  EXPECT_EQ(path.mtu.size(), 1441U);
+}
+
+TEST(PathMtu, HintsDoNotPutOffTheNextSearch) {
+  Path path{.carries = 1472};
+  path.mtu.open(8972, path.now);
+  path.run(500ms);
+  ASSERT_EQ(path.mtu.size(), 1472U);
+  for (int i = 0; i < 40; ++i) {
+    path.mtu.on_hint(1300, path.now);
+    path.run(100ms, false);
+  }
+  path.carries = 8972;
+  path.run(100ms);
+  EXPECT_EQ(path.mtu.size(), 8972U) << "it was due after two seconds";
+}
+
 }  // namespace
 }  // namespace fairlead::link

@@ -36,12 +36,14 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it, or it does not
-/// carry datagrams as long as one that was sent (EMSGSIZE): datagram_size_max() tells how long they may be now. A hint
-/// only: it is not authenticated.
+/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it, or does not
+/// send datagrams as long as one that was to go there (EMSGSIZE): datagram_size_max() tells how long they may be now.
+/// With `size_hint` that is said of the path (ICMP "too big"), and by whom is not known: datagrams of that length might
+/// pass.
 struct Unreachable {
   base::SocketAddress to;
   int system_errno = 0;
+  std::uint32_t size_hint = 0;
 };
 
 /// Why datagrams did not go out or come in; all counts since the path was made.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/file_descriptor.hpp"
+#include "path/learned_mtu.hpp"
 
 namespace fairlead::path {
 namespace {
@@ -40,10 +41,10 @@ std::uint32_t ask_kernel(const base::SocketAddress& local, const base::SocketAdd
   const bool is_v4 = family == AF_INET;
   if (::getsockopt(scratch.get(), is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_MTU : IPV6_MTU, &mtu, &size) != 0)
     return kUnknown;
+  if (const auto interface = interface_mtu_if_learned(local, peer)) mtu = static_cast<int>(*interface);
   const std::uint32_t headers = kUdpHeaderBytes + (is_v4 ? kIpv4HeaderBytes : kIpv6HeaderBytes);
   const std::uint32_t total =
       std::min(static_cast<std::uint32_t>(std::max(mtu, 0)), is_v4 ? kIpv4TotalMax : kIpv6TotalMax);
-  // Less may be forged (the kernel believes an ICMP message down to 552). If it is true the link finds out and says so.
   return std::max(total > headers ? total - headers : 0, kUnknown);
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// The largest datagram that the kernel would send to a peer unfragmented, from its route (which also remembers what
-// routers answered). Asking takes a scratch socket and some microseconds, so the answers are kept, in a table of fixed
-// size: two peers of one slot push each other out, which costs time but is never wrong. A kept answer is dropped when
-// the kernel refuses a size (forget); that a route has become wider is noticed only then or when a slot is reused.
+// The largest datagram that the kernel would send to a peer unfragmented, from its route; not what it has learned of
+// that by ICMP, which anybody can forge: the link finds the path's MTU by itself, and takes hints for it. Asking takes
+// a scratch socket and some microseconds, so the answers are kept, in a table of fixed size: two peers of one slot push
+// each other out, which costs time but is never wrong. A kept answer is dropped when the kernel refuses a size
+// (forget); that a route has become wider is noticed only then or when a slot is reused.
 
 #include <array>
 #include <cstdint>

@@ -41,7 +41,7 @@ std::size_t SimPath::send(std::span<const Train> trains, base::Instant now) {
     const std::size_t size = std::min<std::size_t>(train.datagram_size, bytes.size());
     if (size > link.datagram_size_max) {
       counters_.send_too_big += 1;
-      unreachable_.add({train.to, EMSGSIZE});
+      unreachable_.add({.to = train.to, .system_errno = EMSGSIZE});
       continue;
     }
     const bool is_full =

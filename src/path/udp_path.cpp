@@ -147,11 +147,11 @@ std::size_t UdpPath::send(std::span<const Train> trains, base::Instant) {
       case UdpSocket::Sent::too_big:
         counters_.send_too_big += 1;
         route_mtu_.forget(train.to);
-        unreachable_.add({train.to, EMSGSIZE});
+        unreachable_.add({.to = train.to, .system_errno = EMSGSIZE});
         break;
       case UdpSocket::Sent::failed:
         counters_.send_failed += 1;
-        unreachable_.add({train.to, error});
+        unreachable_.add({.to = train.to, .system_errno = error});
         break;
     }
   }
@@ -251,10 +251,8 @@ void UdpPath::read_errors(UdpSocket& socket) {
   for (std::size_t count = 0; count < kErrorsPerRead; ++count) {
     const auto error = socket.next_error();
     if (!error) return;
-    if (error->number == EMSGSIZE) {
-      route_mtu_.forget(error->to);
-    }
-    unreachable_.add({error->to, error->number});
+    if (error->number == EMSGSIZE && error->size_hint == 0) route_mtu_.forget(error->to);
+    unreachable_.add({error->to, error->number, error->size_hint});
   }
 }
 

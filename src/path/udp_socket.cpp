@@ -142,6 +142,9 @@ std::optional<UdpSocket::RemoteError> UdpSocket::next_error() {
     sock_extended_err detail{};
     std::memcpy(&detail, CMSG_DATA(entry), sizeof(detail));
     found.number = static_cast<int>(detail.ee_errno);
+    const bool is_hint = found.number == EMSGSIZE && detail.ee_origin != SO_EE_ORIGIN_LOCAL;
+    const std::uint32_t headers = detail.ee_origin == SO_EE_ORIGIN_ICMP ? 20 + 8 : 40 + 8;
+    if (is_hint) found.size_hint = std::max(detail.ee_info, headers + 1) - headers;
   }
   found.to = is_connected_ ? peer_
                            : base::SocketAddress::from_kernel(reinterpret_cast<sockaddr*>(&target), message.msg_namelen)

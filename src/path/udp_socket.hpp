@@ -51,6 +51,7 @@ class UdpSocket {
   struct RemoteError {
     base::SocketAddress to;
     int number = 0;
+    std::uint32_t size_hint = 0;  // of EMSGSIZE, by ICMP
   };
   /// One ICMP error about a datagram sent here, if there may be one: without a call as long as no call hinted at it.
   std::optional<RemoteError> next_error();

@@ -13,7 +13,7 @@ namespace fairlead::path {
 class UnreachableList {
  public:
   void add(const Unreachable& entry) {
-    if (count_ > 0 && entries_[count_ - 1].to == entry.to) count_ -= 1;  // a flood to one peer is one hint
+    if (count_ > 0 && is_same(entries_[count_ - 1], entry)) count_ -= 1;  // a flood to one peer is one hint
     if (count_ < entries_.size()) entries_[count_++] = entry;
   }
 
@@ -28,6 +28,10 @@ class UnreachableList {
   bool has_any() const { return count_ > 0; }
 
  private:
+  static bool is_same(const Unreachable& a, const Unreachable& b) {
+    return a.to == b.to && a.system_errno == b.system_errno && (a.size_hint == 0) == (b.size_hint == 0);
+  }
+
   std::array<Unreachable, 64> entries_;
   std::size_t count_ = 0;
 };

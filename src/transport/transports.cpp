@@ -128,7 +128,10 @@ bool Transports::collect(base::Instant now) {
 
 void Transports::take_hint(const path::Unreachable& hint, base::Instant now) {
   if (hint.system_errno != EMSGSIZE) return link_.unreachable(hint.to, now);
-  if (const auto peer = link_.find(hint.to)) link_.set_datagram_size_max(*peer, path_->datagram_size_max(hint.to), now);
+  const auto peer = link_.find(hint.to);
+  if (!peer) return;
+  if (hint.size_hint != 0) return link_.hint_datagram_size(*peer, hint.size_hint, now);
+  link_.set_datagram_size_max(*peer, path_->datagram_size_max(hint.to), now);
 }
 
 std::optional<link::Delivery> Transports::next_delivery(base::Instant now) {
