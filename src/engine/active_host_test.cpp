@@ -116,6 +116,28 @@ TEST_F(ActiveHost, TheSenderSleepsWhenThePeerHasRead) {
   EXPECT_TRUE(sleeps);
 }
 
+// But a message that waits for room in the ring does not go on by itself.
+TEST_F(ActiveHost, TheSenderStaysAwakeWhenTheReaderHasMadeRoom) {
+  std::vector<std::byte> bytes(1 << 20, std::byte{1}), inbox(1 << 20);
+  const iovec from{bytes.data(), bytes.size()}, to{inbox.data(), inbox.size()};
+  OperationHandle operation;
+  ASSERT_EQ(far_.engine->post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation), Status::ok);
+  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
+                               operation, now_),
+            Status::ok);
+  unsigned times = 0;
+  for (int step = 0; step < 1000 && !far_.engine->ports().find(far_.port)->has_news(); ++step) {
+    far_.engine->progress(now_ += 25us);
+    far_.engine->arm();  // it tells how far it has read
+    if (near_.engine->arm()) break;
+    near_.engine->progress(now_);
+    ++times;
+  }
+  EXPECT_GT(times, 10U) << "it sleeps though there is room again";
+  EXPECT_EQ(next(far_)->status, Status::ok);
+  EXPECT_EQ(inbox, bytes);
+}
+
 TEST_F(ActiveHost, WhatIsRefusedIsAnsweredAsEver) {
   const std::uint64_t received = far_.counter("engine.active.received");
   ActiveMessage message = request(8, 0);

@@ -199,8 +199,10 @@ bool Lane::arm() {
       peer.alert();
     }
     // What was sent without an outcome is awaited by nobody, so no pass looks how far it has been read. It must not
-    // keep us awake as news.
-    if (!peer.writer.look()) [[unlikely]]
+    // keep us awake as news. But where something waits for its end, or for room, it is news: a pass has to come.
+    const std::uint32_t index = by_hub_slot_[slot];
+    const bool is_awaited = index != kNone && !peers_[index]->is_idle();
+    if (!is_awaited && !peer.writer.look()) [[unlikely]]
       liar = slot;
   });
   if (liar == kNone) [[likely]]
