@@ -170,7 +170,9 @@ TEST_P(NetAbsence, SendsToAnAbsentEngineSayWhy) {
   const auto one = buffer(100, near_record_);
   const Status status = near().add(*one, MessageSend{.to = nobody});
   const Status ended = status == Status::ok ? near_record_.wait_for(1).at(0).status : status;
-  EXPECT_EQ(ended, GetParam().nid == "0@lo" ? Status::unreachable : Status::refused);
+  // The kernel tells of an absent port, but not of an absent name; and inside an engine there is nobody to ask.
+  const bool is_untold = GetParam().nid == "0@lo" || GetParam().path == "shm";
+  EXPECT_EQ(ended, is_untold ? Status::unreachable : Status::refused);
 }
 
 TEST_P(NetMessage, TheSenderIsTheEndPointThatIsKnown) {
