@@ -114,9 +114,8 @@ struct EndpointState {
     HandlerShape shape{};
   };
   struct RemotePortHash {
-    std::size_t operator()(const engine::RemotePort& its) const {
-      return base::SocketAddressHash{}(its.engine) * 31 + its.port;
-    }
+    base::SocketAddressHash hash;
+    std::size_t operator()(const engine::RemotePort& its) const { return hash(its.engine) * 31 + its.port; }
   };
 
   BundleState* bundle;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 
 #include "base/shown.hpp"
@@ -133,13 +135,24 @@ std::string SocketAddress::to_string() const {
   return fmt::format(fmt::runtime(is_v4() ? "{}:{}" : "[{}]:{}"), ip_text(), port);
 }
 
+std::uint64_t SocketAddressHash::seed_of_process() noexcept {
+  static const std::uint64_t seed = [] {
+    std::uint64_t random = 0;
+    if (::getentropy(&random, sizeof random) != 0)
+      random = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    return random;
+  }();
+  return seed;
+}
+
+// Neither factor may be chosen to be zero, so the seed is in both.
 std::size_t SocketAddressHash::operator()(const SocketAddress& address) const noexcept {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   std::memcpy(&high, address.ip.data(), 8);
   std::memcpy(&low, address.ip.data() + 8, 8);
   const std::uint64_t rest = std::uint64_t{address.scope} << 16 | address.port;
-  const std::uint64_t first = fold(low ^ seed, high ^ 0xd6e8'feb8'6659'fd93);
+  const std::uint64_t first = fold(low ^ seed, high ^ std::rotl(seed, 32) ^ 0xd6e8'feb8'6659'fd93);
   return fold(first ^ rest, seed ^ 0xa076'1d64'78bd'642f);
 }
 

@@ -46,9 +46,12 @@ struct SocketAddress {
   std::string to_string() const;  // "10.0.0.5:20480", "[::1]:20480"
 };
 
-/// Peers choose their addresses: a table that must not degenerate on purpose gives each process its own seed.
+/// Peers choose their addresses, so the seed is a secret: else some could be chosen that all meet in one bucket. By
+/// default it is the process's own.
 struct SocketAddressHash {
-  std::uint64_t seed = 0x9fb2'1c65'1e98'df25;
+  static std::uint64_t seed_of_process() noexcept;
+
+  std::uint64_t seed = seed_of_process();
   std::size_t operator()(const SocketAddress& address) const noexcept;
 };
 

@@ -4,10 +4,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace fairlead::base {
@@ -101,6 +107,43 @@ TEST(SocketAddress, HashDependsOnEveryFieldAndTheSeed) {
   other.scope = 3;
   EXPECT_NE(hash(address), hash(other));
   EXPECT_NE(hash(address), SocketAddressHash{42}(address));
+}
+
+// A factor that somebody can make zero would make all products alike, whatever the seed.
+TEST(SocketAddress, NoneCanBeChosenToMeetWithoutTheSeed) {
+  auto address = *SocketAddress::from_ip("fe80::1", 20480);
+  for (const std::uint64_t seed : {0x1234'5678'9abc'def0ULL, 0x0fed'cba9'8765'4321ULL}) {
+    const SocketAddressHash hash{seed};
+    std::set<std::size_t> distinct;
+    const std::uint64_t high = 0xd6e8'feb8'6659'fd93;
+    std::memcpy(address.ip.data(), &high, sizeof high);
+    for (std::uint8_t host = 0; host < 100; ++host) {
+      address.ip[15] = host;
+      distinct.insert(hash(address));
+    }
+    EXPECT_EQ(distinct.size(), 100u);
+  }
+}
+
+TEST(SocketAddress, DISABLED_TellTheSeed) {
+  ::dprintf(STDOUT_FILENO, "seed %" PRIx64 "\n", SocketAddressHash{}.seed);
+}
+
+TEST(SocketAddress, EachProcessHasASeedOfItsOwn) {
+  const auto told = [] {
+    std::string text;
+    const std::string own = std::filesystem::read_symlink("/proc/self/exe");
+    FILE* const run =
+        ::popen((own + " --gtest_filter=*DISABLED_TellTheSeed --gtest_also_run_disabled_tests").c_str(), "r");
+    char line[256];
+    while (std::fgets(line, sizeof line, run) != nullptr)
+      if (std::string_view(line).starts_with("seed ")) text += line;
+    ::pclose(run);
+    return text;
+  };
+  const std::string first = told(), second = told();
+  EXPECT_GT(first.size(), 6u);
+  EXPECT_NE(first, second);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::uint32_t ask_kernel(const base::SocketAddress& local, const base::SocketAdd
 }  // namespace
 
 RouteMtu::Answer& RouteMtu::slot(const base::SocketAddress& peer) {
-  return answers_[base::SocketAddressHash{}(peer) % answers_.size()];
+  return answers_[hash_(peer) % answers_.size()];
 }
 
 std::uint32_t RouteMtu::datagram_size_max(const base::SocketAddress& peer) {

@@ -30,6 +30,7 @@ class RouteMtu {
   Answer& slot(const base::SocketAddress& peer);
 
   base::SocketAddress local_;
+  base::SocketAddressHash hash_;
   std::array<Answer, 256> answers_{};
 };
 
