@@ -5,7 +5,6 @@
 //
 // The reader's face holds the mapping, so the bytes stay readable whatever becomes of the sender.
 
-#include "base/scatter.hpp"
 #include "engine/engine.hpp"
 #include "shm/shared_tables.hpp"
 
@@ -129,7 +128,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t loan = is_taken ? loans_.acquire() : kNone;
   if (loan == kNone) {
     const std::uint64_t offset = take_room(slot, bytes.size());
-    base::scatter_write(operation.memory, offset, bytes);
+    operation.grant(offset, bytes.size()).write(0, bytes);
     complete_message(slot, offset, bytes.size(), source);
     return end(Status::ok);
   }

@@ -3,7 +3,6 @@
 // straight (no room, no buffer, several pieces, messages under way in chunks) goes the general way, which knows all
 // cases.
 
-#include "base/copy_short.hpp"
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "qp/flows.hpp"
@@ -83,7 +82,7 @@ struct Engine::LaneTaker {
     const std::uint64_t offset = operation->fill, size = bytes.size(), room = operation->length - offset;
     if (size > room) [[unlikely]]
       return false;
-    base::copy_short(static_cast<std::byte*>(operation->memory[0].iov_base) + offset, bytes.data(), size);
+    operation->grant(offset, size).write_short(bytes);
     operation->fill = offset + size;
     const bool is_final = --operation->messages_left == 0 || room - size < operation->size_min;
     if (is_final) [[unlikely]]

@@ -8,8 +8,10 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/ensure.hpp"
 #include "base/slab.hpp"
 #include "engine/completion.hpp"
+#include "engine/grant.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
@@ -47,6 +49,12 @@ struct Operation {
   // receive: the port's posted buffers; put, get: what waits for one peer
   std::uint32_t next = base::Slab<int>::kNone;
   std::uint32_t previous = base::Slab<int>::kNone;
+
+  /// To write a message of `size` bytes there, which may be.
+  Grant grant(std::uint64_t offset, std::uint64_t size) const {
+    ENSURE(offset <= length && size <= length - offset, "{} bytes granted at {} of {}", size, offset, length);
+    return {memory, offset, size};
+  }
 };
 
 /// Where a message that comes in several chunks goes. Named in the link's target word by slot and generation.

@@ -37,7 +37,7 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
     const std::byte* from = nullptr;
     if (entry.sge_count != 0 && entry.length != 0) {
       const verbs::Sge& sge = flow.sges_of(number)[0];
-      from = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0).at;
+      from = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0).at();
       if (from == nullptr) [[unlikely]]
         return false;
     } else {
@@ -115,11 +115,10 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
     const verbs::Sge& sge = pool.sges_of(pool.head)[0];
     if (bytes.size() > sge.length) [[unlikely]]
       return false;
-    const Located place =
-        regions_.locate(sge.lkey, pool.plan.domain, sge.addr, bytes.size(), verbs::access::local_write);
-    if (place.at == nullptr) [[unlikely]]
+    const Grant place = regions_.locate(sge.lkey, pool.plan.domain, sge.addr, bytes.size(), verbs::access::local_write);
+    if (place.is_refused()) [[unlikely]]
       return false;
-    base::copy_short(place.at, bytes.data(), bytes.size());
+    place.write_short(bytes);
   }
   ++pool.head;
   flow.turn.pass();

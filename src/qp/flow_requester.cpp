@@ -153,10 +153,10 @@ Cause Flows::gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32
   }
   for (const verbs::Sge& sge : flow.sges_of(number)) {
     if (sge.length == 0) continue;
-    const Located found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0);
-    if (found.at == nullptr) return found.cause;
-    regions[count] = found.slot;
-    pieces[count++] = {found.at, sge.length};
+    const Grant found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0);
+    if (found.is_refused()) return found.cause();
+    regions[count] = found.slot();
+    pieces[count++] = found.range();
   }
   return Cause::none;
 }
@@ -301,7 +301,7 @@ bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {
     not_ready(flow, number, cause, now);
     return false;
   }
-  Located read;
+  Grant read;
   const std::uint32_t life = flow.life;
   const Answer answer =
       execute_local(*responder, envelope, {pieces.data(), count}, entry.is_read() ? 0 : entry.length, read);
@@ -315,7 +315,7 @@ bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {
     if (entry.is_atomic()) {
       place_read(flow, number, 0, std::as_bytes(std::span(&answer.value, 1)));
     } else {
-      place_read(flow, number, 0, {read.at, entry.length});
+      place_read(flow, number, 0, {read.at(), entry.length});
     }
     finish_read(flow, number, now);
   }

@@ -31,11 +31,6 @@ bool has_data(const wire::Envelope& envelope) {
   return envelope.operation == Wire::flow_send || envelope.operation == Wire::flow_write;
 }
 
-void store_last(std::byte* at, std::byte value) {
-  // A program may spin on it: all before is visible then.
-  std::atomic_ref(*at).store(value, std::memory_order_release);
-}
-
 }  // namespace
 
 void Flows::deliver(const link::Delivery& delivery, base::Instant now) {
@@ -164,10 +159,10 @@ Flows::Judgement Flows::judge(const Flow& flow, const wire::Envelope& envelope, 
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
   if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
   if (size == 0) return {};
-  const Located place = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, right);
-  if (place.at == nullptr) return no(Verdict::access, place.cause);
+  const Grant place = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, right);
+  if (place.is_refused()) return no(Verdict::access, place.cause());
   // An iova may be aligned where the memory is not.
-  if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at) % sizeof(std::uint64_t) != 0) {
+  if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
     return no(Verdict::invalid, Cause::misaligned);
   }
   return {.answer = {}, .place = place};
@@ -199,9 +194,9 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
     for (const verbs::Sge& sge : sges) {
       const std::uint64_t step = std::min<std::uint64_t>(left, sge.length);
       if (step == 0) continue;
-      const Located found =
+      const Grant found =
           regions_.locate(sge.lkey, pools_[flow.pool].plan.domain, sge.addr, step, verbs::access::local_write);
-      if (found.at == nullptr) return fail_current(flow, Verdict::operation, found.cause, answer);
+      if (found.is_refused()) return fail_current(flow, Verdict::operation, found.cause(), answer);
       left -= step;
     }
   }
@@ -210,8 +205,8 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   return true;
 }
 
-void Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, const Located& place, Answer& answer) {
-  std::atomic_ref target(*reinterpret_cast<std::uint64_t*>(place.at));
+void Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, const Grant& place, Answer& answer) {
+  std::atomic_ref target = place.word();
   std::uint64_t before = envelope.cookie;
   if ((envelope.flags & Flags::kFetchAdd) != 0) {
     before = target.fetch_add(envelope.a);
@@ -257,10 +252,10 @@ bool Flows::put(Flow& flow, std::uint64_t offset, std::span<const std::byte> byt
   }
   if (bytes.empty()) return true;
   // Looked up again for each chunk: the region may have gone meanwhile.
-  const Located found = regions_.locate(rkey_of(current.envelope), flow.plan.domain, current.envelope.offset + offset,
-                                        bytes.size(), verbs::access::remote_write);
-  if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
-  std::memmove(found.at, bytes.data(), bytes.size());
+  const Grant found = regions_.locate(rkey_of(current.envelope), flow.plan.domain, current.envelope.offset + offset,
+                                      bytes.size(), verbs::access::remote_write);
+  if (found.is_refused()) return fail_current(flow, Verdict::access, found.cause(), answer);
+  found.write(bytes);
   return true;
 }
 
@@ -268,10 +263,10 @@ bool Flows::finish(Flow& flow, Answer& answer) {
   const Flow::Current done = flow.current;
   const wire::Envelope& envelope = done.envelope;
   if (envelope.operation == Wire::flow_write && done.size != 0) {
-    const Located found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset + done.size - 1, 1,
-                                          verbs::access::remote_write);
-    if (found.at == nullptr) return fail_current(flow, Verdict::access, found.cause, answer);
-    store_last(found.at, done.last);
+    const Grant found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset + done.size - 1, 1,
+                                        verbs::access::remote_write);
+    if (found.is_refused()) return fail_current(flow, Verdict::access, found.cause(), answer);
+    found.store_last(done.last);
   }
   flow.current = {};
   flow.turn.pass();
@@ -325,7 +320,7 @@ bool Flows::fail_current(Flow& flow, Verdict verdict, Cause cause, Answer& answe
 
 /// Both ends are here: executed at once. `read` is where the data of a read lies.
 Flows::Answer Flows::execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
-                                   std::uint64_t size, Located& read) {
+                                   std::uint64_t size, Grant& read) {
   Answer answer;
   if (execute(responder, envelope, source, size, answer) && envelope.operation == Wire::flow_read) {
     read = judge(responder, envelope, 0).place;
@@ -343,9 +338,9 @@ Cause Flows::scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std
       continue;
     }
     const std::uint64_t step = std::min<std::uint64_t>(sge.length - offset, bytes.size());
-    const Located found = regions_.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
-    if (found.at == nullptr) return found.cause;
-    std::memmove(found.at, bytes.data(), step);
+    const Grant found = regions_.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
+    if (found.is_refused()) return found.cause();
+    found.write(bytes.first(step));
     bytes = bytes.subspan(step);
     offset = 0;
   }
@@ -426,7 +421,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     return Status::ok;
   }
   const std::uint64_t length = envelope.a;
-  const Located found = judged.place;
+  const Grant found = judged.place;
   link::Outgoing message{
       .envelope = {.operation = Wire::flow_answer,
                    .flags = kCarriesResult,
@@ -439,7 +434,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
       .wants_outcome = false};
   Status status = Status::ok;
   if (length <= bounds_.copied_max) {
-    const iovec piece{found.at, length};
+    const iovec piece = found.range();
     message.pieces = {&piece, 1};
     status = transports_->submit(flow.peer, message, now);
   } else {
@@ -449,8 +444,8 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     flight.flow = flow.index;
     flight.is_request = false;
     flight.count = 1;
-    flight.pieces[0] = {found.at, length};
-    flight.regions[0] = found.slot;
+    flight.pieces[0] = found.range();
+    flight.regions[0] = found.slot();
     message.pieces = {flight.pieces.data(), 1};
     message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;
     message.wants_outcome = true;
@@ -458,7 +453,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     if (status != Status::ok) {
       flights_.release(slot);
     } else {
-      regions_.hold(found.slot);
+      regions_.hold(found.slot());
       ++flow.flights;
     }
   }

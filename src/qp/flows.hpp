@@ -173,7 +173,7 @@ class Flows {
   /// Whether a request is allowed, and where what it names lies.
   struct Judgement {
     Answer answer;
-    Located place;
+    Grant place;
     bool is_allowed() const { return answer.verdict == Verdict::ack; }
   };
 
@@ -268,13 +268,13 @@ class Flows {
   bool execute(Flow& flow, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
                Answer& answer);
   bool begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer);
-  void run_atomic(Flow& flow, const wire::Envelope& envelope, const Located& place, Answer& answer);
+  void run_atomic(Flow& flow, const wire::Envelope& envelope, const Grant& place, Answer& answer);
   bool put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
   bool finish(Flow& flow, Answer& answer);
   bool fail_current(Flow& flow, Verdict verdict, verbs::Cause cause, Answer& answer);
   bool take_receive(Flow& flow);
   Answer execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
-                       std::uint64_t size, Located& read);
+                       std::uint64_t size, Grant& read);
   verbs::Cause scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
                        std::span<const std::byte> bytes);
   void conclude(Flow& flow, const wire::Envelope& envelope, const Answer& answer, base::Instant now);

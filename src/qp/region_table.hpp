@@ -15,6 +15,7 @@
 #include <fairlead/verbs/types.hpp>
 
 #include "base/ensure.hpp"
+#include "qp/grant.hpp"
 
 namespace fairlead::qp {
 
@@ -31,13 +32,6 @@ struct RegionPlan {
   std::uint32_t access = 0;  // verbs::access
   std::uint32_t domain = 0;  // who else may use it
   ArenaPlace arena{};        // set by the engine
-};
-
-/// Where a checked range lies.
-struct Located {
-  std::byte* at = nullptr;  // null: refused for `cause`
-  std::uint32_t slot = 0;
-  verbs::Cause cause = verbs::Cause::none;
 };
 
 class RegionTable {
@@ -58,17 +52,17 @@ class RegionTable {
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
   /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
-  Located locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
-                 std::uint32_t access) const {
+  Grant locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
+               std::uint32_t access) const {
     const Entry* entry = find(key);
-    if (entry == nullptr || entry->plan.domain != domain) return {.cause = verbs::Cause::key_unknown};
+    if (entry == nullptr || entry->plan.domain != domain) return Grant(verbs::Cause::key_unknown);
     const RegionPlan& plan = entry->plan;
-    if ((plan.access & access) != access) return {.cause = verbs::Cause::no_right};
+    if ((plan.access & access) != access) return Grant(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
-      return {.cause = verbs::Cause::out_of_range};
+      return Grant(verbs::Cause::out_of_range);
     }
-    return {.at = plan.base + offset, .slot = key >> 8};
+    return {plan.base + offset, length, key >> 8};
   }
 
   void hold(std::uint32_t slot) { ++entries_[slot].holds; }

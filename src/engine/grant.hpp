@@ -1,0 +1,46 @@
+#pragma once
+// A part of an operation's memory that one message may be written to: what the match of a posted buffer, the check of a
+// key, or of an answer, has found. Only Operation::grant() makes one, within the memory; and what peers send gets
+// into the memory of operations through a grant alone.
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/copy_short.hpp"
+#include "base/ensure.hpp"
+#include "base/scatter.hpp"
+
+namespace fairlead::engine {
+
+struct Operation;
+
+class Grant {
+ public:
+  /// `at`: in the message.
+  void write(std::uint64_t at, std::span<const std::byte> bytes) const {
+    check(at, bytes.size());
+    base::scatter_write(memory_, offset_ + at, bytes);
+  }
+  /// The whole of a short message, into memory of one piece.
+  void write_short(std::span<const std::byte> bytes) const {
+    check(0, bytes.size());
+    base::copy_short(static_cast<std::byte*>(memory_[0].iov_base) + offset_, bytes.data(), bytes.size());
+  }
+
+ private:
+  friend struct Operation;
+
+  Grant(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t size)
+      : memory_(memory), offset_(offset), size_(size) {}
+  void check(std::uint64_t at, std::uint64_t bytes) const {
+    ENSURE(at <= size_ && bytes <= size_ - at, "{} bytes at {} for a grant of {}", bytes, at, size_);
+  }
+
+  std::span<const iovec> memory_;
+  std::uint64_t offset_, size_;
+};
+
+}  // namespace fairlead::engine
