@@ -293,6 +293,67 @@ TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
   expect_an_honest_peer_is_served(*victim);
 }
 
+// Places and memory ---------------------------------------------------------------------------------------------------
+
+// Nobody has given it our memory, so nobody waits for it to leave.
+TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
+  const auto there = place(1), own = place(5);
+  path::ShmOptions options = kAll;
+  options.arena_bytes = 1 << 20;
+  options.arena_head_bytes = 4096;
+  const auto victim = hub(1, options);
+  constexpr std::uint64_t kName = 77;
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    const auto hub = hub_at(own, kAll);
+    const auto asked = hub->ask(there, {}, kPairKey);
+    line.say('a');
+    line.hear('g');
+    attend(*hub);
+    path::ShmPeer& peer = hub->peer(*asked);
+    if (peer.state != path::ShmPeer::State::open) return line.say('?');
+    peer.enter();
+    peer.hold(kName);
+    line.say('i');
+    line.hear('e');
+  });
+  ASSERT_TRUE(liar.hear('a'));
+  attend(*victim);
+  victim->vouch(own, kPairKey);
+  attend(*victim);
+  ASSERT_EQ(victim->counters().opened, 1u);
+  liar.say('g');
+  ASSERT_TRUE(liar.hear('i'));
+  EXPECT_TRUE(victim->visitors().empty());
+  EXPECT_FALSE(victim->is_held(kName));
+}
+
+// Connections that say nothing: they are few for each user, the oldest gives way, and none is there for long.
+TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
+  constexpr std::uint32_t kMany = 40, kOfOneUser = 16;
+  const auto there = place(1), own = place(5);
+  path::ShmOptions options = kAll;
+  options.peers_max = 128;
+  const auto victim = hub(1, options);
+  OtherUser crowd(OtherUser::kNobody, [&](OtherUser& line) {
+    std::vector<base::FileDescriptor> sockets;
+    for (std::uint32_t i = 0; i < kMany; ++i) sockets.push_back(connect_to(there));
+    line.say('c');
+    line.hear('e');
+  });
+  ASSERT_TRUE(crowd.hear('c'));
+  attend(*victim);
+  EXPECT_EQ(victim->counters().declined_crowd, kMany - kOfOneUser);
+  EXPECT_EQ(victim->peer_count(), kOfOneUser);
+  OtherUser other(OtherUser::kSomebody, [&](OtherUser& line) { ask_and_tell(line, own, there, kPairKey); });
+  ASSERT_TRUE(other.hear('a'));
+  attend(*victim);
+  EXPECT_THAT(told(*victim, Kind::claimed), testing::ElementsAre(own));
+  expect_an_honest_peer_is_served(*victim);
+  ASSERT_LT(victim->next_deadline(), base::kNever);
+  victim->attend(victim->next_deadline());
+  EXPECT_EQ(victim->counters().declined_late, kOfOneUser);
+}
+
 // Users that a user namespace does not know ---------------------------------------------------------------------------
 
 const path::ShmOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};

@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -18,7 +17,7 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::uint64_t kListener = ~0ULL, kAlarm = ~1ULL;
+constexpr std::uint64_t kAlarm = ~1ULL;
 constexpr int kServedAtOnce = 32;
 
 std::uint64_t name_of(std::uint32_t slot, std::uint32_t generation) {
@@ -47,7 +46,7 @@ Result<std::unique_ptr<ShmHub>> ShmHub::open(const base::SocketAddress& own, std
   if (hub->shown_ && options.identity_bytes > 0) {
     if (auto identity = ShmIdentity::create(options.identity_bytes)) hub->identity_ = std::move(*identity);
   }
-  auto listener = ShmListener::open(own, options.directory, hub->users_);
+  auto listener = ShmListener::open(own, {options.directory, options.admits_all}, hub->users_);
   if (!listener) return std::unexpected(std::move(listener.error()));
   hub->listener_ = std::move(*listener);
   if (!hub->epoll_.is_open() || !hub->register_socket(hub->listener_.descriptor(), kListener) ||
@@ -98,46 +97,6 @@ std::optional<ShmEvent> ShmHub::next_event() {
   return event;
 }
 
-void ShmHub::accept_all(base::Instant now) {
-  for (int i = 0; i < kServedAtOnce; ++i) {
-    auto socket = listener_.accept();
-    if (!socket) return;
-    if (!is_admitted(*socket)) {
-      ++counters_.declined_user;
-      continue;
-    }
-    const std::uint32_t slot = make_peer(std::move(*socket), now);
-    if (slot == kNone) {
-      ++counters_.declined_full;
-      continue;
-    }
-    peers_[slot].state = ShmPeer::State::answering;
-    expire_at_ = std::min(expire_at_, now + kHalfOpenFor);
-    serve(slot);  // most have greeted at once
-  }
-}
-
-// Whoever connects has to say soon who it is, and to prove it; whoever has is answered.
-void ShmHub::expire(base::Instant now) {
-  expire_at_ = base::kNever;
-  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
-    ShmPeer& peer = peers_[slot];
-    if (peer.state == ShmPeer::State::vouched) {
-      const std::unique_ptr<ShmClaim> claim = std::move(peer.claim);
-      answer(slot, claim->greeting, claim->letter, peer.pair_key);
-      continue;
-    }
-    const bool is_claiming = peer.state == ShmPeer::State::claiming;
-    if (!is_claiming && peer.state != ShmPeer::State::answering) continue;
-    if (now - peer.since < kHalfOpenFor) {
-      expire_at_ = std::min(expire_at_, peer.since + kHalfOpenFor);
-      continue;
-    }
-    ++(is_claiming ? counters_.declined_proof : counters_.declined_late);
-    close(slot);
-  }
-}
-
 // Something came over the socket of a peer: its greeting, its answer, or its end.
 void ShmHub::serve(std::uint32_t slot) {
   ShmPeer& peer = peers_[slot];
@@ -177,6 +136,14 @@ void ShmHub::end(std::uint32_t slot, std::string_view reason) {
   peer.end_reason = reason;
   close_socket(peer);  // the other side learns it too
   events_.push_back({ShmEvent::Kind::ended, slot, peer.address, peer.end_reason});
+}
+
+void ShmHub::put_out(const ShmVisitor& visitor) {
+  constexpr std::string_view kReason = "it did not leave in time what was withdrawn here: is it stopped?";
+  if (has_left(visitor)) return;
+  ++counters_.put_out;
+  if (peers_[visitor.slot].state == ShmPeer::State::asking) return decline(visitor.slot, kReason);
+  end(visitor.slot, kReason);
 }
 
 void ShmHub::refuse(std::uint32_t slot, std::string_view reason) {

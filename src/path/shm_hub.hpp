@@ -4,6 +4,7 @@
 //
 // Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -92,7 +93,9 @@ class ShmHub {
   std::optional<ShmEvent> next_event();
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason);
-  /// The same, because its memory made no sense.
+  /// Ends a peer that does not leave what it should, or declines it, with an event.
+  void put_out(const ShmVisitor& visitor);
+  /// As end(), because its memory made no sense.
   void refuse(std::uint32_t slot, std::string_view reason);
   /// After the `ended` event, when nothing refers to it any more.
   void forget(std::uint32_t slot);
@@ -139,7 +142,8 @@ class ShmHub {
   const ShmCounters& counters() const noexcept { return counters_; }
 
  private:
-  static constexpr base::Duration kHalfOpenFor = std::chrono::seconds(2);
+  static constexpr std::uint64_t kListener = ~0ULL;  // among what is waited for
+  static constexpr base::Duration kAnswerWithin = std::chrono::seconds(30);
 
   ShmHub(const base::SocketAddress& own, std::uint64_t epoch, const ShmOptions& options)
       : own_(own), epoch_(epoch), options_(options), peers_(options.peers_max) {}
@@ -148,7 +152,11 @@ class ShmHub {
   std::uint32_t make_peer(ShmSocket socket, base::Instant now);
   bool register_socket(int descriptor, std::uint64_t name) const;
   void accept_all(base::Instant now);
+  void pause_accepting(base::Instant now);
+  void listen(bool does) const;
+  bool make_room(const ShmSocket& newcomer);
   void expire(base::Instant now);
+  void expire_by(base::Instant due) noexcept { expire_at_ = std::min(expire_at_, due); }
   void serve(std::uint32_t slot);
   ShmGreeting own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const;
   void take_greeting(std::uint32_t slot, ShmLetter letter, std::span<const std::byte> bytes);
@@ -183,7 +191,8 @@ class ShmHub {
   ShmVisits visits_{peers_};
   std::optional<ShmWatch> watch_;  // there from open() on
   std::deque<ShmEvent> events_;
-  base::Instant expire_at_ = base::kNever;  // of what is not open yet
+  base::Instant expire_at_ = base::kNever;  // the earliest of what is not open yet
+  base::Instant accept_at_ = base::kNever;  // not before then, if the kernel had nothing left
   ShmCounters counters_;
 };
 

@@ -28,8 +28,10 @@ void ShmHub::introduce(ShmGreeting& greeting) const {
 void ShmHub::adopt_arena(ShmPeer& peer, int file, const ShmGreeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
   if (bytes == 0 || !shown_ || !peer.socket.is_own()) return;
-  auto arena = ShmArena::view(file, bytes);
-  if (!arena || bytes < options_.arena_head_bytes) {
+  // As much address space as ours takes is the most that it may take.
+  const bool has_size = bytes >= options_.arena_head_bytes && bytes <= shown_->arena.bytes();
+  auto arena = has_size ? ShmArena::view(file, bytes) : std::unexpected(Error{});
+  if (!arena) {
     ++counters_.arenas_refused;
     return;
   }
@@ -99,6 +101,8 @@ Result<std::uint32_t> ShmHub::ask(const base::SocketAddress& address, base::Inst
     peer.greeting.proof = proof_of_greeting(*key, peer.greeting);
   }
   const bool shows = shows_to(peer.socket);
+  peer.sees_ours = shows;
+  expire_by(now + kAnswerWithin);
   const std::array<int, 3> descriptors{peer.memory.descriptor(), watch_->bell().memory_descriptor(),
                                        shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&peer.greeting, 1)), std::span(descriptors).first(shows ? 3 : 2)))
@@ -220,6 +224,7 @@ void ShmHub::answer(std::uint32_t slot, const ShmGreeting& greeting, const ShmLe
   ShmGreeting answer = own_greeting(slot, greeting.ring_bytes);
   if (key) answer.proof = proof_of_answer(*key, answer, greeting);
   const bool shows = shows_to(peer.socket);
+  peer.sees_ours = shows;
   const std::array<int, 2> descriptors{watch_->bell().memory_descriptor(), shows ? shown_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 2 : 1)))
     return close(slot);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -343,6 +344,50 @@ TEST(ShmHub, NamesInADirectoryMeetTooAndDeadOnesAreSwept) {
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory));
   std::filesystem::remove(directory);
+}
+
+// Out of descriptors: whoever waits at the socket does not keep us awake, and is taken when there are some again.
+TEST(ShmHub, WaitsWithThoseItHasNoDescriptorFor) {
+  Side near(1, 11), far(2, 12);
+  ASSERT_TRUE(near.hub->ask(far.own, {}));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto lowest_free = static_cast<rlim_t>(base::FileDescriptor(::dup(0)).get());
+  const rlimit none{lowest_free, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  far.hub->attend({});
+  EXPECT_FALSE(is_readable(far.hub->descriptor())) << "it would spin";
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(far.hub->counters().accepts_failed, 1u);
+  EXPECT_EQ(far.hub->counters().opened, 0u);
+  far.hub->attend(far.hub->next_deadline());
+  EXPECT_EQ(far.hub->counters().opened, 1u);
+}
+
+TEST(ShmHub, WhoeverDoesNotAnswerIsDeclinedInTime) {
+  Side near(1, 11);
+  ShmUsers users;
+  const auto silent = ShmListener::open(address(2), {}, users).value();
+  ASSERT_TRUE(near.hub->ask(address(2), {}));
+  near.hub->attend({});
+  EXPECT_NE(near.hub->find(address(2)), ShmHub::kNone);
+  ASSERT_LT(near.hub->next_deadline(), base::kNever);
+  near.hub->attend(near.hub->next_deadline());
+  EXPECT_EQ(near.hub->find(address(2)), ShmHub::kNone);
+  EXPECT_EQ(near.hub->counters().declined_late, 1u);
+  EXPECT_EQ(near.events(1).at(0).kind, Kind::declined);
+}
+
+// Each costs address space, of which there is not so much.
+TEST(ShmHub, AnArenaLargerThanOursIsNotMapped) {
+  const auto showing = [](std::uint64_t bytes) {
+    return ShmOptions{.ring_bytes = 64 * 1024, .arena_bytes = bytes, .arena_head_bytes = 4096};
+  };
+  Side near(1, 11, showing(1 << 20)), far(2, 12, showing(64ULL << 30));
+  meet(near, far);
+  EXPECT_EQ(near.hub->counters().arenas_refused, 1u);
+  EXPECT_EQ(near.to(far).arena, nullptr);
+  EXPECT_EQ(far.hub->counters().arenas_seen, 1u);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // What a process with narrow limits gets: an error that names the limit, and no signal.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -47,6 +50,18 @@ TEST(ShmLimits, LoweredLaterTheyHoldUpOnlyWhatIsNew) {
               return memory[5] == std::byte{77} ? 0 : 2;
             }),
             0);
+}
+
+// Of reserved huge pages there may be none left when it is touched, which would be a signal.
+TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
+  constexpr std::size_t kBytes = 2 << 20;
+  const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  ASSERT_TRUE(file.is_open());
+  ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
+  ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const auto memory = ShmMemory::adopt(file.get(), {.head_bytes = kBytes});
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().status, Status::invalid) << memory.error().message;
 }
 
 }  // namespace

@@ -18,8 +18,12 @@ namespace fairlead::path {
 class ShmListener {
  public:
   ShmListener() = default;
-  /// `directory` empty: an abstract name. in_use if somebody listens there. `users` outlives it.
-  static Result<ShmListener> open(const base::SocketAddress& address, const std::string& directory, ShmUsers& users);
+  struct Place {
+    std::string directory{};  // empty: an abstract name
+    bool is_for_all = false;  // other users may connect to the file, too
+  };
+  /// in_use if somebody listens there. `users` outlives it.
+  static Result<ShmListener> open(const base::SocketAddress& address, const Place& place, ShmUsers& users);
   ShmListener(ShmListener&& other) noexcept;
   ShmListener& operator=(ShmListener&& other) noexcept;
   /// Nobody finds us from here on; who has not been accepted is turned away.
@@ -34,6 +38,8 @@ class ShmListener {
   static void sweep(const std::string& directory, ShmUsers& users);
 
  private:
+  static Result<> show(const ShmName& bound, const ShmName& name, bool is_for_all, ShmUsers& users);
+
   ShmListener(base::FileDescriptor socket, ShmName name, ShmUsers& users)
       : socket_(std::move(socket)), name_(std::move(name)), users_(&users) {}
 

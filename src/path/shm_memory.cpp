@@ -1,8 +1,10 @@
 #include "path/shm_memory.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstring>
@@ -54,11 +56,14 @@ Result<ShmMemory> ShmMemory::create(const Layout& layout) {
 
 Result<ShmMemory> ShmMemory::adopt(int file, const Layout& layout) {
   struct stat facts{};
+  struct statfs system{};
   const int seals = ::fcntl(file, F_GET_SEALS);  // of memory only, so what follows waits for nobody
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file, &facts) != 0 ||
-      static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstatfs(file, &system) != 0 || system.f_type == HUGETLBFS_MAGIC ||
+      ::fstat(file, &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
     return std::unexpected(
-        Error{Status::invalid, 0, "shared memory of another size, or that could shrink: the peer is no engine"});
+        Error{Status::invalid, 0,
+              "shared memory of another size, that could shrink, or of reserved huge pages, of which none may be left: "
+              "the peer is no engine"});
   }
   return map(file, layout);
 }

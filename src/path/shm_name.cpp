@@ -1,6 +1,7 @@
 #include "path/shm_name.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -11,7 +12,7 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::string_view kPrefix = "fairlead-", kSuffix = ".shm";
+constexpr std::string_view kPrefix = "fairlead-", kSuffix = ".shm", kNew = ".fairlead-new-";
 
 // A loopback address means another engine in each network namespace, a shared directory only one.
 std::string engine_name(const base::SocketAddress& address, bool is_shared) {
@@ -26,6 +27,17 @@ std::string engine_name(const base::SocketAddress& address, bool is_shared) {
 Result<ShmName> ShmName::of(const base::SocketAddress& address, const std::string& directory) {
   if (directory.empty()) return make(engine_name(address, false), true);
   return make(fmt::format("{}/{}", directory, engine_name(address, true)), false);
+}
+
+Result<ShmName> ShmName::of_new(const std::string& directory) {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0)
+    return std::unexpected(Error{Status::system, errno, "no random bits for the name of a socket"});
+  return make(fmt::format("{}/{}{:x}", directory, kNew, number), false);
+}
+
+bool ShmName::is_new(std::string_view file_name) {
+  return file_name.starts_with(kNew);
 }
 
 bool ShmName::is_engines(std::string_view file_name) {

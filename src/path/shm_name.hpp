@@ -18,6 +18,9 @@ class ShmName {
  public:
   /// Of the engine at an address; `directory` empty: abstract. Invalid if it is too long.
   static Result<ShmName> of(const base::SocketAddress& address, const std::string& directory);
+  /// Of a socket file that is not to be found yet.
+  static Result<ShmName> of_new(const std::string& directory);
+  static bool is_new(std::string_view file_name);
   /// Of a file.
   static Result<ShmName> of_file(const std::string& file) { return make(file, false); }
   /// Whether a file of that name in the directory may be an engine's.

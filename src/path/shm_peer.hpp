@@ -51,6 +51,7 @@ struct ShmPeer {
     ended,  // it is gone or was found lying; what it wrote before may still be read
   };
   State state = State::closed;
+  bool sees_ours = false;    // it has been given our arena
   bool has_asked = false;    // we connected to it
   bool needs_fence = false;  // the kernel has no barrier for both of us
   std::uint32_t generation = 1;

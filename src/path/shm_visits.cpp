@@ -7,8 +7,10 @@
 
 namespace fairlead::path {
 
-// Whoever has our greeting has the arena, though its answer may not have been read.
+// Whoever has our greeting has the arena, though its answer may not have been read. Strangers have none, whatever they
+// say.
 const ShmSide* ShmVisits::visitor_of(const ShmPeer& peer) {
+  if (!peer.sees_ours) return nullptr;
   if (peer.is_audible()) return peer.other;
   if (peer.state != ShmPeer::State::asking) return nullptr;
   return &std::launder(reinterpret_cast<const ShmPairPage*>(peer.memory.head()))->sides[1];

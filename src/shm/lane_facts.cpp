@@ -23,7 +23,10 @@ void add_lane(const Lane& lane, observe::EngineFacts& facts) {
   add("lane.declined.address", hub.declined_address);
   add("lane.declined.proof", hub.declined_proof);
   add("lane.declined.late", hub.declined_late);
+  add("lane.declined.crowd", hub.declined_crowd);
   add("lane.declined.full", hub.declined_full);
+  add("lane.accepts_failed", hub.accepts_failed);
+  add("lane.peers_put_out", hub.put_out);
   add("lane.refused_record", hub.refused_record);
   add("lane.sleeps", hub.sleeps);
   add("lane.unwatched", hub.unwatched);
