@@ -13,16 +13,28 @@
 
 namespace fairlead::embedded {
 
-// What is in flight ends by acknowledgement, or by giving the peer up.
-template <typename IsDone>
-void EmbeddedFlows::wait_until(IsDone&& is_done) {
+// What is in flight ends by acknowledgement, or by giving the peer up. A peer that is only slow gets the give-up time.
+template <typename IsDone, typename EndByForce>
+void EmbeddedFlows::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
+  const auto patience = std::chrono::milliseconds(core_.engine_->options().get(engine::Option::give_up_after));
+  base::Instant force_at = base::MonotonicClock::now() + patience;
   for (;;) {
+    const base::Instant now = base::MonotonicClock::now();
     {
       const EmbeddedCore::Locked lock(core_);
       if (is_done()) return;
+      if (now >= force_at) {
+        end_by_force();
+        force_at = now + patience;
+      }
     }
-    if (!core_.pass(base::MonotonicClock::now())) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (!core_.pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+}
+
+void EmbeddedFlows::wait_for_region(std::uint32_t key) {
+  qp::Flows& flows = core_.engine_->flows();
+  wait_until([&] { return !flows.regions().is_held(key); }, [&] { flows.press_for_region(key); });
 }
 
 qp::FlowAccount* EmbeddedFlows::accounts() {
@@ -40,7 +52,8 @@ void EmbeddedFlows::wait_for_visitors() {
     const EmbeddedCore::Locked lock(core_);
     visitors = hub->visitors();
   }
-  for (const path::ShmVisitor& visitor : visitors) wait_until([&] { return hub->has_left(visitor); });
+  for (const path::ShmVisitor& visitor : visitors)
+    wait_until([&] { return hub->has_left(visitor); }, [&] { hub->put_out(visitor); });
 }
 
 void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& sheet) {
@@ -99,7 +112,7 @@ Status EmbeddedFlows::remove_region(std::uint32_t key) {
     flows.regions().remove(key);
     flows.show_region(key);
   }
-  wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  wait_for_region(key);
   wait_for_visitors();
   const std::scoped_lock sharing(sharing_);
   if (const auto sheet = sheets_.extract(key)) unshare(sheet.mapped());
@@ -122,7 +135,7 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
     unshare(sheet);
     return Status::stale;
   }
-  wait_until([&] { return !core_.engine_->flows().regions().is_held(key); });
+  wait_for_region(key);
   wait_for_visitors();
   if (const auto before = sheets_.extract(key)) unshare(before.mapped());
   if (sheet) sheets_[key] = *sheet;
@@ -198,12 +211,13 @@ void EmbeddedFlows::close_flow(qp::FlowHandle flow) {
     core_.engine_->flows().begin_close(flow, now);
     return Status::ok;
   });
-  wait_until([&] {
-    qp::Flows& flows = core_.engine_->flows();
+  qp::Flows& flows = core_.engine_->flows();
+  const auto has_freed_it = [&] {
     if (!flows.is_quiet(flow)) return false;
     flows.free_flow(flow);
     return true;
-  });
+  };
+  wait_until(has_freed_it, [&] { flows.press_for(flow); });
   wait_for_visitors();
 }
 
@@ -211,7 +225,8 @@ Status EmbeddedFlows::change_flow(qp::FlowHandle flow, verbs::QpState from, cons
   const Status status =
       core_.submit([&](base::Instant now) { return core_.engine_->flows().change_flow(flow, from, attributes, now); });
   if (status == Status::ok && attributes.state == verbs::QpState::reset) {
-    wait_until([&] { return core_.engine_->flows().is_quiet(flow); });
+    qp::Flows& flows = core_.engine_->flows();
+    wait_until([&] { return flows.is_quiet(flow); }, [&] { flows.press_for(flow); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
     wait_for_visitors();

@@ -46,9 +46,12 @@ class EmbeddedFlows final : public qp::FlowCore {
   std::string describe() override;
 
  private:
-  /// Makes progress until `is_done`, called under the lock, says so.
-  template <typename IsDone>
-  void wait_until(IsDone&& is_done);
+  /// Makes progress until `is_done` says so. After each give-up time that this takes `end_by_force` sees to its end.
+  /// Both are called under the lock.
+  template <typename IsDone, typename EndByForce>
+  void wait_until(IsDone&& is_done, EndByForce&& end_by_force);
+  /// Until nothing in flight refers to its memory.
+  void wait_for_region(std::uint32_t key);
   /// Until no peer of this host is busy with what was withdrawn before this call.
   void wait_for_visitors();
   /// Moves the region's memory to where peers of this host can reach it, if that may be done.

@@ -259,6 +259,7 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
     operation.length_done = envelope.a;
     owned_exposure(key).key.store(0, std::memory_order_relaxed);
     withdrawing_.push_back(name_of(slot));
+    grant_patience(name_of(slot), now_);
     return;
   }
   complete(slot, Status::ok, envelope.a);

@@ -220,5 +220,43 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   EXPECT_EQ(next(far_)->status, Status::ok);
 }
 
+// Whoever has claimed it may stop in the middle, or something in the table only says so.
+TEST_F(EngineDirect, WhatIsHeldForLongEndsByForce) {
+  const auto there = far_.shared(4096);
+  const Exposed held(far_, there, true);
+  ASSERT_TRUE(shown(held).claim(held.key, near_.engine->hub()->find(direct_place(2)) + 1));
+  EXPECT_TRUE(far_.engine->cancel(far_.port, held.operation, now_));
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event()) << "it has time to go on";
+  now_ += 6s;
+  const auto end = next(far_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::canceled);
+  EXPECT_EQ(far_.engine->use().operations, 0u);
+}
+
+// The peer reads all the time, but so slowly that a long message would take minutes.
+TEST_F(EngineDirect, AMessageThatIsCancelledEndsThoughItsReaderIsSlow) {
+  std::vector<std::byte> bytes(4 << 20);
+  iovec piece{bytes.data(), bytes.size()};
+  OperationHandle operation;
+  ASSERT_EQ(near_.engine->send(near_.port, {.to = {direct_place(2), kPort}, .part = {{&piece, 1}, bytes.size(), 5}},
+                               operation, now_),
+            Status::ok);
+  pass();
+  EXPECT_TRUE(near_.engine->cancel(near_.port, operation, now_));
+  int seconds = 0;
+  std::optional<Completion> end = near_.event();
+  for (; seconds < 20 && !end; ++seconds) {
+    now_ += 1s;
+    pass();
+    end = near_.event();
+  }
+  ASSERT_TRUE(end);
+  EXPECT_GE(seconds, 5) << "it has time to go on";
+  EXPECT_LT(seconds, 10);
+  EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::engine

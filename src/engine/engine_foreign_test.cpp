@@ -192,6 +192,35 @@ TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   EXPECT_EQ(end->length, 4096u);
 }
 
+TEST_F(EngineForeign, WhatSomebodyHoldsForLongEndsByForce) {
+  const std::uint64_t key = expose(4096, true);
+  far_of_near().hold(key);
+  EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
+  now_ += 6s;
+  const auto end = next(far_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::canceled);
+  EXPECT_EQ(owned(key).key.load(), 0u);
+}
+
+// It is done, and somebody else is at it: nobody has cancelled anything, and its event comes all the same.
+TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
+  const std::uint64_t key = expose(4096, true);
+  auto second = path::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
+  ASSERT_TRUE(second->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), second->attend({});
+  path::ShmPeer& to = second->peer(second->find(direct_place(2)));
+  to.hold(key);
+  ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  now_ += 6s;
+  const auto end = next(far_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::ok);
+  EXPECT_EQ(end->length, 4096u);
+}
+
 TEST_F(EngineForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
   auto* const nonce = reinterpret_cast<path::ShmNonce*>(far_.engine->hub()->records() - path::ShmIdentity::kRecordsAt);
   *nonce = {1, 2};

@@ -30,6 +30,8 @@ bool Engine::progress(base::Instant now) {
   any |= transports_->expire(now);
   if (!impatient_.empty()) [[unlikely]]
     end_impatient(now);
+  if (transports_->offences().is_anyone_condemned()) [[unlikely]]
+    expel_condemned(now);
   any |= react(now);
   if (!withdrawing_.empty()) [[unlikely]]
     retry_withdrawals();

@@ -19,25 +19,23 @@ void Engine::end_impatient(base::Instant now) {
     end_by_force(slot_of(name));
     if (find_operation(name) != nullptr) grant_patience(name, now);  // its outcome is on the way
   }
-  expel_condemned(now);
 }
 
 void Engine::end_by_force(std::uint32_t slot) {
   Operation& operation = operations_[slot];
-  // The link reads the memory until the outcome. Only the end of the session brings that.
-  if (operation.is_link_pending) {
-    if (!shm::Lane::has(operation.peer))
-      transports_->offences().condemn(operation.peer, transport::Offence::holds_memory);
-    return;
-  }
+  // The transport reads the memory until the outcome. Only the end of the session, or of the connection, brings that.
+  if (operation.is_link_pending)
+    return transports_->offences().condemn(operation.peer, transport::Offence::holds_memory);
   switch (operation.kind) {
     case OperationKind::receive:
       return abandon_placements(slot);
     case OperationKind::expose_readable:
     case OperationKind::expose_writable:
-      // The rest of the put finds nobody, and its initiator is told so.
-      if (operation.is_busy) complete(slot, Status::canceled, 0);
-      return;
+      // Somebody had come too late for it, or lies.
+      if (operation.is_carried_out) return complete(slot, Status::ok, operation.length_done);
+      // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A neighbour that has
+      // claimed it has stopped in the middle, or something in the table says so that is not true.
+      return complete(slot, Status::canceled, 0);
     default:
       operation.is_answer_pending = false;
       if (operation.status == Status::ok) operation.status = Status::canceled;

@@ -108,6 +108,7 @@ struct Flight {
   Flight() {}  // the arrays stay as they are: only `count` of them count
   std::uint32_t flow = 0;
   std::uint32_t number = 0;
+  link::PeerHandle peer;
   bool is_request = false;  // else a read's answer
   std::uint32_t count = 0;
   std::array<iovec, 32> pieces;

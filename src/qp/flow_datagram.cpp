@@ -107,6 +107,7 @@ bool Flows::start_datagram(Flow& flow, std::uint32_t number, base::Instant now) 
       Flight& flight = flights_[slot];
       flight.flow = flow.index;
       flight.number = number;
+      flight.peer = flow.peer;
       flight.is_request = true;
       flight.count = count;
       std::copy_n(pieces.begin(), count, flight.pieces.begin());

@@ -481,5 +481,29 @@ TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
   expect_quiet(b_);
 }
 
+// Its reader does not read: whoever waits for the flow, or for the memory, sees to it that neither is in flight.
+TEST_F(FlowNear, WhatIsInFlightOfAFlowEndsWithItsPeer) {
+  a_.send(1, a_.sge(0, 20'000), now_);
+  pass(false);
+  ASSERT_FALSE(a_.flows().is_quiet(a_.handle));
+  a_.flows().press_for(a_.handle);
+  for (int step = 0; step < 3; ++step) pass(false);
+  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
+}
+
+TEST_F(FlowNear, WhatIsInFlightOfARegionEndsWithItsPeer) {
+  a_.send(1, a_.sge(0, 20'000), now_);
+  pass(false);
+  ASSERT_TRUE(a_.flows().regions().is_held(a_.key));
+  a_.flows().press_for_region(a_.key + 256);
+  for (int step = 0; step < 3; ++step) pass(false);
+  EXPECT_TRUE(a_.flows().regions().is_held(a_.key)) << "of another region";
+  a_.flows().press_for_region(a_.key);
+  for (int step = 0; step < 3; ++step) pass(false);
+  EXPECT_FALSE(a_.flows().regions().is_held(a_.key));
+  EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::qp

@@ -192,6 +192,7 @@ bool Flows::start_remote(Flow& flow, std::uint32_t number, base::Instant now) {
     }
     flight.flow = flow.index;
     flight.number = number;
+    flight.peer = flow.peer;
     flight.is_request = true;
     message.pieces = {flight.pieces.data(), flight.count};
     message.cookie = static_cast<std::uint64_t>(flights_.generation(slot)) << 32 | kOurs | slot;

@@ -442,6 +442,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     if (slot == kNone) return Status::again;
     Flight& flight = flights_[slot];
     flight.flow = flow.index;
+    flight.peer = flow.peer;
     flight.is_request = false;
     flight.count = 1;
     flight.pieces[0] = found.range();

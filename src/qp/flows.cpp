@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -198,6 +199,25 @@ void Flows::begin_close(FlowHandle handle, base::Instant now) {
 bool Flows::is_quiet(FlowHandle handle) {
   const Flow* flow = find(handle);
   return flow == nullptr || flow->flights == 0;
+}
+
+// What is in flight to a peer ends with its session at the latest.
+void Flows::press_for(FlowHandle handle) {
+  const Flow* flow = find(handle);
+  if (transports_ == nullptr || flow == nullptr || flow->flights == 0) return;
+  if (flow->has_peer) transports_->offences().condemn(flow->peer, transport::Offence::holds_memory);
+  flights_.for_each([&](std::uint32_t, const Flight& flight) {
+    if (flight.flow == flow->index) transports_->offences().condemn(flight.peer, transport::Offence::holds_memory);
+  });
+}
+
+void Flows::press_for_region(std::uint32_t key) {
+  if (transports_ == nullptr) return;
+  flights_.for_each([&](std::uint32_t, const Flight& flight) {
+    const auto regions = std::span(flight.regions).first(flight.count);
+    if (std::ranges::find(regions, key >> 8) != regions.end())
+      transports_->offences().condemn(flight.peer, transport::Offence::holds_memory);
+  });
 }
 
 void Flows::free_flow(FlowHandle handle) {

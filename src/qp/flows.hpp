@@ -98,6 +98,9 @@ class Flows {
   void begin_close(FlowHandle flow, base::Instant now);
   /// Nothing of it is in the link any more.
   bool is_quiet(FlowHandle flow);
+  /// Peers that keep a flow from being quiet, or a region held, are expelled at the next occasion.
+  void press_for(FlowHandle flow);
+  void press_for_region(std::uint32_t key);
   void free_flow(FlowHandle flow);
   Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   FlowFacts flow_facts(FlowHandle flow);

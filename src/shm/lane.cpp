@@ -144,7 +144,7 @@ void Lane::expire(base::Instant now) {
   for (std::size_t i = busy_.size(); i-- > 0;) {
     const std::uint32_t index = busy_[i];
     Peer& peer = *peers_[index];
-    if (peer.is_idle()) {
+    if (!peer.is_awaited()) {
       peer.is_busy = false;
       busy_[i] = busy_.back();
       busy_.pop_back();
@@ -167,13 +167,19 @@ void Lane::look_after(std::uint32_t index, base::Instant now) {
     return;
   }
   const std::uint64_t passed = hub_->peer(peer.hub_slot).writer.passed();
-  if (passed != peer.passed_seen) peer.moved_at = now;
+  if (passed != peer.passed_seen || peer.is_idle()) peer.moved_at = now;
   peer.passed_seen = passed;
-  if (now - peer.moved_at >= options_.give_up_after) {
-    peer.has_stopped = true;
-    hub_->end(peer.hub_slot, "it has stopped to read");
-  }
+  Arriving& arriving = peer.arriving;
+  if (arriving.done != arriving.done_seen || !arriving.is_under_way) arriving.moved_at = now;
+  arriving.done_seen = arriving.done;
+  if (now - peer.moved_at >= options_.give_up_after) give_up(peer, "it has stopped to read");
+  if (now - arriving.moved_at >= options_.give_up_after) give_up(peer, "it has begun a message and does not go on");
   expire_at_ = std::min(expire_at_, now + options_.give_up_after / 8);
+}
+
+void Lane::give_up(Peer& peer, std::string_view reason) {
+  peer.has_stopped = true;
+  hub_->end(peer.hub_slot, reason);
 }
 
 bool Lane::is_quiet() const {
@@ -268,7 +274,8 @@ bool Lane::read_part(std::uint32_t index, const path::RingReader::Record& record
       return false;  // taken before
     case wire::LaneKind::first:
       if (arriving.is_under_way) return false;
-      arriving = {true, record_.envelope, record_.message_bytes, 0, 0};
+      arriving = {.is_under_way = true, .envelope = record_.envelope, .size = record_.message_bytes, .moved_at = now_};
+      make_busy(index, now_);
       break;
     case wire::LaneKind::next:
       if (!arriving.is_under_way || record_.payload.empty()) return false;

@@ -5,8 +5,8 @@
 //
 // The rings lose nothing and keep their order, so there are no ACKs and no timers: a message has had its way when the
 // peer's reader has passed it. Short messages overtake long ones, which go in chunks; what finds no room waits here and
-// goes when the peer has read on. A peer that ends, or stops reading for `give_up_after`, ends everything pending to
-// it.
+// goes when the peer has read on. A peer that ends, or for `give_up_after` neither reads what waits for it nor goes on
+// with a long message that it has begun, ends everything pending to it and from it.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace fairlead::shm {
 
 struct LaneOptions {
   bool is_forced = false;                    // there is no other way: messages wait until the peer is found
-  base::Duration give_up_after{};            // without progress of a peer that something is pending to
+  base::Duration give_up_after{};            // without progress of a peer that something is pending to, or from
   base::Duration connect_within{};           // of a peer that is not there, if is_forced
   std::size_t copied_max = 768;              // longest message that is copied at submission, at most kBlockBytes
   std::size_t waiting_max = 65536;           // messages that wait for room, of one peer
@@ -189,14 +189,16 @@ class Lane {
     bool is_under_way = false;
     wire::Envelope envelope;
     std::uint64_t size = 0, done = 0, target = 0;
+    std::uint64_t done_seen = 0;  // at the last look
+    base::Instant moved_at{};
   };
   struct Peer {
     base::SocketAddress address;
     std::uint32_t generation = 1;
     std::uint32_t hub_slot = kNone;
     bool is_used = false;
-    bool is_busy = false;  // in busy_
-    bool has_stopped = false;
+    bool is_busy = false;             // in busy_
+    bool has_stopped = false;         // and is ended for that
     std::optional<base::SipKey> key;  // of its session over the network
     base::Fifo<Waiting> shorts, longs;
     base::Fifo<Pending> pending;
@@ -208,6 +210,7 @@ class Lane {
     base::Instant moved_at{};
     base::Instant seek_until{}, seek_next{};
     bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
+    bool is_awaited() const { return !is_idle() || arriving.is_under_way; }
   };
 
   std::uint32_t make_peer(const base::SocketAddress& address);
@@ -217,6 +220,7 @@ class Lane {
   void remember_reason(const base::SocketAddress& address, const std::string& reason);
   void ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now);
   void look_after(std::uint32_t index, base::Instant now);
+  void give_up(Peer& peer, std::string_view reason);
 
   path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
   /// A peer that is open, and nothing waits for room in its ring; else null.
@@ -271,7 +275,8 @@ class Lane {
   std::vector<std::uint32_t> by_hub_slot_;
   std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
   std::unordered_map<base::SocketAddress, std::string, base::SocketAddressHash> reasons_;
-  std::vector<std::uint32_t> busy_;  // peers that something is pending to
+  std::vector<std::uint32_t> busy_;  // peers that something is pending to, or that have begun a message
+  base::Instant now_{};              // of collect() and attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
   base::Fifo<NearEnd> lost_;

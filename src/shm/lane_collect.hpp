@@ -121,6 +121,7 @@ bool Lane::serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker) {
 
 template <typename Taker>
 bool Lane::collect(base::Instant now, Taker&& taker) {
+  now_ = now;
   bool any = false;
   hub_->look([&](std::uint32_t slot) { any |= take(slot, taker); });
   if (now >= expire_at_) [[unlikely]]
@@ -130,6 +131,7 @@ bool Lane::collect(base::Instant now, Taker&& taker) {
 
 template <typename Taker>
 bool Lane::attend(base::Instant now, Taker&& taker) {
+  now_ = now;
   hub_->attend(now);
   bool any = false;
   while (auto event = hub_->next_event()) {

@@ -66,7 +66,10 @@ class LaneHostile : public testing::Test {
     lane_.attend(now_, taker);
     while (lane_.next_outcome()) ++outcomes_;
     while (lane_.next_lost()) ++outcomes_;
-    while (const auto notice = lane_.next_notice()) lost_ += notice->kind == link::Notice::Kind::lost ? 1 : 0;
+    while (const auto notice = lane_.next_notice()) {
+      lost_ += notice->kind == link::Notice::Kind::lost ? 1 : 0;
+      reassemblies_lost_ += notice->kind == link::Notice::Kind::reassembly_lost ? 1 : 0;
+    }
   }
 
   // A record with the right mark and a random head, often almost right.
@@ -116,7 +119,7 @@ class LaneHostile : public testing::Test {
   base::Instant now_{1s};
   Lane lane_{hub(0), {.give_up_after = 5s, .connect_within = 1s}};
   std::uint64_t sum_ = 0;
-  int deliveries_ = 0, outcomes_ = 0, lost_ = 0, sleeps_ = 0;
+  int deliveries_ = 0, outcomes_ = 0, lost_ = 0, reassemblies_lost_ = 0, sleeps_ = 0;
 };
 
 TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
@@ -166,6 +169,38 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
   EXPECT_GT(lane_.hub().counters().refused_record, 50u);
   EXPECT_GT(sleeps_, 100);
   EXPECT_TRUE(lane_.is_quiet());
+}
+
+// A message begun and never ended holds the memory that it goes to.
+TEST_F(LaneHostile, IsEndedWhenItDoesNotGoOnWithAMessage) {
+  const auto attacker = hub(1);
+  ASSERT_TRUE(attacker->ask(place(0), {}));
+  collect();
+  attacker->attend({});
+  path::ShmPeer& to = attacker->peer(attacker->find(place(0)));
+  constexpr std::size_t kPart = 100, kPartsMax = 5;
+  const auto write = [&](wire::LaneKind kind) {
+    const std::size_t head = wire::lane_head_bytes(kind);
+    std::byte* const out = to.writer.reserve(head + kPart);
+    ASSERT_NE(out, nullptr);
+    wire::encode_lane(out, kind, {.operation = wire::Operation::message}, 10'000);
+    std::memset(out + head, 1, kPart);
+    to.writer.publish(head + kPart, to.reader.read());
+    to.alert();
+  };
+  write(wire::LaneKind::first);
+  collect();
+  // As long as it goes on, however slowly, it may.
+  for (std::size_t part = 0; part < kPartsMax; ++part) {
+    for (int second = 0; second < 4; ++second) now_ += 1s, collect();
+    write(wire::LaneKind::next);
+    collect();
+    ASSERT_EQ(lost_, 0);
+  }
+  for (int second = 0; second < 7; ++second) now_ += 1s, collect();
+  collect();
+  EXPECT_EQ(lost_, 1);
+  EXPECT_EQ(reassemblies_lost_, 1);
 }
 
 }  // namespace

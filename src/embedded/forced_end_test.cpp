@@ -1,0 +1,70 @@
+// What is withdrawn while a peer of this host is at it, and stays: the wait for it has an end.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "base/place_for_tests.hpp"
+#include "embedded/attach.hpp"
+#include "engine/engine_options.hpp"
+#include "path/shm_hub.hpp"
+
+namespace fairlead::embedded {
+namespace {
+
+class ForcedEnd : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::alarm(60);  // what never ends, ends the test
+    engine::EngineOptions options;
+    ASSERT_TRUE(options.set("give_up_after", "50") && options.set("path", "shm"));
+    core_ = attach_embedded(base::place_for_tests(1), options).value();
+    guest_ = path::ShmHub::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
+    ASSERT_TRUE(guest_->ask(core_->address(), {}));
+    for (int i = 0; i < 1'000'000 && guest_->counters().opened == 0; ++i) guest_->attend({});
+    ASSERT_EQ(guest_->counters().opened, 1u);
+  }
+  ~ForcedEnd() override { ::alarm(0); }
+  std::uint64_t put_out() const {
+    for (const observe::CounterFact& fact : core_->facts().counters)
+      if (fact.name == "lane.peers_put_out") return fact.value;
+    return 0;
+  }
+
+  std::shared_ptr<engine::Core> core_;
+  std::unique_ptr<path::ShmHub> guest_;
+};
+
+TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
+  std::vector<std::byte> memory(4096);
+  qp::FlowCore& flows = *core_->flows();
+  std::uint32_t key = 0;
+  const qp::RegionPlan plan{
+      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
+  ASSERT_EQ(flows.add_region(plan, key), Status::ok);
+  guest_->peer(guest_->find(core_->address())).enter();
+  EXPECT_EQ(flows.remove_region(key), Status::ok);
+  EXPECT_EQ(put_out(), 1u);
+  std::vector<path::ShmEvent::Kind> told;
+  guest_->attend({});
+  while (const auto event = guest_->next_event()) told.push_back(event->kind);
+  EXPECT_EQ(told.back(), path::ShmEvent::Kind::ended) << "it hears of it";
+}
+
+TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
+  std::vector<std::byte> memory(4096);
+  qp::FlowCore& flows = *core_->flows();
+  std::uint32_t key = 0;
+  const qp::RegionPlan plan{
+      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
+  ASSERT_EQ(flows.add_region(plan, key), Status::ok);
+  path::ShmPeer& there = guest_->peer(guest_->find(core_->address()));
+  there.enter();
+  there.leave();
+  EXPECT_EQ(flows.remove_region(key), Status::ok);
+  EXPECT_EQ(put_out(), 0u);
+}
+
+}  // namespace
+}  // namespace fairlead::embedded
