@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <map>
 
 #include "link/sealing_for_tests.hpp"
 #include "wire/hello.hpp"
@@ -130,6 +130,27 @@ TEST_P(LinkSeal, GreetingsThatCrossAtAnyStepMakeOneSession) {
     world.send(0, 1, 100);
     world.run_for(Duration(static_cast<std::int64_t>(seed) * 3'000));
     world.send(1, 0, 100);
+    world.run_until_ended();
+    world.expect_all_delivered();
+    EXPECT_EQ(counted(world, 0).sessions_opened, 1U) << seed;
+    EXPECT_EQ(counted(world, 1).sessions_opened, 1U) << seed;
+  }
+}
+
+// Both have answered a hello of the other's when the answers come.
+TEST_P(LinkSeal, GreetingsThatAreBothAnsweredMakeOneSession) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    World world(seed, {}, 2, sealing(seed));
+    bool is_late = false;
+    world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+      if (is_late || header_of(bytes).kind != wire::Kind::hello_ack) return false;
+      world.inject(from, 1 - from, {bytes.begin(), bytes.end()}, Duration(20us) + seed * 5us);
+      return is_late = true;
+    };
+    world.send(1, 0, 100);
+    world.run_for(70us);
+    ASSERT_TRUE(is_late);
+    world.send(0, 1, 100);
     world.run_until_ended();
     world.expect_all_delivered();
     EXPECT_EQ(counted(world, 0).sessions_opened, 1U) << seed;
@@ -268,6 +289,74 @@ TEST_P(LinkSeal, TheResponderAsksForNewKeys) {
   world.run_for(10s);
   EXPECT_EQ(world.ends[0].link->next_deadline(), base::kNever);
   EXPECT_EQ(world.ends[1].link->next_deadline(), base::kNever);
+}
+
+/// What was sealed under which keys: of each sender and session, the epochs in their order.
+class Numbers {
+ public:
+  void look(std::size_t from, std::span<const std::byte> datagram) {
+    const auto frame = wire::decode(datagram);
+    ASSERT_TRUE(frame);
+    const wire::Kind kind = frame->header.kind;
+    if (!frame->is_sealed() || kind == wire::Kind::hello || kind == wire::Kind::hello_ack) return;
+    Epochs& epochs = epochs_[{from, frame->header.token}];
+    const std::uint8_t bits = wire::epoch_of(frame->header);
+    if (bits != epochs.bits) epochs.used.clear();
+    epochs.bits = bits;
+    const std::uint32_t number = wire::number_of(datagram.first(wire::kSegmentHeaderBytes));
+    const auto [place, is_new] = epochs.used.try_emplace(number, datagram.begin(), datagram.end());
+    EXPECT_TRUE(is_new || std::ranges::equal(place->second, datagram)) << "number " << number << " twice";
+    ++count;
+  }
+
+  std::size_t count = 0;
+
+ private:
+  struct Epochs {
+    std::uint8_t bits = 0;
+    std::map<std::uint32_t, std::vector<std::byte>> used;
+  };
+  std::map<std::pair<std::size_t, std::uint64_t>, Epochs> epochs_;
+};
+
+// Sent, sent again, not taken by the path, and in parts; through changes of keys and to the close.
+TEST_P(LinkSeal, NoNumberIsUsedForTwoSegments) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    World world(seed, {}, 2, [inner = sealing(seed)](std::size_t end) {
+      auto settings = inner(end);
+      settings->bytes_max = 300'000;
+      return settings;
+    });
+    Numbers numbers;
+    world.weather.loss = 0.1;
+    world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+      numbers.look(from, bytes);
+      return bytes.size() > 1300 && world.now > Instant(std::chrono::seconds(1)) + 5ms;  // the path becomes narrower
+    };
+    world.weather.refuses = [&](std::size_t from, const Train& train) {
+      if (world.random() % 10 != 0) return false;
+      for (std::size_t begin = 0; begin < train.bytes; begin += train.datagram_size) {
+        const auto* const bytes = static_cast<const std::byte*>(train.pieces[0].iov_base) + begin;
+        if (train.piece_count == 1)
+          numbers.look(from, {bytes, std::min(train.datagram_size, train.bytes - static_cast<std::uint32_t>(begin))});
+      }
+      return true;
+    };
+    for (int i = 0; i < 30; ++i) {
+      world.send(0, 1, 40'000);
+      world.send(1, 0, 300);
+      world.run_for(1ms);
+    }
+    world.run_until_ended();
+    world.expect_all_delivered();
+    world.run_for(100ms);
+    for (auto& end : world.ends) end.link->disconnect_all(world.now);
+    world.run_for(10ms);
+    EXPECT_GE(counted(world, 0).keys_changed, 1U);
+    EXPECT_GT(counted(world, 0).parts_sent, 0U);
+    EXPECT_GT(counted(world, 0).trains_returned, 0U);
+    EXPECT_GT(numbers.count, 1000U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(BothKinds, LinkSeal, ::testing::Bool(),
@@ -542,6 +631,94 @@ TEST(LinkSealAttack, ARefusalInTheClearEndsNoGreetingThatIsAnswered) {
   world.run_until_ended();
   world.expect_all_delivered();
   EXPECT_GT(counted(world, 0).hello_refusals_received, 0U);
+}
+
+TEST(LinkSealAttack, ASealedGreetingIsNotAnsweredInTheClear) {
+  World world(22, {}, 2, all_with_static_keys(22));
+  int forged = 0;
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    const auto frame = wire::decode(bytes);
+    if (from != 0 || !frame || frame->header.kind != wire::Kind::hello) return false;
+    const wire::ReturnAddress to = wire::read_return_address(frame->payload, true);
+    wire::Header header;
+    header.kind = wire::Kind::hello_ack;
+    header.slot = to.slot;
+    header.token = to.token;
+    const wire::Hello hello{.epoch = 7,
+                            .token = 8,
+                            .window_bytes = 1U << 20,
+                            .initial_sequence = {},
+                            .datagram_size_max = 1472,
+                            .window_segments = 64,
+                            .reassembly_slots = 4,
+                            .ack_after = {}};
+    std::vector<std::byte> answer(wire::kSegmentHeaderBytes + wire::kHelloBytes);
+    wire::encode(header, answer.data());
+    wire::encode(hello, answer.data() + wire::kSegmentHeaderBytes);
+    wire::add_checksum(answer, {});
+    world.inject(1, 0, answer);
+    ++forged;
+    return true;
+  };
+  const std::uint64_t cookie = world.send(0, 1, 100);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
+  EXPECT_EQ(counted(world, 0).sessions_opened, 0U);
+  EXPECT_GT(forged, 2);
+  EXPECT_EQ(refused(world, 0, Refusal::not_sealed), static_cast<std::uint64_t>(forged));
+}
+
+// A greeting of the peer's next life is answered, but its proof is changed on the way.
+TEST(LinkSealAttack, OnlyWhoHasTheKeysReplacesASession) {
+  World world(23, {}, 2, all_with_psk(23));
+  open_session(world);
+  world.restart(1);
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    const wire::Kind kind = header_of(bytes).kind;
+    if (from != 1 || (kind != wire::Kind::data && kind != wire::Kind::ack && kind != wire::Kind::probe)) return false;
+    std::vector<std::byte> changed(bytes.begin(), bytes.end());
+    changed.back() ^= std::byte{1};
+    world.inject(1, 0, changed);
+    return true;
+  };
+  world.send(1, 0, 100);
+  world.run_for(10ms);
+  EXPECT_EQ(counted(world, 1).sessions_opened, 1U);
+  EXPECT_GT(refused(world, 0, Refusal::bad_tag), 2U);
+  EXPECT_EQ(counted(world, 0).sessions_opened, 1U);
+  EXPECT_EQ(counted(world, 0).sessions_lost, 0U);
+}
+
+// The first message of a change that its sender has given up comes when the next one has been answered.
+TEST(LinkSealAttack, AChangeOfKeysThatIsHeldBackUndoesNothing) {
+  World world(24, {}, 2, [inner = all_with_psk(24)](std::size_t end) {
+    auto settings = inner(end);
+    settings->bytes_max = 100'000;
+    return settings;
+  });
+  open_session(world);
+  std::vector<std::byte> held;
+  bool is_set_free = false;
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    const wire::Kind kind = header_of(bytes).kind;
+    if (kind == wire::Kind::rekey_answer && !is_set_free) {
+      world.inject(0, 1, held);
+      is_set_free = true;
+    }
+    if (from != 0 || kind != wire::Kind::rekey || counted(world, 0).rekeys_sent > 16) return false;
+    held.assign(bytes.begin(), bytes.end());
+    return true;
+  };
+  for (int i = 0; i < 60; ++i) {
+    world.send(0, 1, 10'000);
+    world.run_for(100ms);
+  }
+  world.run_until_ended();
+  world.expect_all_delivered();
+  EXPECT_TRUE(is_set_free);
+  EXPECT_EQ(refused(world, 1, Refusal::bad_handshake), 1U);
+  EXPECT_GE(counted(world, 0).keys_changed, 1U);
+  EXPECT_EQ(counted(world, 0).sessions_lost, 0U);
 }
 
 TEST(LinkSealAttack, WhatIsInTheClearIsNotOfASealedSession) {
