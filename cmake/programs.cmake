@@ -101,6 +101,7 @@ function(fairlead_benchmarks folder)
     fairlead_precompile(${name} benches <CLI/CLI.hpp> <nlohmann/json.hpp>)
   endforeach()
   target_link_libraries(queue_bench PRIVATE ck)  # a rival
+  target_link_libraries(seal_bench PRIVATE ssl crypto)  # rivals, too
 endfunction()
 
 # tools/*.cpp make up the one command `fairlead`; all but its main() is linked to the tests beside the sources as well.
