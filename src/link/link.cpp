@@ -48,7 +48,8 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
           options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))),
       answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second),
-      handshake_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second) {
+      handshake_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second),
+      change_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second) {
   if (!sealing) return;
   staging = std::make_unique<std::byte[]>(kStagingBytes);
   opened = std::make_unique<std::byte[]>(kTrainBytesMost);

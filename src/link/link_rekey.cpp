@@ -97,7 +97,7 @@ void Link::State::begin_change(Peer& peer) {
 void Link::State::on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
   if (session.is_initiator && frame.payload.empty()) {
-    if (!handshake_budget.take(peer.address, now)) return refuse(Refusal::too_many_handshakes);
+    if (!change_budget.take(peer.address, now)) return refuse(Refusal::too_many_handshakes);
     ++counters.rekeys_received;
     if (session.change_at != base::kNever || session.change) return;
     session.change_at = now;
@@ -116,7 +116,7 @@ void Link::State::on_rekey(Peer& peer, const wire::Frame& frame, base::Instant n
 
 std::optional<Refusal> Link::State::answer_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
-  if (!handshake_budget.take(peer.address, now)) return Refusal::too_many_handshakes;
+  if (!change_budget.take(peer.address, now)) return Refusal::too_many_handshakes;
   Number bytes;
   std::size_t size = 0;
   auto handshake = seal::Handshake::answer(*sealing->ring, peer.address, session.binding, sealing->random,

@@ -835,5 +835,45 @@ TEST(LinkSealAttack, GreetingsWithCookiesAreAnsweredWithinABudget) {
   world.expect_consistent();
 }
 
+/// What its cookie lets be looked at, and no more.
+std::vector<std::byte> nonsense_hello(std::uint64_t number, std::uint64_t cookie) {
+  std::vector<std::byte> hello(wire::kSegmentHeaderBytes + 150, std::byte{1});
+  wire::Header header;
+  header.kind = wire::Kind::hello;
+  header.flags = wire::Flags::kSealed;
+  header.token = cookie;
+  wire::encode(header, hello.data());
+  wire::encode(wire::ReturnAddress{.slot = 0, .token = number}, hello.data() + wire::kSegmentHeaderBytes);
+  wire::add_checksum(hello, {});
+  return hello;
+}
+
+// Who greets in a peer's name, and sees the cookies, uses up what is computed for greetings from there.
+TEST(LinkSealAttack, GreetingsInOurNameDoNotHoldUpNewKeys) {
+  World world(25, {.handshakes_per_second = 16, .handshakes_each_per_second = 16}, 2,
+              [inner = all_with_psk(25)](std::size_t end) {
+                auto settings = inner(end);
+                settings->bytes_max = 20'000;
+                return settings;
+              });
+  open_session(world);
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    const auto frame = wire::decode(bytes);
+    if (from != 1 || frame->header.kind != wire::Kind::hello_retry) return false;
+    world.inject(0, 1, nonsense_hello(frame->header.token, wire::read_retry(frame->payload)));
+    return true;
+  };
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    world.send(0, 1, 5'000);
+    world.inject(0, 1, nonsense_hello(i, 0));
+    world.run_for(2ms);
+  }
+  world.run_until_ended();
+  world.expect_all_delivered();
+  EXPECT_GT(refused(world, 1, Refusal::too_many_handshakes), 200U);
+  EXPECT_GE(counted(world, 0).keys_changed, 20U);
+  EXPECT_EQ(counted(world, 0).sessions_lost, 0U);
+}
+
 }  // namespace
 }  // namespace fairlead::link

@@ -322,7 +322,8 @@ struct Link::State {
   static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
   base::Fifo<Stray> strays;
   AnswerBudget answer_budget;
-  AnswerBudget handshake_budget;  // what is computed for those who greet us
+  AnswerBudget handshake_budget;  // what is computed for those who greet us,
+  AnswerBudget change_budget;     // and for peers that change their keys
   TurnedAway turned_away;         // the last one
   bool was_stray = false;         // the last train
 
