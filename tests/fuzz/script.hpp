@@ -17,7 +17,7 @@ class Script {
   Number take() {
     Number number = 0;
     const std::size_t length = std::min(sizeof number, rest_.size());
-    std::memcpy(&number, rest_.data(), length);
+    if (length != 0) std::memcpy(&number, rest_.data(), length);
     rest_ = rest_.subspan(length);
     return number;
   }
