@@ -327,6 +327,54 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   EXPECT_FALSE(victim->is_held(kName));
 }
 
+// The doorbell is shared by all peers: whoever clears what others set there holds them up, but not for long.
+TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly) {
+  const auto there = place(1), own = place(5);
+  const auto victim = hub(1, kAll);
+  OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
+    const auto hub = hub_at(own, kAll);
+    const auto asked = hub->ask(there, {}, kPairKey);
+    line.say('a');
+    line.hear('g');
+    attend(*hub);
+    line.say(hub->counters().opened == 1 ? 'o' : '?');
+    line.hear('c');
+    hub->peer(*asked).bell.take([](std::uint32_t) {});
+    line.say('c');
+    line.hear('e');
+  });
+  ASSERT_TRUE(liar.hear('a'));
+  attend(*victim);
+  victim->vouch(own, kPairKey);
+  attend(*victim);
+  liar.say('g');
+  ASSERT_TRUE(liar.hear('o'));
+  const auto honest = hub(2);
+  ASSERT_TRUE(honest->ask(there, {}));
+  attend(*victim);
+  attend(*honest);
+  const auto looks_at = [&](std::uint32_t slot) {
+    bool does = false;
+    victim->look([&](std::uint32_t one) { does |= one == slot; });
+    return does;
+  };
+  const std::uint32_t slot = victim->find(place(2));
+  ASSERT_NE(slot, ShmHub::kNone);
+  ASSERT_TRUE(looks_at(slot)) << "it is new";
+  ASSERT_TRUE(victim->arm()) << "from now on it has to ring";
+  victim->disarm();
+  path::ShmPeer& to = honest->peer(honest->find(there));
+  ASSERT_NE(to.writer.reserve(8), nullptr);
+  to.writer.publish(8, to.reader.read());
+  to.alert();
+  liar.say('c');
+  ASSERT_TRUE(liar.hear('c'));
+  EXPECT_FALSE(looks_at(slot)) << "it has been silenced";
+  ASSERT_LT(victim->next_deadline(), base::Instant{} + std::chrono::milliseconds(11));
+  victim->attend(victim->next_deadline());
+  EXPECT_TRUE(looks_at(slot));
+}
+
 // Connections that say nothing: they are few for each user, the oldest gives way, and none is there for long.
 TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   constexpr std::uint32_t kMany = 40, kOfOneUser = 16;

@@ -77,6 +77,7 @@ std::uint32_t ShmHub::make_peer(ShmSocket socket, base::Instant now) {
 
 void ShmHub::attend(base::Instant now) {
   if (now >= expire_at_) expire(now);
+  if (now >= look_at_) look_at_everybody(now);
   std::array<epoll_event, kServedAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kServedAtOnce, 0);
   for (int i = 0; i < count; ++i) {

@@ -89,7 +89,7 @@ class ShmHub {
   /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
   void attend(base::Instant now);
   /// When it has to be called at the latest.
-  base::Instant next_deadline() const noexcept { return expire_at_; }
+  base::Instant next_deadline() const noexcept { return std::min(expire_at_, look_at_); }
   std::optional<ShmEvent> next_event();
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason);
@@ -156,6 +156,7 @@ class ShmHub {
   void listen(bool does) const;
   bool make_room(const ShmSocket& newcomer);
   void expire(base::Instant now);
+  void look_at_everybody(base::Instant now);
   void expire_by(base::Instant due) noexcept { expire_at_ = std::min(expire_at_, due); }
   void serve(std::uint32_t slot);
   ShmGreeting own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const;
@@ -192,6 +193,7 @@ class ShmHub {
   std::optional<ShmWatch> watch_;  // there from open() on
   std::deque<ShmEvent> events_;
   base::Instant expire_at_ = base::kNever;  // the earliest of what is not open yet
+  base::Instant look_at_ = base::kNever;    // at all peers, as long as one is a stranger
   base::Instant accept_at_ = base::kNever;  // not before then, if the kernel had nothing left
   ShmCounters counters_;
 };

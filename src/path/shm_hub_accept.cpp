@@ -105,4 +105,16 @@ void ShmHub::expire(base::Instant now) {
   }
 }
 
+// A stranger can clear what others have set in our doorbell, and the flag that we sleep, so that nobody wakes us. It
+// holds up nobody for longer than this.
+void ShmHub::look_at_everybody(base::Instant now) {
+  constexpr base::Duration kEvery = std::chrono::milliseconds(10);
+  watch_->remind_of_news();
+  look_at_ = base::kNever;
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    const ShmPeer& peer = peers_[slot];
+    if (peer.state == ShmPeer::State::open && !peer.socket.is_own()) look_at_ = now + kEvery;
+  }
+}
+
 }  // namespace fairlead::path

@@ -252,6 +252,7 @@ void ShmHub::become_open(std::uint32_t slot, const std::uint64_t (&secrets)[2]) 
   peer.reader = RingReader({peer.memory.ring(1 - side), lines, secrets[1 - side]}, peer.own->passed);
   peer.memory.close_descriptor();
   peer.state = ShmPeer::State::open;
+  if (!peer.socket.is_own()) look_at_ = base::Instant{};
   ++counters_.opened;
   events_.push_back({ShmEvent::Kind::opened, slot, peer.address, {}});
   watch_->begin(slot);

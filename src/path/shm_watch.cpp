@@ -80,6 +80,11 @@ void ShmWatch::remind(std::uint32_t slot) {
   rouse();
 }
 
+void ShmWatch::remind_of_news() {
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot)
+    if (peers_[slot].state == ShmPeer::State::open) remind_if_news(slot);
+}
+
 void ShmWatch::rouse() noexcept {
   if (is_armed_ && !is_roused_) is_roused_ = ::eventfd_write(alarm_.get(), 1) == 0;
 }

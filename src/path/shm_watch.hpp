@@ -63,6 +63,8 @@ class ShmWatch {
   void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
   /// Looks at the peer in the next pass, though it does not ring.
   void remind(std::uint32_t slot);
+  /// The same of all who have news, as if they had rung: a peer can clear what others have set in our doorbell.
+  void remind_of_news();
   /// Whether any peer is watched: then somebody has to keep looking.
   bool is_watching() const noexcept { return watched_count_ > 0; }
   template <typename Visit>
