@@ -47,7 +47,10 @@ NetReport run_net_swarm(std::uint64_t seed) {
   ENSURE(!is_one_machine || (options.set(engine::Option::shm_ring, 64 << 10).has_value() &&
                              options.set(engine::Option::shm_shared_max, 8 << 20).has_value()),
          "an option out of range");
-  NetWorld world(world_seed, options, is_one_machine);
+  Random seals(seed ^ kSeals);
+  const bool is_sealed = seals.chance(0.35);
+  ENSURE(!is_sealed || options.set(engine::Option::seal_rekey_bytes, 64 << 10).has_value(), "an option out of range");
+  NetWorld world(world_seed, options, is_one_machine, is_sealed);
   NetShared shared{world, random, findings, trace};
   const base::Instant began = world.now();
   const path::SimLink usual = draw_link(random);

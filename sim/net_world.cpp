@@ -1,4 +1,5 @@
 #include "sim/net_world.hpp"
+#include "sim/seals.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,8 @@ constexpr base::Duration kTick = std::chrono::nanoseconds(100);   // a step at l
 
 }  // namespace
 
-NetWorld::NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine)
-    : random_(seed), options_(options), network_(random_.next()) {
+NetWorld::NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine, bool is_sealed)
+    : random_(seed), options_(options), network_(random_.next()), is_sealed_(is_sealed) {
   if (is_one_machine) machine_.emplace();
 }
 
@@ -41,7 +42,8 @@ Result<std::shared_ptr<engine::Core>> NetWorld::attach(std::size_t number, const
   path::SimPath& own = **path;
   const std::uint64_t epoch = random_.next(), seed = random_.next();
   auto lane = machine_ ? machine_->open_lane(local, epoch, options) : nullptr;
-  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, epoch, seed, std::move(lane));
+  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, epoch, seed, std::move(lane),
+                                                 is_sealed_ ? std::optional(with_one_secret(epoch)) : std::nullopt);
   auto core = std::make_shared<SimCore>(std::move(engine), own,
                                         SimCore::World{[this] { return now_; }, [this] { step(now_ + kPause); }});
   hosts_[number].core = core;

@@ -16,8 +16,9 @@ namespace fairlead::sim {
 
 class NetWorld {
  public:
-  /// `is_one_machine`: its hosts are processes that share memory.
-  NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine = false);
+  /// `is_one_machine`: its hosts are processes that share memory. `is_sealed`: by one secret of all.
+  NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine = false,
+           bool is_sealed = false);
 
   base::Instant now() const { return now_; }
   fairlead::Instant public_now() const { return net::to_public(now_); }
@@ -42,6 +43,7 @@ class NetWorld {
   engine::EngineOptions options_;
   path::SimNetwork network_;
   std::optional<Machine> machine_;
+  const bool is_sealed_;
   base::Instant now_{std::chrono::seconds(1)};
   base::Instant machines_next_ = base::kNever;
   std::vector<Host> hosts_;

@@ -15,6 +15,7 @@
 #include "sim/findings.hpp"
 #include "sim/machine.hpp"
 #include "sim/random.hpp"
+#include "sim/seals.hpp"
 #include "sim/trace.hpp"
 
 namespace fairlead::sim {
@@ -43,7 +44,8 @@ struct PairHost {
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
   /// `machine`: null if the host is one by itself.
-  void start(path::SimNetwork& network, const Machine* machine, const engine::EngineOptions& options, Random& random) {
+  void start(path::SimNetwork& network, const Machine* machine, bool is_sealed, const engine::EngineOptions& options,
+             Random& random) {
     auto path = network.attach(address_of(number));
     ENSURE(path.has_value(), "host {}: {}", number, path.error().message);
     ++life;
@@ -51,7 +53,8 @@ struct PairHost {
     const std::uint64_t epoch = random.next() | 1;
     auto lane = machine != nullptr ? machine->open_lane(address_of(number), epoch, options) : nullptr;
     engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, epoch, random.next(),
-                                              std::move(lane));
+                                              std::move(lane),
+                                              is_sealed ? std::optional(with_one_secret(epoch)) : std::nullopt);
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
     key = flows().regions().add(
         {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});

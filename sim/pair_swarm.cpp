@@ -47,11 +47,12 @@ class PairSwarm {
     usual_ = draw_pair_link(random_);
     options_ = draw_pair_options(random_);
     draw_machine(seed);
+    draw_seals(seed);
     network_.set_default_link(usual_);
     hosts_.resize(random_.between(2, 4));
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       hosts_[i].number = i;
-      hosts_[i].start(network_, machine(), options_, random_);
+      hosts_[i].start(network_, machine(), is_sealed_, options_, random_);
     }
     shared_.now = kBegin;
     const auto conversations = static_cast<std::uint32_t>(random_.between(1, kConversationsMost));
@@ -99,6 +100,12 @@ class PairSwarm {
     if (draw.chance(0.3)) set(engine::Option::shm_foreign_max, 0);
     if (draw.chance(0.3)) set(engine::Option::shm_foreign_awake_max, 1 << 20);
   }
+  void draw_seals(std::uint64_t seed) {
+    Random draw(seed ^ kSeals);
+    is_sealed_ = draw.chance(0.35);
+    if (is_sealed_ && draw.chance(0.7))
+      ENSURE(options_.set(engine::Option::seal_rekey_bytes, 64 << 10).has_value(), "an option out of range");
+  }
   const Machine* machine() const { return machine_ ? &*machine_ : nullptr; }
 
   bool is_clean() const { return findings_.is_clean(); }
@@ -123,7 +130,7 @@ class PairSwarm {
         if (host.is_up()) next = std::min(next, host.engine->next_deadline());
       }
       while (!restarts_.empty() && restarts_.begin()->first <= shared_.now) {
-        hosts_[restarts_.begin()->second].start(network_, machine(), options_, random_);
+        hosts_[restarts_.begin()->second].start(network_, machine(), is_sealed_, options_, random_);
         restarts_.erase(restarts_.begin());
         has_happened = true;
       }
@@ -181,7 +188,7 @@ class PairSwarm {
 
   void heal() {
     heal_network();
-    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), options_, random_);
+    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), is_sealed_, options_, random_);
     restarts_.clear();
   }
 
@@ -233,6 +240,7 @@ class PairSwarm {
   path::SimLink usual_;
   engine::EngineOptions options_;
   std::optional<Machine> machine_;
+  bool is_sealed_ = false;
   std::vector<PairHost> hosts_;
   PairShared shared_{hosts_, random_, findings_, trace_};
   std::deque<PairConversation> conversations_;

@@ -58,6 +58,14 @@ std::unique_ptr<seal::Aead> make_headerless_aead(const seal::CipherKey& key) {
 
 }  // namespace
 
+link::SealSettings with_one_secret(std::uint64_t epoch) {
+  const auto loaded = seal::load_libcrypto();
+  ENSURE(loaded.has_value(), "{}", loaded.error().message);
+  return {.ring = std::make_shared<const seal::Keyring>(shared_secret()),
+          .required = {base::AddressRange::all()},
+          .random = seal::RandomSource::of_seed(~epoch)};
+}
+
 std::optional<link::SealSettings> seals_of(const Scenario& scenario, std::uint32_t host, std::uint64_t seed) {
   if (scenario.seals == Seals::none) return std::nullopt;
   const auto loaded = seal::load_libcrypto();
