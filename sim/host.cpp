@@ -76,6 +76,7 @@ void Host::kill(base::Instant now) {
   application_.reset();
   engine_.reset();
   is_armed_ = false;
+  arm_at_ = base::kNever;
   path_ = nullptr;
   pass_at_ = next_turn_ = base::kNever;
 }
@@ -94,22 +95,22 @@ void Host::on_doorbell(base::Instant now) {
 }
 
 /// Of a process of the same machine that has written to us; null if there is none.
-path::RingReader* Host::reader_with_record() {
-  path::ShmHub* const hub = engine_->hub();
+shm::RingReader* Host::reader_with_record() {
+  shm::ShmHub* const hub = engine_->hub();
   for (std::uint32_t slot = 0; hub != nullptr && slot < hub->peer_count(); ++slot) {
-    path::ShmPeer& peer = hub->peer(slot);
-    if (peer.state == path::ShmPeer::State::open && peer.reader.has_record()) return &peer.reader;
+    shm::ShmPeer& peer = hub->peer(slot);
+    if (peer.state == shm::ShmPeer::State::open && peer.reader.has_record()) return &peer.reader;
   }
   return nullptr;
 }
 
 bool Host::pass(base::Instant now) {
-  path::RingReader* const reader = reader_with_record();
+  shm::RingReader* const reader = reader_with_record();
   if (reader != nullptr && shared_.sabotage.strikes(Sabotage::Kind::lost_record))
     reader->pass(reader->record()->body.size());
   if (reader == nullptr || !shared_.sabotage.strikes(Sabotage::Kind::repeated_record))
     return engine_->progress(now + clock_offset_);
-  const path::RingReader before = *reader;
+  const shm::RingReader before = *reader;
   engine_->progress(now + clock_offset_);
   *reader = before;
   return true;
@@ -127,6 +128,11 @@ void Host::on_submission(base::Instant now) {
 }
 
 void Host::turn(base::Instant now) {
+  if (arm_at_ <= now) {
+    arm_at_ = base::kNever;
+    is_armed_ = engine_->arm();
+    if (!is_armed_) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));  // there is something to do
+  }
   if (pass_at_ <= now) {
     const bool had_arrivals = path_->has_arrivals() || (is_armed_ && Machine::is_rung(*engine_));
     if (std::exchange(is_armed_, false)) engine_->disarm();
@@ -149,12 +155,15 @@ void Host::plan_next(base::Instant now) {
   const base::Instant deadline = engine_->next_deadline();
   pass_at_ = deadline == base::kNever ? base::kNever : std::max(deadline - clock_offset_, pass_not_before_);
   if (path_->has_arrivals()) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
-  // As a thread does before it sleeps; if it finds something there is no sleep.
-  if (machine_ != nullptr && !is_armed_) is_armed_ = engine_->arm();
-  if (machine_ != nullptr && !is_armed_) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
+  // As a thread does before it sleeps, some time after its last look: others may have been at it in between.
+  if (machine_ == nullptr || is_armed_) {
+    arm_at_ = base::kNever;
+  } else if (arm_at_ == base::kNever) {
+    arm_at_ = now + plan_.pass_time;
+  }
   const base::Instant wanted = application_->has_events() ? now : application_->next_cancel();
   const base::Instant look_at = wanted == base::kNever ? wanted : std::max(wanted, look_not_before_);
-  next_turn_ = std::min(pass_at_, look_at);
+  next_turn_ = std::min({pass_at_, look_at, arm_at_});
   if (next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
 }
 

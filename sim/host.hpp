@@ -52,7 +52,7 @@ class Host {
   void plan_next(base::Instant now);
   void wake(base::Instant now);
   bool pass(base::Instant now);
-  path::RingReader* reader_with_record();
+  shm::RingReader* reader_with_record();
 
   std::uint32_t number_;
   HostPlan plan_;
@@ -67,6 +67,7 @@ class Host {
   base::Instant pass_at_ = base::kNever, next_turn_ = base::kNever;
   std::uint32_t passes_in_vain_ = 0;
   bool is_armed_ = false;  // the doorbell
+  base::Instant arm_at_ = base::kNever;
   std::unique_ptr<engine::Engine> engine_;
   WatchedPath* path_ = nullptr;  // the engine's
   std::unique_ptr<Application> application_;

@@ -20,15 +20,15 @@
 
 #include "base/lingering_socket_for_tests.hpp"
 #include "base/place_for_tests.hpp"
-#include "path/shm_hub.hpp"
-#include "path/shm_proof.hpp"
+#include "shm/hub.hpp"
+#include "shm/proof.hpp"
 #include "tests/other_user.hpp"
 
 namespace fairlead::tests {
 namespace {
 
-using path::ShmHub;
-using Kind = path::ShmEvent::Kind;
+using shm::ShmHub;
+using Kind = shm::ShmEvent::Kind;
 
 class AttackedHub : public testing::Test {
  protected:
@@ -42,10 +42,10 @@ class AttackedHub : public testing::Test {
   }
   ~AttackedHub() override { ::alarm(0); }
 
-  static std::unique_ptr<ShmHub> hub(std::uint16_t number, const path::ShmOptions& options = {}) {
+  static std::unique_ptr<ShmHub> hub(std::uint16_t number, const shm::ShmOptions& options = {}) {
     return hub_at(place(number), options);
   }
-  static std::unique_ptr<ShmHub> hub_at(const base::SocketAddress& own, path::ShmOptions options) {
+  static std::unique_ptr<ShmHub> hub_at(const base::SocketAddress& own, shm::ShmOptions options) {
     options.ring_bytes = 64 * 1024;
     return ShmHub::open(own, own.port, options).value();
   }
@@ -66,8 +66,8 @@ class AttackedHub : public testing::Test {
 
 /// A connection to `there`, as a stranger's program makes it.
 base::FileDescriptor connect_to(const base::SocketAddress& there) {
-  base::FileDescriptor socket = path::ShmSocket::make();
-  const auto name = path::ShmName::of(there, {}).value();
+  base::FileDescriptor socket = shm::ShmSocket::make();
+  const auto name = shm::ShmName::of(there, {}).value();
   return ::connect(socket.get(), name.kernel(), name.length()) == 0 ? std::move(socket) : base::FileDescriptor();
 }
 
@@ -93,7 +93,7 @@ bool send_with(int socket, std::span<const std::byte> bytes, std::span<const int
 void greet_with_what_lingers(OtherUser& line, const base::SocketAddress& there, const base::SocketAddress& own,
                              std::size_t descriptors) {
   const base::FileDescriptor socket = connect_to(there);
-  const path::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5};
+  const shm::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5};
   base::LingeringSocket lingering;
   std::vector<int> sent(descriptors, socket.get());
   sent.back() = lingering.get();
@@ -122,7 +122,7 @@ TEST_P(WhatLingers, HoldsUpNobodyWhoTurnsItAway) {
   OtherUser stranger = greet();
   ASSERT_TRUE(stranger.hear('s'));
   victim->attend({});
-  const path::ShmCounters& counters = victim->counters();
+  const shm::ShmCounters& counters = victim->counters();
   EXPECT_EQ(GetParam().admits_all ? counters.declined_greeting : counters.declined_user, 1u);
   expect_an_honest_peer_is_served(*victim);
 }
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Sent, WhatLingers,
 // Addresses of others -----------------------------------------------------------------------------------------------
 
 constexpr base::SipKey kPairKey{17, 4}, kOtherKey{18, 4};
-const path::ShmOptions kAll{.admits_all = true};
+const shm::ShmOptions kAll{.admits_all = true};
 
 class Impersonated : public AttackedHub {
  protected:
@@ -208,8 +208,8 @@ TEST_F(Impersonated, WhoDoesNotIsNot) {
 TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
   const auto evil = place(5);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    path::ShmUsers users;
-    const auto listener = path::ShmListener::open(evil, {}, users).value();
+    shm::ShmUsers users;
+    const auto listener = shm::ShmListener::open(evil, {}, users).value();
     line.say('o');
     line.hear('g');
     std::byte byte{};
@@ -230,11 +230,11 @@ TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
 TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
   const auto evil = place(5);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    path::ShmUsers users;
-    const auto listener = path::ShmListener::open(evil, {}, users).value();
+    shm::ShmUsers users;
+    const auto listener = shm::ShmListener::open(evil, {}, users).value();
     line.say('o');
     line.hear('g');
-    path::ShmGreeting greeting;
+    shm::ShmGreeting greeting;
     // It answers what it got, as it got it: the proof in it is right, but of a greeting.
     const auto socket = listener.accept().value();
     const auto letter = socket.receive(std::as_writable_bytes(std::span(&greeting, 1)));
@@ -262,10 +262,10 @@ TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
   const auto there = place(1), own = place(5);
   const auto victim = hub(1, kAll);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    auto memory = path::ShmMemory::create({4096, 64 * 1024, 2}).value();
-    auto bell = path::ShmMemory::create(path::kShmBellLayout).value();
-    path::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5, .user = 0};
-    greeting.proof = path::proof_of_greeting(kPairKey, greeting);
+    auto memory = shm::ShmMemory::create({4096, 64 * 1024, 2}).value();
+    auto bell = shm::ShmMemory::create(shm::kShmBellLayout).value();
+    shm::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5, .user = 0};
+    greeting.proof = shm::proof_of_greeting(kPairKey, greeting);
     const std::array<int, 2> descriptors{memory.descriptor(), bell.descriptor()};
     const base::FileDescriptor socket = connect_to(there);
     line.say(send_with(socket.get(), std::as_bytes(std::span(&greeting, 1)), descriptors) ? 'a' : '?');
@@ -298,7 +298,7 @@ TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
 // Nobody has given it our memory, so nobody waits for it to leave.
 TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   const auto there = place(1), own = place(5);
-  path::ShmOptions options = kAll;
+  shm::ShmOptions options = kAll;
   options.arena_bytes = 1 << 20;
   options.arena_head_bytes = 4096;
   const auto victim = hub(1, options);
@@ -309,8 +309,8 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
     line.say('a');
     line.hear('g');
     attend(*hub);
-    path::ShmPeer& peer = hub->peer(*asked);
-    if (peer.state != path::ShmPeer::State::open) return line.say('?');
+    shm::ShmPeer& peer = hub->peer(*asked);
+    if (peer.state != shm::ShmPeer::State::open) return line.say('?');
     peer.enter();
     peer.hold(kName);
     line.say('i');
@@ -363,7 +363,7 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
   ASSERT_TRUE(looks_at(slot)) << "it is new";
   ASSERT_TRUE(victim->arm()) << "from now on it has to ring";
   victim->disarm();
-  path::ShmPeer& to = honest->peer(honest->find(there));
+  shm::ShmPeer& to = honest->peer(honest->find(there));
   ASSERT_NE(to.writer.reserve(8), nullptr);
   to.writer.publish(8, to.reader.read());
   to.alert();
@@ -379,7 +379,7 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
 TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   constexpr std::uint32_t kMany = 40, kOfOneUser = 16;
   const auto there = place(1), own = place(5);
-  path::ShmOptions options = kAll;
+  shm::ShmOptions options = kAll;
   options.peers_max = 128;
   const auto victim = hub(1, options);
   OtherUser crowd(OtherUser::kNobody, [&](OtherUser& line) {
@@ -404,7 +404,7 @@ TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
 
 // Users that a user namespace does not know ---------------------------------------------------------------------------
 
-const path::ShmOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
+const shm::ShmOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
 
 /// In a user namespace of its own, where our user has that number; 0: none.
 bool is_apart_as(std::uint32_t number) {
@@ -421,7 +421,7 @@ class AttackedNamespace : public AttackedHub, public testing::WithParamInterface
   static char asked_as(std::uint32_t user, const base::SocketAddress& own, const base::SocketAddress& there,
                        OtherUser& victim) {
     OtherUser asking(user, [&](OtherUser& line) {
-      path::ShmOptions options = kShowing;
+      shm::ShmOptions options = kShowing;
       options.admits_all = true;
       const auto hub = hub_at(own, options);
       if (!hub->ask(there, {}, kPairKey)) return line.say('?');
@@ -458,7 +458,7 @@ TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
 
 TEST_P(AttackedNamespace, GreetsNoStranger) {
   const auto there = place(1), evil = place(5);
-  path::ShmOptions options = kShowing;
+  shm::ShmOptions options = kShowing;
   options.admits_all = true;
   OtherUser attacker(OtherUser::kSomebody + 1, [&](OtherUser& line) {
     const auto hub = hub_at(evil, options);

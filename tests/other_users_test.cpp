@@ -15,7 +15,7 @@
 #include "embedded/attach.hpp"
 #include "engine/core.hpp"
 #include "engine/engine_options.hpp"
-#include "path/shm_listener.hpp"
+#include "shm/listener.hpp"
 #include "tests/other_user.hpp"
 
 namespace fairlead::tests {
@@ -101,8 +101,8 @@ TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
 
 TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    path::ShmUsers users;
-    const auto listener = path::ShmListener::open(there_, {}, users).value();
+    shm::ShmUsers users;
+    const auto listener = shm::ShmListener::open(there_, {}, users).value();
     line.say('o');
     line.hear('g');
     char byte = 0;

@@ -192,7 +192,7 @@ Status EmbeddedCore::get(engine::PortHandle port, const engine::Transfer& transf
 }
 
 engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
-  path::ShmHub* hub = engine_->hub();
+  shm::ShmHub* hub = engine_->hub();
   if (hub == nullptr || hub->shown() == nullptr) return {};
   return [weak = std::weak_ptr(hub->shown()), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
     auto shown = mark.is_inherited() ? nullptr : weak.lock();

@@ -45,21 +45,21 @@ qp::FlowAccount* EmbeddedFlows::accounts() {
 // Shared memory ------------------------------------------------------------------------------------------------------
 
 void EmbeddedFlows::wait_for_visitors() {
-  path::ShmHub* hub = core_.engine_->hub();
+  shm::ShmHub* hub = core_.engine_->hub();
   if (hub == nullptr || hub->arena() == nullptr) return;
-  std::vector<path::ShmVisitor> visitors;
+  std::vector<shm::ShmVisitor> visitors;
   {
     const EmbeddedCore::Locked lock(core_);
     visitors = hub->visitors();
   }
-  for (const path::ShmVisitor& visitor : visitors)
+  for (const shm::ShmVisitor& visitor : visitors)
     wait_until([&] { return hub->has_left(visitor); }, [&] { hub->put_out(visitor); });
 }
 
 void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& sheet) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
-  path::ShmHub* hub = core_.engine_->hub();
+  shm::ShmHub* hub = core_.engine_->hub();
   if (hub == nullptr || hub->arena() == nullptr || (plan.access & kRemote) == 0) return;
   const EmbeddedCore::AllLocked still;
   const auto place = hub->sheets().take({plan.base, plan.length}, still.is_alone());
@@ -76,7 +76,7 @@ void EmbeddedFlows::unshare(std::optional<std::uint32_t> sheet) {
 
 std::span<std::byte> EmbeddedFlows::allocate(std::uint64_t bytes) {
   const std::scoped_lock sharing(sharing_);
-  path::ShmHub* hub = core_.engine_->hub();
+  shm::ShmHub* hub = core_.engine_->hub();
   return hub != nullptr && hub->arena() != nullptr ? hub->sheets().allocate(bytes) : std::span<std::byte>();
 }
 

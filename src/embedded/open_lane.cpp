@@ -22,15 +22,15 @@ Result<std::unique_ptr<shm::Lane>> open_lane(const base::SocketAddress& own, std
   const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
   const bool is_foreign =
       options.get(engine::Option::shm_foreign_max) != 0 || options.get(engine::Option::shm_foreign_awake_max) != 0;
-  auto hub = path::ShmHub::open(own, epoch,
-                                {.directory = options.shm_directory(),
-                                 .admits_all = options.admits_all_users(),
-                                 .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
-                                 .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
-                                 .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
-                                 .arena_head_bytes = sizeof(shm::SharedTables),
-                                 .huge_max = options.get(engine::Option::shm_huge_max),
-                                 .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
+  auto hub = shm::ShmHub::open(own, epoch,
+                               {.directory = options.shm_directory(),
+                                .admits_all = options.admits_all_users(),
+                                .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                                .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
+                                .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
+                                .arena_head_bytes = sizeof(shm::SharedTables),
+                                .huge_max = options.get(engine::Option::shm_huge_max),
+                                .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
   if (!hub) {
     if (is_forced) return std::unexpected(std::move(hub.error()));
     base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),

@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Taken, ActiveHostBound, ::testing::Bool());
 
 // A reply that does not know the secret of the requester.
 TEST_F(ActiveHost, TakesNoReplyThatWasNotAskedFor) {
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
   const std::uint64_t refused = far_.counter("engine.active.refused");
   constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::named);
   std::byte* const body = to.writer.reserve(kBytes);

@@ -153,7 +153,7 @@ class Engine {
   /// Of the lane; -1 if there is none.
   int lane_descriptor() const { return lane() ? lane()->hub().descriptor() : -1; }
   /// Engines of this host that share memory with us; null if there is no lane.
-  path::ShmHub* hub() { return lane() ? &lane()->hub() : nullptr; }
+  shm::ShmHub* hub() { return lane() ? &lane()->hub() : nullptr; }
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
@@ -211,7 +211,7 @@ class Engine {
   bool withdraw_exposure(std::uint32_t slot);
   void hide_exposure(std::uint32_t slot);
   bool is_held(const shm::ShownExposure& shown);
-  bool carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+  bool carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
                           std::uint64_t& length);
   shm::OwnedExposure& owned_exposure(std::uint64_t key);
   void retry_withdrawals();

@@ -1,12 +1,12 @@
 // Puts and gets that whoever asks for them carries out by himself, between engines of one host that show each other
-// their memory (path/shm_arena.hpp, shared_tables.hpp): one copy, and nobody has to run at the other end. A record
+// their memory (shm/arena.hpp, shared_tables.hpp): one copy, and nobody has to run at the other end. A record
 // tells the owner afterwards, who then ends the exposure.
 //
 // An exposure serves one transfer. Whoever wants it claims it in the owner's table: one succeeds. The owner withdraws
 // it likewise, so nobody writes to what has been withdrawn, and there is nothing to wait for. Only what certainly
 // succeeds goes this way; all else is asked of the owner, whose answer says what is wrong.
 //
-// Memory outside the arena is reached by system calls (path/foreign_memory.hpp). All peers of the owner can write to
+// Memory outside the arena is reached by system calls (shm/foreign_memory.hpp). All peers of the owner can write to
 // the table, so for such memory nobody believes it: where it lies is read from the owner's own records, and who is at
 // it stands in the page of the two as well, from before those are read until the copy is done. While it stands there
 // the owner ends nothing, whatever the table says.
@@ -43,7 +43,7 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   if (lane() == nullptr || transfer.length == 0 || transfer.length > shm::kCarriedOutMax) return false;
   link::PeerHandle peer;
   const bool is_met = transports_->resolve(transfer.target.engine, now_, peer) == Status::ok;
-  path::ShmPeer* const there = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
+  shm::ShmPeer* const there = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
   shm::ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
@@ -100,19 +100,19 @@ namespace {
 /// Says for its life, to the owner alone, what we are at in his process.
 class Hold {
  public:
-  Hold(path::ShmPeer& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
+  Hold(shm::ShmPeer& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
   ~Hold() { peer_.let_go(); }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
  private:
-  path::ShmPeer& peer_;
+  shm::ShmPeer& peer_;
 };
 
 }  // namespace
 
 /// Outside the arena. False: it has to be asked for; what may have been written is then written again.
-bool Engine::carry_out_by_calls(path::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+bool Engine::carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
                                 std::uint64_t& length) {
   // Whoever looks at his ring by himself is quicker there; for all others somebody would have to be woken.
   const bool is_awake = there.other->is_watching.load(std::memory_order_relaxed) != 0;
@@ -158,7 +158,7 @@ shm::OwnedExposure& Engine::owned_exposure(std::uint64_t key) {
 
 /// If its memory lies where peers reach it, and its place in the table is free.
 void Engine::show_exposure(std::uint32_t slot) {
-  path::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
   Operation& operation = operations_[slot];
   if (arena == nullptr || operation.memory.size() != 1 || operation.length == 0) return;
   const iovec& piece = operation.memory[0];
@@ -235,7 +235,7 @@ void Engine::hide_exposure(std::uint32_t slot) {
 /// By a peer that may still be at it. Anybody may have written there.
 bool Engine::is_held(const shm::ShownExposure& shown) {
   const std::uint64_t name = shown.holder.load(std::memory_order_relaxed);
-  return name != 0 && name <= path::ShmBellPage::kBits && lane()->hub().may_live(static_cast<std::uint32_t>(name - 1));
+  return name != 0 && name <= shm::ShmBellPage::kBits && lane()->hub().may_live(static_cast<std::uint32_t>(name - 1));
 }
 
 /// A peer says that it has done it.

@@ -194,11 +194,11 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   std::mt19937_64 random(6);
   const auto there = far_.shared(4096);
   const Exposed exposed(far_, there, true), held(far_, there, true);
-  auto liar = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto liar = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(liar->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), liar->attend({});
-  path::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  shm::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
   ASSERT_TRUE(shown(held).claim(held.key, to.bell_bit + 1));
   const auto say = [&](std::uint64_t key, std::uint64_t length) {
     const wire::Envelope envelope{.operation = wire::Operation::carried_out,

@@ -59,7 +59,7 @@ class EngineForeign : public EnginePair {
         ->exposures[key % shm::SharedTables::kExposures];
   }
   shm::ShownExposure& shown(std::uint64_t key) { return far_.tables().exposures[key % shm::SharedTables::kExposures]; }
-  path::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))); }
+  shm::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))); }
 
   std::deque<iovec> pieces_;
   std::vector<std::byte> source_ = std::vector<std::byte>(100'000), there_ = source_, copy_ = source_;
@@ -173,11 +173,11 @@ TEST_F(EngineForeign, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
 // Whoever comes second looks, too, and may do so when the first has said that it is done.
 TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   const std::uint64_t key = expose(4096, true);
-  auto second = path::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
+  auto second = shm::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
-  path::ShmPeer& to = second->peer(second->find(direct_place(2)));
-  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  shm::ShmPeer& to = second->peer(second->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
   to.hold(key);
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::ok);
@@ -206,10 +206,10 @@ TEST_F(EngineForeign, WhatSomebodyHoldsForLongEndsByForce) {
 // It is done, and somebody else is at it: nobody has cancelled anything, and its event comes all the same.
 TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
   const std::uint64_t key = expose(4096, true);
-  auto second = path::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
+  auto second = shm::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
-  path::ShmPeer& to = second->peer(second->find(direct_place(2)));
+  shm::ShmPeer& to = second->peer(second->find(direct_place(2)));
   to.hold(key);
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   for (int step = 0; step < 100; ++step) pass();
@@ -222,11 +222,11 @@ TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
 }
 
 TEST_F(EngineForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
-  auto* const nonce = reinterpret_cast<path::ShmNonce*>(far_.engine->hub()->records() - path::ShmIdentity::kRecordsAt);
+  auto* const nonce = reinterpret_cast<shm::ShmNonce*>(far_.engine->hub()->records() - shm::ShmIdentity::kRecordsAt);
   *nonce = {1, 2};
   expect_put_through_the_ring(expose(4096, true), 4096);
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u);
-  EXPECT_EQ(far_of_near().process.denial(), path::ForeignMemory::Denial::not_itself);
+  EXPECT_EQ(far_of_near().process.denial(), shm::ForeignMemory::Denial::not_itself);
   expect_put_through_the_ring(expose(4096, true), 4096);
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u) << "it is not tried again";
 }

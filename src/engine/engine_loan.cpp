@@ -1,5 +1,5 @@
 // Messages that are handed over in place, between engines of one host that show each other their memory
-// (path/shm_arena.hpp): a record says where the message lies in the sender's memory. Whoever takes loans reads it there
+// (shm/arena.hpp): a record says where the message lies in the sender's memory. Whoever takes loans reads it there
 // and gives it back later; for others the engine copies it into the posted buffer, once. The sender's operation ends
 // when the message is given back, or its reader is gone.
 //
@@ -14,7 +14,7 @@ namespace fairlead::engine {
 
 /// False: it goes as a message, copied.
 bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_out, Status& status) {
-  path::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
   if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 ||
       send.part.length > shm::kCarriedOutMax)
     return false;

@@ -154,11 +154,11 @@ TEST_F(EngineLoan, ComesBackWhenItsReaderIsGoneOrItIsCancelled) {
 TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   std::mt19937_64 random(8);
   std::vector<std::byte> buffer(1 << 20);
-  auto liar = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto liar = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(liar->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), liar->attend({});
-  path::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  shm::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
   std::uint64_t sum = 0;
   std::vector<std::uint64_t> taken;
   const std::uint64_t arena = sizeof(shm::SharedTables) + kShown;
@@ -190,16 +190,16 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   EXPECT_GT(far_.counter("engine.loan.refused"), 500u);
   EXPECT_GT(far_.counter("engine.loan.taken"), 10u);
   EXPECT_EQ(sum, 0u) << "nothing but zeros lies there";
-  EXPECT_EQ(to.state, path::ShmPeer::State::open);
+  EXPECT_EQ(to.state, shm::ShmPeer::State::open);
 }
 
 // A peer that cannot reach our memory says so.
 TEST_F(EngineLoan, IsSentIfThePeerCannotReachIt) {
   const auto there = filled(far_.shared(500), 9);
-  auto blind = path::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto blind = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(blind->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), blind->attend({});
-  path::ShmPeer& to = blind->peer(blind->find(direct_place(2)));
+  shm::ShmPeer& to = blind->peer(blind->find(direct_place(2)));
   lend(far_, 3, there);
   ASSERT_TRUE(to.reader.has_record());
   wire::LaneRecord record;

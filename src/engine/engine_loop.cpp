@@ -131,12 +131,12 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress& address = transports_->address(notice.peer);
   if (notice.kind == link::Notice::Kind::connected) {
     losses_.erase(address);
-    const path::ShmPeer* there = lane()->neighbour(notice.peer);
-    const auto denial = there != nullptr ? there->process.denial() : path::ForeignMemory::Denial::none;
+    const shm::ShmPeer* there = lane()->neighbour(notice.peer);
+    const auto denial = there != nullptr ? there->process.denial() : shm::ForeignMemory::Denial::none;
     transports_->flight().report(
         fmt::format("{} is reached through shared memory{}{}\n", address.to_string(),
-                    denial == path::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
-                    path::ForeignMemory::reason(denial)));
+                    denial == shm::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
+                    shm::ForeignMemory::reason(denial)));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
     end_arrival(notice.target, notice.status);
   } else {

@@ -28,7 +28,7 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
   return base::place_for_tests(number);
 }
 
-inline path::ShmOptions direct_options(bool is_foreign = false) {
+inline shm::ShmOptions direct_options(bool is_foreign = false) {
   return {.ring_bytes = 64 * 1024,
           .arena_bytes = sizeof(shm::SharedTables) + kShown,
           .arena_head_bytes = sizeof(shm::SharedTables),
@@ -50,7 +50,7 @@ inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_
 struct DirectSide {
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign,
              std::uint64_t awake_max = shm::kCarriedOutMax) {
-    auto hub = path::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
+    auto hub = shm::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
     auto lane =
         std::make_unique<shm::Lane>(std::move(hub), shm::LaneOptions{.give_up_after = 5s,
                                                                      .connect_within = 1s,
@@ -97,7 +97,7 @@ class EnginePair : public testing::Test {
     if (is_far_running) far_.engine->progress(now_);
   }
   /// As a peer would that writes what it likes; then both pass.
-  void write_record(path::ShmPeer& to, const wire::Envelope& envelope) {
+  void write_record(shm::ShmPeer& to, const wire::Envelope& envelope) {
     const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
     std::byte* const body = to.writer.reserve(bytes);
     ASSERT_NE(body, nullptr);

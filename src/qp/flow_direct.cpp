@@ -31,13 +31,13 @@ std::uint32_t right_for(SendOpcode opcode) {
 
 class Visit {
  public:
-  explicit Visit(path::ShmPeer& peer) : peer_(peer) { peer_.enter(); }
+  explicit Visit(shm::ShmPeer& peer) : peer_(peer) { peer_.enter(); }
   ~Visit() { peer_.leave(); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
  private:
-  path::ShmPeer& peer_;
+  shm::ShmPeer& peer_;
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> Flows::find_place(const Flow& flow, const SendEntry
 }
 
 /// Where the request's bytes lie in the peer's arena; null if not there, or it is not permitted. Holds until we leave.
-std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const {
+std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer) const {
   const auto& tables = *reinterpret_cast<const shm::SharedTables*>(peer.arena->head());
   shm::SharedFlow there;
   shm::SharedRegion region;
@@ -87,7 +87,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
   if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
   link::PeerHandle peer;
   const bool is_met = transports_->resolve(flow.peer_address, now, peer) == Status::ok;
-  path::ShmPeer* neighbour = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
+  shm::ShmPeer* neighbour = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
   if (neighbour == nullptr) return Direct::none;
 
   std::array<iovec, 32> pieces;
@@ -145,7 +145,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
 // The owner's side ---------------------------------------------------------------------------------------------------
 
 shm::SharedTables* Flows::shared_tables() {
-  path::ShmArena* arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::ShmArena* arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
   return arena != nullptr ? reinterpret_cast<shm::SharedTables*>(arena->head()) : nullptr;
 }
 

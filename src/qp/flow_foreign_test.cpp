@@ -81,7 +81,7 @@ class FlowForeign : public engine::EnginePair {
     EXPECT_EQ(by_calls(), before);
   }
   shm::OwnedRecords& owned() { return *reinterpret_cast<shm::OwnedRecords*>(far_.engine->hub()->records()); }
-  path::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2))); }
+  shm::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2))); }
   RegionPlan plan() { return b_.flows().regions().plan(b_.key); }
 
   EndOfFlow a_{near_, kAll}, b_{far_, kAll};
@@ -287,11 +287,11 @@ TEST_F(FlowForeign, WhoeverIsAtItIsAVisitor) {
 }
 
 TEST_F(FlowForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
-  auto* const nonce = reinterpret_cast<path::ShmNonce*>(far_.engine->hub()->records() - path::ShmIdentity::kRecordsAt);
+  auto* const nonce = reinterpret_cast<shm::ShmNonce*>(far_.engine->hub()->records() - shm::ShmIdentity::kRecordsAt);
   *nonce = {1, 2};
   expect_write_through_the_ring(4096);
   EXPECT_EQ(failed(), 1u);
-  EXPECT_EQ(far_of_near().process.denial(), path::ForeignMemory::Denial::not_itself);
+  EXPECT_EQ(far_of_near().process.denial(), shm::ForeignMemory::Denial::not_itself);
   expect_write_through_the_ring(8192);
   EXPECT_EQ(failed(), 1u) << "it is not tried again";
 }

@@ -264,11 +264,11 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
 }
 
 TEST_F(FlowNear, TakesNothingFromAStranger) {
-  auto stranger = path::ShmHub::open(engine::direct_place(3), 103, engine::direct_options()).value();
+  auto stranger = shm::ShmHub::open(engine::direct_place(3), 103, engine::direct_options()).value();
   ASSERT_TRUE(stranger->ask(engine::direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), stranger->attend({});
-  path::ShmPeer& to = stranger->peer(stranger->find(engine::direct_place(2)));
-  ASSERT_EQ(to.state, path::ShmPeer::State::open);
+  shm::ShmPeer& to = stranger->peer(stranger->find(engine::direct_place(2)));
+  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
   b_.receive(1, b_.sge(0, 8));
   const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
   const std::uint64_t refused = b_.flows().counters().refused_not_ready;
@@ -286,7 +286,7 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
   for (int step = 0; step < 10; ++step) pass();
   EXPECT_EQ(b_.flows().counters().refused_not_ready, refused + 1);
   EXPECT_TRUE(b_.completions().empty());
-  EXPECT_EQ(to.state, path::ShmPeer::State::open) << "it may have meant well";
+  EXPECT_EQ(to.state, shm::ShmPeer::State::open) << "it may have meant well";
   a_.send(1, a_.sge(0, 8), now_);
   EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
 }
@@ -307,7 +307,7 @@ TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
 
 // A message in pieces of which the first is empty, and the last: a lane's record may say so.
 TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
   const std::uint32_t turn = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
   constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::first);
   std::byte* const body = to.writer.reserve(kBytes);
@@ -329,7 +329,7 @@ TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
 // The peer it is connected to writes any turn that it likes.
 TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
   Flow& flow = FlowsForTests::flow(b_.flows(), b_.handle);
   std::uint64_t received = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
@@ -353,7 +353,7 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
     if (random() % 2 == 0) b_.send(i, b_.sge(0, 8), now_);
     for (int step = 0; step < 3; ++step) pass();
     for (const auto& one : b_.completions()) received += one.opcode == WcOpcode::receive ? 1 : 0;
-    ASSERT_EQ(to.state, path::ShmPeer::State::open);
+    ASSERT_EQ(to.state, shm::ShmPeer::State::open);
     if (b_.state() == QpState::err || flow.tail - flow.head > 90) {
       b_.change(QpState::reset, now_);
       (void)b_.completions();
@@ -388,7 +388,7 @@ TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
   FlowTurn& turn = FlowsForTests::flow(b_.flows(), b_.handle).turn;
   for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
   const std::uint64_t duplicates = b_.flows().counters().duplicates;
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
   write_record(to, {.operation = wire::Operation::flow_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,

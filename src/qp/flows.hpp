@@ -16,11 +16,11 @@
 
 #include "base/slab.hpp"
 #include "link/link.hpp"
-#include "path/shm_peer.hpp"
 #include "qp/flow.hpp"
 #include "qp/flow_core.hpp"
 #include "qp/flow_places.hpp"
 #include "qp/region_table.hpp"
+#include "shm/peer.hpp"
 #include "shm/show_count.hpp"
 #include "transport/client.hpp"
 #include "transport/retry_queue.hpp"
@@ -235,7 +235,7 @@ class Flows {
   // flow_direct.cpp
   enum class Direct : std::uint8_t { none, later, done };
   Direct start_direct(Flow& flow, std::uint32_t number, base::Instant now);
-  std::byte* reach(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer) const;
+  std::byte* reach(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer) const;
   std::optional<std::uint64_t> find_place(const Flow& flow, const SendEntry& entry, const shm::SharedFlow& there,
                                           const shm::SharedRegion& region) const;
   void show(const Flow& flow);
@@ -243,8 +243,8 @@ class Flows {
   std::string describe_direct() const;
 
   // flow_foreign.cpp
-  bool carry_out_by_calls(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer, std::span<const iovec> pieces);
-  std::optional<std::uint64_t> look_up(const Flow& flow, const SendEntry& entry, path::ShmPeer& peer);
+  bool carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer, std::span<const iovec> pieces);
+  std::optional<std::uint64_t> look_up(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer);
   bool gather_targets(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t& count) const;
   shm::OwnedRecords* owned_records();
 

@@ -19,7 +19,7 @@
 
 namespace fairlead::qp {
 
-/// The part of a region that peers of this host can reach by themselves (path/shm_arena.hpp).
+/// The part of a region that peers of this host can reach by themselves (shm/arena.hpp).
 struct ArenaPlace {
   std::uint64_t begin = 0, end = 0;  // bytes of the region; equal: no part
   std::uint64_t offset = 0;          // of `begin`, in the arena

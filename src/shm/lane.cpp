@@ -14,7 +14,7 @@ constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes: while we copy, our 
 
 }  // namespace
 
-Lane::Lane(std::unique_ptr<path::ShmHub> hub, const LaneOptions& options) : hub_(std::move(hub)), options_(options) {
+Lane::Lane(std::unique_ptr<ShmHub> hub, const LaneOptions& options) : hub_(std::move(hub)), options_(options) {
   options_.copied_max = std::min(options_.copied_max, kBlockBytes);
 }
 
@@ -53,7 +53,7 @@ std::optional<link::PeerHandle> Lane::meet(const base::SocketAddress& address, c
 }
 
 void Lane::ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now) {
-  if (hub_->find(address) != path::ShmHub::kNone) return;
+  if (hub_->find(address) != ShmHub::kNone) return;
   const auto asked = hub_->ask(address, now, key);
   if (asked) {
     reasons_.erase(address);
@@ -189,7 +189,7 @@ bool Lane::is_quiet() const {
 void Lane::tell_all() {
   for (const auto& peer : peers_) {
     if (peer->hub_slot == kNone) continue;
-    path::ShmPeer& to = hub_->peer(peer->hub_slot);
+    ShmPeer& to = hub_->peer(peer->hub_slot);
     if (to.reader.untold() == 0) continue;
     to.reader.tell();
     to.alert();
@@ -199,7 +199,7 @@ void Lane::tell_all() {
 bool Lane::arm() {
   std::uint32_t liar = kNone;
   hub_->for_each_watched([&](std::uint32_t slot) {
-    path::ShmPeer& peer = hub_->peer(slot);
+    ShmPeer& peer = hub_->peer(slot);
     if (peer.reader.untold() != 0) {
       peer.reader.tell();
       peer.alert();
@@ -220,7 +220,7 @@ bool Lane::arm() {
 // Receiving -----------------------------------------------------------------------------------------------------------
 
 // Of a message that lies in the sender's arena: false if it does not.
-bool Lane::find_payload(const path::ShmPeer& from) {
+bool Lane::find_payload(const ShmPeer& from) {
   const std::uint64_t size = record_.message_bytes, place = record_.place;
   if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
       size > from.arena_bytes - place)
@@ -240,7 +240,7 @@ void Lane::deliver_whole(link::PeerHandle from, std::span<const std::byte> bytes
 }
 
 // Fills the delivery. False if the record is none, or does not continue what came before it.
-bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& record) {
+bool Lane::read_record(std::uint32_t index, const RingReader::Record& record) {
   wire::LaneKind kind{};
   if (!wire::decode_lane_envelope(record.body, kind, delivery_.envelope)) return false;
   if (wire::is_whole_lane(kind)) [[likely]] {
@@ -253,7 +253,7 @@ bool Lane::read_record(std::uint32_t index, const path::RingReader::Record& reco
 }
 
 // A message that lies elsewhere, or a piece of one that comes in several.
-bool Lane::read_part(std::uint32_t index, const path::RingReader::Record& record) {
+bool Lane::read_part(std::uint32_t index, const RingReader::Record& record) {
   if (!wire::decode_lane(record.body, record_)) return false;
   delivery_.peer = handle_of(index);
   delivery_.bytes = record_.payload;

@@ -1,5 +1,5 @@
 #pragma once
-// The lane: messages to engines of the same host, through shared memory (path/shm_hub.hpp, docs/shm.md). It takes and
+// The lane: messages to engines of the same host, through shared memory (shm/hub.hpp, docs/shm.md). It takes and
 // gives the same things as the link beside it, so that whoever sends or receives need not know which it was: Outgoing,
 // Delivery, Outcome, Notice, and handles of peers (its own have slots from kFirstSlot on).
 //
@@ -21,7 +21,7 @@
 #include "base/time.hpp"
 #include "link/link.hpp"
 #include "link/send_part.hpp"
-#include "path/shm_hub.hpp"
+#include "shm/hub.hpp"
 #include "wire/lane_record.hpp"
 
 namespace fairlead::shm {
@@ -63,14 +63,14 @@ class Lane {
   static constexpr std::uint32_t kOfFlows = ~1U;  // as an owner
   static bool has(link::PeerHandle peer) noexcept { return peer.slot >= kFirstSlot; }
 
-  Lane(std::unique_ptr<path::ShmHub> hub, const LaneOptions& options);
+  Lane(std::unique_ptr<ShmHub> hub, const LaneOptions& options);
 
   /// The way to a peer, if there is one.
   std::optional<link::PeerHandle> find(const base::SocketAddress& address) const;
   /// Looks whether a peer is on this host; a `connected` notice tells if so. If it is forced, its handle.
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
   /// The same of one whose session over the network is open: `key` is of that session, by which engines of different
-  /// users know each other (path/shm_proof.hpp).
+  /// users know each other (shm/proof.hpp).
   std::optional<link::PeerHandle> meet(const base::SocketAddress& address, const base::SipKey& key, base::Instant now);
   /// The address of somebody of another user who waits for meet(); and of one whom we want to meet, if it is forced.
   std::optional<base::SocketAddress> next_claim() { return claims_.take(); }
@@ -78,17 +78,17 @@ class Lane {
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->address; }
   bool is_open(link::PeerHandle peer) const { return peers_[peer.slot - kFirstSlot]->hub_slot != kNone; }
   /// A peer that shows us its memory; null if it does not, or is not open.
-  path::ShmPeer* neighbour(link::PeerHandle peer) {
-    path::ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
-    return there != nullptr && there->arena_bytes != 0 && there->state == path::ShmPeer::State::open ? there : nullptr;
+  ShmPeer* neighbour(link::PeerHandle peer) {
+    ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
+    return there != nullptr && there->arena_bytes != 0 && there->state == ShmPeer::State::open ? there : nullptr;
   }
   /// What a peer shows us; no memory if nothing. Also of one that has just ended.
   struct ArenaView {
-    std::shared_ptr<path::ShmMemory> memory;
+    std::shared_ptr<ShmMemory> memory;
     std::uint64_t bytes = 0;
   };
   ArenaView arena_of(link::PeerHandle peer) {
-    const path::ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
+    const ShmPeer* there = hub_peer(*peers_[peer.slot - kFirstSlot]);
     return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
   }
   /// Whether a message without payload leaves at once.
@@ -143,8 +143,8 @@ class Lane {
   bool arm();
   void tell_all();
 
-  path::ShmHub& hub() { return *hub_; }
-  const path::ShmHub& hub() const { return *hub_; }
+  ShmHub& hub() { return *hub_; }
+  const ShmHub& hub() const { return *hub_; }
   const LaneCounters& counters() const { return counters_; }
   bool is_forced() const { return options_.is_forced; }
   bool has_peers() const { return !by_address_.empty(); }
@@ -222,7 +222,7 @@ class Lane {
   void look_after(std::uint32_t index, base::Instant now);
   void give_up(Peer& peer, std::string_view reason);
 
-  path::ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
+  ShmPeer* hub_peer(const Peer& peer) { return peer.hub_slot == kNone ? nullptr : &hub_->peer(peer.hub_slot); }
   /// A peer that is open, and nothing waits for room in its ring; else null.
   Peer* straight_peer(link::PeerHandle handle) {
     const std::uint32_t index = handle.slot - kFirstSlot;
@@ -234,13 +234,13 @@ class Lane {
   }
   std::byte* begin_straight(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
   std::uint64_t end_straight(Peer& peer, std::size_t bytes, std::size_t payload);
-  bool write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy);
-  bool write_place(Peer& peer, path::ShmPeer& to);
-  bool write_chunk(Peer& peer, path::ShmPeer& to);
+  bool write_short(Peer& peer, ShmPeer& to, const link::Outgoing& message, const std::byte* copy);
+  bool write_place(Peer& peer, ShmPeer& to);
+  bool write_chunk(Peer& peer, ShmPeer& to);
   void gather_chunk(Peer& peer, std::byte* out, std::size_t bytes);
-  bool pump(Peer& peer, path::ShmPeer& to);
+  bool pump(Peer& peer, ShmPeer& to);
   template <typename Taker>
-  bool end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker);
+  bool end_passed(Peer& peer, const ShmPeer& to, Taker&& taker);
   Status wait_for_room(Peer& peer, const link::Outgoing& message);
   void make_busy(std::uint32_t index, base::Instant now);
   std::byte* copy_block(const link::Outgoing& message);
@@ -248,14 +248,14 @@ class Lane {
     if (waiting.copy != nullptr) free_blocks_.push_back(waiting.copy);
   }
   template <typename Taker>
-  bool serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker);
+  bool serve_sender(Peer& peer, ShmPeer& to, Taker&& taker);
   void refuse_reader(std::uint32_t hub_slot);
 
   template <typename Taker>
   bool take(std::uint32_t hub_slot, Taker&& taker);
   template <typename Taker>
-  bool take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker);
-  bool find_payload(const path::ShmPeer& from);
+  bool take_record(std::uint32_t index, ShmPeer& from, std::size_t& bytes, Taker&& taker);
+  bool find_payload(const ShmPeer& from);
   struct Run {
     std::size_t count = 0, bytes = 0;
   };
@@ -266,10 +266,10 @@ class Lane {
   template <typename Taker>
   bool take_many(std::uint32_t index, std::span<const std::byte> body, wire::LaneHead head, Taker&& taker);
   void deliver_whole(link::PeerHandle from, std::span<const std::byte> bytes);
-  bool read_record(std::uint32_t index, const path::RingReader::Record& record);
-  bool read_part(std::uint32_t index, const path::RingReader::Record& record);
+  bool read_record(std::uint32_t index, const RingReader::Record& record);
+  bool read_part(std::uint32_t index, const RingReader::Record& record);
 
-  std::unique_ptr<path::ShmHub> hub_;
+  std::unique_ptr<ShmHub> hub_;
   LaneOptions options_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by slot; never fewer
   std::vector<std::uint32_t> by_hub_slot_;

@@ -7,7 +7,7 @@ namespace fairlead::shm {
 
 // One record; false if it makes no sense.
 template <typename Taker>
-inline bool Lane::take_record(std::uint32_t index, path::ShmPeer& from, std::size_t& bytes, Taker&& taker) {
+inline bool Lane::take_record(std::uint32_t index, ShmPeer& from, std::size_t& bytes, Taker&& taker) {
   const auto record = from.reader.record();
   if (!record || !from.writer.learn(record->passed)) [[unlikely]]
     return false;
@@ -63,7 +63,7 @@ template <typename Taker>
 bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
   const std::uint32_t index = by_hub_slot_[hub_slot];
   if (index == kNone) return false;
-  path::ShmPeer& from = hub_->peer(hub_slot);
+  ShmPeer& from = hub_->peer(hub_slot);
   int taken = 0;
   for (std::size_t bytes = 0; taken < kRecordsInPass && taker.has_room() && from.reader.has_record(); ++taken) {
     if (taken > 0) from.reader.want_ahead();
@@ -93,7 +93,7 @@ bool Lane::take(std::uint32_t hub_slot, Taker&& taker) {
 
 // Ends what the peer's reader has passed.
 template <typename Taker>
-bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
+bool Lane::end_passed(Peer& peer, const ShmPeer& to, Taker&& taker) {
   bool any = false;
   while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed() && taker.has_room()) {
     const Pending& first = peer.pending.front();
@@ -109,7 +109,7 @@ bool Lane::end_passed(Peer& peer, const path::ShmPeer& to, Taker&& taker) {
 }
 
 template <typename Taker>
-bool Lane::serve_sender(Peer& peer, path::ShmPeer& to, Taker&& taker) {
+bool Lane::serve_sender(Peer& peer, ShmPeer& to, Taker&& taker) {
   if (!to.writer.look()) [[unlikely]] {
     refuse_reader(peer.hub_slot);
     return true;
@@ -137,16 +137,16 @@ bool Lane::attend(base::Instant now, Taker&& taker) {
   while (auto event = hub_->next_event()) {
     any = true;
     switch (event->kind) {
-      case path::ShmEvent::Kind::opened:
+      case ShmEvent::Kind::opened:
         open(event->slot, now);
         break;
-      case path::ShmEvent::Kind::claimed:
+      case ShmEvent::Kind::claimed:
         claims_.push(event->address);
         break;
-      case path::ShmEvent::Kind::declined:
+      case ShmEvent::Kind::declined:
         remember_reason(event->address, event->reason);
         break;
-      case path::ShmEvent::Kind::ended: {
+      case ShmEvent::Kind::ended: {
         for (int looks = 0; looks < kLastLooks && take(event->slot, taker); ++looks) {
         }
         remember_reason(event->address, event->reason);

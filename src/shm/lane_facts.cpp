@@ -15,7 +15,7 @@ void add_lane(const Lane& lane, observe::EngineFacts& facts) {
   add("lane.messages_waited", own.messages_waited);
   add("lane.messages_pulled", own.messages_pulled);
   add("lane.messages_failed", own.messages_failed);
-  const path::ShmCounters& hub = lane.hub().counters();
+  const ShmCounters& hub = lane.hub().counters();
   add("lane.peers_opened", hub.opened);
   add("lane.peers_ended", hub.ended);
   add("lane.declined.user", hub.declined_user);
@@ -35,13 +35,13 @@ void add_lane(const Lane& lane, observe::EngineFacts& facts) {
     add("lane.huge_bytes", lane.hub().shown()->sheets.huge_bytes());
   }
   for (std::size_t i = 0; i < hub.processes.size(); ++i)
-    facts.counters.push_back({fmt::format("lane.process.{}", path::ForeignMemory::kNames[i]), hub.processes[i]});
-  lane.for_each_peer([&](const base::SocketAddress& address, const path::ShmPeer& peer) {
+    facts.counters.push_back({fmt::format("lane.process.{}", ForeignMemory::kNames[i]), hub.processes[i]});
+  lane.for_each_peer([&](const base::SocketAddress& address, const ShmPeer& peer) {
     if (facts.peers.size() < observe::EngineFacts::kPeersInFacts)
       facts.peers.push_back({.address = address,
                              .path = "shm",
                              .path_reason = {},
-                             .memory_reason = std::string(path::ForeignMemory::reason(peer.process.denial())),
+                             .memory_reason = std::string(ForeignMemory::reason(peer.process.denial())),
                              .is_connected = true});
   });
 }

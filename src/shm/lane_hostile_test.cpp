@@ -26,8 +26,8 @@ class LaneHostile : public testing::Test {
  protected:
   static constexpr std::uint32_t kRing = 64 * 1024;
 
-  std::unique_ptr<path::ShmHub> hub(std::uint16_t number) {
-    return path::ShmHub::open(place(number), random_(), {.ring_bytes = kRing}).value();
+  std::unique_ptr<ShmHub> hub(std::uint16_t number) {
+    return ShmHub::open(place(number), random_(), {.ring_bytes = kRing}).value();
   }
 
   // Takes about half of the short messages by the straight line.
@@ -73,7 +73,7 @@ class LaneHostile : public testing::Test {
   }
 
   // A record with the right mark and a random head, often almost right.
-  void write_record(path::ShmPeer& to) {
+  void write_record(ShmPeer& to) {
     std::array<std::byte, 2048> body;
     for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
     const auto kind = static_cast<wire::LaneKind>(random_() % 9);
@@ -88,9 +88,9 @@ class LaneHostile : public testing::Test {
   }
 
   // Words of the page of the two, ours as well, and of our doorbell, as they might be.
-  void lie(path::ShmPeer& to) {
-    auto& page = *reinterpret_cast<path::ShmPairPage*>(to.memory.head());
-    path::ShmSide& side = page.sides[random_() % 2];
+  void lie(ShmPeer& to) {
+    auto& page = *reinterpret_cast<ShmPairPage*>(to.memory.head());
+    ShmSide& side = page.sides[random_() % 2];
     const std::uint64_t word = random_() % 3;
     switch (random_() % 5) {
       case 0:
@@ -106,7 +106,7 @@ class LaneHostile : public testing::Test {
   }
 
   // Anything anywhere in what is shared, the marks of the next records included.
-  void scribble(const path::ShmPeer& to) {
+  void scribble(const ShmPeer& to) {
     const std::size_t length = random_() % 64;
     const std::size_t where = random_() % 3;
     std::byte* memory = where == 0 ? to.memory.head() : to.memory.ring(where - 1);
@@ -132,14 +132,14 @@ TEST_F(LaneHostile, EndsItsOwnConnectionAndNothingElse) {
     ASSERT_TRUE(attacker->ask(place(0), {}));
     collect();
     attacker->attend({});
-    path::ShmPeer& to = attacker->peer(attacker->find(place(0)));
-    ASSERT_EQ(to.state, path::ShmPeer::State::open);
+    ShmPeer& to = attacker->peer(attacker->find(place(0)));
+    ASSERT_EQ(to.state, ShmPeer::State::open);
     ++opened;
     for (int step = 0; step < kSteps; ++step) {
       const auto draw = random_() % 10;
       if (draw < 5) write_record(to);
       if (draw == 5 && life % 2 == 0) scribble(to);
-      if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % path::ShmBellPage::kBits));
+      if (draw == 6) to.bell.ring(static_cast<std::uint32_t>(random_() % ShmBellPage::kBits));
       if (draw >= 8) lie(to);
       // It writes on while we sleep.
       if (random_() % 4 == 0 && lane_.arm()) {
@@ -177,7 +177,7 @@ TEST_F(LaneHostile, IsEndedWhenItDoesNotGoOnWithAMessage) {
   ASSERT_TRUE(attacker->ask(place(0), {}));
   collect();
   attacker->attend({});
-  path::ShmPeer& to = attacker->peer(attacker->find(place(0)));
+  ShmPeer& to = attacker->peer(attacker->find(place(0)));
   constexpr std::size_t kPart = 100, kPartsMax = 5;
   const auto write = [&](wire::LaneKind kind) {
     const std::size_t head = wire::lane_head_bytes(kind);

@@ -38,8 +38,8 @@ class LaneMany : public engine::EnginePair {
     std::vector<engine::OperationHandle> names(parts.size());
     return near_.engine->is_near(to_.engine) ? near_.engine->send_near(near_.port, to_, parts, names) : 0;
   }
-  path::ShmPeer& peer_ring() {
-    path::ShmHub& hub = *near_.engine->hub();
+  ShmPeer& peer_ring() {
+    ShmHub& hub = *near_.engine->hub();
     return hub.peer(hub.find(engine::direct_place(2)));
   }
   std::span<std::byte> receive(std::size_t bytes, std::uint32_t messages = 1) {
@@ -118,7 +118,7 @@ TEST_F(LaneMany, ThoseThatAreShortShareLines) {
 // The second message is said to be longer than what is there.
 TEST_F(LaneMany, AWrongLengthEndsThePeer) {
   receive(1000, 100);
-  path::ShmPeer& to = peer_ring();
+  ShmPeer& to = peer_ring();
   constexpr std::size_t kHead = wire::lane_head_bytes(wire::LaneKind::many), kBytes = kHead + 2 + 8 + 2 + 8;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
@@ -138,7 +138,7 @@ TEST_F(LaneMany, AWrongLengthEndsThePeer) {
 // Fifty thousand empty messages in one record would keep a pass, and every other peer, waiting.
 TEST_F(LaneMany, ALongRecordOfManyEndsThePeer) {
   receive(1000, 100);
-  path::ShmPeer& to = peer_ring();
+  ShmPeer& to = peer_ring();
   constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::many) + 1002;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);

@@ -104,7 +104,7 @@ TEST_P(LanePullFrom, AWrongPlaceEndsThePeer) {
   const std::uint64_t size = 1 + random() % 100'000;
   const bool is_right = GetParam() % 3 == 0;
   const std::uint64_t edge = GetParam() % 3 == 1 ? bytes - size + 1 : bytes + (random() >> random() % 60);
-  path::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
   const std::size_t head = wire::lane_head_bytes(wire::LaneKind::there);
   wire::encode_lane(to.writer.reserve(head), wire::LaneKind::there,
                     {.operation = wire::Operation::message, .source_port = 9, .target_port = engine::kPort}, size,

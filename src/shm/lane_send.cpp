@@ -30,7 +30,7 @@ Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base
     return Status::invalid;
   ++counters_.messages_sent;
   counters_.bytes_sent += message.size;
-  path::ShmPeer* const to = hub_peer(peer);
+  ShmPeer* const to = hub_peer(peer);
   if (message.wants_outcome || to == nullptr) make_busy(index, now);
   const bool is_short = message.size <= kWholeMax;
   if (to != nullptr && is_short && peer.shorts.empty() && write_short(peer, *to, message, nullptr)) [[likely]] {
@@ -48,7 +48,7 @@ Status Lane::submit(link::PeerHandle handle, const link::Outgoing& message, base
 bool Lane::has_room(link::PeerHandle handle) {
   const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
   Peer& peer = *peers_[handle.slot - kFirstSlot];
-  path::ShmPeer* const to = hub_peer(peer);
+  ShmPeer* const to = hub_peer(peer);
   if (to == nullptr || !peer.shorts.empty()) return false;
   return to->writer.reserve(bytes) != nullptr || (to->writer.look() && to->writer.reserve(bytes) != nullptr);
 }
@@ -88,7 +88,7 @@ std::byte* Lane::copy_block(const link::Outgoing& message) {
   return block;
 }
 
-bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& message, const std::byte* copy) {
+bool Lane::write_short(Peer& peer, ShmPeer& to, const link::Outgoing& message, const std::byte* copy) {
   const wire::LaneKind kind = wire::lane_kind_of(message.envelope);
   const std::size_t before = wire::lane_head_bytes(kind);
   std::byte* body = to.writer.reserve(before + message.size);
@@ -110,7 +110,7 @@ bool Lane::write_short(Peer& peer, path::ShmPeer& to, const link::Outgoing& mess
 }
 
 // Tells where the first long message lies, if the peer can read it there and that pays. One copy then, the reader's.
-bool Lane::write_place(Peer& peer, path::ShmPeer& to) {
+bool Lane::write_place(Peer& peer, ShmPeer& to) {
   const link::Outgoing& message = peer.longs.front().message;
   if (message.size < options_.pull_min || message.size > options_.pull_max || message.pieces.size() != 1 ||
       to.other->sees_arena.load(std::memory_order_relaxed) == 0)
@@ -133,14 +133,13 @@ bool Lane::write_place(Peer& peer, path::ShmPeer& to) {
 }
 
 // The next chunk of the first long message, if there is room for a good piece of it.
-bool Lane::write_chunk(Peer& peer, path::ShmPeer& to) {
+bool Lane::write_chunk(Peer& peer, ShmPeer& to) {
   const link::Outgoing& message = peer.longs.front().message;
   const bool is_first = peer.long_sent == 0;
   if (is_first && write_place(peer, to)) return true;
   const wire::LaneKind kind = is_first ? wire::LaneKind::first : wire::LaneKind::next;
   const std::size_t before = wire::lane_head_bytes(kind);
-  const std::size_t chunk =
-      std::min<std::uint64_t>(kChunkMax - path::kRingHead - before, message.size - peer.long_sent);
+  const std::size_t chunk = std::min<std::uint64_t>(kChunkMax - kRingHead - before, message.size - peer.long_sent);
   std::byte* body = to.writer.reserve(before + chunk);
   if (body == nullptr) return false;
   wire::encode_lane(body, kind, message.envelope, message.size);
@@ -174,7 +173,7 @@ void Lane::gather_chunk(Peer& peer, std::byte* out, std::size_t bytes) {
 }
 
 // Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
-bool Lane::pump(Peer& peer, path::ShmPeer& to) {
+bool Lane::pump(Peer& peer, ShmPeer& to) {
   bool any = false;
   for (bool moves = true; moves;) {
     moves = false;

@@ -18,7 +18,7 @@ std::byte* Lane::begin_straight(link::PeerHandle handle, std::size_t bytes, Peer
 
 /// Shows it. The line at which the reader has passed it.
 std::uint64_t Lane::end_straight(Peer& peer, std::size_t bytes, std::size_t payload) {
-  path::ShmPeer& to = hub_->peer(peer.hub_slot);
+  ShmPeer& to = hub_->peer(peer.hub_slot);
   to.writer.publish(bytes, to.reader.read());
   to.reader.told();
   to.alert();

@@ -28,8 +28,8 @@ inline std::size_t Lane::send_now(link::PeerHandle handle, const NearSend& send,
   if (found == nullptr) [[unlikely]]
     return 0;
   Peer& peer = *found;
-  path::ShmPeer& to = hub_->peer(peer.hub_slot);
-  path::RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
+  ShmPeer& to = hub_->peer(peer.hub_slot);
+  RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
   const std::uint64_t read = to.reader.read();
   wire::LaneHead head{.kind = wire::LaneKind::brief,
                       .operation = static_cast<std::uint8_t>(wire::Operation::message),

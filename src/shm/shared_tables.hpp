@@ -1,6 +1,6 @@
 #pragma once
 // What an engine tells its peers of the same host of its regions, flows and exposed memory, at the start of its arena
-// (path/shm_arena.hpp), so that they can carry out one-sided requests by themselves.
+// (shm/arena.hpp), so that they can carry out one-sided requests by themselves.
 //
 // Written by the owner alone, who never reads it, but for who holds an exposure. A record is even while it holds, odd
 // while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
@@ -108,7 +108,7 @@ struct alignas(4096) SharedTables {
   std::array<SharedRecord<SharedFlow>, kFlows> flows;
   std::array<ShownExposure, kExposures> exposures;
 };
-/// What only the owner can write and others have to read by system calls (path/shm_identity.hpp): an address in its
+/// What only the owner can write and others have to read by system calls (shm/identity.hpp): an address in its
 /// process is believed, so no other peer may have a say in it. A place is used again when nobody holds it any more.
 struct OwnedExposure {
   std::atomic<std::uint64_t> key{0};  // 0: withdrawn

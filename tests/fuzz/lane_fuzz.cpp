@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/ensure.hpp"
-#include "path/shm_memory.hpp"
-#include "path/shm_ring.hpp"
+#include "shm/memory.hpp"
+#include "shm/ring.hpp"
 #include "tests/fuzz/script.hpp"
 #include "wire/lane_record.hpp"
 
@@ -20,8 +20,8 @@ using namespace fairlead;
 constexpr std::size_t kBytes = 4096;
 constexpr std::uint64_t kSecret = 0x1234'5678'9abc'def0;
 
-path::ShmMemory& memory() {
-  static path::ShmMemory made = path::ShmMemory::create({.head_bytes = 4096, .ring_bytes = kBytes, .rings = 1}).value();
+shm::ShmMemory& memory() {
+  static shm::ShmMemory made = shm::ShmMemory::create({.head_bytes = 4096, .ring_bytes = kBytes, .rings = 1}).value();
   return made;
 }
 
@@ -32,7 +32,7 @@ class Pair {
   void run() {
     while (!script_.is_over() && act()) {
       ENSURE(writer_.passed() <= writer_.written(), "{} passed of {}", writer_.passed(), writer_.written());
-      ENSURE(writer_.room() <= kBytes - path::kRingHead, "room for {}", writer_.room());
+      ENSURE(writer_.room() <= kBytes - shm::kRingHead, "room for {}", writer_.room());
     }
   }
 
@@ -55,7 +55,7 @@ class Pair {
       case 4: {
         is_honest_ = false;  // a record where the reader looks next
         const std::uint64_t mark = kSecret + reader_.read(), rest = script_.take<std::uint64_t>();
-        std::byte* at = place_.memory + (reader_.read() % place_.lines) * path::kRingLine;
+        std::byte* at = place_.memory + (reader_.read() % place_.lines) * shm::kRingLine;
         std::memcpy(at, &mark, sizeof mark);
         std::memcpy(at + sizeof mark, &rest, sizeof rest);
         return true;
@@ -136,9 +136,9 @@ class Pair {
 
   fuzz::Script script_;
   std::atomic<std::uint64_t> passed_{0};
-  path::RingPlace place_{memory().ring(0), kBytes / path::kRingLine, kSecret};
-  path::RingWriter writer_{place_, passed_};
-  path::RingReader reader_{place_, passed_};
+  shm::RingPlace place_{memory().ring(0), kBytes / shm::kRingLine, kSecret};
+  shm::RingWriter writer_{place_, passed_};
+  shm::RingReader reader_{place_, passed_};
   std::uint64_t written_ = 0, read_ = 0;
   bool is_honest_ = true;
 };

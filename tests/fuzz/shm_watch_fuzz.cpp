@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/ensure.hpp"
-#include "path/shm_watch.hpp"
+#include "shm/watch.hpp"
 #include "tests/fuzz/script.hpp"
 
 namespace {
@@ -26,8 +26,8 @@ class World {
  public:
   World(const std::uint8_t* data, std::size_t size)
       : script_(data, size),
-        memory_(path::ShmMemory::create(path::kShmBellLayout).value()),
-        watch_(peers_, path::ShmBell(path::ShmMemory::adopt(memory_.descriptor(), path::kShmBellLayout).value()),
+        memory_(shm::ShmMemory::create(shm::kShmBellLayout).value()),
+        watch_(peers_, shm::ShmBell(shm::ShmMemory::adopt(memory_.descriptor(), shm::kShmBellLayout).value()),
                base::FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), counters_) {
     for (std::uint32_t slot = 0; slot < kPeers; ++slot) open();
   }
@@ -39,15 +39,15 @@ class World {
  private:
   void open() {
     const std::uint32_t slot = peers_.acquire();
-    if (slot == path::ShmPeerTable::kNone) return;
+    if (slot == shm::ShmPeerTable::kNone) return;
     if (slot >= pages_.size()) pages_.push_back(std::make_unique<Page>());
-    path::ShmPeer& peer = peers_[slot];
+    shm::ShmPeer& peer = peers_[slot];
     peer.own = &pages_[slot]->pair.sides[0];
     peer.other = &pages_[slot]->pair.sides[1];
-    const std::uint32_t lines = kRingBytes / path::kRingLine;
-    peer.writer = path::RingWriter({pages_[slot]->rings[0].data(), lines, kSecret}, peer.other->passed);
-    peer.reader = path::RingReader({pages_[slot]->rings[1].data(), lines, kSecret}, peer.own->passed);
-    peer.state = path::ShmPeer::State::open;
+    const std::uint32_t lines = kRingBytes / shm::kRingLine;
+    peer.writer = shm::RingWriter({pages_[slot]->rings[0].data(), lines, kSecret}, peer.other->passed);
+    peer.reader = shm::RingReader({pages_[slot]->rings[1].data(), lines, kSecret}, peer.own->passed);
+    peer.state = shm::ShmPeer::State::open;
     watch_.begin(slot);
   }
 
@@ -109,9 +109,9 @@ class World {
   }
 
   void lie(std::uint32_t slot) {
-    path::ShmSide& side = pages_[slot]->pair.sides[script_.take<std::uint8_t>() % 2];
+    shm::ShmSide& side = pages_[slot]->pair.sides[script_.take<std::uint8_t>() % 2];
     const auto word = script_.take<std::uint8_t>();
-    auto& bell = *reinterpret_cast<path::ShmBellPage*>(memory_.head());
+    auto& bell = *reinterpret_cast<shm::ShmBellPage*>(memory_.head());
     switch (script_.take<std::uint8_t>() % 6) {
       case 0:
         return side.is_watching.store(word % 2);
@@ -122,23 +122,23 @@ class World {
       case 3:
         return bell.summary.store(script_.take<std::uint64_t>());
       case 4:
-        return bell.words[word % path::ShmBellPage::kWords].store(script_.take<std::uint64_t>());
+        return bell.words[word % shm::ShmBellPage::kWords].store(script_.take<std::uint64_t>());
       default:
         return bell.is_asleep.store(word % 2);
     }
   }
 
   struct Page {
-    path::ShmPairPage pair;
+    shm::ShmPairPage pair;
     alignas(64) std::array<std::array<std::byte, 2 * kRingBytes>, 2> rings{};
   };
 
   fuzz::Script script_;
-  path::ShmMemory memory_;
-  path::ShmCounters counters_;
+  shm::ShmMemory memory_;
+  shm::ShmCounters counters_;
   std::vector<std::unique_ptr<Page>> pages_;
-  path::ShmPeerTable peers_{kPeers};
-  path::ShmWatch watch_;
+  shm::ShmPeerTable peers_{kPeers};
+  shm::ShmWatch watch_;
   std::vector<std::uint32_t> seen_;
 };
 

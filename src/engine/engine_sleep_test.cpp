@@ -1,0 +1,30 @@
+// What keeps an engine awake that has sent to a peer of its host.
+
+#include <array>
+
+#include "engine/engine_pair_for_tests.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+using EngineSleep = EnginePair;
+
+// The peer reads between the last pass and the sleep: its progress is the end of the message, which somebody awaits.
+TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
+  std::array<std::byte, 64> bytes{}, room{};
+  const iovec from{bytes.data(), bytes.size()}, to{room.data(), room.size()};
+  OperationHandle operation;
+  ASSERT_EQ(far_.engine->post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation), Status::ok);
+  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
+                               operation, now_),
+            Status::ok);
+  pass();                           // near finds nothing, then far takes it ...
+  ASSERT_TRUE(far_.engine->arm());  // ... and tells so before it sleeps
+  ASSERT_FALSE(near_.event().has_value());
+  EXPECT_FALSE(near_.engine->arm());
+  near_.engine->progress(now_);
+  EXPECT_TRUE(near_.event().has_value());
+}
+
+}  // namespace
+}  // namespace fairlead::engine

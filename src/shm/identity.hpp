@@ -1,0 +1,37 @@
+#pragma once
+// By what others know that the memory they read by a process number is really ours: random words at a place that the
+// greeting names. Behind them lie records that, unlike those in the arena, only we can write: what leads to memory
+// outside the arena has to be believed, and every peer can write to the arena.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <fairlead/error.hpp>
+
+namespace fairlead::shm {
+
+using ShmNonce = std::array<std::uint64_t, 2>;
+
+class ShmIdentity {
+ public:
+  static constexpr std::size_t kRecordsAt = 4096;  // behind the random words
+
+  ShmIdentity() = default;
+  ShmIdentity(ShmIdentity&& other) noexcept;
+  ShmIdentity& operator=(ShmIdentity&& other) noexcept;
+  ~ShmIdentity();
+
+  /// With so many bytes of records, zeroed. Costs address space, not memory. A forked child does not have it.
+  static Result<ShmIdentity> create(std::size_t record_bytes);
+
+  const ShmNonce& nonce() const noexcept { return *reinterpret_cast<const ShmNonce*>(mapping_.data()); }
+  std::uint64_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(mapping_.data()); }
+  std::byte* records() const noexcept { return mapping_.data() + kRecordsAt; }
+
+ private:
+  std::span<std::byte> mapping_;
+};
+
+}  // namespace fairlead::shm

@@ -1,0 +1,68 @@
+// What a process with narrow limits gets: an error that names the limit, and no signal.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/child_for_tests.hpp"
+#include "shm/arena.hpp"
+#include "shm/memory.hpp"
+#include "shm/sheets.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+void limit_file_sizes(rlim_t bytes) {
+  const rlimit limit{bytes, RLIM_INFINITY};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+bool names_limit(const Error& error) {
+  return error.system_errno == EFBIG && error.message.find("ulimit -f") != std::string::npos;
+}
+
+TEST(ShmLimits, OfFileSizesAreErrorsThatNameThem) {
+  EXPECT_EQ(base::exit_of_child([] {
+              limit_file_sizes(64 << 10);
+              const auto memory = ShmMemory::create({.head_bytes = 4096, .ring_bytes = 256 << 10, .rings = 2});
+              if (memory || !names_limit(memory.error())) return 1;
+              const auto arena = ShmArena::create(4096, 1 << 30);
+              return !arena && names_limit(arena.error()) ? 0 : 2;
+            }),
+            0);
+}
+
+// Lowered when there is an arena already: nothing more is moved there, or what was is moved out again.
+TEST(ShmLimits, LoweredLaterTheyHoldUpOnlyWhatIsNew) {
+  EXPECT_EQ(base::exit_of_child([] {
+              constexpr std::size_t kBytes = 1 << 20;
+              auto arena = ShmArena::create(4096, 16 << 20);
+              if (!arena) return 1;
+              ShmSheets sheets(*arena, 0);
+              auto* const memory = static_cast<std::byte*>(std::aligned_alloc(4096, kBytes));
+              memory[5] = std::byte{77};
+              limit_file_sizes(8192);
+              static_cast<void>(sheets.take({memory, kBytes}, true));
+              return memory[5] == std::byte{77} ? 0 : 2;
+            }),
+            0);
+}
+
+// Of reserved huge pages there may be none left when it is touched, which would be a signal.
+TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
+  constexpr std::size_t kBytes = 2 << 20;
+  const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  ASSERT_TRUE(file.is_open());
+  ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
+  ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const auto memory = ShmMemory::adopt(file.get(), {.head_bytes = kBytes});
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().status, Status::invalid) << memory.error().message;
+}
+
+}  // namespace
+}  // namespace fairlead::shm

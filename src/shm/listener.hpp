@@ -1,0 +1,51 @@
+#pragma once
+// Where others find us: a Unix socket that listens at the name of our address. The abstract name goes with the process;
+// a file outlives a killed one, so whoever comes next to the directory removes those at which nobody listens.
+
+#include <expected>
+#include <string>
+
+#include <fairlead/error.hpp>
+
+#include "base/file_descriptor.hpp"
+#include "base/socket_address.hpp"
+#include "shm/name.hpp"
+#include "shm/socket.hpp"
+#include "shm/users.hpp"
+
+namespace fairlead::shm {
+
+class ShmListener {
+ public:
+  ShmListener() = default;
+  struct Place {
+    std::string directory{};  // empty: an abstract name
+    bool is_for_all = false;  // other users may connect to the file, too
+  };
+  /// in_use if somebody listens there. `users` outlives it.
+  static Result<ShmListener> open(const base::SocketAddress& address, const Place& place, ShmUsers& users);
+  ShmListener(ShmListener&& other) noexcept;
+  ShmListener& operator=(ShmListener&& other) noexcept;
+  /// Nobody finds us from here on; who has not been accepted is turned away.
+  ~ShmListener();
+
+  int descriptor() const noexcept { return socket_.get(); }
+  bool is_open() const noexcept { return socket_.is_open(); }
+  /// The next who came; an errno if there is none to be had (EAGAIN: nobody waits).
+  std::expected<ShmSocket, int> accept() const;
+
+  /// Removes the files in `directory` at which nobody listens any more.
+  static void sweep(const std::string& directory, ShmUsers& users);
+
+ private:
+  static Result<> show(const ShmName& bound, const ShmName& name, bool is_for_all, ShmUsers& users);
+
+  ShmListener(base::FileDescriptor socket, ShmName name, ShmUsers& users)
+      : socket_(std::move(socket)), name_(std::move(name)), users_(&users) {}
+
+  base::FileDescriptor socket_;
+  ShmName name_;
+  ShmUsers* users_ = nullptr;
+};
+
+}  // namespace fairlead::shm

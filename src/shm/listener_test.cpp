@@ -1,0 +1,90 @@
+#include "shm/listener.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "base/place_for_tests.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+/// A directory of its own, and what happens in it.
+class ShmListenerFiles : public testing::Test {
+ protected:
+  ShmListenerFiles() : directory_(::mkdtemp(template_)) {}
+  ~ShmListenerFiles() override {
+    ::umask(mask_);
+    std::filesystem::remove_all(directory_);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) all.push_back(entry.path().filename());
+    return all;
+  }
+  mode_t mode_of_the_only_one() const {
+    struct stat facts{};
+    const auto all = names();
+    EXPECT_EQ(all.size(), 1u);
+    return ::stat((directory_ + "/" + all.at(0)).c_str(), &facts) == 0 ? facts.st_mode & 0777 : 0;
+  }
+
+  char template_[32] = "/tmp/fairlead-listener-XXXXXX";
+  std::string directory_;
+  mode_t mask_ = ::umask(077);
+  ShmUsers users_;
+  base::SocketAddress own_ = base::place_for_tests(1);
+};
+
+// Whoever sweeps the directory takes a socket that nobody listens at for one that was left behind.
+TEST_F(ShmListenerFiles, HaveTheirNameOnlyWhenSomebodyListens) {
+  const base::FileDescriptor watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE), 0);
+  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  ASSERT_TRUE(listener) << listener.error().message;
+  alignas(inotify_event) std::byte events[4096];
+  const ssize_t bytes = ::read(watch.get(), events, sizeof events);
+  ASSERT_GT(bytes, 0);
+  const auto* const first = reinterpret_cast<const inotify_event*>(events);
+  EXPECT_FALSE(ShmName::is_engines(first->name)) << "bound, and not listened at yet: " << first->name;
+  ASSERT_EQ(names().size(), 1u);
+  EXPECT_TRUE(ShmName::is_engines(names()[0]));
+  ShmListener::sweep(directory_, users_);
+  EXPECT_EQ(names().size(), 1u);
+}
+
+TEST_F(ShmListenerFiles, AreForOthersIfTheyAreAdmittedWhateverTheMask) {
+  {
+    const auto listener = ShmListener::open(own_, {.directory = directory_, .is_for_all = true}, users_);
+    ASSERT_TRUE(listener) << listener.error().message;
+    EXPECT_EQ(mode_of_the_only_one(), 0666u);
+  }
+  EXPECT_TRUE(names().empty());
+  ::umask(0);
+  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  ASSERT_TRUE(listener) << listener.error().message;
+  EXPECT_EQ(mode_of_the_only_one(), 0600u);
+}
+
+TEST_F(ShmListenerFiles, OfAnotherThatListensStandAndOfADeadOneDoNot) {
+  const auto name = ShmName::of(own_, directory_).value();
+  {
+    const base::FileDescriptor dead = ShmSocket::make();
+    ASSERT_EQ(::bind(dead.get(), name.kernel(), name.length()), 0);
+  }
+  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  ASSERT_TRUE(listener) << listener.error().message;
+  const auto second = ShmListener::open(own_, {.directory = directory_}, users_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().status, Status::in_use);
+  EXPECT_EQ(names().size(), 1u);
+  EXPECT_TRUE(ShmSocket::connect(name, users_));
+}
+
+}  // namespace
+}  // namespace fairlead::shm

@@ -1,0 +1,12 @@
+#include "shm/ring.hpp"
+
+namespace fairlead::shm {
+
+// Asks for the lines of the next block in the state that writing needs, while the reader is still far behind them.
+void RingWriter::want_next_block() noexcept {
+  wanted_block_ = written_ / kBlockLines;
+  const std::byte* block = at((wanted_block_ + 1) * kBlockLines);
+  for (std::uint64_t line = 0; line < kBlockLines; ++line) base::prefetch_for_write(block + line * kRingLine);
+}
+
+}  // namespace fairlead::shm

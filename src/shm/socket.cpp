@@ -1,0 +1,104 @@
+#include "shm/socket.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace fairlead::shm {
+namespace {
+
+constexpr std::byte kNudge{0x6e};
+
+ShmCredentials credentials_of(int socket) {
+  ucred kernel{};
+  socklen_t length = sizeof kernel;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &kernel, &length) != 0) return {};
+  return {kernel.uid, kernel.pid};
+}
+
+bool is_shared_memory(int file) {
+  return ::fcntl(file, F_GET_SEALS) >= 0;
+}
+
+}  // namespace
+
+base::FileDescriptor ShmSocket::make() {
+  return base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+ShmSocket::ShmSocket(base::FileDescriptor connection, ShmUsers& users)
+    : who_(credentials_of(connection.get())), is_own_(users.is_own(who_)) {
+  socket_ = users.hold(std::move(connection), who_);
+}
+
+Result<ShmSocket> ShmSocket::connect(const ShmName& name, ShmUsers& users) {
+  auto socket = make();
+  if (!socket.is_open()) return std::unexpected(name.failed("make"));
+  if (::connect(socket.get(), name.kernel(), name.length()) != 0) return std::unexpected(name.failed("connect to"));
+  return ShmSocket(std::move(socket), users);
+}
+
+bool ShmSocket::send(std::span<const std::byte> bytes, std::span<const int> descriptors) const {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(ShmLetter::kDescriptorsMax * sizeof(int))]{};
+  iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
+  }
+  return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());
+}
+
+// If there is no room, it has not taken earlier ones, and does not sleep over them.
+void ShmSocket::nudge() const noexcept {
+  ::send(socket_.get(), &kNudge, sizeof kNudge, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool ShmSocket::is_nudge(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() == 1 && bytes[0] == kNudge;
+}
+
+// Taking a message closes those of its descriptors that find no place here, and so may hold us up for as long as
+// whoever sent them likes. So a stranger's message is looked at first, which copies its descriptors and closes none for
+// good. Only one with nothing but shared memory is taken.
+std::optional<ShmLetter> ShmSocket::receive(std::span<std::byte> bytes) const {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(ShmLetter::kDescriptorsMax * sizeof(int))]{};
+  iovec piece{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const int how = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+  const ssize_t length = ::recvmsg(socket_.get(), &message, is_own_ ? how : how | MSG_PEEK);
+  if (length < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  ShmLetter letter;
+  letter.bytes = length > 0 ? static_cast<std::size_t>(length) : 0;
+  letter.is_strange = (message.msg_flags & MSG_CTRUNC) != 0;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part) + i * sizeof number, sizeof number);
+      base::ForeignDescriptor one(base::FileDescriptor(number), socket_.closer());
+      letter.is_strange |= !is_shared_memory(number) || i >= ShmLetter::kDescriptorsMax;
+      if (i < ShmLetter::kDescriptorsMax) letter.descriptors[i] = std::move(one);
+    }
+  }
+  if (!is_own_ && !letter.is_strange && letter.bytes > 0)
+    ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  return letter;
+}
+
+}  // namespace fairlead::shm
