@@ -44,7 +44,7 @@ class RouteRequest {
     std::memcpy(bytes.data(), &head_, sizeof head_);
     std::memcpy(bytes.data() + NLMSG_HDRLEN, &route_, sizeof route_);
     std::memcpy(bytes.data() + NLMSG_LENGTH(sizeof route_), attributes_.data(), size_);
-    return ::send(socket, bytes.data(), head_.nlmsg_len, 0) == static_cast<ssize_t>(head_.nlmsg_len);
+    return ::send(socket, bytes.data(), head_.nlmsg_len, MSG_NOSIGNAL) == static_cast<ssize_t>(head_.nlmsg_len);
   }
 
  private:
