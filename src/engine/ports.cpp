@@ -22,6 +22,7 @@ Result<PortHandle> Ports::make(std::uint32_t number) {
   port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
   port.events = std::make_unique<queue::EventQueue<Completion>>();
   port.events->consumer().look_at_once();
+  touched_.reserve(ports_.used());  // each port stands in it once at most
   numbers_.set(number, slot);
   return PortHandle{slot, ports_.generation(slot)};
 }
