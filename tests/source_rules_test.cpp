@@ -108,19 +108,20 @@ TEST(SourceRules, NoWriteRaisesASignal) {
                .applies = {"src", "doors", "include"}});
 }
 
-// What peers send gets into memory of the application through a grant, which the check of the right to be there made.
+// What peers send gets into memory of the application through a permit, which the check of the right to be there made.
 // The other places copy between buffers of ours, or what both ends of are here.
-TEST(SourceRules, WhatPeersSendIsPlacedByGrants) {
-  constexpr const char* kCopies = R"(\bmem(cpy|move)\s*\(|\bcopy_short\s*\(|\bscatter_(write|copy|store)\s*\()";
+TEST(SourceRules, WhatPeersSendIsPlacedByPermits) {
+  constexpr const char* kCopies =
+      R"((\b|__builtin_)mem(cpy|move)\s*\(|\bcopy_short\s*\(|\bscatter_(write|copy|store)\s*\()";
   expect_kept(
       {.word = "(",
        .pattern = kCopies,
-       .places = {"src/engine/grant.hpp", "src/engine/active_receive.cpp",  // place(): checks each chunk
+       .places = {"src/engine/permit.hpp", "src/engine/active_receive.cpp",  // place(): checks each chunk
                   "src/engine/engine_local.cpp", "src/engine/engine_direct.cpp", "src/engine/active_messages.cpp"},
        .applies = {"src/engine"}});
   expect_kept({.word = "(",
                .pattern = kCopies,
-               .places = {"src/qp/grant.hpp", "src/qp/flow_post.cpp", "src/qp/flow_arrival.cpp",
+               .places = {"src/qp/permit.hpp", "src/qp/flow_post.cpp", "src/qp/flow_arrival.cpp",
                           "src/qp/flow_datagram.cpp", "src/qp/flow_direct.cpp"},
                .applies = {"src/qp"}});
 }

@@ -128,7 +128,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t loan = is_taken ? loans_.acquire() : kNone;
   if (loan == kNone) {
     const std::uint64_t offset = take_room(slot, bytes.size());
-    operation.grant(offset, bytes.size()).write(0, bytes);
+    operation.permit(offset, bytes.size()).write(0, bytes);
     complete_message(slot, offset, bytes.size(), source);
     return end(Status::ok);
   }

@@ -82,7 +82,7 @@ struct Engine::LaneTaker {
     const std::uint64_t offset = operation->fill, size = bytes.size(), room = operation->length - offset;
     if (size > room) [[unlikely]]
       return false;
-    operation->grant(offset, size).write_short(bytes);
+    operation->permit(offset, size).write_short(bytes);
     operation->fill = offset + size;
     const bool is_final = --operation->messages_left == 0 || room - size < operation->size_min;
     if (is_final) [[unlikely]]

@@ -319,7 +319,7 @@ std::uint32_t Engine::add_placement(std::uint32_t slot, std::uint64_t offset, st
 void Engine::place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now) {
   const Operation& operation = operations_[slot];
   if (delivery.reassembly == link::Delivery::kWhole) [[likely]] {
-    operation.grant(offset, delivery.size).write(0, delivery.bytes);
+    operation.permit(offset, delivery.size).write(0, delivery.bytes);
     if (operation.kind == OperationKind::receive) {
       complete_message(slot, offset, delivery.size,
                        {transports_->address(delivery.peer), delivery.envelope.source_port});
@@ -340,7 +340,7 @@ void Engine::place_chunk(const link::Delivery& delivery, std::uint32_t slot, bas
   const Operation* operation = find_operation(placement.operation);
   // A get that was cancelled half-way is gone, and its memory with it.
   if (operation != nullptr) {
-    operation->grant(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
+    operation->permit(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
   }
   if (!delivery.is_last) return;
   if (operation == nullptr) {

@@ -11,7 +11,7 @@
 #include "base/ensure.hpp"
 #include "base/slab.hpp"
 #include "engine/completion.hpp"
-#include "engine/grant.hpp"
+#include "engine/permit.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
@@ -51,8 +51,8 @@ struct Operation {
   std::uint32_t previous = base::Slab<int>::kNone;
 
   /// To write a message of `size` bytes there, which may be.
-  Grant grant(std::uint64_t offset, std::uint64_t size) const {
-    ENSURE(offset <= length && size <= length - offset, "{} bytes granted at {} of {}", size, offset, length);
+  Permit permit(std::uint64_t offset, std::uint64_t size) const {
+    ENSURE(offset <= length && size <= length - offset, "{} bytes permitted at {} of {}", size, offset, length);
     return {memory, offset, size};
   }
 };

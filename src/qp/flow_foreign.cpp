@@ -69,7 +69,7 @@ bool Flows::gather_targets(Flow& flow, std::uint32_t number, iovec* pieces, std:
   count = 0;
   for (const verbs::Sge& sge : flow.sges_of(number)) {
     if (sge.length == 0) continue;
-    const Grant found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, verbs::access::local_write);
+    const Permit found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, verbs::access::local_write);
     if (found.is_refused()) return false;
     pieces[count++] = found.range();
   }

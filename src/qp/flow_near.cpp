@@ -115,7 +115,8 @@ bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const
     const verbs::Sge& sge = pool.sges_of(pool.head)[0];
     if (bytes.size() > sge.length) [[unlikely]]
       return false;
-    const Grant place = regions_.locate(sge.lkey, pool.plan.domain, sge.addr, bytes.size(), verbs::access::local_write);
+    const Permit place =
+        regions_.locate(sge.lkey, pool.plan.domain, sge.addr, bytes.size(), verbs::access::local_write);
     if (place.is_refused()) [[unlikely]]
       return false;
     place.write_short(bytes);

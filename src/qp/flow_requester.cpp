@@ -153,7 +153,7 @@ Cause Flows::gather(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32
   }
   for (const verbs::Sge& sge : flow.sges_of(number)) {
     if (sge.length == 0) continue;
-    const Grant found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0);
+    const Permit found = regions_.locate(sge.lkey, flow.plan.domain, sge.addr, sge.length, 0);
     if (found.is_refused()) return found.cause();
     regions[count] = found.slot();
     pieces[count++] = found.range();
@@ -302,7 +302,7 @@ bool Flows::start_local(Flow& flow, std::uint32_t number, base::Instant now) {
     not_ready(flow, number, cause, now);
     return false;
   }
-  Grant read;
+  Permit read;
   const std::uint32_t life = flow.life;
   const Answer answer =
       execute_local(*responder, envelope, {pieces.data(), count}, entry.is_read() ? 0 : entry.length, read);

@@ -159,7 +159,7 @@ Flows::Judgement Flows::judge(const Flow& flow, const wire::Envelope& envelope, 
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
   if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
   if (size == 0) return {};
-  const Grant place = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, right);
+  const Permit place = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset, size, right);
   if (place.is_refused()) return no(Verdict::access, place.cause());
   // An iova may be aligned where the memory is not.
   if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
@@ -194,7 +194,7 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
     for (const verbs::Sge& sge : sges) {
       const std::uint64_t step = std::min<std::uint64_t>(left, sge.length);
       if (step == 0) continue;
-      const Grant found =
+      const Permit found =
           regions_.locate(sge.lkey, pools_[flow.pool].plan.domain, sge.addr, step, verbs::access::local_write);
       if (found.is_refused()) return fail_current(flow, Verdict::operation, found.cause(), answer);
       left -= step;
@@ -205,7 +205,7 @@ bool Flows::begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size
   return true;
 }
 
-void Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, const Grant& place, Answer& answer) {
+void Flows::run_atomic(Flow& flow, const wire::Envelope& envelope, const Permit& place, Answer& answer) {
   std::atomic_ref target = place.word();
   std::uint64_t before = envelope.cookie;
   if ((envelope.flags & Flags::kFetchAdd) != 0) {
@@ -252,8 +252,8 @@ bool Flows::put(Flow& flow, std::uint64_t offset, std::span<const std::byte> byt
   }
   if (bytes.empty()) return true;
   // Looked up again for each chunk: the region may have gone meanwhile.
-  const Grant found = regions_.locate(rkey_of(current.envelope), flow.plan.domain, current.envelope.offset + offset,
-                                      bytes.size(), verbs::access::remote_write);
+  const Permit found = regions_.locate(rkey_of(current.envelope), flow.plan.domain, current.envelope.offset + offset,
+                                       bytes.size(), verbs::access::remote_write);
   if (found.is_refused()) return fail_current(flow, Verdict::access, found.cause(), answer);
   found.write(bytes);
   return true;
@@ -263,8 +263,8 @@ bool Flows::finish(Flow& flow, Answer& answer) {
   const Flow::Current done = flow.current;
   const wire::Envelope& envelope = done.envelope;
   if (envelope.operation == Wire::flow_write && done.size != 0) {
-    const Grant found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset + done.size - 1, 1,
-                                        verbs::access::remote_write);
+    const Permit found = regions_.locate(rkey_of(envelope), flow.plan.domain, envelope.offset + done.size - 1, 1,
+                                         verbs::access::remote_write);
     if (found.is_refused()) return fail_current(flow, Verdict::access, found.cause(), answer);
     found.store_last(done.last);
   }
@@ -320,7 +320,7 @@ bool Flows::fail_current(Flow& flow, Verdict verdict, Cause cause, Answer& answe
 
 /// Both ends are here: executed at once. `read` is where the data of a read lies.
 Flows::Answer Flows::execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
-                                   std::uint64_t size, Grant& read) {
+                                   std::uint64_t size, Permit& read) {
   Answer answer;
   if (execute(responder, envelope, source, size, answer) && envelope.operation == Wire::flow_read) {
     read = judge(responder, envelope, 0).place;
@@ -338,7 +338,7 @@ Cause Flows::scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std
       continue;
     }
     const std::uint64_t step = std::min<std::uint64_t>(sge.length - offset, bytes.size());
-    const Grant found = regions_.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
+    const Permit found = regions_.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
     if (found.is_refused()) return found.cause();
     found.write(bytes.first(step));
     bytes = bytes.subspan(step);
@@ -421,7 +421,7 @@ Status Flows::try_answer_read(Flow& flow, const wire::Envelope& envelope, base::
     return Status::ok;
   }
   const std::uint64_t length = envelope.a;
-  const Grant found = judged.place;
+  const Permit found = judged.place;
   link::Outgoing message{
       .envelope = {.operation = Wire::flow_answer,
                    .flags = kCarriesResult,

@@ -176,7 +176,7 @@ class Flows {
   /// Whether a request is allowed, and where what it names lies.
   struct Judgement {
     Answer answer;
-    Grant place;
+    Permit place;
     bool is_allowed() const { return answer.verdict == Verdict::ack; }
   };
 
@@ -271,13 +271,13 @@ class Flows {
   bool execute(Flow& flow, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
                Answer& answer);
   bool begin(Flow& flow, const wire::Envelope& envelope, std::uint64_t size, Answer& answer);
-  void run_atomic(Flow& flow, const wire::Envelope& envelope, const Grant& place, Answer& answer);
+  void run_atomic(Flow& flow, const wire::Envelope& envelope, const Permit& place, Answer& answer);
   bool put(Flow& flow, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
   bool finish(Flow& flow, Answer& answer);
   bool fail_current(Flow& flow, Verdict verdict, verbs::Cause cause, Answer& answer);
   bool take_receive(Flow& flow);
   Answer execute_local(Flow& responder, const wire::Envelope& envelope, std::span<const iovec> source,
-                       std::uint64_t size, Grant& read);
+                       std::uint64_t size, Permit& read);
   verbs::Cause scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
                        std::span<const std::byte> bytes);
   void conclude(Flow& flow, const wire::Envelope& envelope, const Answer& answer, base::Instant now);

@@ -15,7 +15,7 @@
 #include <fairlead/verbs/types.hpp>
 
 #include "base/ensure.hpp"
-#include "qp/grant.hpp"
+#include "qp/permit.hpp"
 
 namespace fairlead::qp {
 
@@ -52,15 +52,15 @@ class RegionTable {
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
   /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
-  Grant locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
+  Permit locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
                std::uint32_t access) const {
     const Entry* entry = find(key);
-    if (entry == nullptr || entry->plan.domain != domain) return Grant(verbs::Cause::key_unknown);
+    if (entry == nullptr || entry->plan.domain != domain) return Permit(verbs::Cause::key_unknown);
     const RegionPlan& plan = entry->plan;
-    if ((plan.access & access) != access) return Grant(verbs::Cause::no_right);
+    if ((plan.access & access) != access) return Permit(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
-      return Grant(verbs::Cause::out_of_range);
+      return Permit(verbs::Cause::out_of_range);
     }
     return {plan.base + offset, length, key >> 8};
   }

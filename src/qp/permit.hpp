@@ -1,6 +1,6 @@
 #pragma once
 // The right to a range of registered memory. Only RegionTable::locate() makes one, after it has checked key, protection
-// domain, bounds and rights; and what a peer sends gets into registered memory through a grant alone. So nothing is
+// domain, bounds and rights; and what a peer sends gets into registered memory through a permit alone. So nothing is
 // written whose right to be there was not checked. It is good for the call that asked for it: a region may go at any
 // time, so nobody keeps one.
 
@@ -19,10 +19,10 @@
 
 namespace fairlead::qp {
 
-class Grant {
+class Permit {
  public:
   /// Of nothing.
-  Grant() = default;
+  Permit() = default;
 
   bool is_refused() const { return at_ == nullptr; }
   /// Why, if it is refused.
@@ -55,9 +55,9 @@ class Grant {
  private:
   friend class RegionTable;
 
-  explicit Grant(verbs::Cause cause) : cause_(cause) {}
-  Grant(std::byte* at, std::uint64_t length, std::uint32_t slot) : at_(at), length_(length), slot_(slot) {}
-  void check(std::uint64_t bytes) const { ENSURE(bytes <= length_, "{} bytes for a grant of {}", bytes, length_); }
+  explicit Permit(verbs::Cause cause) : cause_(cause) {}
+  Permit(std::byte* at, std::uint64_t length, std::uint32_t slot) : at_(at), length_(length), slot_(slot) {}
+  void check(std::uint64_t bytes) const { ENSURE(bytes <= length_, "{} bytes for a permit for {}", bytes, length_); }
 
   std::byte* at_ = nullptr;
   std::uint64_t length_ = 0;

@@ -1,7 +1,7 @@
 #pragma once
 // A part of an operation's memory that one message may be written to: what the match of a posted buffer, the check of a
-// key, or of an answer, has found. Only Operation::grant() makes one, within the memory; and what peers send gets
-// into the memory of operations through a grant alone.
+// key, or of an answer, has found. Only Operation::permit() makes one, within the memory; and what peers send gets
+// into the memory of operations through a permit alone.
 
 #include <sys/uio.h>
 
@@ -17,7 +17,7 @@ namespace fairlead::engine {
 
 struct Operation;
 
-class Grant {
+class Permit {
  public:
   /// `at`: in the message.
   void write(std::uint64_t at, std::span<const std::byte> bytes) const {
@@ -33,10 +33,10 @@ class Grant {
  private:
   friend struct Operation;
 
-  Grant(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t size)
+  Permit(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t size)
       : memory_(memory), offset_(offset), size_(size) {}
   void check(std::uint64_t at, std::uint64_t bytes) const {
-    ENSURE(at <= size_ && bytes <= size_ - at, "{} bytes at {} for a grant of {}", bytes, at, size_);
+    ENSURE(at <= size_ && bytes <= size_ - at, "{} bytes at {} for a permit for {}", bytes, at, size_);
   }
 
   std::span<const iovec> memory_;
