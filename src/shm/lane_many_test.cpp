@@ -119,15 +119,15 @@ TEST_F(LaneMany, ThoseThatAreShortShareLines) {
 TEST_F(LaneMany, AWrongLengthEndsThePeer) {
   receive(1000, 100);
   ShmPeer& to = peer_ring();
-  constexpr std::size_t kHead = wire::lane_head_bytes(wire::LaneKind::many), kBytes = kHead + 2 + 8 + 2 + 8;
+  constexpr std::size_t kManyHead = wire::lane_head_bytes(wire::LaneKind::many), kBytes = kManyHead + 2 + 8 + 2 + 8;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
   std::memset(body, 0x11, kBytes);
   wire::encode_lane(body, wire::LaneKind::many,
                     {.operation = wire::Operation::message, .source_port = 9, .target_port = engine::kPort}, 0);
   const wire::LaneLength right = 8, wrong = 9;
-  std::memcpy(body + kHead, &right, sizeof right);
-  std::memcpy(body + kHead + 2 + 8, &wrong, sizeof wrong);
+  std::memcpy(body + kManyHead, &right, sizeof right);
+  std::memcpy(body + kManyHead + 2 + 8, &wrong, sizeof wrong);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
