@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kChecksum = at<std::uint32_t>(kSegmentFields, "checksum");
 
 /// Over the whole datagram with the checksum's own field zero.
-std::uint32_t checksum_of(std::span<const std::byte> datagram) {
+[[gnu::always_inline]] inline std::uint32_t checksum_of(std::span<const std::byte> datagram) {
   std::array<std::byte, kSegmentHeaderBytes> header;
   std::memcpy(header.data(), datagram.data(), header.size());
   store(header.data(), kChecksum, std::uint32_t{0});
@@ -27,7 +27,7 @@ bool is_known(Kind kind) {
   return kind >= Kind::hello && kind <= Kind::rekey_answer;
 }
 
-bool is_right_length(Kind kind, std::size_t payload) {
+[[gnu::always_inline]] inline bool is_right_length(Kind kind, std::size_t payload) {
   switch (kind) {
     case Kind::hello:
     case Kind::hello_ack:
@@ -65,8 +65,17 @@ bool may_be_clear(Kind kind) {
   return kind != Kind::rekey && kind != Kind::rekey_answer;
 }
 
-bool is_right_checksum(std::span<const std::byte> datagram) {
+[[gnu::always_inline]] inline bool is_right_checksum(std::span<const std::byte> datagram) {
   return load<std::uint32_t>(datagram.data(), kChecksum) == checksum_of(datagram);
+}
+
+[[gnu::always_inline]] inline bool is_possible_payload(Kind kind, std::span<const std::byte> payload) {
+  if (kind == Kind::data) return is_run_of_records(payload);
+  if (kind == Kind::part) return is_possible(read_part(payload));
+  return !is_hello(kind) || is_possible(read_hello(payload));
+}
+DropReason reason_of(Kind kind) {
+  return is_hello(kind) ? DropReason::bad_hello : DropReason::bad_record;
 }
 
 Header read_header(const std::byte* from) {
@@ -88,7 +97,7 @@ Header read_header(const std::byte* from) {
 
 /// What is in the clear of a sealed datagram. Hellos and their answers are whole messages of a handshake, with a
 /// checksum; all else has a number in its place, and a tag.
-std::optional<DropReason> check_sealed(const Frame& frame, std::span<const std::byte> datagram) {
+[[gnu::noinline]] std::optional<DropReason> check_sealed(const Frame& frame, std::span<const std::byte> datagram) {
   const Header& header = frame.header;
   const std::size_t size = frame.payload.size();
   if (!may_be_sealed(header.kind)) return DropReason::reserved_not_zero;
@@ -124,19 +133,12 @@ std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram) {
     return std::unexpected(DropReason::reserved_not_zero);
   }
   if (header.token == 0 && header.kind != Kind::hello) return std::unexpected(DropReason::bad_token);
-  if (const auto reason = check_payload(header.kind, frame.payload)) return std::unexpected(*reason);
+  if (!is_possible_payload(header.kind, frame.payload)) return std::unexpected(reason_of(header.kind));
   return frame;
 }
 
 std::optional<DropReason> check_payload(Kind kind, std::span<const std::byte> payload) {
-  if (kind == Kind::data) {
-    if (!is_run_of_records(payload)) return DropReason::bad_record;
-  } else if (kind == Kind::part) {
-    if (!is_possible(read_part(payload))) return DropReason::bad_record;
-  } else if (is_hello(kind)) {
-    if (!is_possible(read_hello(payload))) return DropReason::bad_hello;
-  }
-  return std::nullopt;
+  return is_possible_payload(kind, payload) ? std::nullopt : std::optional(reason_of(kind));
 }
 
 void encode(const Header& header, std::byte* to) {
