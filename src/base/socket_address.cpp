@@ -55,7 +55,7 @@ Result<SocketAddress> SocketAddress::from_ip(std::string_view text, std::uint16_
   address.port = port;
   const auto percent = text.find('%');
   const std::string_view digits = text.substr(0, percent);
-  if (digits.empty() || digits.size() > kTextMax) return malformed(text);
+  if (digits.empty() || digits.size() > kTextMax || digits.contains('\0')) return malformed(text);
   std::array<char, kTextMax + 1> terminated{};
   std::copy(digits.begin(), digits.end(), terminated.begin());
 

@@ -43,6 +43,13 @@ TEST(SocketAddress, RefusesWhatIsNoAddress) {
   }
 }
 
+// What comes after it is not looked at by the C library.
+TEST(SocketAddress, RefusesTextWithANul) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {"127.0.0.1\0x"sv, "127.0.0.1\0"sv, "::1\0"sv, "fe80::1\0%2"sv})
+    EXPECT_FALSE(SocketAddress::from_ip(text, 1)) << text.size();
+}
+
 TEST(SocketAddress, KnowsLoopback) {
   EXPECT_TRUE(SocketAddress::from_ip("127.3.2.1", 0)->is_loopback());
   EXPECT_TRUE(SocketAddress::from_ip("::1", 0)->is_loopback());
