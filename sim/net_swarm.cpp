@@ -2,6 +2,7 @@
 
 #include "base/ensure.hpp"
 #include "sim/net_application.hpp"
+#include "sim/seals.hpp"
 
 namespace fairlead::sim {
 namespace {
