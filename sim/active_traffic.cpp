@@ -98,21 +98,10 @@ void ActiveTraffic::reply(PairHost& host, const engine::Arrival& arrival) {
   if (status != Status::ok) requests_[arrival.name].has_ended = true;
 }
 
-/// Whether the host was told that a conversation with the other one ended: a burst of losses may be longer than the
-/// give-up time.
-bool ActiveTraffic::has_lost(std::uint32_t host, std::uint32_t other) const {
-  const engine::PeerLosses& losses = shared_.hosts[host].engine->active().losses();
-  engine::PeerLoss loss;
-  for (std::uint64_t seen = 0; losses.next(seen, loss);) {
-    if (loss.engine == address_of(other)) return true;
-  }
-  return false;
-}
-
 void ActiveTraffic::check_end() {
   for (std::size_t name = 0; name < requests_.size(); ++name) {
     const Request& request = requests_[name];
-    const bool is_excused = request.has_ended || shared_.had_faults || has_lost(request.from, request.to);
+    const bool is_excused = request.has_ended || shared_.had_faults || shared_.has_lost(request.from, request.to);
     SIM_CHECK(shared_.findings, is_excused, "request {} was never answered", name);
   }
 }

@@ -33,7 +33,6 @@ class ActiveTraffic {
   };
 
   void take_request(PairHost& host, engine::Arrival& arrival, Request& request);
-  bool has_lost(std::uint32_t host, std::uint32_t other) const;
   void reply(PairHost& host, const engine::Arrival& arrival);
 
   PairShared& shared_;

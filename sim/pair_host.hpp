@@ -80,6 +80,21 @@ struct PairShared {
   base::Instant now{};
   bool had_faults = false;  // from then on requests may fail
   bool is_ending = false;   // nothing new begins
+
+  /// Whether one of the two has been told that a session with the other one ended: several losses in a row may be
+  /// longer than a short give-up time.
+  bool has_lost(std::uint32_t one, std::uint32_t other) const {
+    const auto is_told = [&](std::uint32_t host, std::uint32_t of) {
+      if (!hosts[host].is_up()) return true;
+      const engine::PeerLosses& losses = hosts[host].engine->active().losses();
+      engine::PeerLoss loss;
+      for (std::uint64_t seen = 0; losses.next(seen, loss);) {
+        if (loss.engine == address_of(of)) return true;
+      }
+      return false;
+    };
+    return is_told(one, other) || is_told(other, one);
+  }
 };
 
 }  // namespace fairlead::sim
