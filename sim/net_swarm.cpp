@@ -105,6 +105,7 @@ NetReport run_net_swarm(std::uint64_t seed) {
           .operations = shared.operations,
           .succeeded = shared.succeeded,
           .restarts = shared.restarts,
+          .through_memory = world.through_memory(),
           .time = world.now() - began};
 }
 

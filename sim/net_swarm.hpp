@@ -16,7 +16,8 @@ struct NetReport {
   std::uint64_t hash = 0;        // of all events: the same seed gives the same
   std::uint64_t operations = 0;  // accepted
   std::uint64_t succeeded = 0, restarts = 0;
-  base::Duration time{};  // simulated
+  std::uint64_t through_memory = 0;  // messages between processes of one machine
+  base::Duration time{};             // simulated
 };
 
 NetReport run_net_swarm(std::uint64_t seed);

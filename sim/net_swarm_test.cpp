@@ -22,17 +22,19 @@ NetReport run(std::uint64_t seed) {
 }
 
 TEST(NetSwarm, TheFixedSeeds) {
-  std::uint64_t operations = 0, succeeded = 0, restarts = 0;
+  std::uint64_t operations = 0, succeeded = 0, restarts = 0, through_memory = 0;
   for (std::uint64_t seed = 1; seed <= kFixedSeeds && !HasFailure(); ++seed) {
     const NetReport report = run(seed);
     operations += report.operations;
     succeeded += report.succeeded;
     restarts += report.restarts;
+    through_memory += report.through_memory;
   }
   // That it tests something.
   EXPECT_GT(operations, 20'000u);
   EXPECT_GT(succeeded, operations / 4);
   EXPECT_GT(restarts, 10u);
+  EXPECT_GT(through_memory, 1000u);
 }
 
 TEST(NetSwarm, FreshSeeds) {

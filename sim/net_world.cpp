@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace fairlead::sim {
 namespace {
@@ -56,13 +57,21 @@ void NetWorld::step(base::Instant at_most) {
     if (const auto core = host.core.lock()) next = std::min(next, core->next_pass());
   now_ = std::max(now_ + kTick, next);
   network_.advance(now_);
-  for (const Host& host : hosts_) {
+  for (Host& host : hosts_) {
     const auto core = host.core.lock();
     if (core && core->next_pass() <= now_) core->progress();
+    const shm::Lane* const lane = core ? std::as_const(core->engine()).lane() : nullptr;
+    if (lane != nullptr) host.through_memory = std::max(host.through_memory, lane->counters().messages_sent);
   }
   machines_next_ = base::kNever;
   for (const Host& host : hosts_)
     machines_next_ = std::min(machines_next_, net::to_engine(host.domain->step_machines()));
+}
+
+std::uint64_t NetWorld::through_memory() const {
+  std::uint64_t sum = 0;
+  for (const Host& host : hosts_) sum += host.through_memory;
+  return sum;
 }
 
 }  // namespace fairlead::sim

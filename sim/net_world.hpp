@@ -28,6 +28,9 @@ class NetWorld {
   net::Domain add_host();
   static std::string address(std::uint32_t host, std::uint32_t tmid);
 
+  /// Messages between processes of one machine, as far as their engines lived at the last step.
+  std::uint64_t through_memory() const;
+
   /// The next datagram, timer or deadline, but not later than `at_most`.
   void step(base::Instant at_most);
 
@@ -35,6 +38,7 @@ class NetWorld {
   struct Host {
     std::shared_ptr<net::DomainState> domain;
     std::weak_ptr<SimCore> core;  // while a machine has it
+    std::uint64_t through_memory = 0;
   };
   Result<std::shared_ptr<engine::Core>> attach(std::size_t host, const base::SocketAddress& local,
                                                const engine::EngineOptions& options);

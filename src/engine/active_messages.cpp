@@ -154,10 +154,11 @@ bool ActiveMessages::progress(base::Instant now) {
   constexpr std::size_t kTriesInPass = 256;
   if (answers_.is_empty()) [[likely]]
     return false;
+  const std::size_t before = answers_.size();
   answers_.retry(kTriesInPass, now, [&](link::PeerHandle peer, const wire::Envelope& envelope) {
     return submit_answer(peer, envelope, now) != Status::again;
   });
-  return false;
+  return answers_.size() != before;
 }
 
 void ActiveMessages::check() {

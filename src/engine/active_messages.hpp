@@ -66,6 +66,7 @@ class ActiveMessages {
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
   /// The peer is not lost, but forgotten: nothing was waited for.
   void drop_answers(link::PeerHandle peer);
+  /// Whether an answer has left that had waited for room.
   bool progress(base::Instant now);
   /// Answers that wait for room are tried again in each pass.
   bool is_owing() const { return !answers_.is_empty(); }
