@@ -3,8 +3,10 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <thread>
 
 #include "am/pair_for_tests.hpp"
@@ -75,9 +77,16 @@ TEST_F(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
     ::getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nvcsw;
   };
-  const auto before = sleeps();
-  EXPECT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 700ms), Status::timed_out);
-  EXPECT_LE(sleeps() - before, 4);
+  // A wait that looks ten times a second sleeps seven times, each time. Other causes of a sleep (a lock, a page that
+  // has to be read) come and go.
+  constexpr int kTries = 8;
+  long least = std::numeric_limits<long>::max();
+  for (int tried = 0; tried < kTries && least > 4; ++tried) {
+    const long before = sleeps();
+    ASSERT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 700ms), Status::timed_out);
+    least = std::min(least, sleeps() - before);
+  }
+  EXPECT_LE(least, 4);
 }
 
 TEST_F(Bundles, TheirDescriptorWakesAForeignLoop) {
