@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "tests/failing_calls/failing_kernel.hpp"
@@ -79,6 +80,13 @@ void wait_for_closers() {
   while (count_of("/proc/self/task") > 1 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
 }
 
+/// Of one end of a pair. Tests run beside each other, and what was sent to a process that has ended is for whoever has
+/// its address and its keys next: so no two pairs share an address.
+std::string own_ip(pid_t test, int index) {
+  const auto number = 2 * static_cast<unsigned>(test) + static_cast<unsigned>(index);
+  return fmt::format("127.{}.{}.{}", number >> 16 & 0xff, number >> 8 & 0xff, number & 0xff);
+}
+
 Ending play_part(const Script& script, const Part& part) {
   try {
     return script.play(part);
@@ -101,7 +109,8 @@ class FailingCalls : public testing::TestWithParam<std::tuple<Script, bool>> {
     const Script& script = std::get<0>(GetParam());
     report.files_before = count_of("/proc/self/fd");
     if (refusal != nullptr) FailingKernel::arm(*refusal, number);
-    const Ending ending = play_part(script, {.is_first = index == 0, .socket = socket, .path = script.path});
+    const Ending ending = play_part(
+        script, {.is_first = index == 0, .socket = socket, .ip = own_ip(::getppid(), index), .path = script.path});
     FailingKernel::disarm();
     wait_for_closers();
     write_text(report.error, ending.error);

@@ -13,6 +13,7 @@ namespace fairlead::tests {
 struct Part {
   bool is_first = true;  // of the two; it asks
   int socket = -1;       // to the other: what programs tell each other by other means
+  std::string ip;        // of the loopback, and nobody else's
   std::string path = "udp";
 };
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <fairlead/am.hpp>
 
 #include "tests/failing_calls/scenario.hpp"
@@ -19,11 +21,13 @@ constexpr std::uint8_t kEcho = 10, kReply = 11;
 constexpr std::uint64_t kKey = 7;
 
 struct Seen {
-  std::atomic<unsigned> requests = 0, replies = 0, returned = 0;
+  std::atomic<unsigned> requests = 0, replies = 0, returned = 0, strange = 0;
+  am::Name other;  // before the first request
 };
 
 void on_request(void* context, am::Token& token, const am::Message& message) {
-  ++static_cast<Seen*>(context)->requests;
+  auto& seen = *static_cast<Seen*>(context);
+  ++(token.source() == seen.other ? seen.requests : seen.strange);
   static_cast<void>(token.reply(kReply, message.arguments));
 }
 void on_reply(void* context, am::Token&, const am::Message&) {
@@ -40,9 +44,8 @@ Ending set_up(am::Endpoint& endpoint, const Part& part, Seen& seen, std::vector<
   for (const auto& [index, handler] : {std::pair{kEcho, &on_request}, std::pair{kReply, &on_reply}}) {
     if (const Status status = endpoint.set_handler(index, handler, &seen); status != Status::ok) return ended(status);
   }
-  am::Name other;
-  if (!swap(part, endpoint.name(), other)) return other_is_gone();
-  if (const Status status = endpoint.map(0, other, kKey); status != Status::ok) return ended(status);
+  if (!swap(part, endpoint.name(), seen.other)) return other_is_gone();
+  if (const Status status = endpoint.map(0, seen.other, kKey); status != Status::ok) return ended(status);
   return {};
 }
 
@@ -60,9 +63,8 @@ Ending wait_for(const Part& part, am::Bundle& bundle, const Seen& seen, const st
 }  // namespace
 
 Ending send_active_messages(const Part& part) {
-  auto domain = am::Domain::open({.ip = part.is_first ? "127.0.0.1" : "127.0.0.2",
-                                  .engine = {{"path", part.path}, {"give_up_after", "1000"}},
-                                  .request_timeout = 3s});
+  auto domain = am::Domain::open(
+      {.ip = part.ip, .engine = {{"path", part.path}, {"give_up_after", "1000"}}, .request_timeout = 3s});
   if (!domain) return ended(domain.error());
   Seen seen;
   std::vector<std::byte> memory(100'000), data(50'000);
@@ -86,7 +88,10 @@ Ending send_active_messages(const Part& part) {
     return tell(part, &is_over, 1) ? Ending{} : other_is_gone();
   }
   if (!hear(part, &is_over, 1)) return other_is_gone();
-  return seen.requests == 3 * kRounds ? Ending{} : Ending{"requests are missing", true};
+  if (seen.requests == 3 * kRounds && seen.strange == 0) return {};
+  return {fmt::format("wrong: {} requests sent, {} have run, and {} of a stranger", 3 * kRounds, seen.requests.load(),
+                      seen.strange.load()),
+          true};
 }
 
 }  // namespace fairlead::tests

@@ -25,7 +25,7 @@ class TransferSide {
 
   Ending meet(net::Domain& domain) {
     if (const auto set = machine_.deliver_synchronously(); !set) return ended(set.error());
-    const auto own = machine_.start_and_wait(part_.is_first ? "127.0.0.1@udp:*:34:*" : "127.0.0.2@udp:*:34:*");
+    const auto own = machine_.start_and_wait(part_.ip + "@udp:*:34:*");
     if (!own) return ended(own.error());
     Address mine{}, theirs{};
     std::ranges::copy(own->address(), mine.begin());

@@ -35,7 +35,7 @@ class PairSide {
   Ending open() {
     const auto host = static_cast<std::uint8_t>(part_.is_first ? 1 : 2);
     const Device device{.name = "test",
-                        .address = part_.is_first ? "127.0.0.1" : "127.0.0.2",
+                        .address = part_.ip,
                         .interface_name = {},
                         .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}};
     ContextOptions options;
