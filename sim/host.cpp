@@ -52,9 +52,9 @@ void Host::start(base::Instant now) {
   shared_.trace.say(now, "h{}        starts", number_);
   std::optional<link::SealSettings> seals;
   if (shared_.scenario.seals != Seals::none) seals = seals_of(shared_.scenario, number_, random_.next());
-  auto lane = machine_ != nullptr ? machine_->open_lane(address_of(number_), epoch, shared_.scenario.options) : nullptr;
+  auto shm = machine_ != nullptr ? machine_->open_shm(address_of(number_), epoch, shared_.scenario.options) : nullptr;
   engine_ = std::make_unique<engine::Engine>(std::move(watched), address_of(number_), shared_.scenario.options, epoch,
-                                             seed, std::move(lane), std::move(seals));
+                                             seed, std::move(shm), std::move(seals));
   application_ = std::make_unique<Application>(Application::Life{number_, ++lives_, clock_offset_, now, random_.next()},
                                                plan_, *engine_, *path_, shared_);
   began_ = now;
@@ -96,10 +96,10 @@ void Host::on_doorbell(base::Instant now) {
 
 /// Of a process of the same machine that has written to us; null if there is none.
 shm::RingReader* Host::reader_with_record() {
-  shm::ShmHub* const hub = engine_->hub();
-  for (std::uint32_t slot = 0; hub != nullptr && slot < hub->peer_count(); ++slot) {
-    shm::ShmPeer& peer = hub->peer(slot);
-    if (peer.state == shm::ShmPeer::State::open && peer.reader.has_record()) return &peer.reader;
+  shm::Connections* const connections = engine_->connections();
+  for (std::uint32_t slot = 0; connections != nullptr && slot < connections->peer_count(); ++slot) {
+    shm::Connection& peer = connections->peer(slot);
+    if (peer.state == shm::Connection::State::open && peer.reader.has_record()) return &peer.reader;
   }
   return nullptr;
 }
@@ -168,8 +168,8 @@ void Host::plan_next(base::Instant now) {
 }
 
 std::uint64_t Host::bytes_delivered() const {
-  const shm::Lane* const lane = std::as_const(*engine_).lane();
-  return engine_->link()->counters().message_bytes_delivered + (lane != nullptr ? lane->counters().bytes_delivered : 0);
+  const shm::Transport* const shm = std::as_const(*engine_).shm_transport();
+  return engine_->link()->counters().message_bytes_delivered + (shm != nullptr ? shm->counters().bytes_delivered : 0);
 }
 
 }  // namespace fairlead::sim

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/ensure.hpp"
-#include "embedded/open_lane.hpp"
+#include "embedded/open_shm.hpp"
 
 namespace fairlead::sim {
 
@@ -20,19 +20,19 @@ Machine::~Machine() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-std::unique_ptr<shm::Lane> Machine::open_lane(const base::SocketAddress& own, std::uint64_t epoch,
-                                              engine::EngineOptions options) const {
+std::unique_ptr<shm::Transport> Machine::open_shm(const base::SocketAddress& own, std::uint64_t epoch,
+                                                  engine::EngineOptions options) const {
   const auto set = options.set("shm_directory", folder_);
   ENSURE(set.has_value(), "{}", set.error().message);
-  auto lane = embedded::open_lane(own, epoch, options);
-  ENSURE(lane.has_value() && *lane != nullptr, "no shared memory for a simulated process{}",
-         lane.has_value() ? std::string() : ": " + lane.error().message);
-  return std::move(*lane);
+  auto shm = embedded::open_shm(own, epoch, options);
+  ENSURE(shm.has_value() && *shm != nullptr, "no shared memory for a simulated process{}",
+         shm.has_value() ? std::string() : ": " + shm.error().message);
+  return std::move(*shm);
 }
 
 bool Machine::is_rung(const engine::Engine& engine) {
-  pollfd bell{.fd = engine.lane_descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&bell, 1, 0) == 1;
+  pollfd doorbell{.fd = engine.shm_descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&doorbell, 1, 0) == 1;
 }
 
 bool Machine::has_news(engine::Engine& engine) {

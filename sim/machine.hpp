@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/engine.hpp"
-#include "shm/lane.hpp"
+#include "shm/transport.hpp"
 
 namespace fairlead::sim {
 
@@ -19,8 +19,8 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   /// How a process of this machine reaches the others.
-  std::unique_ptr<shm::Lane> open_lane(const base::SocketAddress& own, std::uint64_t epoch,
-                                       engine::EngineOptions options) const;
+  std::unique_ptr<shm::Transport> open_shm(const base::SocketAddress& own, std::uint64_t epoch,
+                                           engine::EngineOptions options) const;
   /// Whether a process that sleeps, or would, has something to do for another one of its machine.
   static bool is_rung(const engine::Engine& engine);
   static bool has_news(engine::Engine& engine);

@@ -42,8 +42,8 @@ Result<std::shared_ptr<engine::Core>> NetWorld::attach(std::size_t number, const
   if (!path) return std::unexpected(std::move(path.error()));
   path::SimPath& own = **path;
   const std::uint64_t epoch = random_.next(), seed = random_.next();
-  auto lane = machine_ ? machine_->open_lane(local, epoch, options) : nullptr;
-  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, epoch, seed, std::move(lane),
+  auto shm = machine_ ? machine_->open_shm(local, epoch, options) : nullptr;
+  auto engine = std::make_unique<engine::Engine>(std::move(*path), local, options, epoch, seed, std::move(shm),
                                                  is_sealed_ ? std::optional(with_one_secret(epoch)) : std::nullopt);
   auto core = std::make_shared<SimCore>(std::move(engine), own,
                                         SimCore::World{[this] { return now_; }, [this] { step(now_ + kPause); }});
@@ -60,8 +60,8 @@ void NetWorld::step(base::Instant at_most) {
   for (Host& host : hosts_) {
     const auto core = host.core.lock();
     if (core && core->next_pass() <= now_) core->progress();
-    const shm::Lane* const lane = core ? std::as_const(core->engine()).lane() : nullptr;
-    if (lane != nullptr) host.through_memory = std::max(host.through_memory, lane->counters().messages_sent);
+    const shm::Transport* const shm = core ? std::as_const(core->engine()).shm_transport() : nullptr;
+    if (shm != nullptr) host.through_memory = std::max(host.through_memory, shm->counters().messages_sent);
   }
   machines_next_ = base::kNever;
   for (const Host& host : hosts_)

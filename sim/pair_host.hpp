@@ -51,9 +51,9 @@ struct PairHost {
     ++life;
     notices = std::make_unique<qp::NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK)));
     const std::uint64_t epoch = random.next() | 1;
-    auto lane = machine != nullptr ? machine->open_lane(address_of(number), epoch, options) : nullptr;
+    auto shm = machine != nullptr ? machine->open_shm(address_of(number), epoch, options) : nullptr;
     engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, epoch, random.next(),
-                                              std::move(lane),
+                                              std::move(shm),
                                               is_sealed ? std::optional(with_one_secret(epoch)) : std::nullopt);
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
     key = flows().regions().add(

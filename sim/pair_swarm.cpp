@@ -199,8 +199,8 @@ class PairSwarm {
       SIM_CHECK(findings_, use.operations == 0 && use.placements == 0 && use.deferred == 0,
                 "host {} is left with {} operations, {} placements, {} answers", host.number, use.operations,
                 use.placements, use.deferred);
-      const shm::Lane* const lane = std::as_const(*host.engine).lane();
-      SIM_CHECK(findings_, lane == nullptr || lane->is_quiet(), "host {}: messages are left for its machine",
+      const shm::Transport* const shm = std::as_const(*host.engine).shm_transport();
+      SIM_CHECK(findings_, shm == nullptr || shm->is_quiet(), "host {}: messages are left for its machine",
                 host.number);
       const link::LinkCounters& link = host.engine->link()->counters();
       SIM_CHECK(findings_, link.is_consistent() && link.messages_pending == 0 && link.segments_in_flight == 0,
@@ -220,8 +220,8 @@ class PairSwarm {
       report.openings += one.openings();
     }
     for (const PairHost& host : hosts_) {
-      if (host.is_up() && host.engine->hub() != nullptr)
-        report.through_memory += std::as_const(*host.engine).lane()->counters().messages_sent;
+      if (host.is_up() && host.engine->connections() != nullptr)
+        report.through_memory += std::as_const(*host.engine).shm_transport()->counters().messages_sent;
     }
     report.kills = killed_;
     report.active_sent = traffic_.sent();

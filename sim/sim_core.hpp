@@ -25,7 +25,7 @@ class SimCore final : public engine::Core {
 
   /// When a pass is due at the latest.
   base::Instant next_pass() const {
-    const bool has_news = path_.has_arrivals() || (engine_->hub() != nullptr && Machine::has_news(*engine_));
+    const bool has_news = path_.has_arrivals() || (engine_->connections() != nullptr && Machine::has_news(*engine_));
     return has_news ? now() : engine_->next_deadline();
   }
   engine::Engine& engine() { return *engine_; }

@@ -20,15 +20,15 @@
 
 #include "base/lingering_socket_for_tests.hpp"
 #include "base/place_for_tests.hpp"
-#include "shm/hub.hpp"
+#include "shm/connections.hpp"
 #include "shm/proof.hpp"
 #include "tests/other_user.hpp"
 
 namespace fairlead::tests {
 namespace {
 
-using shm::ShmHub;
-using Kind = shm::ShmEvent::Kind;
+using shm::Connections;
+using Kind = shm::ConnectionEvent::Kind;
 
 class AttackedHub : public testing::Test {
  protected:
@@ -42,19 +42,19 @@ class AttackedHub : public testing::Test {
   }
   ~AttackedHub() override { ::alarm(0); }
 
-  static std::unique_ptr<ShmHub> hub(std::uint16_t number, const shm::ShmOptions& options = {}) {
+  static std::unique_ptr<Connections> connections(std::uint16_t number, const shm::ConnectionOptions& options = {}) {
     return hub_at(place(number), options);
   }
-  static std::unique_ptr<ShmHub> hub_at(const base::SocketAddress& own, shm::ShmOptions options) {
+  static std::unique_ptr<Connections> hub_at(const base::SocketAddress& own, shm::ConnectionOptions options) {
     options.ring_bytes = 64 * 1024;
-    return ShmHub::open(own, own.port, options).value();
+    return Connections::open(own, own.port, options).value();
   }
   /// Of this process: children are told theirs.
   static base::SocketAddress place(std::uint16_t number) { return base::place_for_tests(number); }
 
   /// Somebody of our own user is served as if nothing had happened.
-  static void expect_an_honest_peer_is_served(ShmHub& victim) {
-    const auto honest = hub(2);
+  static void expect_an_honest_peer_is_served(Connections& victim) {
+    const auto honest = connections(2);
     ASSERT_TRUE(honest->ask(place(1), {}));
     const std::uint64_t before = victim.counters().opened;
     for (int i = 0; i < 1000 && victim.counters().opened == before; ++i) victim.attend({});
@@ -66,8 +66,8 @@ class AttackedHub : public testing::Test {
 
 /// A connection to `there`, as a stranger's program makes it.
 base::FileDescriptor connect_to(const base::SocketAddress& there) {
-  base::FileDescriptor socket = shm::ShmSocket::make();
-  const auto name = shm::ShmName::of(there, {}).value();
+  base::FileDescriptor socket = shm::Socket::make();
+  const auto name = shm::Name::of(there, {}).value();
   return ::connect(socket.get(), name.kernel(), name.length()) == 0 ? std::move(socket) : base::FileDescriptor();
 }
 
@@ -93,7 +93,7 @@ bool send_with(int socket, std::span<const std::byte> bytes, std::span<const int
 void greet_with_what_lingers(OtherUser& line, const base::SocketAddress& there, const base::SocketAddress& own,
                              std::size_t descriptors) {
   const base::FileDescriptor socket = connect_to(there);
-  const shm::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5};
+  const shm::Greeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5};
   base::LingeringSocket lingering;
   std::vector<int> sent(descriptors, socket.get());
   sent.back() = lingering.get();
@@ -118,21 +118,21 @@ class WhatLingers : public AttackedHub, public testing::WithParamInterface<Linge
 };
 
 TEST_P(WhatLingers, HoldsUpNobodyWhoTurnsItAway) {
-  const auto victim = hub(1, {.admits_all = GetParam().admits_all});
+  const auto victim = connections(1, {.admits_all = GetParam().admits_all});
   OtherUser stranger = greet();
   ASSERT_TRUE(stranger.hear('s'));
   victim->attend({});
-  const shm::ShmCounters& counters = victim->counters();
+  const shm::ConnectionCounters& counters = victim->counters();
   EXPECT_EQ(GetParam().admits_all ? counters.declined_greeting : counters.declined_user, 1u);
   expect_an_honest_peer_is_served(*victim);
 }
 
 TEST_P(WhatLingers, HoldsUpNobodyWhoEnds) {
-  auto victim = hub(1, {.admits_all = GetParam().admits_all});
+  auto victim = connections(1, {.admits_all = GetParam().admits_all});
   OtherUser stranger = greet();
   ASSERT_TRUE(stranger.hear('s'));
   victim.reset();
-  victim = hub(1);
+  victim = connections(1);
   expect_an_honest_peer_is_served(*victim);
 }
 
@@ -144,28 +144,28 @@ INSTANTIATE_TEST_SUITE_P(Sent, WhatLingers,
 // Addresses of others -----------------------------------------------------------------------------------------------
 
 constexpr base::SipKey kPairKey{17, 4}, kOtherKey{18, 4};
-const shm::ShmOptions kAll{.admits_all = true};
+const shm::ConnectionOptions kAll{.admits_all = true};
 
 class Impersonated : public AttackedHub {
  protected:
-  /// A hub that is asked by another user, who says he is at `own` and knows `key`; both say how it ended.
+  /// A connections that is asked by another user, who says he is at `own` and knows `key`; both say how it ended.
   static void ask_and_tell(OtherUser& line, const base::SocketAddress& own, const base::SocketAddress& there,
                            const base::SipKey& key) {
-    const auto hub = hub_at(own, kAll);
-    const auto asked = hub->ask(there, {}, key);
+    const auto connections = hub_at(own, kAll);
+    const auto asked = connections->ask(there, {}, key);
     line.say(asked ? 'a' : '?');
     line.hear('g');
-    for (int i = 0; i < 1000; ++i) hub->attend({});
-    line.say(hub->counters().opened == 1 ? 'o' : 'd');
+    for (int i = 0; i < 1000; ++i) connections->attend({});
+    line.say(connections->counters().opened == 1 ? 'o' : 'd');
     line.hear('e');
   }
-  static void attend(ShmHub& hub) {
-    for (int i = 0; i < 1000; ++i) hub.attend({});
+  static void attend(Connections& connections) {
+    for (int i = 0; i < 1000; ++i) connections.attend({});
   }
   /// What it tells us since the last call, of one kind.
-  static std::vector<base::SocketAddress> told(ShmHub& hub, Kind kind) {
+  static std::vector<base::SocketAddress> told(Connections& connections, Kind kind) {
     std::vector<base::SocketAddress> addresses;
-    while (const auto event = hub.next_event())
+    while (const auto event = connections.next_event())
       if (event->kind == kind) addresses.push_back(event->address);
     return addresses;
   }
@@ -173,7 +173,7 @@ class Impersonated : public AttackedHub {
 
 TEST_F(Impersonated, WhoKnowsTheKeyOfTheSessionIsOpened) {
   const auto there = place(1), own = place(5);
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   OtherUser honest(OtherUser::kNobody, [&](OtherUser& line) { ask_and_tell(line, own, there, kPairKey); });
   ASSERT_TRUE(honest.hear('a'));
   attend(*victim);
@@ -191,7 +191,7 @@ TEST_F(Impersonated, WhoKnowsTheKeyOfTheSessionIsOpened) {
 
 TEST_F(Impersonated, WhoDoesNotIsNot) {
   const auto there = place(1), own = place(5);
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) { ask_and_tell(line, own, there, kOtherKey); });
   ASSERT_TRUE(liar.hear('a'));
   attend(*victim);
@@ -208,8 +208,8 @@ TEST_F(Impersonated, WhoDoesNotIsNot) {
 TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
   const auto evil = place(5);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    shm::ShmUsers users;
-    const auto listener = shm::ShmListener::open(evil, {}, users).value();
+    shm::Users users;
+    const auto listener = shm::Listener::open(evil, {}, users).value();
     line.say('o');
     line.hear('g');
     std::byte byte{};
@@ -219,7 +219,7 @@ TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
     line.say(::recv(one.fd, &byte, 1, MSG_DONTWAIT) == 0 ? 'n' : 'y');
   });
   ASSERT_TRUE(liar.hear('o'));
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   const auto asked = victim->ask(evil, {});
   ASSERT_FALSE(asked);
   EXPECT_EQ(asked.error().status, Status::again) << asked.error().message;
@@ -230,24 +230,24 @@ TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
 TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
   const auto evil = place(5);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    shm::ShmUsers users;
-    const auto listener = shm::ShmListener::open(evil, {}, users).value();
+    shm::Users users;
+    const auto listener = shm::Listener::open(evil, {}, users).value();
     line.say('o');
     line.hear('g');
-    shm::ShmGreeting greeting;
+    shm::Greeting greeting;
     // It answers what it got, as it got it: the proof in it is right, but of a greeting.
     const auto socket = listener.accept().value();
     const auto letter = socket.receive(std::as_writable_bytes(std::span(&greeting, 1)));
     greeting.ip = evil.ip, greeting.port = evil.port, greeting.user = ::geteuid();
     if (letter) {
-      const std::array<int, 1> bell{letter->descriptors[1].get()};
-      socket.send(std::as_bytes(std::span(&greeting, 1)), bell);
+      const std::array<int, 1> doorbell{letter->descriptors[1].get()};
+      socket.send(std::as_bytes(std::span(&greeting, 1)), doorbell);
     }
     line.say('a');
     line.hear('e');
   });
   ASSERT_TRUE(liar.hear('o'));
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   ASSERT_TRUE(victim->ask(evil, {}, kPairKey));
   liar.say('g');
   ASSERT_TRUE(liar.hear('a'));
@@ -260,13 +260,13 @@ TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
 // A third, who passes on to the right one what was meant for him, is named by the kernel as himself.
 TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
   const auto there = place(1), own = place(5);
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    auto memory = shm::ShmMemory::create({4096, 64 * 1024, 2}).value();
-    auto bell = shm::ShmMemory::create(shm::kShmBellLayout).value();
-    shm::ShmGreeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5, .user = 0};
+    auto memory = shm::Memory::create({4096, 64 * 1024, 2}).value();
+    auto doorbell = shm::Memory::create(shm::kShmBellLayout).value();
+    shm::Greeting greeting{.ring_bytes = 64 * 1024, .ip = own.ip, .port = own.port, .epoch = 5, .user = 0};
     greeting.proof = shm::proof_of_greeting(kPairKey, greeting);
-    const std::array<int, 2> descriptors{memory.descriptor(), bell.descriptor()};
+    const std::array<int, 2> descriptors{memory.descriptor(), doorbell.descriptor()};
     const base::FileDescriptor socket = connect_to(there);
     line.say(send_with(socket.get(), std::as_bytes(std::span(&greeting, 1)), descriptors) ? 'a' : '?');
     line.hear('e');
@@ -281,7 +281,7 @@ TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
 // Names are of this host; addresses of others cannot be had by binding theirs, not even by our own user.
 TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
   const auto elsewhere = base::SocketAddress::from_ip("192.0.2.7", 20480).value();
-  const auto victim = hub(1);
+  const auto victim = connections(1);
   const auto liar = hub_at(elsewhere, {});
   const auto asked = victim->ask(elsewhere, {});
   ASSERT_FALSE(asked);
@@ -298,19 +298,19 @@ TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
 // Nobody has given it our memory, so nobody waits for it to leave.
 TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   const auto there = place(1), own = place(5);
-  shm::ShmOptions options = kAll;
+  shm::ConnectionOptions options = kAll;
   options.arena_bytes = 1 << 20;
   options.arena_head_bytes = 4096;
-  const auto victim = hub(1, options);
+  const auto victim = connections(1, options);
   constexpr std::uint64_t kName = 77;
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    const auto hub = hub_at(own, kAll);
-    const auto asked = hub->ask(there, {}, kPairKey);
+    const auto connections = hub_at(own, kAll);
+    const auto asked = connections->ask(there, {}, kPairKey);
     line.say('a');
     line.hear('g');
-    attend(*hub);
-    shm::ShmPeer& peer = hub->peer(*asked);
-    if (peer.state != shm::ShmPeer::State::open) return line.say('?');
+    attend(*connections);
+    shm::Connection& peer = connections->peer(*asked);
+    if (peer.state != shm::Connection::State::open) return line.say('?');
     peer.enter();
     peer.hold(kName);
     line.say('i');
@@ -323,23 +323,23 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   ASSERT_EQ(victim->counters().opened, 1u);
   liar.say('g');
   ASSERT_TRUE(liar.hear('i'));
-  EXPECT_TRUE(victim->visitors().empty());
+  EXPECT_TRUE(victim->readers().empty());
   EXPECT_FALSE(victim->is_held(kName));
 }
 
 // The doorbell is shared by all peers: whoever clears what others set there holds them up, but not for long.
 TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly) {
   const auto there = place(1), own = place(5);
-  const auto victim = hub(1, kAll);
+  const auto victim = connections(1, kAll);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    const auto hub = hub_at(own, kAll);
-    const auto asked = hub->ask(there, {}, kPairKey);
+    const auto connections = hub_at(own, kAll);
+    const auto asked = connections->ask(there, {}, kPairKey);
     line.say('a');
     line.hear('g');
-    attend(*hub);
-    line.say(hub->counters().opened == 1 ? 'o' : '?');
+    attend(*connections);
+    line.say(connections->counters().opened == 1 ? 'o' : '?');
     line.hear('c');
-    hub->peer(*asked).bell.take([](std::uint32_t) {});
+    connections->peer(*asked).doorbell.take([](std::uint32_t) {});
     line.say('c');
     line.hear('e');
   });
@@ -349,7 +349,7 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
   attend(*victim);
   liar.say('g');
   ASSERT_TRUE(liar.hear('o'));
-  const auto honest = hub(2);
+  const auto honest = connections(2);
   ASSERT_TRUE(honest->ask(there, {}));
   attend(*victim);
   attend(*honest);
@@ -359,11 +359,11 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
     return does;
   };
   const std::uint32_t slot = victim->find(place(2));
-  ASSERT_NE(slot, ShmHub::kNone);
+  ASSERT_NE(slot, Connections::kNone);
   ASSERT_TRUE(looks_at(slot)) << "it is new";
   ASSERT_TRUE(victim->arm()) << "from now on it has to ring";
   victim->disarm();
-  shm::ShmPeer& to = honest->peer(honest->find(there));
+  shm::Connection& to = honest->peer(honest->find(there));
   ASSERT_NE(to.writer.reserve(8), nullptr);
   to.writer.publish(8, to.reader.read());
   to.alert();
@@ -379,9 +379,9 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
 TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   constexpr std::uint32_t kMany = 40, kOfOneUser = 16;
   const auto there = place(1), own = place(5);
-  shm::ShmOptions options = kAll;
+  shm::ConnectionOptions options = kAll;
   options.peers_max = 128;
-  const auto victim = hub(1, options);
+  const auto victim = connections(1, options);
   OtherUser crowd(OtherUser::kNobody, [&](OtherUser& line) {
     std::vector<base::FileDescriptor> sockets;
     for (std::uint32_t i = 0; i < kMany; ++i) sockets.push_back(connect_to(there));
@@ -404,7 +404,7 @@ TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
 
 // Users that a user namespace does not know ---------------------------------------------------------------------------
 
-const shm::ShmOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
+const shm::ConnectionOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
 
 /// In a user namespace of its own, where our user has that number; 0: none.
 bool is_apart_as(std::uint32_t number) {
@@ -421,14 +421,14 @@ class AttackedNamespace : public AttackedHub, public testing::WithParamInterface
   static char asked_as(std::uint32_t user, const base::SocketAddress& own, const base::SocketAddress& there,
                        OtherUser& victim) {
     OtherUser asking(user, [&](OtherUser& line) {
-      shm::ShmOptions options = kShowing;
+      shm::ConnectionOptions options = kShowing;
       options.admits_all = true;
-      const auto hub = hub_at(own, options);
-      if (!hub->ask(there, {}, kPairKey)) return line.say('?');
+      const auto connections = hub_at(own, options);
+      if (!connections->ask(there, {}, kPairKey)) return line.say('?');
       line.say('a');
       line.hear('g');
-      for (int i = 0; i < 1000; ++i) hub->attend({});
-      line.say(hub->counters().arenas_seen == 1 ? 'o' : hub->counters().opened == 0 ? 'd' : '?');
+      for (int i = 0; i < 1000; ++i) connections->attend({});
+      line.say(connections->counters().arenas_seen == 1 ? 'o' : connections->counters().opened == 0 ? 'd' : '?');
     });
     if (!asking.hear('a')) return '?';
     victim.say('g');
@@ -442,10 +442,10 @@ TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
   const auto there = place(1), evil = place(5), friendly = place(6);
   OtherUser victim(OtherUser::kSomebody, [&](OtherUser& line) {
     if (!is_apart_as(GetParam())) return line.say('?');
-    const auto hub = hub_at(there, kShowing);
+    const auto connections = hub_at(there, kShowing);
     line.say('o');
     while (line.hear('g')) {
-      for (int i = 0; i < 1000; ++i) hub->attend({});
+      for (int i = 0; i < 1000; ++i) connections->attend({});
       line.say('g');
     }
   });
@@ -458,18 +458,18 @@ TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
 
 TEST_P(AttackedNamespace, GreetsNoStranger) {
   const auto there = place(1), evil = place(5);
-  shm::ShmOptions options = kShowing;
+  shm::ConnectionOptions options = kShowing;
   options.admits_all = true;
   OtherUser attacker(OtherUser::kSomebody + 1, [&](OtherUser& line) {
-    const auto hub = hub_at(evil, options);
+    const auto connections = hub_at(evil, options);
     line.say('o');
     line.hear('e');
   });
   ASSERT_TRUE(attacker.hear('o'));
   OtherUser victim(OtherUser::kSomebody, [&](OtherUser& line) {
     if (!is_apart_as(GetParam())) return line.say('?');
-    const auto hub = hub_at(there, kShowing);
-    const auto asked = hub->ask(evil, {});
+    const auto connections = hub_at(there, kShowing);
+    const auto asked = connections->ask(evil, {});
     line.say(!asked && asked.error().status == Status::not_permitted ? 'n' : 'y');
   });
   EXPECT_TRUE(victim.hear('n'));

@@ -91,7 +91,7 @@ TEST_F(Namespaces, WithASharedDirectoryTheyUseSharedMemory) {
   const std::string directory = testing::TempDir() + "/namespaces_test";
   std::filesystem::create_directory(directory);
   const Json client = run_client_apart({"FAIRLEAD_SHM_DIRECTORY=" + directory});
-  EXPECT_GT(client["counters"].value("lane.bytes_sent", 0U), 0U);
+  EXPECT_GT(client["counters"].value("shm.bytes_sent", 0U), 0U);
   EXPECT_THAT(said_, testing::HasSubstr("is reached through shared memory"));
   EXPECT_TRUE(std::filesystem::is_empty(directory)) << "nothing is left";
   std::filesystem::remove_all(directory);
@@ -99,7 +99,7 @@ TEST_F(Namespaces, WithASharedDirectoryTheyUseSharedMemory) {
 
 TEST_F(Namespaces, WithoutOneTheyUseUdpAndSayWhy) {
   const Json client = run_client_apart({"FAIRLEAD_PATH=auto"});
-  EXPECT_EQ(client["counters"].value("lane.messages_sent", 1U), 0U);
+  EXPECT_EQ(client["counters"].value("shm.messages_sent", 1U), 0U);
   EXPECT_GT(client["counters"].value("link.messages_delivered", 0U), 0U);
   EXPECT_THAT(said_, testing::HasSubstr("is reached over UDP: cannot connect to the Unix socket"));
 }

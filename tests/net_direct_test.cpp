@@ -301,7 +301,7 @@ TEST_P(NetDirect, WhoIsNotPermittedPutsThroughTheRingAndSaysSo) {
     for (Offer offer; hear(socket, offer);) {
       if (own.machine.add(*own.buffer, ActiveSend{.descriptor = offer.descriptor}) != Status::ok) break;
       tell(socket, own.event().status);
-      tell(socket, counter(own.machine, "lane.process.not_permitted"));
+      tell(socket, counter(own.machine, "shm.process.not_permitted"));
       tell(socket, counter(own.machine, "engine.direct.puts_by_calls"));
     }
   });
@@ -470,7 +470,7 @@ TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
   const std::uint64_t before = sum();
   EXPECT_EQ(loan.bytes().size(), kSize / 2);
   sender.kill();
-  while (counter(own->machine, "lane.peers_ended") == 0) std::this_thread::yield();
+  while (counter(own->machine, "shm.peers_ended") == 0) std::this_thread::yield();
   EXPECT_EQ(sum(), before);
   own.reset();
   EXPECT_EQ(sum(), before);

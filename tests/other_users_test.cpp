@@ -89,20 +89,20 @@ TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
   });
   const Node node(here_, GetParam());
   // The first ones may go over UDP, while the two are meeting.
-  for (int i = 0; i < 10'000 && node.counter("lane.messages_sent") == 0; ++i) {
+  for (int i = 0; i < 10'000 && node.counter("shm.messages_sent") == 0; ++i) {
     ASSERT_TRUE(other.hear('p')) << "it got something else";
     ASSERT_EQ(node.send(there_), Status::ok);
     other.say('m');
   }
-  EXPECT_GT(node.counter("lane.messages_sent"), 0u);
-  EXPECT_EQ(node.counter("lane.peers_opened"), 1u);
+  EXPECT_GT(node.counter("shm.messages_sent"), 0u);
+  EXPECT_EQ(node.counter("shm.peers_opened"), 1u);
   EXPECT_TRUE(other.hear('p'));
 }
 
 TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
-    shm::ShmUsers users;
-    const auto listener = shm::ShmListener::open(there_, {}, users).value();
+    shm::Users users;
+    const auto listener = shm::Listener::open(there_, {}, users).value();
     line.say('o');
     line.hear('g');
     char byte = 0;
@@ -115,7 +115,7 @@ TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
   {
     const Node node(here_, GetParam());
     EXPECT_EQ(node.send(there_), GetParam() == "auto" ? Status::refused : Status::unreachable);
-    EXPECT_EQ(node.counter("lane.peers_opened"), 0u);
+    EXPECT_EQ(node.counter("shm.peers_opened"), 0u);
   }
   liar.say('g');
   EXPECT_TRUE(liar.hear('n')) << "it was greeted";

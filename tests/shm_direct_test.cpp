@@ -243,7 +243,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     const auto tables = all_tables();
     ASSERT_FALSE(tables.empty());
     const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % shm::SharedTables::kFlows;
-    shm::ShowCount lies;
+    shm::PublishCount lies;
     for (int step = 0; step < 200; ++step) {
       for (shm::SharedTables* one : tables) {
         shm::SharedRegion region;

@@ -68,8 +68,8 @@ TEST(ShmKill, TwoOfThreeGoOnAndNothingIsLeft) {
   ASSERT_EQ(server.wait(20s), 0) << server.error_output();
   const Json json = Json::parse(server.output());
   EXPECT_EQ(json["served"]["corrupt"], 0);
-  EXPECT_GT(json["counters"]["lane.messages_delivered"], 0);
-  EXPECT_EQ(json["counters"]["lane.refused_record"], 0);
+  EXPECT_GT(json["counters"]["shm.messages_delivered"], 0);
+  EXPECT_EQ(json["counters"]["shm.refused_record"], 0);
   EXPECT_EQ(json["counters"]["link.messages_delivered"], 0) << "all of it went through shared memory";
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     EXPECT_EQ(entry.path().filename().string().find("fairlead"), std::string::npos) << entry.path();

@@ -15,7 +15,7 @@
 #include "base/event_descriptor.hpp"
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
-#include "embedded/open_lane.hpp"
+#include "embedded/open_shm.hpp"
 #include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
 #include "seal/libcrypto.hpp"
@@ -92,14 +92,14 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
     path = std::move(*opened);
     address = path->address();
   }
-  std::unique_ptr<shm::Lane> lane;
+  std::unique_ptr<shm::Transport> shm;
   if (path) {
-    auto opened = open_lane(address, random[0], options);
+    auto opened = open_shm(address, random[0], options);
     if (!opened) return std::unexpected(std::move(opened.error()));
-    lane = std::move(*opened);
+    shm = std::move(*opened);
   }
   auto engine = std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1],
-                                                 std::move(lane), std::move(sealing));
+                                                 std::move(shm), std::move(sealing));
   auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log),
                                              is_lo(local) ? std::nullopt : options.seal());
   if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));

@@ -192,15 +192,15 @@ Status EmbeddedCore::get(engine::PortHandle port, const engine::Transfer& transf
 }
 
 engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
-  shm::ShmHub* hub = engine_->hub();
-  if (hub == nullptr || hub->shown() == nullptr) return {};
-  return [weak = std::weak_ptr(hub->shown()), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+  shm::Connections* connections = engine_->connections();
+  if (connections == nullptr || connections->shown() == nullptr) return {};
+  return [weak = std::weak_ptr(connections->shown()), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
     auto shown = mark.is_inherited() ? nullptr : weak.lock();
-    const std::span memory = shown ? shown->sheets.allocate(bytes) : std::span<std::byte>();
+    const std::span memory = shown ? shown->remapped.allocate(bytes) : std::span<std::byte>();
     if (memory.empty()) return nullptr;
     return {memory.data(), [shown, memory, mark](std::byte*) mutable {
               // To free it would empty the parent's pages, too.
-              mark.is_inherited() ? base::keep_for_ever(std::move(shown)) : shown->sheets.free(memory);
+              mark.is_inherited() ? base::keep_for_ever(std::move(shown)) : shown->remapped.free(memory);
             }};
   };
 }

@@ -44,52 +44,53 @@ qp::FlowAccount* EmbeddedFlows::accounts() {
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
-void EmbeddedFlows::wait_for_visitors() {
-  shm::ShmHub* hub = core_.engine_->hub();
-  if (hub == nullptr || hub->arena() == nullptr) return;
-  std::vector<shm::ShmVisitor> visitors;
+void EmbeddedFlows::wait_for_readers() {
+  shm::Connections* connections = core_.engine_->connections();
+  if (connections == nullptr || connections->arena() == nullptr) return;
+  std::vector<shm::SectionReader> readers;
   {
     const EmbeddedCore::Locked lock(core_);
-    visitors = hub->visitors();
+    readers = connections->readers();
   }
-  for (const shm::ShmVisitor& visitor : visitors)
-    wait_until([&] { return hub->has_left(visitor); }, [&] { hub->put_out(visitor); });
+  for (const shm::SectionReader& reader : readers)
+    wait_until([&] { return connections->has_left(reader); }, [&] { connections->put_out(reader); });
 }
 
-void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& sheet) {
+void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
-  shm::ShmHub* hub = core_.engine_->hub();
-  if (hub == nullptr || hub->arena() == nullptr || (plan.access & kRemote) == 0) return;
+  shm::Connections* connections = core_.engine_->connections();
+  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0) return;
   const EmbeddedCore::AllLocked still;
-  const auto place = hub->sheets().take({plan.base, plan.length}, still.is_alone());
+  const auto place = connections->remapped().take({plan.base, plan.length}, still.is_alone());
   if (!place) return;
   plan.arena = {place->begin, place->end, place->offset};
-  sheet = place->sheet;
+  remap = place->remap;
 }
 
-void EmbeddedFlows::unshare(std::optional<std::uint32_t> sheet) {
-  if (!sheet) return;
+void EmbeddedFlows::unshare(std::optional<std::uint32_t> remap) {
+  if (!remap) return;
   const EmbeddedCore::AllLocked still;
-  core_.engine_->hub()->sheets().release(*sheet, still.is_alone());
+  core_.engine_->connections()->remapped().release(*remap, still.is_alone());
 }
 
 std::span<std::byte> EmbeddedFlows::allocate(std::uint64_t bytes) {
   const std::scoped_lock sharing(sharing_);
-  shm::ShmHub* hub = core_.engine_->hub();
-  return hub != nullptr && hub->arena() != nullptr ? hub->sheets().allocate(bytes) : std::span<std::byte>();
+  shm::Connections* connections = core_.engine_->connections();
+  return connections != nullptr && connections->arena() != nullptr ? connections->remapped().allocate(bytes)
+                                                                   : std::span<std::byte>();
 }
 
 void EmbeddedFlows::free(std::span<std::byte> memory) {
   const std::scoped_lock sharing(sharing_);
-  core_.engine_->hub()->sheets().free(memory);
+  core_.engine_->connections()->remapped().free(memory);
 }
 
 Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
-  std::optional<std::uint32_t> sheet;
-  share(placed, sheet);
+  std::optional<std::uint32_t> remap;
+  share(placed, remap);
   {
     const EmbeddedCore::Locked lock(core_);
     qp::Flows& flows = core_.engine_->flows();
@@ -97,10 +98,10 @@ Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
     if (key != 0) flows.show_region(key);
   }
   if (key == 0) {
-    unshare(sheet);
+    unshare(remap);
     return Status::no_memory;
   }
-  if (sheet) sheets_[key] = *sheet;
+  if (remap) remaps_[key] = *remap;
   return Status::ok;
 }
 
@@ -113,17 +114,17 @@ Status EmbeddedFlows::remove_region(std::uint32_t key) {
     flows.show_region(key);
   }
   wait_for_region(key);
-  wait_for_visitors();
+  wait_for_readers();
   const std::scoped_lock sharing(sharing_);
-  if (const auto sheet = sheets_.extract(key)) unshare(sheet.mapped());
+  if (const auto remap = remaps_.extract(key)) unshare(remap.mapped());
   return Status::ok;
 }
 
 Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
-  std::optional<std::uint32_t> sheet;
-  share(placed, sheet);
+  std::optional<std::uint32_t> remap;
+  share(placed, remap);
   bool is_known = false;
   {
     const EmbeddedCore::Locked lock(core_);
@@ -132,13 +133,13 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
     if (is_known) flows.show_region(key);
   }
   if (!is_known) {
-    unshare(sheet);
+    unshare(remap);
     return Status::stale;
   }
   wait_for_region(key);
-  wait_for_visitors();
-  if (const auto before = sheets_.extract(key)) unshare(before.mapped());
-  if (sheet) sheets_[key] = *sheet;
+  wait_for_readers();
+  if (const auto before = remaps_.extract(key)) unshare(before.mapped());
+  if (remap) remaps_[key] = *remap;
   return Status::ok;
 }
 
@@ -218,7 +219,7 @@ void EmbeddedFlows::close_flow(qp::FlowHandle flow) {
     return true;
   };
   wait_until(has_freed_it, [&] { flows.press_for(flow); });
-  wait_for_visitors();
+  wait_for_readers();
 }
 
 Status EmbeddedFlows::change_flow(qp::FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) {
@@ -229,7 +230,7 @@ Status EmbeddedFlows::change_flow(qp::FlowHandle flow, verbs::QpState from, cons
     wait_until([&] { return flows.is_quiet(flow); }, [&] { flows.press_for(flow); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
-    wait_for_visitors();
+    wait_for_readers();
   return status;
 }
 

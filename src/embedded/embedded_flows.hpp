@@ -53,14 +53,14 @@ class EmbeddedFlows final : public qp::FlowCore {
   /// Until nothing in flight refers to its memory.
   void wait_for_region(std::uint32_t key);
   /// Until no peer of this host is busy with what was withdrawn before this call.
-  void wait_for_visitors();
+  void wait_for_readers();
   /// Moves the region's memory to where peers of this host can reach it, if that may be done.
-  void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& sheet);
-  void unshare(std::optional<std::uint32_t> sheet);
+  void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
+  void unshare(std::optional<std::uint32_t> remap);
 
   EmbeddedCore& core_;
   std::mutex sharing_;                                       // before the engine's lock
-  std::unordered_map<std::uint32_t, std::uint32_t> sheets_;  // by key; under sharing_
+  std::unordered_map<std::uint32_t, std::uint32_t> remaps_;  // by key; under sharing_
   std::vector<std::unique_ptr<qp::NoticeStream>> notices_;   // under the engine's lock
 };
 

@@ -92,7 +92,7 @@ bool EmbeddedCore::look_by(Progress&& progress) {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   const bool is_time_good = engine_->is_near() && pace_.may_skip();
-  if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->hub()->glance();
+  if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->connections()->glance();
   const bool any = progress(is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
   was_in_vain_.store(!any, std::memory_order_relaxed);
   return end_pass(lock, any);
@@ -180,7 +180,7 @@ void EmbeddedCore::run() {
       }
       std::array<pollfd, 3> woken{{{kick_.get(), POLLIN, 0},
                                    {engine_->path()->descriptor(), POLLIN, 0},
-                                   {engine_->lane_descriptor(), POLLIN, 0}}};
+                                   {engine_->shm_descriptor(), POLLIN, 0}}};
       poll_until(woken, deadline);
       std::unique_lock lock(mutex_);
       is_thread_asleep_.store(false, std::memory_order_relaxed);
@@ -265,7 +265,7 @@ void EmbeddedCore::sleep(std::span<engine::Port* const> ports, base::Instant dea
     std::size_t count = armed;
     if (drives) {
       woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
-      woken[count++] = {engine_->lane_descriptor(), POLLIN, 0};
+      woken[count++] = {engine_->shm_descriptor(), POLLIN, 0};
       Locked lock(*this);
       pace_.stop();
       sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -284,7 +284,7 @@ void EmbeddedCore::sleep(std::span<engine::Port* const> ports, base::Instant dea
 // Peers need not wake us any more. The engine's thread may sleep as well, and the wake-up may have been meant for both:
 // it has to know that somebody else drives now, for it takes over again when they stop.
 void EmbeddedCore::rise() {
-  if (engine_->lane_descriptor() < 0) return;
+  if (engine_->shm_descriptor() < 0) return;
   Locked lock(*this);
   engine_->disarm();
   if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);

@@ -8,7 +8,7 @@
 #include "base/place_for_tests.hpp"
 #include "embedded/attach.hpp"
 #include "engine/engine_options.hpp"
-#include "shm/hub.hpp"
+#include "shm/connections.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -20,7 +20,7 @@ class ForcedEnd : public testing::Test {
     engine::EngineOptions options;
     ASSERT_TRUE(options.set("give_up_after", "50") && options.set("path", "shm"));
     core_ = attach_embedded(base::place_for_tests(1), options).value();
-    guest_ = shm::ShmHub::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
+    guest_ = shm::Connections::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
     ASSERT_TRUE(guest_->ask(core_->address(), {}));
     for (int i = 0; i < 1'000'000 && guest_->counters().opened == 0; ++i) guest_->attend({});
     ASSERT_EQ(guest_->counters().opened, 1u);
@@ -28,12 +28,12 @@ class ForcedEnd : public testing::Test {
   ~ForcedEnd() override { ::alarm(0); }
   std::uint64_t put_out() const {
     for (const observe::CounterFact& fact : core_->facts().counters)
-      if (fact.name == "lane.peers_put_out") return fact.value;
+      if (fact.name == "shm.peers_put_out") return fact.value;
     return 0;
   }
 
   std::shared_ptr<engine::Core> core_;
-  std::unique_ptr<shm::ShmHub> guest_;
+  std::unique_ptr<shm::Connections> guest_;
 };
 
 TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
@@ -46,10 +46,10 @@ TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
   guest_->peer(guest_->find(core_->address())).enter();
   EXPECT_EQ(flows.remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 1u);
-  std::vector<shm::ShmEvent::Kind> told;
+  std::vector<shm::ConnectionEvent::Kind> told;
   guest_->attend({});
   while (const auto event = guest_->next_event()) told.push_back(event->kind);
-  EXPECT_EQ(told.back(), shm::ShmEvent::Kind::ended) << "it hears of it";
+  EXPECT_EQ(told.back(), shm::ConnectionEvent::Kind::ended) << "it hears of it";
 }
 
 TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
@@ -59,7 +59,7 @@ TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
   ASSERT_EQ(flows.add_region(plan, key), Status::ok);
-  shm::ShmPeer& there = guest_->peer(guest_->find(core_->address()));
+  shm::Connection& there = guest_->peer(guest_->find(core_->address()));
   there.enter();
   there.leave();
   EXPECT_EQ(flows.remove_region(key), Status::ok);

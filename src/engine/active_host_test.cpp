@@ -62,7 +62,7 @@ class ActiveHost : public EnginePair {
 };
 
 TEST_F(ActiveHost, RequestsAndRepliesGoThroughSharedMemory) {
-  const std::uint64_t sent = near_.counter("lane.messages_sent"), answered = far_.counter("lane.messages_sent");
+  const std::uint64_t sent = near_.counter("shm.messages_sent"), answered = far_.counter("shm.messages_sent");
   std::uint64_t rounds = 0;
   for (const std::uint64_t length : {0u, 8u, 24u, 25u, 100u, 500u, 768u}) {
     for (const std::uint16_t head : std::initializer_list<std::uint16_t>{0, 8, 24}) {
@@ -97,8 +97,8 @@ TEST_F(ActiveHost, RequestsAndRepliesGoThroughSharedMemory) {
       release(near_, back);
     }
   }
-  EXPECT_EQ(near_.counter("lane.messages_sent"), sent + rounds);
-  EXPECT_EQ(far_.counter("lane.messages_sent"), answered + rounds);
+  EXPECT_EQ(near_.counter("shm.messages_sent"), sent + rounds);
+  EXPECT_EQ(far_.counter("shm.messages_sent"), answered + rounds);
 }
 
 // Nothing waits for the end of what was sent. So nobody looked how far the peer had read it; that it had read on was
@@ -202,18 +202,18 @@ INSTANTIATE_TEST_SUITE_P(Taken, ActiveHostBound, ::testing::Bool());
 
 // A reply that does not know the secret of the requester.
 TEST_F(ActiveHost, TakesNoReplyThatWasNotAskedFor) {
-  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2)));
+  shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2)));
   const std::uint64_t refused = far_.counter("engine.active.refused");
-  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::named);
+  constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::tagged);
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
-  wire::encode_lane(body, wire::LaneKind::named,
-                    {.operation = wire::Operation::active_reply,
-                     .source_port = kPort,
-                     .target_port = kPort,
-                     .key = std::uint64_t{active(far_).secret()} + 1,
-                     .cookie = 5},
-                    0);
+  wire::encode_shm(body, wire::ShmKind::tagged,
+                   {.operation = wire::Operation::active_reply,
+                    .source_port = kPort,
+                    .target_port = kPort,
+                    .key = std::uint64_t{active(far_).secret()} + 1,
+                    .cookie = 5},
+                   0);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   pass();

@@ -34,7 +34,7 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
 
 std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Path> path, const EngineOptions& options,
                                                        std::uint64_t epoch, std::uint64_t seed,
-                                                       link::TokenSource& secrets, std::unique_ptr<shm::Lane> lane,
+                                                       link::TokenSource& secrets, std::unique_ptr<shm::Transport> shm,
                                                        std::optional<link::SealSettings> sealing) {
   if (!path) return nullptr;
   if (sealing) {
@@ -50,7 +50,7 @@ std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Pat
   // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
   // to which it is added, it makes 64 bits that none can guess who has never seen one.
   const std::uint64_t life = link::TokenSource(~seed, epoch).next();
-  return std::make_unique<transport::Transports>(std::move(path), plan, life, secrets.next(), std::move(lane));
+  return std::make_unique<transport::Transports>(std::move(path), plan, life, secrets.next(), std::move(shm));
 }
 
 base::Duration ask_after(const EngineOptions& options) {
@@ -68,14 +68,13 @@ ActiveMessages::Bounds active_bounds(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane,
+               std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Transport> shm,
                std::optional<link::SealSettings> sealing)
     : address_(address),
       options_(options),
       epoch_(epoch),
       secrets_(seed, epoch),
-      transports_(
-          make_transports(std::move(path), options, epoch, seed, secrets_, std::move(lane), std::move(sealing))),
+      transports_(make_transports(std::move(path), options, epoch, seed, secrets_, std::move(shm), std::move(sealing))),
       ports_(address),
       active_(ports_, transports_.get(), address, active_bounds(options)),
       operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
@@ -102,7 +101,7 @@ qp::Flows& Engine::make_flows() {
 bool Engine::is_owing() const {
   if (!transports_) return false;
   return !deferred_.is_empty() || active_.is_owing() || transports_->link().counters().messages_pending != 0 ||
-         (flows_ && flows_->is_owing()) || (lane() != nullptr && !lane()->is_quiet());
+         (flows_ && flows_->is_owing()) || (shm_transport() != nullptr && !shm_transport()->is_quiet());
 }
 
 void Engine::farewell(base::Instant now) {

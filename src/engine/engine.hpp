@@ -33,7 +33,7 @@
 #include "link/link.hpp"
 #include "link/token_source.hpp"
 #include "path/path.hpp"
-#include "shm/show_count.hpp"
+#include "shm/publish_count.hpp"
 #include "transport/by_peer.hpp"
 #include "transport/retry_queue.hpp"
 #include "transport/transports.hpp"
@@ -43,7 +43,7 @@ class Flows;
 }
 namespace fairlead::shm {
 struct OwnedExposure;
-struct ShownExposure;
+struct PublishedExposure;
 }  // namespace fairlead::shm
 
 namespace fairlead::engine {
@@ -67,10 +67,10 @@ struct LentMessage {
 
 class Engine {
  public:
-  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With a `lane` it
-  /// reaches engines of this host through shared memory; with `sealing` it seals what goes over the path.
+  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With a `shm
+  /// transport` it reaches engines of this host through shared memory; with `sealing` it seals what goes over the path.
   Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
-         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Lane> lane = nullptr,
+         std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Transport> shm = nullptr,
          std::optional<link::SealSettings> sealing = std::nullopt);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -81,7 +81,9 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   path::Path* path() { return transports_ ? &transports_->path() : nullptr; }
   /// Null if peers of this host are reached as all others.
-  const shm::Lane* lane() const { return transports_ ? std::as_const(*transports_).lane() : nullptr; }
+  const shm::Transport* shm_transport() const {
+    return transports_ ? std::as_const(*transports_).shm_transport() : nullptr;
+  }
   /// Null without a path.
   const link::Link* link() const { return transports_ ? &transports_->link() : nullptr; }
   /// How much of its bounded memory is in use: all zero when nothing is pending.
@@ -138,22 +140,22 @@ class Engine {
   /// Only peers of this host have something to say, and nothing waits for a certain time: a pass at the time of the
   /// last one will do, for some microseconds.
   bool is_near() const;
-  /// Whether messages to that address take the lane; as far as it is known at once.
+  /// Whether messages to that address take the shm transport; as far as it is known at once.
   bool is_near(const base::SocketAddress& address) const {
     return transports_ && transports_->find_local(address) != nullptr;
   }
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
-  /// Before a thread sleeps on the descriptors of path and lane: false if there is something to do already. The lane is
-  /// armed by one call and disarmed by one, however many threads sleep (docs/shm.md).
-  bool arm() { return !lane() || lane()->arm(); }
+  /// Before a thread sleeps on the descriptors of path and shm transport: false if there is something to do already.
+  /// The shm transport is armed by one call and disarmed by one, however many threads sleep (docs/shm.md).
+  bool arm() { return !shm_transport() || shm_transport()->arm(); }
   void disarm() {
-    if (lane()) lane()->hub().disarm();
+    if (shm_transport()) shm_transport()->connections().disarm();
   }
-  /// Of the lane; -1 if there is none.
-  int lane_descriptor() const { return lane() ? lane()->hub().descriptor() : -1; }
-  /// Engines of this host that share memory with us; null if there is no lane.
-  shm::ShmHub* hub() { return lane() ? &lane()->hub() : nullptr; }
+  /// Of the shm transport; -1 if there is none.
+  int shm_descriptor() const { return shm_transport() ? shm_transport()->connections().descriptor() : -1; }
+  /// Engines of this host that share memory with us; null if there is no shm transport.
+  shm::Connections* connections() { return shm_transport() ? &shm_transport()->connections() : nullptr; }
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
@@ -178,10 +180,10 @@ class Engine {
   static constexpr std::uint32_t kMatchWalkMax = 4096;
   static constexpr std::uint32_t kKeySlotBits = 20;
   static constexpr std::size_t kLossesRemembered = 256;
-  static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the lane
+  static constexpr std::uint32_t kNearSlots = 1U << 31;  // operations from here on: sent to peers of the shm transport
   static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 
-  shm::Lane* lane() { return transports_ ? transports_->lane() : nullptr; }
+  shm::Transport* shm_transport() { return transports_ ? transports_->shm_transport() : nullptr; }
 
   // engine.cpp
   std::uint32_t make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie);
@@ -195,10 +197,10 @@ class Engine {
   qp::Flows& make_flows();
 
   // engine_near.cpp
-  struct LaneTaker;
+  struct ShmTaker;
   bool cancel_near(const OperationHandle& operation);
-  void end_near(const shm::NearEnd& end);
-  void put_near_end(const shm::NearEnd& end, base::Instant now);
+  void end_near(const shm::ShortEnd& end);
+  void put_near_end(const shm::ShortEnd& end, base::Instant now);
 
   // engine_local.cpp
   void send_local(std::uint32_t slot, std::uint32_t target_port);
@@ -206,12 +208,12 @@ class Engine {
 
   // engine_direct.cpp
   bool carry_out(PortHandle port, bool is_put, const Transfer& transfer);
-  shm::ShownExposure& shown_exposure(std::uint64_t key);
+  shm::PublishedExposure& shown_exposure(std::uint64_t key);
   void show_exposure(std::uint32_t slot);
   bool withdraw_exposure(std::uint32_t slot);
   void hide_exposure(std::uint32_t slot);
-  bool is_held(const shm::ShownExposure& shown);
-  bool carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+  bool is_held(const shm::PublishedExposure& shown);
+  bool carry_out_by_calls(shm::Connection& there, std::uint64_t name, bool is_put, const Transfer& transfer,
                           std::uint64_t& length);
   shm::OwnedExposure& owned_exposure(std::uint64_t key);
   void retry_withdrawals();
@@ -258,11 +260,11 @@ class Engine {
 
   // engine_loop.cpp
   bool collect(base::Instant now);
-  bool collect_lane(base::Instant now);
+  bool collect_shm(base::Instant now);
   bool react(base::Instant now);
   void end_outcome(const link::Outcome& outcome);
   void end_peer(const link::Notice& notice, base::Instant now);
-  void end_lane_peer(const link::Notice& notice, base::Instant now);
+  void end_shm_peer(const link::Notice& notice, base::Instant now);
   void end_waiting(link::PeerHandle peer, Status status);
   void retry_deferred(base::Instant now);
   base::Duration ask_after() const;
@@ -300,10 +302,10 @@ class Engine {
   base::Slab<LentMessage> loans_;              // taken, not given back
   transport::ByPeer<OperationChain> waiting_;  // operations that wait for the peer's answer
   std::vector<std::uint32_t> shown_;  // exposures in the table that peers of this host see, by place; made when needed
-  shm::ShowCount shows_;              // of exposures
+  shm::PublishCount shows_;           // of exposures
   std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
-  std::uint64_t closings_seen_ = 0;         // of the lane's hub
-  base::Instant attend_at_{};               // when the lane's comings and goings are looked at
+  std::uint64_t closings_seen_ = 0;         // of the shm transport's connections
+  base::Instant attend_at_{};               // when the shm transport's comings and goings are looked at
   std::deque<Impatient> impatient_;         // what was cancelled and has not ended; the earliest first
   transport::RetryQueue<Deferred> deferred_;
   std::unordered_map<base::SocketAddress, Loss, base::SocketAddressHash> losses_;

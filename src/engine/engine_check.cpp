@@ -22,13 +22,13 @@ void Engine::check() {
   });
   ports_.for_each([&](std::uint32_t slot, const Port& port) {
     const std::uint64_t own = slot < of_port.size() ? of_port[slot] : 0;
-    const std::uint64_t elsewhere = lane() != nullptr ? lane()->count_pending(slot) : 0;
+    const std::uint64_t elsewhere = shm_transport() != nullptr ? shm_transport()->count_pending(slot) : 0;
     ENSURE(port.operations == own + elsewhere, "port {}: {} operations, of which {} are here and {} in shared memory",
            port.number, port.operations, own, elsewhere);
   });
   active_.check();
   if (flows_) flows_->check();
-  if (lane() != nullptr) lane()->check();
+  if (shm_transport() != nullptr) shm_transport()->check();
   if (transports_) ENSURE(transports_->link().counters().is_consistent(), "the link's counters contradict each other");
 }
 

@@ -6,7 +6,7 @@
 // it likewise, so nobody writes to what has been withdrawn, and there is nothing to wait for. Only what certainly
 // succeeds goes this way; all else is asked of the owner, whose answer says what is wrong.
 //
-// Memory outside the arena is reached by system calls (shm/foreign_memory.hpp). All peers of the owner can write to
+// Memory outside the arena is reached by system calls (shm/cross_memory.hpp). All peers of the owner can write to
 // the table, so for such memory nobody believes it: where it lies is read from the owner's own records, and who is at
 // it stands in the page of the two as well, from before those are read until the copy is done. While it stands there
 // the owner ends nothing, whatever the table says.
@@ -30,7 +30,7 @@ constexpr std::uint32_t index_of(std::uint64_t key) {
   return static_cast<std::uint32_t>(key % shm::SharedTables::kExposures);
 }
 
-shm::ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
+shm::PublishedExposure& exposure_in(std::byte* arena, std::uint64_t key) {
   return reinterpret_cast<shm::SharedTables*>(arena)->exposures[index_of(key)];
 }
 
@@ -40,13 +40,13 @@ shm::ShownExposure& exposure_in(std::byte* arena, std::uint64_t key) {
 
 /// False: nothing was done, it has to be asked for.
 bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer) {
-  if (lane() == nullptr || transfer.length == 0 || transfer.length > shm::kCarriedOutMax) return false;
+  if (shm_transport() == nullptr || transfer.length == 0 || transfer.length > shm::kCarriedOutMax) return false;
   link::PeerHandle peer;
   const bool is_met = transports_->resolve(transfer.target.engine, now_, peer) == Status::ok;
-  shm::ShmPeer* const there = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
+  shm::Connection* const there = is_met && shm::Transport::has(peer) ? shm_transport()->mapped_peer(peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
 
-  shm::ShownExposure& shown = exposure_in(there->arena->head(), transfer.key);
+  shm::PublishedExposure& shown = exposure_in(there->arena->head(), transfer.key);
   __builtin_prefetch(&shown, 1);  // to read and to claim it takes the line once
   shm::SharedExposure exposure;
   const bool is_found = shown.record.read(exposure) && exposure.key == transfer.key &&
@@ -55,10 +55,10 @@ bool Engine::carry_out(PortHandle handle, bool is_put, const Transfer& transfer)
   const bool is_there = exposure.offset >= sizeof(shm::SharedTables) && exposure.offset <= there->arena_bytes &&
                         exposure.length <= there->arena_bytes - exposure.offset &&
                         exposure.length <= shm::kCarriedOutMax;
-  const std::uint64_t name = std::uint64_t{there->bell_bit} + 1;
+  const std::uint64_t name = std::uint64_t{there->doorbell_bit} + 1;
   std::uint64_t length = is_put ? transfer.length : exposure.length;
   // The record has to find room: what has been done cannot be asked for again.
-  bool is_done = is_found && fits && lane()->has_room(peer);
+  bool is_done = is_found && fits && shm_transport()->has_room(peer);
   if (is_done && exposure.offset == 0) {
     is_done = carry_out_by_calls(*there, name, is_put, transfer, length);
   } else if (is_done && (is_done = is_there && shown.claim(transfer.key, name))) {
@@ -100,19 +100,19 @@ namespace {
 /// Says for its life, to the owner alone, what we are at in his process.
 class Hold {
  public:
-  Hold(shm::ShmPeer& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
+  Hold(shm::Connection& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
   ~Hold() { peer_.let_go(); }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
  private:
-  shm::ShmPeer& peer_;
+  shm::Connection& peer_;
 };
 
 }  // namespace
 
 /// Outside the arena. False: it has to be asked for; what may have been written is then written again.
-bool Engine::carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is_put, const Transfer& transfer,
+bool Engine::carry_out_by_calls(shm::Connection& there, std::uint64_t name, bool is_put, const Transfer& transfer,
                                 std::uint64_t& length) {
   // Whoever looks at his ring by himself is quicker there; for all others somebody would have to be woken.
   const bool is_awake = there.other->is_watching.load(std::memory_order_relaxed) != 0;
@@ -132,7 +132,7 @@ bool Engine::carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is
       owned.length == 0 || owned.length > shm::kCarriedOutMax) {
     return false;
   }
-  shm::ShownExposure& shown = exposure_in(there.arena->head(), transfer.key);
+  shm::PublishedExposure& shown = exposure_in(there.arena->head(), transfer.key);
   if (!shown.claim(transfer.key, name)) return false;
   if (!is_put) length = owned.length;
   const bool is_done = is_put ? there.process.write(owned.address, transfer.memory, length)
@@ -148,26 +148,26 @@ bool Engine::carry_out_by_calls(shm::ShmPeer& there, std::uint64_t name, bool is
 
 // The owner ----------------------------------------------------------------------------------------------------------
 
-shm::ShownExposure& Engine::shown_exposure(std::uint64_t key) {
-  return exposure_in(lane()->hub().arena()->head(), key);
+shm::PublishedExposure& Engine::shown_exposure(std::uint64_t key) {
+  return exposure_in(shm_transport()->connections().arena()->head(), key);
 }
 
 shm::OwnedExposure& Engine::owned_exposure(std::uint64_t key) {
-  return reinterpret_cast<shm::OwnedRecords*>(lane()->hub().records())->exposures[index_of(key)];
+  return reinterpret_cast<shm::OwnedRecords*>(shm_transport()->connections().records())->exposures[index_of(key)];
 }
 
 /// If its memory lies where peers reach it, and its place in the table is free.
 void Engine::show_exposure(std::uint32_t slot) {
-  shm::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::Arena* const arena = shm_transport() != nullptr ? shm_transport()->connections().arena() : nullptr;
   Operation& operation = operations_[slot];
   if (arena == nullptr || operation.memory.size() != 1 || operation.length == 0) return;
   const iovec& piece = operation.memory[0];
   const auto found = arena->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
-  auto* const records = reinterpret_cast<shm::OwnedRecords*>(lane()->hub().records());
+  auto* const records = reinterpret_cast<shm::OwnedRecords*>(shm_transport()->connections().records());
   const std::uint64_t foreign_max =
       std::max(options_.get(Option::shm_foreign_max), options_.get(Option::shm_foreign_awake_max));
-  const bool is_foreign =
-      !found && records != nullptr && operation.length <= foreign_max && lane()->hub().peer_count() <= kForeignPeersMax;
+  const bool is_foreign = !found && records != nullptr && operation.length <= foreign_max &&
+                          shm_transport()->connections().peer_count() <= kForeignPeersMax;
   if (!found && !is_foreign) return;
   if (shown_.empty()) shown_.resize(shm::SharedTables::kExposures, kNone);
   std::uint32_t& place = shown_[index_of(operation.key)];
@@ -197,10 +197,10 @@ void Engine::show_exposure(std::uint32_t slot) {
 bool Engine::withdraw_exposure(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (!operation.is_shown) return true;
-  shm::ShownExposure& shown = shown_exposure(operation.key);
+  shm::PublishedExposure& shown = shown_exposure(operation.key);
   if (operation.is_foreign) {
     owned_exposure(operation.key).key.store(0, std::memory_order_relaxed);
-    if (lane()->hub().is_held(operation.key)) return false;
+    if (shm_transport()->connections().is_held(operation.key)) return false;
   }
   if (!shown.claim(operation.key, 0) && is_held(shown)) return false;
   hide_exposure(slot);
@@ -212,7 +212,7 @@ void Engine::retry_withdrawals() {
   std::erase_if(withdrawing_, [&](std::uint64_t name) {
     const Operation* const operation = find_operation(name);
     if (operation != nullptr && operation->is_carried_out) {
-      if (lane()->hub().is_held(operation->key)) return false;
+      if (shm_transport()->connections().is_held(operation->key)) return false;
       complete(slot_of(name), Status::ok, operation->length_done);
       return true;
     }
@@ -233,9 +233,10 @@ void Engine::hide_exposure(std::uint32_t slot) {
 }
 
 /// By a peer that may still be at it. Anybody may have written there.
-bool Engine::is_held(const shm::ShownExposure& shown) {
+bool Engine::is_held(const shm::PublishedExposure& shown) {
   const std::uint64_t name = shown.holder.load(std::memory_order_relaxed);
-  return name != 0 && name <= shm::ShmBellPage::kBits && lane()->hub().may_live(static_cast<std::uint32_t>(name - 1));
+  return name != 0 && name <= shm::DoorbellPage::kBits &&
+         shm_transport()->connections().may_live(static_cast<std::uint32_t>(name - 1));
 }
 
 /// A peer says that it has done it.
@@ -243,9 +244,9 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   const std::uint64_t key = envelope.key ^ epoch_;
   const std::uint32_t slot = shown_.empty() ? kNone : shown_[index_of(key)];
-  if (slot == kNone || !shm::Lane::has(delivery.peer) || operations_[slot].key != key ||
+  if (slot == kNone || !shm::Transport::has(delivery.peer) || operations_[slot].key != key ||
       ports_[operations_[slot].port].number != envelope.target_port || envelope.a > operations_[slot].length ||
-      shown_exposure(key).holder.load(std::memory_order_relaxed) != lane()->name_of(delivery.peer) ||
+      shown_exposure(key).holder.load(std::memory_order_relaxed) != shm_transport()->name_of(delivery.peer) ||
       operations_[slot].is_carried_out) {
     ++counters_.refused_stale;
     return;
@@ -253,7 +254,7 @@ void Engine::deliver_carried_out(const link::Delivery& delivery) {
   Operation& operation = operations_[slot];
   ++(operation.kind == OperationKind::expose_writable ? counters_.puts_received : counters_.gets_received);
   operation.other = {transports_->address(delivery.peer), envelope.source_port};
-  if (operation.is_foreign && lane()->hub().is_held(key)) {
+  if (operation.is_foreign && shm_transport()->connections().is_held(key)) {
     // Somebody came too late, or lies. He may be about to look at our records, or be at it.
     operation.is_carried_out = operation.is_busy = true;
     operation.length_done = envelope.a;
@@ -270,10 +271,10 @@ void Engine::end_abandoned(Status status) {
   for (std::size_t index = 0; index < shown_.size(); ++index) {
     const std::uint32_t slot = shown_[index];
     if (slot == kNone) continue;
-    const shm::ShownExposure& shown = shown_exposure(index);
+    const shm::PublishedExposure& shown = shown_exposure(index);
     const std::uint64_t key = operations_[slot].key;
     if (!operations_[slot].is_carried_out && shown.holder.load(std::memory_order_relaxed) != key && !is_held(shown) &&
-        !(operations_[slot].is_foreign && lane()->hub().is_held(key)))
+        !(operations_[slot].is_foreign && shm_transport()->connections().is_held(key)))
       complete(slot, status, 0);
   }
 }

@@ -45,7 +45,7 @@ class EngineDirect : public EnginePair {
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
   }
-  shm::ShownExposure& shown(const Exposed& exposed) {
+  shm::PublishedExposure& shown(const Exposed& exposed) {
     return far_.tables().exposures[exposed.key % shm::SharedTables::kExposures];
   }
 
@@ -77,7 +77,7 @@ TEST_F(EngineDirect, APutAndAGetNeedNobodyAtTheTarget) {
       EXPECT_EQ(passive->source, (RemotePort{direct_place(1), kPort}));
       EXPECT_TRUE(passive->is_final);
     }
-    far_.engine->hub()->sheets().free(there);
+    far_.engine->connections()->remapped().free(there);
   }
   EXPECT_EQ(near_.counter("engine.direct.puts"), 6u);
   EXPECT_EQ(near_.counter("engine.direct.gets"), 6u);
@@ -118,7 +118,8 @@ TEST_F(EngineDirect, WhatIsWithdrawnIsReachedNoMore) {
 TEST_F(EngineDirect, AClaimHoldsUpTheEndUntilItsOwnerHasDoneItOrIsGone) {
   const auto there = far_.shared(4096);
   std::vector<std::byte> mine(4096);
-  const std::uint32_t near_bit = near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))).bell_bit;
+  const std::uint32_t near_bit =
+      near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2))).doorbell_bit;
   const Exposed busy(far_, there, true), other(far_, there, true);
   ASSERT_TRUE(shown(busy).claim(busy.key, near_bit + 1));  // as if it were in the middle of its copy
   EXPECT_TRUE(far_.engine->cancel(far_.port, busy.operation, now_));
@@ -163,11 +164,11 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
                                                close - 4096, 1ULL << 63, kShown / 2};
     return choices[random() % choices.size()];
   };
-  shm::ShowCount lies;
+  shm::PublishCount lies;
   for (int step = 0; step < 2000; ++step) {
     const bool is_writable = random() % 2 == 0;
     const Exposed exposed(far_, there.first(1 + random() % 20'000), is_writable);
-    shm::ShownExposure& place = shown(exposed);
+    shm::PublishedExposure& place = shown(exposed);
     shm::SharedExposure lie;
     ASSERT_TRUE(place.record.read(lie));
     if (random() % 4 != 0) lie.offset = wild();
@@ -194,12 +195,12 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   std::mt19937_64 random(6);
   const auto there = far_.shared(4096);
   const Exposed exposed(far_, there, true), held(far_, there, true);
-  auto liar = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto liar = shm::Connections::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(liar->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), liar->attend({});
-  shm::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
-  ASSERT_TRUE(shown(held).claim(held.key, to.bell_bit + 1));
+  shm::Connection& to = liar->peer(liar->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::Connection::State::open);
+  ASSERT_TRUE(shown(held).claim(held.key, to.doorbell_bit + 1));
   const auto say = [&](std::uint64_t key, std::uint64_t length) {
     const wire::Envelope envelope{.operation = wire::Operation::carried_out,
                                   .source_port = 9,
@@ -224,7 +225,7 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
 TEST_F(EngineDirect, WhatIsHeldForLongEndsByForce) {
   const auto there = far_.shared(4096);
   const Exposed held(far_, there, true);
-  ASSERT_TRUE(shown(held).claim(held.key, near_.engine->hub()->find(direct_place(2)) + 1));
+  ASSERT_TRUE(shown(held).claim(held.key, near_.engine->connections()->find(direct_place(2)) + 1));
   EXPECT_TRUE(far_.engine->cancel(far_.port, held.operation, now_));
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_FALSE(far_.event()) << "it has time to go on";

@@ -9,7 +9,7 @@
 #include "engine/engine.hpp"
 #include "engine/link_facts.hpp"
 #include "path/fault_counters.hpp"
-#include "shm/lane_facts.hpp"
+#include "shm/transport_facts.hpp"
 #include "wire/segment.hpp"
 
 namespace fairlead::engine {
@@ -91,11 +91,11 @@ observe::EngineFacts Engine::facts() const {
       add(fmt::format("path.fault.{}", row.name), faults->*row.value);
   }
   add_link_counters(transports_->link().counters(), facts);
-  if (lane()) shm::add_lane(*lane(), facts);
+  if (shm_transport()) shm::add_transport(*shm_transport(), facts);
   transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
     facts.peers.push_back({.address = peer.address,
-                           .path_reason = lane() ? lane()->reason(peer.address) : std::string(),
+                           .path_reason = shm_transport() ? shm_transport()->reason(peer.address) : std::string(),
                            .is_connected = peer.is_connected,
                            .round_trip = peer.round_trip,
                            .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
@@ -166,7 +166,7 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
     }
   }
   if (!transports_) return {};
-  if (lane() && lane()->find(address))
+  if (shm_transport() && shm_transport()->find(address))
     return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
   const auto peer = transports_->link().find(address);
   if (!peer) return {};

@@ -55,11 +55,15 @@ class EngineForeign : public EnginePair {
     EXPECT_EQ(near_.counter("engine.direct.puts"), before);
   }
   shm::OwnedExposure& owned(std::uint64_t key) {
-    return reinterpret_cast<shm::OwnedRecords*>(far_.engine->hub()->records())
+    return reinterpret_cast<shm::OwnedRecords*>(far_.engine->connections()->records())
         ->exposures[key % shm::SharedTables::kExposures];
   }
-  shm::ShownExposure& shown(std::uint64_t key) { return far_.tables().exposures[key % shm::SharedTables::kExposures]; }
-  shm::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(direct_place(2))); }
+  shm::PublishedExposure& shown(std::uint64_t key) {
+    return far_.tables().exposures[key % shm::SharedTables::kExposures];
+  }
+  shm::Connection& far_of_near() {
+    return near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2)));
+  }
 
   std::deque<iovec> pieces_;
   std::vector<std::byte> source_ = std::vector<std::byte>(100'000), there_ = source_, copy_ = source_;
@@ -67,7 +71,7 @@ class EngineForeign : public EnginePair {
 };
 
 TEST_F(EngineForeign, APutAndAGetNeedNobodyAtTheTarget) {
-  EXPECT_EQ(near_.counter("lane.process.reached"), 1u);
+  EXPECT_EQ(near_.counter("shm.process.reached"), 1u);
   for (const std::size_t size : {1, 4, 8, 63, 4096, 100'000}) {
     std::ranges::fill(there_, std::byte{0xAA});
     const std::uint64_t writable = expose(size, true);
@@ -113,7 +117,7 @@ TEST_F(EngineForeign, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
 TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
-  shm::ShowCount lies;
+  shm::PublishCount lies;
   for (int step = 0; step < 1000; ++step) {
     const std::size_t size = 1 + random() % 20'000;
     const bool is_writable = random() % 2 == 0;
@@ -173,11 +177,11 @@ TEST_F(EngineForeign, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
 // Whoever comes second looks, too, and may do so when the first has said that it is done.
 TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   const std::uint64_t key = expose(4096, true);
-  auto second = shm::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
+  auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
-  shm::ShmPeer& to = second->peer(second->find(direct_place(2)));
-  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::Connection::State::open);
   to.hold(key);
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::ok);
@@ -206,10 +210,10 @@ TEST_F(EngineForeign, WhatSomebodyHoldsForLongEndsByForce) {
 // It is done, and somebody else is at it: nobody has cancelled anything, and its event comes all the same.
 TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
   const std::uint64_t key = expose(4096, true);
-  auto second = shm::ShmHub::open(direct_place(3), 103, direct_options(true)).value();
+  auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
-  shm::ShmPeer& to = second->peer(second->find(direct_place(2)));
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
   to.hold(key);
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   for (int step = 0; step < 100; ++step) pass();
@@ -222,11 +226,11 @@ TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
 }
 
 TEST_F(EngineForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
-  auto* const nonce = reinterpret_cast<shm::ShmNonce*>(far_.engine->hub()->records() - shm::ShmIdentity::kRecordsAt);
+  auto* const nonce = reinterpret_cast<shm::Nonce*>(far_.engine->connections()->records() - shm::Identity::kRecordsAt);
   *nonce = {1, 2};
   expect_put_through_the_ring(expose(4096, true), 4096);
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u);
-  EXPECT_EQ(far_of_near().process.denial(), shm::ForeignMemory::Denial::not_itself);
+  EXPECT_EQ(far_of_near().process.denial(), shm::CrossMemory::Denial::not_itself);
   expect_put_through_the_ring(expose(4096, true), 4096);
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u) << "it is not tried again";
 }

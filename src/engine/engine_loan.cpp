@@ -14,15 +14,15 @@ namespace fairlead::engine {
 
 /// False: it goes as a message, copied.
 bool Engine::lend(PortHandle handle, const Send& send, OperationHandle& handle_out, Status& status) {
-  shm::ShmArena* const arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::Arena* const arena = shm_transport() != nullptr ? shm_transport()->connections().arena() : nullptr;
   if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 ||
       send.part.length > shm::kCarriedOutMax)
     return false;
   const auto offset = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!offset) return false;
   link::PeerHandle peer;
-  if (transports_->resolve(send.to.engine, now_, peer) != Status::ok || !shm::Lane::has(peer) ||
-      lane()->neighbour(peer) == nullptr)
+  if (transports_->resolve(send.to.engine, now_, peer) != Status::ok || !shm::Transport::has(peer) ||
+      shm_transport()->mapped_peer(peer) == nullptr)
     return false;
 
   const std::uint32_t slot = make_operation(OperationKind::loan, handle, send.part.cookie);
@@ -93,7 +93,7 @@ void Engine::send_instead(std::uint32_t slot) {
 
 void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  if (!shm::Lane::has(delivery.peer)) {
+  if (!shm::Transport::has(delivery.peer)) {
     ++counters_.dropped_unknown_operation;
     return;
   }
@@ -102,7 +102,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
            {.operation = wire::Operation::given_back, .status = std::to_underlying(status), .cookie = envelope.cookie},
            0, now);
   };
-  const auto arena = lane()->arena_of(delivery.peer);
+  const auto arena = shm_transport()->arena_of(delivery.peer);
   if (arena.memory == nullptr) return end(Status::not_available);
   if (envelope.offset < sizeof(shm::SharedTables) || envelope.offset > arena.bytes ||
       envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > shm::kCarriedOutMax) {

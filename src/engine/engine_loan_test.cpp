@@ -115,7 +115,7 @@ TEST_F(EngineLoan, OutlivesWhoLentIt) {
   }
   ASSERT_TRUE(late && late->is_loan);
   for (int step = 0; step < 100; ++step, now_ += 25us) far_.engine->progress(now_);
-  EXPECT_EQ(far_.engine->hub()->counters().ended, 1u);
+  EXPECT_EQ(far_.engine->connections()->counters().ended, 1u);
   EXPECT_TRUE(are_equal(far_.engine->loan(event->offset).bytes, copy));
   EXPECT_TRUE(are_equal(far_.engine->loan(late->offset).bytes, copy));
   far_.engine->give_back(far_.port, event->offset, now_);
@@ -154,11 +154,11 @@ TEST_F(EngineLoan, ComesBackWhenItsReaderIsGoneOrItIsCancelled) {
 TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   std::mt19937_64 random(8);
   std::vector<std::byte> buffer(1 << 20);
-  auto liar = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto liar = shm::Connections::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(liar->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), liar->attend({});
-  shm::ShmPeer& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
+  shm::Connection& to = liar->peer(liar->find(direct_place(2)));
+  ASSERT_EQ(to.state, shm::Connection::State::open);
   std::uint64_t sum = 0;
   std::vector<std::uint64_t> taken;
   const std::uint64_t arena = sizeof(shm::SharedTables) + kShown;
@@ -190,36 +190,36 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   EXPECT_GT(far_.counter("engine.loan.refused"), 500u);
   EXPECT_GT(far_.counter("engine.loan.taken"), 10u);
   EXPECT_EQ(sum, 0u) << "nothing but zeros lies there";
-  EXPECT_EQ(to.state, shm::ShmPeer::State::open);
+  EXPECT_EQ(to.state, shm::Connection::State::open);
 }
 
 // A peer that cannot reach our memory says so.
 TEST_F(EngineLoan, IsSentIfThePeerCannotReachIt) {
   const auto there = filled(far_.shared(500), 9);
-  auto blind = shm::ShmHub::open(direct_place(3), 103, direct_options()).value();
+  auto blind = shm::Connections::open(direct_place(3), 103, direct_options()).value();
   ASSERT_TRUE(blind->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), blind->attend({});
-  shm::ShmPeer& to = blind->peer(blind->find(direct_place(2)));
+  shm::Connection& to = blind->peer(blind->find(direct_place(2)));
   lend(far_, 3, there);
   ASSERT_TRUE(to.reader.has_record());
-  wire::LaneRecord record;
-  ASSERT_TRUE(wire::decode_lane(to.reader.record()->body, record));
+  wire::ShmRecord record;
+  ASSERT_TRUE(wire::decode_shm(to.reader.record()->body, record));
   ASSERT_EQ(record.envelope.operation, wire::Operation::lent);
   EXPECT_EQ(record.envelope.a, 500u);
   to.reader.pass(to.reader.record()->body.size());
-  const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
-  wire::encode_lane(to.writer.reserve(bytes), wire::LaneKind::whole,
-                    {.operation = wire::Operation::given_back,
-                     .status = static_cast<std::uint8_t>(Status::not_available),
-                     .cookie = record.envelope.cookie},
-                    0);
+  const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::whole);
+  wire::encode_shm(to.writer.reserve(bytes), wire::ShmKind::whole,
+                   {.operation = wire::Operation::given_back,
+                    .status = static_cast<std::uint8_t>(Status::not_available),
+                    .cookie = record.envelope.cookie},
+                   0);
   to.writer.publish(bytes, to.reader.read());
   to.reader.tell();
   to.alert();
   pass();
   pass();
   ASSERT_TRUE(to.reader.has_record());
-  ASSERT_TRUE(wire::decode_lane(to.reader.record()->body, record));
+  ASSERT_TRUE(wire::decode_shm(to.reader.record()->body, record));
   EXPECT_EQ(record.envelope.operation, wire::Operation::message);
   EXPECT_TRUE(are_equal(record.payload, there));
   to.reader.pass(to.reader.record()->body.size());

@@ -18,8 +18,8 @@ bool Engine::progress(base::Instant now) {
   now = now_ = std::max(now, now_);  // the threads' clocks differ by some 100 ns
   bool any = flows_ && flows_->progress(now);
   if (!transports_) return any;
-  if (lane() != nullptr) {
-    any |= collect_lane(now);
+  if (shm_transport() != nullptr) {
+    any |= collect_shm(now);
     if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
     // The straight line of traffic inside the host: nothing of the network is due.
@@ -77,7 +77,7 @@ bool Engine::react(base::Instant now) {
   if (!transports_->has_news()) [[likely]]
     return false;
   bool any = false;
-  while (const auto end = lane() ? lane()->next_lost() : std::nullopt) {
+  while (const auto end = shm_transport() ? shm_transport()->next_lost() : std::nullopt) {
     end_near(*end);
     any = true;
   }
@@ -126,17 +126,17 @@ void Engine::end_waiting(link::PeerHandle peer, Status status) {
   }
 }
 
-// A peer of the lane. From now on it is reached another way.
-void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
+// A peer of the shm transport. From now on it is reached another way.
+void Engine::end_shm_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress& address = transports_->address(notice.peer);
   if (notice.kind == link::Notice::Kind::connected) {
     losses_.erase(address);
-    const shm::ShmPeer* there = lane()->neighbour(notice.peer);
-    const auto denial = there != nullptr ? there->process.denial() : shm::ForeignMemory::Denial::none;
+    const shm::Connection* there = shm_transport()->mapped_peer(notice.peer);
+    const auto denial = there != nullptr ? there->process.denial() : shm::CrossMemory::Denial::none;
     transports_->flight().report(
         fmt::format("{} is reached through shared memory{}{}\n", address.to_string(),
-                    denial == shm::ForeignMemory::Denial::none ? "" : "; other memory through the ring: ",
-                    shm::ForeignMemory::reason(denial)));
+                    denial == shm::CrossMemory::Denial::none ? "" : "; other memory through the ring: ",
+                    shm::CrossMemory::reason(denial)));
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
     end_arrival(notice.target, notice.status);
   } else {
@@ -150,7 +150,7 @@ void Engine::end_lane_peer(const link::Notice& notice, base::Instant now) {
 }
 
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
-  if (shm::Lane::has(notice.peer)) return end_lane_peer(notice, now);
+  if (shm::Transport::has(notice.peer)) return end_shm_peer(notice, now);
   switch (notice.kind) {
     case link::Notice::Kind::connected: {
       losses_.erase(transports_->address(notice.peer));

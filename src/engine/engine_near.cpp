@@ -6,8 +6,8 @@
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "qp/flows.hpp"
-#include "shm/lane_collect.hpp"
-#include "shm/lane_straight.hpp"
+#include "shm/transport_collect.hpp"
+#include "shm/transport_fast_path.hpp"
 
 namespace fairlead::engine {
 
@@ -25,9 +25,9 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   const link::PeerHandle* peer = transports_->find_local(to.engine);
   if (peer == nullptr) [[unlikely]]
     return 0;
-  // The peer's place in the lane and the record's in its ring name it, as far as a cancel has to know.
-  const std::uint32_t slot = kNearSlots | (peer->slot - shm::Lane::kFirstSlot);
-  const std::size_t sent = lane()->send_now(
+  // The peer's place in the shm transport and the record's in its ring name it, as far as a cancel has to know.
+  const std::uint32_t slot = kNearSlots | (peer->slot - shm::Transport::kFirstSlot);
+  const std::size_t sent = shm_transport()->send_now(
       *peer, {.source_port = port->number, .target_port = to.port, .owner = handle.slot, .parts = parts}, now_,
       [&](std::size_t index, std::uint32_t number) { names[index] = {slot, number, now_}; });
   port->operations += static_cast<std::uint32_t>(sent);
@@ -35,12 +35,12 @@ std::size_t Engine::send_near(PortHandle handle, const RemotePort& to, std::span
   return sent;
 }
 
-void Engine::end_near(const shm::NearEnd& end) {
-  if (end.owner == shm::Lane::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
+void Engine::end_near(const shm::ShortEnd& end) {
+  if (end.owner == shm::Transport::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
   put_near_end(end, now_);
 }
 
-void Engine::put_near_end(const shm::NearEnd& end, base::Instant now) {
+void Engine::put_near_end(const shm::ShortEnd& end, base::Instant now) {
   Port& port = ports_[end.owner];
   --port.operations;
   ports_.put_event(end.owner, [&](void* place) {
@@ -56,14 +56,14 @@ void Engine::put_near_end(const shm::NearEnd& end, base::Instant now) {
 
 // It is in the peer's memory already: its end comes by itself.
 bool Engine::cancel_near(const OperationHandle& name) {
-  return lane() != nullptr && lane()->is_on_its_way(name.slot & ~kNearSlots, name.generation);
+  return shm_transport() != nullptr && shm_transport()->is_on_its_way(name.slot & ~kNearSlots, name.generation);
 }
 
 // Receiving ----------------------------------------------------------------------------------------------------------
 
-/// Takes what the lane has. Short messages come in runs for one buffer from one port; what was looked up for the first
-/// holds for the next, as long as nothing else came between them.
-struct Engine::LaneTaker {
+/// Takes what the shm transport has. Short messages come in runs for one buffer from one port; what was looked up for
+/// the first holds for the next, as long as nothing else came between them.
+struct Engine::ShmTaker {
   Engine& engine;
   base::Instant now;
   Port* port = nullptr;  // of the short message taken last, if the run may go on; and its ...
@@ -73,7 +73,7 @@ struct Engine::LaneTaker {
   const base::SocketAddress* source = nullptr;
 
   bool has_room() const { return engine.ports_.has_room(); }
-  bool brief(link::PeerHandle from, const wire::LaneHead& head, std::span<const std::byte> bytes) {
+  bool brief(link::PeerHandle from, const wire::ShmHead& head, std::span<const std::byte> bytes) {
     if (port == nullptr || head.target_port != target_port || !(from == peer)) [[unlikely]] {
       if (!find(from, head.target_port)) return false;
     }
@@ -103,7 +103,7 @@ struct Engine::LaneTaker {
     }
     return true;
   }
-  bool turn(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
+  bool turn(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
             std::span<const std::byte> bytes) {
     return engine.flows_ && engine.flows_->arrive_near(from, head, turn, bytes, now);
   }
@@ -111,8 +111,8 @@ struct Engine::LaneTaker {
     port = nullptr;
     engine.deliver(delivery, now);
   }
-  void ended(const shm::NearEnd& end) {
-    if (end.owner == shm::Lane::kOfFlows) return engine.flows_->end_near(end.cookie, now);
+  void ended(const shm::ShortEnd& end) {
+    if (end.owner == shm::Transport::kOfFlows) return engine.flows_->end_near(end.cookie, now);
     engine.put_near_end(end, now);
   }
 
@@ -132,7 +132,7 @@ struct Engine::LaneTaker {
     port = &found;
     target_port = number;
     peer = from;
-    source = &engine.lane()->address(from);
+    source = &engine.shm_transport()->address(from);
     return true;
   }
 };
@@ -143,18 +143,18 @@ std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::In
   return ports_.end_poll(port, to);
 }
 
-bool Engine::collect_lane(base::Instant now) {
-  LaneTaker taker{*this, now};
-  bool any = lane()->collect(now, taker);
+bool Engine::collect_shm(base::Instant now) {
+  ShmTaker taker{*this, now};
+  bool any = shm_transport()->collect(now, taker);
   if (now >= attend_at_) [[unlikely]] {
     attend_at_ = now + kAttendEvery;
     // Most have ended with the notice of their peer's loss, which says why; a peer that was not known yet has none.
-    if (const std::uint64_t closings = lane()->hub().closings(); closings != closings_seen_) {
+    if (const std::uint64_t closings = shm_transport()->connections().closings(); closings != closings_seen_) {
       closings_seen_ = closings;
       end_abandoned(Status::refused);
     }
     ports_.forget_poller();  // all that a peer has left
-    any |= lane()->attend(now, taker);
+    any |= shm_transport()->attend(now, taker);
     transports_->vouch(now);
   }
   return any;

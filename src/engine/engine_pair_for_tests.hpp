@@ -13,9 +13,9 @@
 #include "base/place_for_tests.hpp"
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
-#include "shm/lane.hpp"
 #include "shm/shared_tables.hpp"
-#include "wire/lane_record.hpp"
+#include "shm/transport.hpp"
+#include "wire/shm_record.hpp"
 
 namespace fairlead::engine {
 
@@ -28,7 +28,7 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
   return base::place_for_tests(number);
 }
 
-inline shm::ShmOptions direct_options(bool is_foreign = false) {
+inline shm::ConnectionOptions direct_options(bool is_foreign = false) {
   return {.ring_bytes = 64 * 1024,
           .arena_bytes = sizeof(shm::SharedTables) + kShown,
           .arena_head_bytes = sizeof(shm::SharedTables),
@@ -50,19 +50,21 @@ inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_
 struct DirectSide {
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign,
              std::uint64_t awake_max = shm::kCarriedOutMax) {
-    auto hub = shm::ShmHub::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
-    auto lane =
-        std::make_unique<shm::Lane>(std::move(hub), shm::LaneOptions{.give_up_after = 5s,
-                                                                     .connect_within = 1s,
-                                                                     .pull_min = 1,
-                                                                     .pull_max = is_foreign ? shm::kCarriedOutMax : 0});
+    auto connections = shm::Connections::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
+    auto shm = std::make_unique<shm::Transport>(
+        std::move(connections), shm::TransportOptions{.give_up_after = 5s,
+                                                      .connect_within = 1s,
+                                                      .pull_min = 1,
+                                                      .pull_max = is_foreign ? shm::kCarriedOutMax : 0});
     engine =
         std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
-                                 direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(lane));
+                                 direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(shm));
     port = *engine->ports().open(kPort);
     EXPECT_EQ(engine->ports().find(port)->events->reserve(100'000), Status::ok);
   }
-  std::span<std::byte> shared(std::uint64_t bytes) { return engine->hub()->sheets().allocate(bytes).first(bytes); }
+  std::span<std::byte> shared(std::uint64_t bytes) {
+    return engine->connections()->remapped().allocate(bytes).first(bytes);
+  }
   std::optional<Completion> event() {
     const Completion* next = engine->ports().find(port)->events->consume();
     return next == nullptr ? std::nullopt : std::optional(*next);
@@ -73,7 +75,7 @@ struct DirectSide {
     ADD_FAILURE() << "no counter " << name;
     return 0;
   }
-  shm::SharedTables& tables() { return *reinterpret_cast<shm::SharedTables*>(engine->hub()->arena()->head()); }
+  shm::SharedTables& tables() { return *reinterpret_cast<shm::SharedTables*>(engine->connections()->arena()->head()); }
 
   std::unique_ptr<Engine> engine;
   PortHandle port;
@@ -85,8 +87,8 @@ class EnginePair : public testing::Test {
   explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = shm::kCarriedOutMax)
       : far_(network_, 2, is_foreign, awake_max), near_(network_, 1, is_foreign, awake_max) {}
   void SetUp() override {
-    ASSERT_TRUE(near_.engine->hub()->ask(direct_place(2), {}));
-    const auto has_met = [](DirectSide& side) { return side.engine->hub()->counters().arenas_seen == 1; };
+    ASSERT_TRUE(near_.engine->connections()->ask(direct_place(2), {}));
+    const auto has_met = [](DirectSide& side) { return side.engine->connections()->counters().arenas_seen == 1; };
     for (int step = 0; step < 10'000 && !(has_met(near_) && has_met(far_)); ++step) pass();
     ASSERT_TRUE(has_met(near_) && has_met(far_));
     for (int step = 0; step < 10; ++step) pass();
@@ -97,11 +99,11 @@ class EnginePair : public testing::Test {
     if (is_far_running) far_.engine->progress(now_);
   }
   /// As a peer would that writes what it likes; then both pass.
-  void write_record(shm::ShmPeer& to, const wire::Envelope& envelope) {
-    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::whole);
+  void write_record(shm::Connection& to, const wire::Envelope& envelope) {
+    const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::whole);
     std::byte* const body = to.writer.reserve(bytes);
     ASSERT_NE(body, nullptr);
-    wire::encode_lane(body, wire::LaneKind::whole, envelope, 0);
+    wire::encode_shm(body, wire::ShmKind::whole, envelope, 0);
     to.writer.publish(bytes, to.reader.read());
     to.alert();
     pass();

@@ -33,7 +33,7 @@ void Engine::end_by_force(std::uint32_t slot) {
     case OperationKind::expose_writable:
       // Somebody had come too late for it, or lies.
       if (operation.is_carried_out) return complete(slot, Status::ok, operation.length_done);
-      // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A neighbour that has
+      // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A mapped_peer that has
       // claimed it has stopped in the middle, or something in the table says so that is not true.
       return complete(slot, Status::canceled, 0);
     default:

@@ -142,7 +142,7 @@ Status Engine::transfer(PortHandle handle, OperationKind kind, const Transfer& t
     return status;
   }
   waiting_[peer.slot].append(operations_, slot);
-  if (ask_at_ == base::kNever && !shm::Lane::has(peer)) ask_at_ = now + ask_after();
+  if (ask_at_ == base::kNever && !shm::Transport::has(peer)) ask_at_ = now + ask_after();
   transports_->flight().submitted(peer, kind == OperationKind::put ? transfer.length : 0, now);
   transports_->send_eagerly(peer, now);
   return Status::ok;

@@ -31,13 +31,13 @@ std::uint32_t right_for(SendOpcode opcode) {
 
 class Visit {
  public:
-  explicit Visit(shm::ShmPeer& peer) : peer_(peer) { peer_.enter(); }
+  explicit Visit(shm::Connection& peer) : peer_(peer) { peer_.enter(); }
   ~Visit() { peer_.leave(); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
  private:
-  shm::ShmPeer& peer_;
+  shm::Connection& peer_;
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> Flows::find_place(const Flow& flow, const SendEntry
 }
 
 /// Where the request's bytes lie in the peer's arena; null if not there, or it is not permitted. Holds until we leave.
-std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer) const {
+std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, shm::Connection& peer) const {
   const auto& tables = *reinterpret_cast<const shm::SharedTables*>(peer.arena->head());
   shm::SharedFlow there;
   shm::SharedRegion region;
@@ -79,7 +79,7 @@ std::byte* Flows::reach(const Flow& flow, const SendEntry& entry, shm::ShmPeer& 
 
 Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instant now) {
   SendEntry& entry = flow.entry(number);
-  if (lane() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
+  if (shm_transport() == nullptr || !entry.is_one_sided() || entry.is_sent || entry.length == 0 ||
       entry.length > shm::kCarriedOutMax) {
     return Direct::none;
   }
@@ -87,8 +87,8 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
   if (!is_first && static_cast<std::int32_t>(flow.answered_end - flow.head) > 0) return Direct::none;
   link::PeerHandle peer;
   const bool is_met = transports_->resolve(flow.peer_address, now, peer) == Status::ok;
-  shm::ShmPeer* neighbour = is_met && shm::Lane::has(peer) ? lane()->neighbour(peer) : nullptr;
-  if (neighbour == nullptr) return Direct::none;
+  shm::Connection* mapped_peer = is_met && shm::Transport::has(peer) ? shm_transport()->mapped_peer(peer) : nullptr;
+  if (mapped_peer == nullptr) return Direct::none;
 
   std::array<iovec, 32> pieces;
   std::array<std::uint32_t, 32> regions;
@@ -97,8 +97,8 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
     return Direct::none;
   }
   {
-    const Visit visit(*neighbour);
-    std::byte* const there = reach(flow, entry, *neighbour);
+    const Visit visit(*mapped_peer);
+    std::byte* const there = reach(flow, entry, *mapped_peer);
     if (there != nullptr && !is_first) {
       ++counters_.direct_waits;
       return Direct::later;
@@ -106,7 +106,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
     if (there == nullptr) {
       if (!is_first || flow.plan.type != QpType::rc || entry.is_atomic()) return Direct::none;
       if (entry.is_read() && !gather_targets(flow, number, pieces.data(), count)) return Direct::none;
-      if (!carry_out_by_calls(flow, entry, *neighbour, {pieces.data(), count})) return Direct::none;
+      if (!carry_out_by_calls(flow, entry, *mapped_peer, {pieces.data(), count})) return Direct::none;
     }
     flow.answered_end = number;
     ++flow.next;
@@ -145,7 +145,7 @@ Flows::Direct Flows::start_direct(Flow& flow, std::uint32_t number, base::Instan
 // The owner's side ---------------------------------------------------------------------------------------------------
 
 shm::SharedTables* Flows::shared_tables() {
-  shm::ShmArena* arena = lane() != nullptr ? lane()->hub().arena() : nullptr;
+  shm::Arena* arena = shm_transport() != nullptr ? shm_transport()->connections().arena() : nullptr;
   return arena != nullptr ? reinterpret_cast<shm::SharedTables*>(arena->head()) : nullptr;
 }
 

@@ -1,8 +1,8 @@
 // Writes and reads of reliable flows in memory of an engine of this host that lies outside what it shows us, by system
-// calls (shm/foreign_memory.hpp), so that nobody there has to run.
+// calls (shm/cross_memory.hpp), so that nobody there has to run.
 //
 // All peers of the owner can write to the tables in its arena, so nothing of them is believed here: flow and region are
-// looked up in the owner's own records. We are its visitor meanwhile, which the page of the two tells and nobody else
+// looked up in the owner's own records. We are its reader meanwhile, which the page of the two tells and nobody else
 // can change: what it withdraws before we look we find withdrawn, and for what we have begun it waits.
 //
 // If a call fails the request is sent: the responder does all of it (again), or says what is wrong.
@@ -16,11 +16,12 @@
 namespace fairlead::qp {
 
 shm::OwnedRecords* Flows::owned_records() {
-  return lane() != nullptr ? reinterpret_cast<shm::OwnedRecords*>(lane()->hub().records()) : nullptr;
+  return shm_transport() != nullptr ? reinterpret_cast<shm::OwnedRecords*>(shm_transport()->connections().records())
+                                    : nullptr;
 }
 
 /// False: it has to be sent, though some of it may have been written.
-bool Flows::carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer,
+bool Flows::carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::Connection& peer,
                                std::span<const iovec> pieces) {
   // Whoever looks at his ring by himself is quicker there.
   const bool is_awake = peer.other->is_watching.load(std::memory_order_relaxed) != 0;
@@ -39,7 +40,7 @@ bool Flows::carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::Sh
 }
 
 /// Its address there, if flow and region permit it now.
-std::optional<std::uint64_t> Flows::look_up(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer) {
+std::optional<std::uint64_t> Flows::look_up(const Flow& flow, const SendEntry& entry, shm::Connection& peer) {
   const std::uint32_t slot = entry.rkey >> 8, place = flow.attributes.dest_qp_num % shm::SharedTables::kFlows;
   if (slot >= shm::SharedTables::kRegions) return std::nullopt;
   std::array<shm::SharedRecord<shm::SharedFlow>::Image, 2> flows;
@@ -47,10 +48,10 @@ std::optional<std::uint64_t> Flows::look_up(const Flow& flow, const SendEntry& e
   const std::uint64_t flow_at = offsetof(shm::OwnedRecords, flows) + sizeof flows[0] * place;
   const std::uint64_t region_at = offsetof(shm::OwnedRecords, regions) + sizeof regions[0] * slot;
   const auto bytes_of = [](auto& image) { return std::as_writable_bytes(std::span(image)); };
-  const std::array<shm::ForeignRecord, 4> records{{{flow_at, bytes_of(flows[0])},
-                                                   {region_at, bytes_of(regions[0])},
-                                                   {flow_at, bytes_of(flows[1])},
-                                                   {region_at, bytes_of(regions[1])}}};
+  const std::array<shm::CrossRecord, 4> records{{{flow_at, bytes_of(flows[0])},
+                                                 {region_at, bytes_of(regions[0])},
+                                                 {flow_at, bytes_of(flows[1])},
+                                                 {region_at, bytes_of(regions[1])}}};
   if (!peer.process.look(records)) {
     ++counters_.calls_failed;
     return std::nullopt;

@@ -80,8 +80,10 @@ class FlowForeign : public engine::EnginePair {
     EXPECT_TRUE(is_same(100, 200, length));
     EXPECT_EQ(by_calls(), before);
   }
-  shm::OwnedRecords& owned() { return *reinterpret_cast<shm::OwnedRecords*>(far_.engine->hub()->records()); }
-  shm::ShmPeer& far_of_near() { return near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2))); }
+  shm::OwnedRecords& owned() { return *reinterpret_cast<shm::OwnedRecords*>(far_.engine->connections()->records()); }
+  shm::Connection& far_of_near() {
+    return near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
+  }
   RegionPlan plan() { return b_.flows().regions().plan(b_.key); }
 
   EndOfFlow a_{near_, kAll}, b_{far_, kAll};
@@ -176,7 +178,7 @@ TEST_F(FlowForeign, LiesInTheSharedTablesLeadNowhere) {
       {.base = bystander.data(), .length = 4096, .iova = there, .access = verbs::access::local_write, .domain = 1});
   b_.flows().show_region(far_key);
   shm::SharedTables& tables = far_.tables();
-  shm::ShowCount lies;
+  shm::PublishCount lies;
   for (int step = 0; step < 400; ++step) {
     // A region that gives no right, or none at all, as if it were of the arena, or all memory.
     const std::uint32_t key = random() % 2 == 0 ? far_key : b_.key + 256;
@@ -287,11 +289,11 @@ TEST_F(FlowForeign, WhoeverIsAtItIsAVisitor) {
 }
 
 TEST_F(FlowForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
-  auto* const nonce = reinterpret_cast<shm::ShmNonce*>(far_.engine->hub()->records() - shm::ShmIdentity::kRecordsAt);
+  auto* const nonce = reinterpret_cast<shm::Nonce*>(far_.engine->connections()->records() - shm::Identity::kRecordsAt);
   *nonce = {1, 2};
   expect_write_through_the_ring(4096);
   EXPECT_EQ(failed(), 1u);
-  EXPECT_EQ(far_of_near().process.denial(), shm::ForeignMemory::Denial::not_itself);
+  EXPECT_EQ(far_of_near().process.denial(), shm::CrossMemory::Denial::not_itself);
   expect_write_through_the_ring(8192);
   EXPECT_EQ(failed(), 1u) << "it is not tried again";
 }
@@ -304,7 +306,7 @@ TEST_F(FlowForeign, WhatFailsHalfWayIsAskedFor) {
   shm::SharedRegion region;
   ASSERT_TRUE(owned().regions[b_.key >> 8].read(region));
   region.offset = reinterpret_cast<std::uintptr_t>(half) - 200;  // so that a part of it is not there
-  shm::ShowCount lies;
+  shm::PublishCount lies;
   owned().regions[b_.key >> 8].show(region, lies);
   expect_write_through_the_ring(2 * kPage);
   EXPECT_EQ(failed(), 1u);
@@ -338,7 +340,7 @@ class FlowForeignAsleep : public FlowForeign {
 
 TEST_F(FlowForeignAsleep, OnlyWhoeverDoesNotLookIsSpared) {
   expect_write_through_the_ring(4096);
-  ASSERT_TRUE(far_.engine->hub()->arm());
+  ASSERT_TRUE(far_.engine->connections()->arm());
   post(SendOpcode::write, 100, 5000, 200);
   EXPECT_TRUE(is_same(100, 200, 5000));
   EXPECT_EQ(a_.completions().size(), 1u);

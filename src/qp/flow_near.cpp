@@ -21,13 +21,13 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
   // What was begun and comes again is looked up in the general way: it may be acknowledged already.
   const bool is_straight = flow.plan.type == QpType::rc && flow.state() == QpState::rts && flow.next == flow.begun &&
                            !flow.is_paused && !flow.is_pumping && flow.has_peer && !flow.is_local &&
-                           shm::Lane::has(flow.peer);
+                           shm::Transport::has(flow.peer);
   if (!is_straight) return false;
   const std::uint64_t bytes_max = bounds_.copied_max;
-  wire::LaneHead head{.kind = wire::LaneKind::turn,
-                      .operation = static_cast<std::uint8_t>(wire::Operation::flow_send),
-                      .source_port = flow.number | (flow.life & 0xFF) << 24,
-                      .target_port = flow.attributes.dest_qp_num};
+  wire::ShmHead head{.kind = wire::ShmKind::ordered,
+                     .operation = static_cast<std::uint8_t>(wire::Operation::flow_send),
+                     .source_port = flow.number | (flow.life & 0xFF) << 24,
+                     .target_port = flow.attributes.dest_qp_num};
   while (flow.next != flow.tail) {
     const std::uint32_t number = flow.next;
     SendEntry& entry = flow.entry(number);
@@ -43,15 +43,15 @@ bool Flows::start_near(Flow& flow, base::Instant now) {
     } else {
       from = flow.inlined_of(number);
     }
-    wire::LaneTurn turn{.key = flow.first_sequence + number};
+    wire::ShmOrdered turn{.key = flow.first_sequence + number};
     head.flags = (entry.flags & verbs::send_flags::solicited) != 0 ? Flags::kSolicited : std::uint16_t{0};
     if (flow.is_answer_owed) {
       head.flags |= Flags::kAcknowledges;
       head.target_port |= static_cast<std::uint32_t>(flow.requester_life) << 24;
       turn.a = flow.turn.next() - 1;
     }
-    if (!lane()->send_turn(flow.peer, head, turn, {from, entry.length}, embedded_cookie(flow.index, number), now))
-        [[unlikely]]
+    if (!shm_transport()->send_turn(flow.peer, head, turn, {from, entry.length}, embedded_cookie(flow.index, number),
+                                    now)) [[unlikely]]
       return false;
     flow.is_answer_owed = false;
     ++counters_.requests_sent;
@@ -81,7 +81,7 @@ void Flows::end_near(std::uint64_t cookie, base::Instant now) {
 
 // Receiving ----------------------------------------------------------------------------------------------------------
 
-bool Flows::arrive_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
+bool Flows::arrive_near(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                         std::span<const std::byte> bytes, base::Instant now) {
   now_ = now;
   constexpr std::uint32_t kNumber = 0xFF'FFFF;

@@ -73,7 +73,7 @@ class FlowNear : public engine::EnginePair {
     all.resize(count);
     return all;
   }
-  /// Also when what the lane refers to has gone.
+  /// Also when what the shm transport refers to has gone.
   void expect_quiet(EndOfFlow& end) {
     for (int step = 0; step < 100; ++step) pass();
     EXPECT_TRUE(end.flows().is_quiet(end.handle));
@@ -247,7 +247,7 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
   a_.send(1, a_.sge(0, 8), now_);
   a_.send(2, a_.sge(0, 8), now_);
   EXPECT_EQ(sent(), 2u);
-  far_.engine->hub()->end(far_.engine->hub()->find(engine::direct_place(1)), "tired");
+  far_.engine->connections()->end(far_.engine->connections()->find(engine::direct_place(1)), "tired");
   far_.engine->progress(now_);
   std::vector<verbs::WorkCompletion> here;
   for (int step = 0; step < 100'000 && here.size() < 2; ++step) {
@@ -264,29 +264,29 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
 }
 
 TEST_F(FlowNear, TakesNothingFromAStranger) {
-  auto stranger = shm::ShmHub::open(engine::direct_place(3), 103, engine::direct_options()).value();
+  auto stranger = shm::Connections::open(engine::direct_place(3), 103, engine::direct_options()).value();
   ASSERT_TRUE(stranger->ask(engine::direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), stranger->attend({});
-  shm::ShmPeer& to = stranger->peer(stranger->find(engine::direct_place(2)));
-  ASSERT_EQ(to.state, shm::ShmPeer::State::open);
+  shm::Connection& to = stranger->peer(stranger->find(engine::direct_place(2)));
+  ASSERT_EQ(to.state, shm::Connection::State::open);
   b_.receive(1, b_.sge(0, 8));
   const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
   const std::uint64_t refused = b_.flows().counters().refused_not_ready;
-  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::turn) + 8;
+  constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::ordered) + 8;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
-  wire::encode_lane(body, wire::LaneKind::turn,
-                    {.operation = wire::Operation::flow_send,
-                     .source_port = a_.number | 1U << 24,
-                     .target_port = b_.number,
-                     .key = std::uint64_t{expected} << 32},
-                    8);
+  wire::encode_shm(body, wire::ShmKind::ordered,
+                   {.operation = wire::Operation::flow_send,
+                    .source_port = a_.number | 1U << 24,
+                    .target_port = b_.number,
+                    .key = std::uint64_t{expected} << 32},
+                   8);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
   EXPECT_EQ(b_.flows().counters().refused_not_ready, refused + 1);
   EXPECT_TRUE(b_.completions().empty());
-  EXPECT_EQ(to.state, shm::ShmPeer::State::open) << "it may have meant well";
+  EXPECT_EQ(to.state, shm::Connection::State::open) << "it may have meant well";
   a_.send(1, a_.sge(0, 8), now_);
   EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
 }
@@ -305,20 +305,20 @@ TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
   }
 }
 
-// A message in pieces of which the first is empty, and the last: a lane's record may say so.
+// A message in pieces of which the first is empty, and the last: a shm transport's record may say so.
 TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
-  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   const std::uint32_t turn = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
-  constexpr std::size_t kBytes = wire::lane_head_bytes(wire::LaneKind::first);
+  constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::first);
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
-  wire::encode_lane(body, wire::LaneKind::first,
-                    {.operation = wire::Operation::flow_write,
-                     .source_port = a_.number | 1U << 24,
-                     .target_port = b_.number,
-                     .key = std::uint64_t{turn} << 32 | b_.key,
-                     .offset = b_.at(0)},
-                    0);
+  wire::encode_shm(body, wire::ShmKind::first,
+                   {.operation = wire::Operation::flow_write,
+                    .source_port = a_.number | 1U << 24,
+                    .target_port = b_.number,
+                    .key = std::uint64_t{turn} << 32 | b_.key,
+                    .offset = b_.at(0)},
+                   0);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
@@ -329,7 +329,7 @@ TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
 // The peer it is connected to writes any turn that it likes.
 TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
-  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   Flow& flow = FlowsForTests::flow(b_.flows(), b_.handle);
   std::uint64_t received = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
@@ -337,23 +337,23 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
     const std::uint32_t off = random() % 3 == 0 ? static_cast<std::uint32_t>(random() % 5) - 2 : 0;
     const std::uint32_t acked = random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : flow.first_sequence;
     const std::size_t size = random() % 200;
-    const std::size_t bytes = wire::lane_head_bytes(wire::LaneKind::turn) + size;
+    const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::ordered) + size;
     std::byte* const body = to.writer.reserve(bytes);
     ASSERT_NE(body, nullptr);
-    wire::encode_lane(body, wire::LaneKind::turn,
-                      {.operation = random() % 8 == 0 ? wire::Operation::flow_write : wire::Operation::flow_send,
-                       .flags = static_cast<std::uint16_t>(random() % 16),
-                       .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
-                       .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
-                       .key = std::uint64_t{flow.turn.next() + off} << 32,
-                       .a = acked},
-                      size);
+    wire::encode_shm(body, wire::ShmKind::ordered,
+                     {.operation = random() % 8 == 0 ? wire::Operation::flow_write : wire::Operation::flow_send,
+                      .flags = static_cast<std::uint16_t>(random() % 16),
+                      .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                      .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
+                      .key = std::uint64_t{flow.turn.next() + off} << 32,
+                      .a = acked},
+                     size);
     to.writer.publish(bytes, to.reader.read());
     to.alert();
     if (random() % 2 == 0) b_.send(i, b_.sge(0, 8), now_);
     for (int step = 0; step < 3; ++step) pass();
     for (const auto& one : b_.completions()) received += one.opcode == WcOpcode::receive ? 1 : 0;
-    ASSERT_EQ(to.state, shm::ShmPeer::State::open);
+    ASSERT_EQ(to.state, shm::Connection::State::open);
     if (b_.state() == QpState::err || flow.tail - flow.head > 90) {
       b_.change(QpState::reset, now_);
       (void)b_.completions();
@@ -388,7 +388,7 @@ TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
   FlowTurn& turn = FlowsForTests::flow(b_.flows(), b_.handle).turn;
   for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
   const std::uint64_t duplicates = b_.flows().counters().duplicates;
-  shm::ShmPeer& to = near_.engine->hub()->peer(near_.engine->hub()->find(engine::direct_place(2)));
+  shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   write_record(to, {.operation = wire::Operation::flow_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,

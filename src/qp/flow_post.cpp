@@ -15,7 +15,7 @@ using verbs::WcStatus;
 
 bool Flows::is_near(FlowHandle handle) {
   const Flow* flow = find(handle);
-  return flow != nullptr && flow->has_peer && shm::Lane::has(flow->peer);
+  return flow != nullptr && flow->has_peer && shm::Transport::has(flow->peer);
 }
 
 int Flows::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,

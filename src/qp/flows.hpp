@@ -4,8 +4,8 @@
 //
 // The files: flows (objects and states), flow_post (what is posted), flow_requester (sending), flow_answers (what comes
 // back), flow_near (the straight line of short sends inside a host), flow_direct (one-sided requests that we carry out
-// in a neighbour's memory), flow_foreign (outside what it shows), flow_responder (executing), flow_arrival (chunks and
-// what comes early), flow_datagram (UD), flow_timer, flow_loss.
+// in a mapped_peer's memory), flow_foreign (outside what it shows), flow_responder (executing), flow_arrival (chunks
+// and what comes early), flow_datagram (UD), flow_timer, flow_loss.
 
 #include <deque>
 #include <memory>
@@ -20,12 +20,12 @@
 #include "qp/flow_core.hpp"
 #include "qp/flow_places.hpp"
 #include "qp/region_table.hpp"
-#include "shm/peer.hpp"
-#include "shm/show_count.hpp"
+#include "shm/connection.hpp"
+#include "shm/publish_count.hpp"
 #include "transport/client.hpp"
 #include "transport/retry_queue.hpp"
 #include "transport/transports.hpp"
-#include "wire/lane_record.hpp"
+#include "wire/shm_record.hpp"
 
 namespace fairlead::shm {
 struct OwnedRecords;
@@ -114,7 +114,7 @@ class Flows {
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
   /// The straight line of deliver(): a short message from a peer of this host. False if it has to go the general way.
-  bool arrive_near(link::PeerHandle from, const wire::LaneHead& head, const wire::LaneTurn& turn,
+  bool arrive_near(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                    std::span<const std::byte> bytes, base::Instant now);
   /// The peer's reader has passed a message of the straight line.
   void end_near(std::uint64_t cookie, base::Instant now);
@@ -139,7 +139,7 @@ class Flows {
  private:
   friend struct FlowsForTests;
 
-  shm::Lane* lane() const { return transports_ != nullptr ? transports_->lane() : nullptr; }
+  shm::Transport* shm_transport() const { return transports_ != nullptr ? transports_->shm_transport() : nullptr; }
   bool is_here(const base::SocketAddress& engine) const { return engine == address_; }
 
   static constexpr std::uint32_t kNone = base::Slab<Flow>::kNone;
@@ -235,7 +235,7 @@ class Flows {
   // flow_direct.cpp
   enum class Direct : std::uint8_t { none, later, done };
   Direct start_direct(Flow& flow, std::uint32_t number, base::Instant now);
-  std::byte* reach(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer) const;
+  std::byte* reach(const Flow& flow, const SendEntry& entry, shm::Connection& peer) const;
   std::optional<std::uint64_t> find_place(const Flow& flow, const SendEntry& entry, const shm::SharedFlow& there,
                                           const shm::SharedRegion& region) const;
   void show(const Flow& flow);
@@ -243,8 +243,9 @@ class Flows {
   std::string describe_direct() const;
 
   // flow_foreign.cpp
-  bool carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer, std::span<const iovec> pieces);
-  std::optional<std::uint64_t> look_up(const Flow& flow, const SendEntry& entry, shm::ShmPeer& peer);
+  bool carry_out_by_calls(const Flow& flow, const SendEntry& entry, shm::Connection& peer,
+                          std::span<const iovec> pieces);
+  std::optional<std::uint64_t> look_up(const Flow& flow, const SendEntry& entry, shm::Connection& peer);
   bool gather_targets(Flow& flow, std::uint32_t number, iovec* pieces, std::uint32_t& count) const;
   shm::OwnedRecords* owned_records();
 
@@ -354,7 +355,7 @@ class Flows {
   transport::RetryQueue<Deferred> deferred_;  // answers that wait for room in the link
   std::uint64_t held_bytes_ = 0;
   std::uint64_t datagram_bytes_ = 0;  // of those
-  shm::ShowCount shows_;              // of flows and regions
+  shm::PublishCount shows_;           // of flows and regions
   FlowCounters counters_;
 };
 

@@ -109,7 +109,7 @@ void Producer::cross() noexcept {
   }
 }
 
-// The ring has grown: the run underfoot may be longer, have a new neighbour, or have been cut in front of or behind
+// The ring has grown: the run underfoot may be longer, have a new mapped_peer, or have been cut in front of or behind
 // our element. The pieces of a cut run are chained by `rest` in the order of their elements, so that each step comes
 // nearer to ours, and there are at most as many steps as elements.
 bool Producer::find_place_again() noexcept {

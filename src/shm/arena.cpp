@@ -10,28 +10,28 @@
 
 namespace fairlead::shm {
 
-Result<ShmArena> ShmArena::create(std::size_t head_bytes, std::uint64_t bytes) {
-  auto memory = ShmMemory::create({.head_bytes = bytes});
+Result<Arena> Arena::create(std::size_t head_bytes, std::uint64_t bytes) {
+  auto memory = Memory::create({.head_bytes = bytes});
   if (!memory) return std::unexpected(std::move(memory.error()));
   ::madvise(memory->head(), bytes, MADV_DONTDUMP);
-  ShmArena arena;
+  Arena arena;
   arena.memory_ = std::move(*memory);
   arena.bytes_ = bytes;
   arena.unused_[head_bytes] = bytes - head_bytes;
   return arena;
 }
 
-Result<ShmMemory> ShmArena::view(int file, std::uint64_t bytes) {
+Result<Memory> Arena::view(int file, std::uint64_t bytes) {
   if (bytes > kBytesMost || bytes % 4096 != 0) {
     return std::unexpected(Error{Status::invalid, 0, "shared memory of a size that no engine has"});
   }
-  auto memory = ShmMemory::adopt(file, {.head_bytes = bytes});
+  auto memory = Memory::adopt(file, {.head_bytes = bytes});
   if (!memory) return memory;
   ::madvise(memory->head(), bytes, MADV_DONTDUMP);
   return memory;
 }
 
-std::optional<std::uint64_t> ShmArena::take(std::uint64_t bytes, std::uint64_t alignment) {
+std::optional<std::uint64_t> Arena::take(std::uint64_t bytes, std::uint64_t alignment) {
   const auto skipped_at = [&](std::uint64_t offset) { return (alignment - offset % alignment) % alignment; };
   const auto found = std::ranges::find_if(unused_, [&](const auto& place) {
     const std::uint64_t skipped = skipped_at(place.first);
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> ShmArena::take(std::uint64_t bytes, std::uint64_t a
   return offset;
 }
 
-std::optional<std::uint64_t> ShmArena::find(std::span<const std::byte> range) const noexcept {
+std::optional<std::uint64_t> Arena::find(std::span<const std::byte> range) const noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(range.data()), head = reinterpret_cast<std::uintptr_t>(this->head());
   if (at < head || at - head > bytes_ || range.size() > bytes_ - (at - head)) return std::nullopt;
   return at - head;
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> ShmArena::find(std::span<const std::byte> range) co
 
 // The kernel's default gives no huge pages to files in memory when they are touched, but makes them on request of what
 // is there: a byte in each will do.
-bool ShmArena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
+bool Arena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
   const std::uint64_t begin = (offset + kHugePage - 1) / kHugePage * kHugePage;
   const std::uint64_t end = (offset + bytes) / kHugePage * kHugePage;
@@ -66,11 +66,11 @@ bool ShmArena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
   return false;
 }
 
-void ShmArena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {
+void Arena::empty(std::uint64_t offset, std::uint64_t bytes) noexcept {
   base::change_room(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
 }
 
-void ShmArena::give_back(std::uint64_t offset, std::uint64_t bytes) {
+void Arena::give_back(std::uint64_t offset, std::uint64_t bytes) {
   empty(offset, bytes);
   auto after = unused_.lower_bound(offset);
   if (after != unused_.end() && after->first == offset + bytes) {

@@ -17,15 +17,15 @@
 
 namespace fairlead::shm {
 
-class ShmArena {
+class Arena {
  public:
   static constexpr std::uint64_t kBytesMost = 1ULL << 40;
   static constexpr std::uint64_t kHugePage = 2ULL << 20;
 
   /// `bytes` in all, of which the first `head_bytes` are for tables; zeroed. Costs address space, not memory.
-  static Result<ShmArena> create(std::size_t head_bytes, std::uint64_t bytes);
+  static Result<Arena> create(std::size_t head_bytes, std::uint64_t bytes);
   /// A peer's, mapped: invalid if it is not exactly so long, or could shrink.
-  static Result<ShmMemory> view(int file, std::uint64_t bytes);
+  static Result<Memory> view(int file, std::uint64_t bytes);
 
   int descriptor() const noexcept { return memory_.descriptor(); }
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -44,9 +44,9 @@ class ShmArena {
   void give_back(std::uint64_t offset, std::uint64_t bytes);
 
  private:
-  ShmMemory memory_;
+  Memory memory_;
   std::uint64_t bytes_ = 0;
-  std::map<std::uint64_t, std::uint64_t> unused_;  // offset, bytes; neighbours are one
+  std::map<std::uint64_t, std::uint64_t> unused_;  // offset, bytes; mapped_peers are one
 };
 
 }  // namespace fairlead::shm

@@ -16,7 +16,7 @@
 
 #include "base/place_for_tests.hpp"
 #include "base/process_memory.hpp"
-#include "shm/hub.hpp"
+#include "shm/connections.hpp"
 
 namespace fairlead::shm {
 namespace {
@@ -28,8 +28,8 @@ std::span<std::byte> map_private(std::size_t bytes) {
   return {static_cast<std::byte*>(at), at == MAP_FAILED ? 0 : bytes};
 }
 
-TEST(ShmArena, GivesPlacesAndTakesThemBack) {
-  auto arena = ShmArena::create(kHead, kArena).value();
+TEST(Arena, GivesPlacesAndTakesThemBack) {
+  auto arena = Arena::create(kHead, kArena).value();
   const auto first = arena.take(8 * kPages), second = arena.take(40 * kPages), third = arena.take(8 * kPages);
   EXPECT_EQ(first, kHead);
   EXPECT_EQ(second, kHead + 8 * kPages);
@@ -41,17 +41,17 @@ TEST(ShmArena, GivesPlacesAndTakesThemBack) {
   EXPECT_FALSE(arena.take(9 * kPages));
   arena.give_back(*second, 40 * kPages);
   EXPECT_EQ(arena.head()[*second], std::byte{0}) << "its memory went back to the kernel";
-  EXPECT_EQ(arena.take(56 * kPages), kHead) << "neighbours are one";
+  EXPECT_EQ(arena.take(56 * kPages), kHead) << "mapped_peers are one";
 }
 
-TEST(ShmArena, AViewIsRefusedUnlessItIsWhatWasSaid) {
-  const auto arena = ShmArena::create(kHead, kArena).value();
+TEST(Arena, AViewIsRefusedUnlessItIsWhatWasSaid) {
+  const auto arena = Arena::create(kHead, kArena).value();
   const int copy = arena.descriptor();
-  EXPECT_TRUE(ShmArena::view(copy, kArena));
-  EXPECT_FALSE(ShmArena::view(copy, kArena + kPages));
-  EXPECT_FALSE(ShmArena::view(copy, 100));
-  EXPECT_FALSE(ShmArena::view(base::FileDescriptor(::memfd_create("unsealed", MFD_CLOEXEC)).get(), kArena));
-  EXPECT_FALSE(ShmArena::view(-1, kArena));
+  EXPECT_TRUE(Arena::view(copy, kArena));
+  EXPECT_FALSE(Arena::view(copy, kArena + kPages));
+  EXPECT_FALSE(Arena::view(copy, 100));
+  EXPECT_FALSE(Arena::view(base::FileDescriptor(::memfd_create("unsealed", MFD_CLOEXEC)).get(), kArena));
+  EXPECT_FALSE(Arena::view(-1, kArena));
 }
 
 /// Bytes of the mapping at `at` that lie in huge pages, as the kernel tells it.
@@ -69,7 +69,7 @@ std::uint64_t huge_bytes_at(const void* at) {
 /// Whether it makes huge pages of files in memory, on request: asked with one of our own.
 bool has_huge_pages() {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE
-  constexpr std::size_t kHuge = ShmArena::kHugePage;
+  constexpr std::size_t kHuge = Arena::kHugePage;
   const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC));
   if (::ftruncate(file.get(), kHuge) != 0) return false;
   const auto room = map_private(2 * kHuge);
@@ -82,33 +82,33 @@ bool has_huge_pages() {
   return is_huge;
 }
 
-TEST(ShmArena, TakesHugePagesWhereTheKernelHasThem) {
+TEST(Arena, TakesHugePagesWhereTheKernelHasThem) {
   if (!has_huge_pages()) GTEST_SKIP() << "the kernel makes no huge pages of files in memory";
-  constexpr std::uint64_t kHuge = ShmArena::kHugePage;
-  auto arena = ShmArena::create(kHead, 8 * kHuge).value();
-  ShmSheets sheets(arena, 2 * kHuge);
-  const auto small = sheets.allocate(kHuge - 4096), large = sheets.allocate(kHuge + 1),
-             huge = sheets.allocate(3 * kHuge);
+  constexpr std::uint64_t kHuge = Arena::kHugePage;
+  auto arena = Arena::create(kHead, 8 * kHuge).value();
+  RemappedRanges remapped(arena, 2 * kHuge);
+  const auto small = remapped.allocate(kHuge - 4096), large = remapped.allocate(kHuge + 1),
+             huge = remapped.allocate(3 * kHuge);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % kHuge, 0u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(huge.data()) % kHuge, 0u);
-  EXPECT_EQ(sheets.huge_bytes(), large.size()) << "one of them is below the limit";
+  EXPECT_EQ(remapped.huge_bytes(), large.size()) << "one of them is below the limit";
   EXPECT_EQ(huge_bytes_at(arena.head()), kHuge) << "of the arena's one mapping";
   for (const auto memory : {small, large, huge}) {
     EXPECT_EQ(memory.front(), std::byte{0});
     EXPECT_EQ(memory.back(), std::byte{0});
     std::memset(memory.data(), 1, memory.size());
   }
-  const auto view = ShmArena::view(arena.descriptor(), 8 * kHuge).value();
+  const auto view = Arena::view(arena.descriptor(), 8 * kHuge).value();
   EXPECT_EQ(view.head()[arena.find(large).value() + kHuge], std::byte{1});
-  sheets.free(large);
-  EXPECT_EQ(sheets.huge_bytes(), 0u);
+  remapped.free(large);
+  EXPECT_EQ(remapped.huge_bytes(), 0u);
   EXPECT_EQ(large.front(), std::byte{0}) << "its memory went back to the kernel";
 }
 
-class Sheets : public testing::Test {
+class RemappedMemory : public testing::Test {
  protected:
   void SetUp() override {
-    view_ = ShmArena::view(arena_.descriptor(), kArena).value();
+    view_ = Arena::view(arena_.descriptor(), kArena).value();
     memory_ = map_private(10 * kPages);
     for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i * 7 >> 3);
     before_.assign(memory_.begin(), memory_.end());
@@ -116,17 +116,17 @@ class Sheets : public testing::Test {
   void TearDown() override { ::munmap(memory_.data(), memory_.size()); }
   bool is_unchanged() const { return std::equal(before_.begin(), before_.end(), memory_.begin()); }
 
-  ShmArena arena_ = ShmArena::create(kHead, kArena).value();
-  ShmSheets sheets_{arena_};
-  ShmMemory view_;
+  Arena arena_ = Arena::create(kHead, kArena).value();
+  RemappedRanges remaps_{arena_};
+  Memory view_;
   std::span<std::byte> memory_;
   std::vector<std::byte> before_;
 };
 
-TEST_F(Sheets, MoveWholePagesInPlaceAndBack) {
+TEST_F(RemappedMemory, MoveWholePagesInPlaceAndBack) {
   for (const bool is_alone : {true, false}) {
     const auto range = memory_.subspan(100, 8 * kPages);
-    const auto place = sheets_.take(range, true);
+    const auto place = remaps_.take(range, true);
     ASSERT_TRUE(place);
     EXPECT_EQ(place->begin, kPages - 100);
     EXPECT_EQ(place->end, 8 * kPages - 100);
@@ -135,91 +135,91 @@ TEST_F(Sheets, MoveWholePagesInPlaceAndBack) {
     view_.head()[place->offset + 5] = std::byte{0xAB};
     EXPECT_EQ(range[place->begin + 5], std::byte{0xAB});
     view_.head()[place->offset + 5] = before_[kPages + 5];
-    sheets_.release(place->sheet, is_alone);
+    remaps_.release(place->remap, is_alone);
     EXPECT_TRUE(is_unchanged());
     view_.head()[place->offset + 5] = std::byte{0xAB};
     EXPECT_TRUE(is_unchanged()) << "nobody else reaches it any more";
     EXPECT_TRUE(base::is_private_memory(memory_));
   }
-  EXPECT_EQ(sheets_.bytes(), 0u);
+  EXPECT_EQ(remaps_.bytes(), 0u);
 }
 
-TEST_F(Sheets, AreSharedByAllThatLieInThem) {
-  const auto whole = sheets_.take(memory_, true);
-  const auto part = sheets_.take(memory_.subspan(3 * kPages, kPages), false);
+TEST_F(RemappedMemory, AreSharedByAllThatLieInThem) {
+  const auto whole = remaps_.take(memory_, true);
+  const auto part = remaps_.take(memory_.subspan(3 * kPages, kPages), false);
   ASSERT_TRUE(whole && part);
-  EXPECT_EQ(part->sheet, whole->sheet);
+  EXPECT_EQ(part->remap, whole->remap);
   EXPECT_EQ(part->offset, whole->offset + 3 * kPages);
-  sheets_.release(whole->sheet, true);
+  remaps_.release(whole->remap, true);
   view_.head()[part->offset] = std::byte{0xCD};
   EXPECT_EQ(memory_[3 * kPages], std::byte{0xCD}) << "still in use";
-  sheets_.release(part->sheet, true);
+  remaps_.release(part->remap, true);
 }
 
-TEST_F(Sheets, OtherMemoryStaysWhereItIs) {
-  EXPECT_FALSE(sheets_.take(memory_, false)) << "somebody could write meanwhile";
-  EXPECT_FALSE(sheets_.take(memory_.subspan(1, kPages), true)) << "no whole page";
+TEST_F(RemappedMemory, OtherMemoryStaysWhereItIs) {
+  EXPECT_FALSE(remaps_.take(memory_, false)) << "somebody could write meanwhile";
+  EXPECT_FALSE(remaps_.take(memory_.subspan(1, kPages), true)) << "no whole page";
   ASSERT_EQ(::mprotect(memory_.data() + kPages, kPages, PROT_READ), 0);
-  EXPECT_FALSE(sheets_.take(memory_, true)) << "not all of it can be written";
+  EXPECT_FALSE(remaps_.take(memory_, true)) << "not all of it can be written";
   ASSERT_EQ(::mprotect(memory_.data() + kPages, kPages, PROT_READ | PROT_WRITE), 0);
   void* shared = ::mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  EXPECT_FALSE(sheets_.take({static_cast<std::byte*>(shared), kPages}, true));
+  EXPECT_FALSE(remaps_.take({static_cast<std::byte*>(shared), kPages}, true));
   ::munmap(shared, kPages);
   // A local array would do, but for the address sanitizer, which keeps some of them elsewhere.
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{4095};
-  EXPECT_FALSE(sheets_.take({reinterpret_cast<std::byte*>(frame), 4096}, true)) << "a stack";
+  EXPECT_FALSE(remaps_.take({reinterpret_cast<std::byte*>(frame), 4096}, true)) << "a stack";
   const auto large = map_private(kArena);
-  EXPECT_FALSE(sheets_.take(large, true)) << "no room";
+  EXPECT_FALSE(remaps_.take(large, true)) << "no room";
   ::munmap(large.data(), large.size());
   EXPECT_TRUE(is_unchanged());
 }
 
-TEST_F(Sheets, WhatTheProgramMappedThereMeanwhileIsLeftAlone) {
-  const auto place = sheets_.take(memory_, true);
+TEST_F(RemappedMemory, WhatTheProgramMappedThereMeanwhileIsLeftAlone) {
+  const auto place = remaps_.take(memory_, true);
   ASSERT_TRUE(place);
   ASSERT_NE(
       ::mmap(memory_.data() + kPages, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
       MAP_FAILED);
   memory_[kPages] = std::byte{0x11};
-  sheets_.release(place->sheet, true);
+  remaps_.release(place->remap, true);
   EXPECT_EQ(memory_[kPages], std::byte{0x11});
   const auto freed = map_private(16 * kPages);
-  const auto other = sheets_.take(freed, true);
+  const auto other = remaps_.take(freed, true);
   ASSERT_TRUE(other);
   ::munmap(freed.data(), freed.size());
-  sheets_.release(other->sheet, true);
+  remaps_.release(other->remap, true);
   EXPECT_EQ(arena_.take(16 * kPages), other->offset) << "what is mapped no more is given back";
 }
 
-TEST(ShmVisits, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
+TEST(ReadSections, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   const auto place = [](std::uint16_t number) { return base::place_for_tests(number); };
-  const ShmOptions options{.ring_bytes = 64 * 1024, .arena_bytes = kArena, .arena_head_bytes = kHead};
-  const auto owner = ShmHub::open(place(0), 1, options).value();
-  auto guest = ShmHub::open(place(1), 2, options).value();
+  const ConnectionOptions options{.ring_bytes = 64 * 1024, .arena_bytes = kArena, .arena_head_bytes = kHead};
+  const auto owner = Connections::open(place(0), 1, options).value();
+  auto guest = Connections::open(place(1), 2, options).value();
   ASSERT_TRUE(guest->ask(place(0), {}));
   owner->attend({});
   guest->attend({});
-  ShmPeer& there = guest->peer(guest->find(place(0)));
+  Connection& there = guest->peer(guest->find(place(0)));
   ASSERT_EQ(there.arena_bytes, kArena);
   owner->arena()->head()[kHead] = std::byte{9};
   EXPECT_EQ(there.arena->head()[kHead], std::byte{9});
-  EXPECT_TRUE(owner->visitors().empty());
+  EXPECT_TRUE(owner->readers().empty());
   there.enter();
-  auto visitors = owner->visitors();
-  ASSERT_EQ(visitors.size(), 1u);
-  EXPECT_FALSE(owner->has_left(visitors[0]));
+  auto readers = owner->readers();
+  ASSERT_EQ(readers.size(), 1u);
+  EXPECT_FALSE(owner->has_left(readers[0]));
   there.leave();
-  EXPECT_TRUE(owner->has_left(visitors[0]));
+  EXPECT_TRUE(owner->has_left(readers[0]));
   there.enter();
-  EXPECT_TRUE(owner->has_left(visitors[0])) << "that is another visit";
-  visitors = owner->visitors();
-  ASSERT_EQ(visitors.size(), 1u);
+  EXPECT_TRUE(owner->has_left(readers[0])) << "that is another visit";
+  readers = owner->readers();
+  ASSERT_EQ(readers.size(), 1u);
   guest.reset();
   owner->attend({});
   while (const auto event = owner->next_event()) {
-    if (event->kind == ShmEvent::Kind::ended) owner->forget(event->slot);
+    if (event->kind == ConnectionEvent::Kind::ended) owner->forget(event->slot);
   }
-  EXPECT_TRUE(owner->has_left(visitors[0])) << "who is gone is not inside";
+  EXPECT_TRUE(owner->has_left(readers[0])) << "who is gone is not inside";
 }
 
 }  // namespace

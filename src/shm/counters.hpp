@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdint>
 
-#include "shm/foreign_memory.hpp"
+#include "shm/cross_memory.hpp"
 
 namespace fairlead::shm {
 
-struct ShmCounters {
+struct ConnectionCounters {
   std::uint64_t opened = 0, ended = 0;
   std::uint64_t declined_user = 0;      // of a user that we do not admit
   std::uint64_t declined_greeting = 0;  // not of our protocol
@@ -21,9 +21,9 @@ struct ShmCounters {
   std::uint64_t declined_full = 0;      // more peers than peers_max
   std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
   std::uint64_t sleeps = 0, unwatched = 0;
-  std::uint64_t arenas_seen = 0;                                   // peers whose memory we can reach
-  std::uint64_t arenas_refused = 0;                                // not of our protocol, or larger than ours
-  std::array<std::uint64_t, ForeignMemory::kDenials> processes{};  // of those, by why we cannot reach the rest of it
+  std::uint64_t arenas_seen = 0;                                 // peers whose memory we can reach
+  std::uint64_t arenas_refused = 0;                              // not of our protocol, or larger than ours
+  std::array<std::uint64_t, CrossMemory::kDenials> processes{};  // of those, by why we cannot reach the rest of it
 };
 
 }  // namespace fairlead::shm

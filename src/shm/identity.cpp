@@ -8,27 +8,27 @@
 
 namespace fairlead::shm {
 
-ShmIdentity::ShmIdentity(ShmIdentity&& other) noexcept : mapping_(std::exchange(other.mapping_, {})) {}
+Identity::Identity(Identity&& other) noexcept : mapping_(std::exchange(other.mapping_, {})) {}
 
-ShmIdentity& ShmIdentity::operator=(ShmIdentity&& other) noexcept {
+Identity& Identity::operator=(Identity&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   return *this;
 }
 
-ShmIdentity::~ShmIdentity() {
+Identity::~Identity() {
   if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
-Result<ShmIdentity> ShmIdentity::create(std::size_t record_bytes) {
+Result<Identity> Identity::create(std::size_t record_bytes) {
   const std::size_t bytes = kRecordsAt + record_bytes;
   void* const space =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return std::unexpected(Error{Status::no_memory, errno, "no memory to be known by"});
-  ShmIdentity identity;
+  Identity identity;
   identity.mapping_ = {static_cast<std::byte*>(space), bytes};
   ::madvise(space, bytes, MADV_WIPEONFORK);
   ::madvise(space, bytes, MADV_DONTDUMP);
-  if (::getentropy(space, sizeof(ShmNonce)) != 0)
+  if (::getentropy(space, sizeof(Nonce)) != 0)
     return std::unexpected(Error{Status::system, errno, "no random bits to be known by"});
   return identity;
 }

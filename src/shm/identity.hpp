@@ -12,21 +12,21 @@
 
 namespace fairlead::shm {
 
-using ShmNonce = std::array<std::uint64_t, 2>;
+using Nonce = std::array<std::uint64_t, 2>;
 
-class ShmIdentity {
+class Identity {
  public:
   static constexpr std::size_t kRecordsAt = 4096;  // behind the random words
 
-  ShmIdentity() = default;
-  ShmIdentity(ShmIdentity&& other) noexcept;
-  ShmIdentity& operator=(ShmIdentity&& other) noexcept;
-  ~ShmIdentity();
+  Identity() = default;
+  Identity(Identity&& other) noexcept;
+  Identity& operator=(Identity&& other) noexcept;
+  ~Identity();
 
   /// With so many bytes of records, zeroed. Costs address space, not memory. A forked child does not have it.
-  static Result<ShmIdentity> create(std::size_t record_bytes);
+  static Result<Identity> create(std::size_t record_bytes);
 
-  const ShmNonce& nonce() const noexcept { return *reinterpret_cast<const ShmNonce*>(mapping_.data()); }
+  const Nonce& nonce() const noexcept { return *reinterpret_cast<const Nonce*>(mapping_.data()); }
   std::uint64_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(mapping_.data()); }
   std::byte* records() const noexcept { return mapping_.data() + kRecordsAt; }
 

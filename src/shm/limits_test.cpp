@@ -11,7 +11,7 @@
 #include "base/child_for_tests.hpp"
 #include "shm/arena.hpp"
 #include "shm/memory.hpp"
-#include "shm/sheets.hpp"
+#include "shm/remapped_ranges.hpp"
 
 namespace fairlead::shm {
 namespace {
@@ -28,9 +28,9 @@ bool names_limit(const Error& error) {
 TEST(ShmLimits, OfFileSizesAreErrorsThatNameThem) {
   EXPECT_EQ(base::exit_of_child([] {
               limit_file_sizes(64 << 10);
-              const auto memory = ShmMemory::create({.head_bytes = 4096, .ring_bytes = 256 << 10, .rings = 2});
+              const auto memory = Memory::create({.head_bytes = 4096, .ring_bytes = 256 << 10, .rings = 2});
               if (memory || !names_limit(memory.error())) return 1;
-              const auto arena = ShmArena::create(4096, 1 << 30);
+              const auto arena = Arena::create(4096, 1 << 30);
               return !arena && names_limit(arena.error()) ? 0 : 2;
             }),
             0);
@@ -40,13 +40,13 @@ TEST(ShmLimits, OfFileSizesAreErrorsThatNameThem) {
 TEST(ShmLimits, LoweredLaterTheyHoldUpOnlyWhatIsNew) {
   EXPECT_EQ(base::exit_of_child([] {
               constexpr std::size_t kBytes = 1 << 20;
-              auto arena = ShmArena::create(4096, 16 << 20);
+              auto arena = Arena::create(4096, 16 << 20);
               if (!arena) return 1;
-              ShmSheets sheets(*arena, 0);
+              RemappedRanges remapped(*arena, 0);
               auto* const memory = static_cast<std::byte*>(std::aligned_alloc(4096, kBytes));
               memory[5] = std::byte{77};
               limit_file_sizes(8192);
-              static_cast<void>(sheets.take({memory, kBytes}, true));
+              static_cast<void>(remapped.take({memory, kBytes}, true));
               return memory[5] == std::byte{77} ? 0 : 2;
             }),
             0);
@@ -59,7 +59,7 @@ TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
   ASSERT_TRUE(file.is_open());
   ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
   ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  const auto memory = ShmMemory::adopt(file.get(), {.head_bytes = kBytes});
+  const auto memory = Memory::adopt(file.get(), {.head_bytes = kBytes});
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().status, Status::invalid) << memory.error().message;
 }

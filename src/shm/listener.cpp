@@ -20,13 +20,13 @@ constexpr int kBacklog = 1024;
 constexpr int kSweptMax = 65536;  // names looked at in one directory
 
 /// Whether nobody listens at a file any more.
-bool is_dead(const ShmName& name, ShmUsers& users) {
-  const auto somebody = ShmSocket::connect(name, users);
+bool is_dead(const Name& name, Users& users) {
+  const auto somebody = Socket::connect(name, users);
   return !somebody && somebody.error().system_errno == ECONNREFUSED;
 }
 
 /// A socket that has no name yet is one that somebody is about to show, unless it has been so for long.
-bool is_old(const ShmName& name) {
+bool is_old(const Name& name) {
   constexpr std::time_t kSeconds = 60;
   struct stat facts{};
   return ::lstat(name.text().c_str(), &facts) == 0 && facts.st_mtime + kSeconds < std::time(nullptr);
@@ -34,12 +34,12 @@ bool is_old(const ShmName& name) {
 
 }  // namespace
 
-Result<ShmListener> ShmListener::open(const base::SocketAddress& address, const Place& place, ShmUsers& users) {
-  auto name = ShmName::of(address, place.directory);
+Result<Listener> Listener::open(const base::SocketAddress& address, const Place& place, Users& users) {
+  auto name = Name::of(address, place.directory);
   if (!name) return std::unexpected(std::move(name.error()));
-  auto socket = ShmSocket::make();
+  auto socket = Socket::make();
   if (!socket.is_open()) return std::unexpected(name->failed("make"));
-  const auto bound = place.directory.empty() ? name : ShmName::of_new(place.directory);
+  const auto bound = place.directory.empty() ? name : Name::of_new(place.directory);
   if (!bound) return std::unexpected(bound.error());
   if (::bind(socket.get(), bound->kernel(), bound->length()) != 0) return std::unexpected(bound->failed("bind"));
   const bool listens = ::listen(socket.get(), kBacklog) == 0;
@@ -51,11 +51,11 @@ Result<ShmListener> ShmListener::open(const base::SocketAddress& address, const 
     ::unlink(bound->text().c_str());
     if (!shown) return std::unexpected(shown.error());
   }
-  return ShmListener(std::move(socket), std::move(*name), users);
+  return Listener(std::move(socket), std::move(*name), users);
 }
 
 /// Gives the socket file its name, by which others find it: it listens by now, so nobody takes it for one that is dead.
-Result<> ShmListener::show(const ShmName& bound, const ShmName& name, bool is_for_all, ShmUsers& users) {
+Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Users& users) {
   if (is_dead(name, users)) ::unlink(name.text().c_str());
   const base::FileDescriptor file(::open(bound.text().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts{};
@@ -71,9 +71,9 @@ Result<> ShmListener::show(const ShmName& bound, const ShmName& name, bool is_fo
   return std::unexpected(name.failed("bind"));
 }
 
-ShmListener::ShmListener(ShmListener&& other) noexcept = default;
+Listener::Listener(Listener&& other) noexcept = default;
 
-ShmListener& ShmListener::operator=(ShmListener&& other) noexcept {
+Listener& Listener::operator=(Listener&& other) noexcept {
   std::swap(socket_, other.socket_);
   std::swap(name_, other.name_);
   std::swap(users_, other.users_);
@@ -81,31 +81,31 @@ ShmListener& ShmListener::operator=(ShmListener&& other) noexcept {
 }
 
 // What strangers have sent to a connection goes with it when that is closed, so each is closed as theirs.
-ShmListener::~ShmListener() {
+Listener::~Listener() {
   if (!socket_.is_open()) return;
   if (!name_.is_abstract()) ::unlink(name_.text().c_str());
   ::shutdown(socket_.get(), SHUT_RDWR);  // nobody connects any more
-  std::expected<ShmSocket, int> waiting = accept();
+  std::expected<Socket, int> waiting = accept();
   while (waiting) waiting = accept();
   if (waiting.error() == EMFILE || waiting.error() == ENFILE) users_->closer().close(std::move(socket_));
 }
 
-std::expected<ShmSocket, int> ShmListener::accept() const {
+std::expected<Socket, int> Listener::accept() const {
   base::FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.is_open()) return std::unexpected(errno);
-  return ShmSocket(std::move(socket), *users_);
+  return Socket(std::move(socket), *users_);
 }
 
-void ShmListener::sweep(const std::string& directory, ShmUsers& users) {
+void Listener::sweep(const std::string& directory, Users& users) {
   if (directory.empty()) return;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(directory.c_str()), &::closedir);
   if (!entries) return;
   for (int i = 0; i < kSweptMax; ++i) {
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr) return;
-    const bool is_new = ShmName::is_new(entry->d_name);
-    if (!is_new && !ShmName::is_engines(entry->d_name)) continue;
-    const auto name = ShmName::of_file(fmt::format("{}/{}", directory, entry->d_name));
+    const bool is_new = Name::is_new(entry->d_name);
+    if (!is_new && !Name::is_engines(entry->d_name)) continue;
+    const auto name = Name::of_file(fmt::format("{}/{}", directory, entry->d_name));
     if (name && is_dead(*name, users) && (!is_new || is_old(*name))) ::unlink(name->text().c_str());
   }
 }

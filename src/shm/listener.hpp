@@ -15,37 +15,37 @@
 
 namespace fairlead::shm {
 
-class ShmListener {
+class Listener {
  public:
-  ShmListener() = default;
+  Listener() = default;
   struct Place {
     std::string directory{};  // empty: an abstract name
     bool is_for_all = false;  // other users may connect to the file, too
   };
   /// in_use if somebody listens there. `users` outlives it.
-  static Result<ShmListener> open(const base::SocketAddress& address, const Place& place, ShmUsers& users);
-  ShmListener(ShmListener&& other) noexcept;
-  ShmListener& operator=(ShmListener&& other) noexcept;
+  static Result<Listener> open(const base::SocketAddress& address, const Place& place, Users& users);
+  Listener(Listener&& other) noexcept;
+  Listener& operator=(Listener&& other) noexcept;
   /// Nobody finds us from here on; who has not been accepted is turned away.
-  ~ShmListener();
+  ~Listener();
 
   int descriptor() const noexcept { return socket_.get(); }
   bool is_open() const noexcept { return socket_.is_open(); }
   /// The next who came; an errno if there is none to be had (EAGAIN: nobody waits).
-  std::expected<ShmSocket, int> accept() const;
+  std::expected<Socket, int> accept() const;
 
   /// Removes the files in `directory` at which nobody listens any more.
-  static void sweep(const std::string& directory, ShmUsers& users);
+  static void sweep(const std::string& directory, Users& users);
 
  private:
-  static Result<> show(const ShmName& bound, const ShmName& name, bool is_for_all, ShmUsers& users);
+  static Result<> show(const Name& bound, const Name& name, bool is_for_all, Users& users);
 
-  ShmListener(base::FileDescriptor socket, ShmName name, ShmUsers& users)
+  Listener(base::FileDescriptor socket, Name name, Users& users)
       : socket_(std::move(socket)), name_(std::move(name)), users_(&users) {}
 
   base::FileDescriptor socket_;
-  ShmName name_;
-  ShmUsers* users_ = nullptr;
+  Name name_;
+  Users* users_ = nullptr;
 };
 
 }  // namespace fairlead::shm

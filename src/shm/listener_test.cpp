@@ -15,10 +15,10 @@ namespace fairlead::shm {
 namespace {
 
 /// A directory of its own, and what happens in it.
-class ShmListenerFiles : public testing::Test {
+class ListenerFiles : public testing::Test {
  protected:
-  ShmListenerFiles() : directory_(::mkdtemp(template_)) {}
-  ~ShmListenerFiles() override {
+  ListenerFiles() : directory_(::mkdtemp(template_)) {}
+  ~ListenerFiles() override {
     ::umask(mask_);
     std::filesystem::remove_all(directory_);
   }
@@ -37,53 +37,53 @@ class ShmListenerFiles : public testing::Test {
   char template_[32] = "/tmp/fairlead-listener-XXXXXX";
   std::string directory_;
   mode_t mask_ = ::umask(077);
-  ShmUsers users_;
+  Users users_;
   base::SocketAddress own_ = base::place_for_tests(1);
 };
 
 // Whoever sweeps the directory takes a socket that nobody listens at for one that was left behind.
-TEST_F(ShmListenerFiles, HaveTheirNameOnlyWhenSomebodyListens) {
+TEST_F(ListenerFiles, HaveTheirNameOnlyWhenSomebodyListens) {
   const base::FileDescriptor watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE), 0);
-  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  const auto listener = Listener::open(own_, {.directory = directory_}, users_);
   ASSERT_TRUE(listener) << listener.error().message;
   alignas(inotify_event) std::byte events[4096];
   const ssize_t bytes = ::read(watch.get(), events, sizeof events);
   ASSERT_GT(bytes, 0);
   const auto* const first = reinterpret_cast<const inotify_event*>(events);
-  EXPECT_FALSE(ShmName::is_engines(first->name)) << "bound, and not listened at yet: " << first->name;
+  EXPECT_FALSE(Name::is_engines(first->name)) << "bound, and not listened at yet: " << first->name;
   ASSERT_EQ(names().size(), 1u);
-  EXPECT_TRUE(ShmName::is_engines(names()[0]));
-  ShmListener::sweep(directory_, users_);
+  EXPECT_TRUE(Name::is_engines(names()[0]));
+  Listener::sweep(directory_, users_);
   EXPECT_EQ(names().size(), 1u);
 }
 
-TEST_F(ShmListenerFiles, AreForOthersIfTheyAreAdmittedWhateverTheMask) {
+TEST_F(ListenerFiles, AreForOthersIfTheyAreAdmittedWhateverTheMask) {
   {
-    const auto listener = ShmListener::open(own_, {.directory = directory_, .is_for_all = true}, users_);
+    const auto listener = Listener::open(own_, {.directory = directory_, .is_for_all = true}, users_);
     ASSERT_TRUE(listener) << listener.error().message;
     EXPECT_EQ(mode_of_the_only_one(), 0666u);
   }
   EXPECT_TRUE(names().empty());
   ::umask(0);
-  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  const auto listener = Listener::open(own_, {.directory = directory_}, users_);
   ASSERT_TRUE(listener) << listener.error().message;
   EXPECT_EQ(mode_of_the_only_one(), 0600u);
 }
 
-TEST_F(ShmListenerFiles, OfAnotherThatListensStandAndOfADeadOneDoNot) {
-  const auto name = ShmName::of(own_, directory_).value();
+TEST_F(ListenerFiles, OfAnotherThatListensStandAndOfADeadOneDoNot) {
+  const auto name = Name::of(own_, directory_).value();
   {
-    const base::FileDescriptor dead = ShmSocket::make();
+    const base::FileDescriptor dead = Socket::make();
     ASSERT_EQ(::bind(dead.get(), name.kernel(), name.length()), 0);
   }
-  const auto listener = ShmListener::open(own_, {.directory = directory_}, users_);
+  const auto listener = Listener::open(own_, {.directory = directory_}, users_);
   ASSERT_TRUE(listener) << listener.error().message;
-  const auto second = ShmListener::open(own_, {.directory = directory_}, users_);
+  const auto second = Listener::open(own_, {.directory = directory_}, users_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().status, Status::in_use);
   EXPECT_EQ(names().size(), 1u);
-  EXPECT_TRUE(ShmSocket::connect(name, users_));
+  EXPECT_TRUE(Socket::connect(name, users_));
 }
 
 }  // namespace

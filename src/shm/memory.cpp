@@ -30,21 +30,21 @@ std::unexpected<Error> failed(std::string_view what) {
 
 }  // namespace
 
-ShmMemory::ShmMemory(ShmMemory&& other) noexcept
+Memory::Memory(Memory&& other) noexcept
     : file_(std::move(other.file_)), mapping_(std::exchange(other.mapping_, {})), layout_(other.layout_) {}
 
-ShmMemory& ShmMemory::operator=(ShmMemory&& other) noexcept {
+Memory& Memory::operator=(Memory&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(mapping_, other.mapping_);
   std::swap(layout_, other.layout_);
   return *this;
 }
 
-ShmMemory::~ShmMemory() {
+Memory::~Memory() {
   if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
-Result<ShmMemory> ShmMemory::create(const Layout& layout) {
+Result<Memory> Memory::create(const Layout& layout) {
   base::FileDescriptor file(::memfd_create("fairlead", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return failed("make shared memory");
   if (!base::resize_file(file.get(), layout.file_bytes())) return failed("size shared memory");
@@ -54,7 +54,7 @@ Result<ShmMemory> ShmMemory::create(const Layout& layout) {
   return memory;
 }
 
-Result<ShmMemory> ShmMemory::adopt(int file, const Layout& layout) {
+Result<Memory> Memory::adopt(int file, const Layout& layout) {
   struct stat facts{};
   struct statfs system{};
   const int seals = ::fcntl(file, F_GET_SEALS);  // of memory only, so what follows waits for nobody
@@ -68,7 +68,7 @@ Result<ShmMemory> ShmMemory::adopt(int file, const Layout& layout) {
   return map(file, layout);
 }
 
-Result<ShmMemory> ShmMemory::map(int file, const Layout& layout) {
+Result<Memory> Memory::map(int file, const Layout& layout) {
   const std::size_t bytes = layout.head_bytes + 2 * layout.rings * layout.ring_bytes;
   // Where a file lies as in its pages, the kernel may use huge ones.
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -79,7 +79,7 @@ Result<ShmMemory> ShmMemory::map(int file, const Layout& layout) {
   const std::size_t before = spare == 0 ? 0 : -reinterpret_cast<std::uintptr_t>(space) % kHugePage;
   if (before > 0) ::munmap(start, before);
   if (before < spare) ::munmap(start + before + bytes, spare - before);
-  ShmMemory memory;
+  Memory memory;
   memory.mapping_ = {start + before, bytes};
   memory.layout_ = layout;
   const auto place = [&](std::byte* at, std::size_t length, std::size_t offset) {

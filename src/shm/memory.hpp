@@ -12,7 +12,7 @@
 
 namespace fairlead::shm {
 
-class ShmMemory {
+class Memory {
  public:
   /// The start of the file, once, and then `rings` parts of equal size, each twice in a row.
   struct Layout {
@@ -22,16 +22,16 @@ class ShmMemory {
     std::size_t file_bytes() const { return head_bytes + rings * ring_bytes; }
   };
 
-  ShmMemory() = default;
-  ShmMemory(ShmMemory&& other) noexcept;
-  ShmMemory& operator=(ShmMemory&& other) noexcept;
-  ~ShmMemory();
+  Memory() = default;
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+  ~Memory();
 
   /// Zeroed memory of our own.
-  static Result<ShmMemory> create(const Layout& layout);
+  static Result<Memory> create(const Layout& layout);
   /// What another process gave: invalid if it is not exactly as long, or could shrink. The descriptor stays the
   /// caller's.
-  static Result<ShmMemory> adopt(int file, const Layout& layout);
+  static Result<Memory> adopt(int file, const Layout& layout);
 
   /// Of our own memory.
   int descriptor() const noexcept { return file_.get(); }
@@ -43,7 +43,7 @@ class ShmMemory {
   void close_descriptor() noexcept { file_.reset(); }
 
  private:
-  static Result<ShmMemory> map(int file, const Layout& layout);
+  static Result<Memory> map(int file, const Layout& layout);
 
   base::FileDescriptor file_;
   std::span<std::byte> mapping_;

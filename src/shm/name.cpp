@@ -24,28 +24,28 @@ std::string engine_name(const base::SocketAddress& address, bool is_shared) {
 
 }  // namespace
 
-Result<ShmName> ShmName::of(const base::SocketAddress& address, const std::string& directory) {
+Result<Name> Name::of(const base::SocketAddress& address, const std::string& directory) {
   if (directory.empty()) return make(engine_name(address, false), true);
   return make(fmt::format("{}/{}", directory, engine_name(address, true)), false);
 }
 
-Result<ShmName> ShmName::of_new(const std::string& directory) {
+Result<Name> Name::of_new(const std::string& directory) {
   std::uint64_t number = 0;
   if (::getentropy(&number, sizeof number) != 0)
     return std::unexpected(Error{Status::system, errno, "no random bits for the name of a socket"});
   return make(fmt::format("{}/{}{:x}", directory, kNew, number), false);
 }
 
-bool ShmName::is_new(std::string_view file_name) {
+bool Name::is_new(std::string_view file_name) {
   return file_name.starts_with(kNew);
 }
 
-bool ShmName::is_engines(std::string_view file_name) {
+bool Name::is_engines(std::string_view file_name) {
   return file_name.starts_with(kPrefix) && file_name.ends_with(kSuffix);
 }
 
-Result<ShmName> ShmName::make(const std::string& text, bool is_abstract) {
-  ShmName name;
+Result<Name> Name::make(const std::string& text, bool is_abstract) {
+  Name name;
   name.text_ = is_abstract ? fmt::format("@{}", text) : text;
   name.is_abstract_ = is_abstract;
   name.address_.sun_family = AF_UNIX;
@@ -58,7 +58,7 @@ Result<ShmName> ShmName::make(const std::string& text, bool is_abstract) {
   return name;
 }
 
-Error ShmName::failed(std::string_view what) const {
+Error Name::failed(std::string_view what) const {
   const int number = errno;
   const Status status = number == EADDRINUSE                         ? Status::in_use
                         : number == ECONNREFUSED || number == ENOENT ? Status::refused

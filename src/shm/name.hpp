@@ -14,15 +14,15 @@
 
 namespace fairlead::shm {
 
-class ShmName {
+class Name {
  public:
   /// Of the engine at an address; `directory` empty: abstract. Invalid if it is too long.
-  static Result<ShmName> of(const base::SocketAddress& address, const std::string& directory);
+  static Result<Name> of(const base::SocketAddress& address, const std::string& directory);
   /// Of a socket file that is not to be found yet.
-  static Result<ShmName> of_new(const std::string& directory);
+  static Result<Name> of_new(const std::string& directory);
   static bool is_new(std::string_view file_name);
   /// Of a file.
-  static Result<ShmName> of_file(const std::string& file) { return make(file, false); }
+  static Result<Name> of_file(const std::string& file) { return make(file, false); }
   /// Whether a file of that name in the directory may be an engine's.
   static bool is_engines(std::string_view file_name);
 
@@ -36,7 +36,7 @@ class ShmName {
   Error failed(std::string_view what) const;
 
  private:
-  static Result<ShmName> make(const std::string& text, bool is_abstract);
+  static Result<Name> make(const std::string& text, bool is_abstract);
 
   sockaddr_un address_{};
   socklen_t length_ = 0;

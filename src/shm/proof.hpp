@@ -12,8 +12,8 @@
 namespace fairlead::shm {
 
 /// Of a greeting. What is in its place does not count.
-std::uint64_t proof_of_greeting(const base::SipKey& key, const ShmGreeting& greeting);
+std::uint64_t proof_of_greeting(const base::SipKey& key, const Greeting& greeting);
 /// Of the answer to a greeting, which nobody can give again to another one.
-std::uint64_t proof_of_answer(const base::SipKey& key, const ShmGreeting& answer, const ShmGreeting& greeting);
+std::uint64_t proof_of_answer(const base::SipKey& key, const Greeting& answer, const Greeting& greeting);
 
 }  // namespace fairlead::shm

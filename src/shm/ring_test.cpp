@@ -11,7 +11,7 @@
 namespace fairlead::shm {
 namespace {
 
-class ShmRing : public testing::Test {
+class Ring : public testing::Test {
  protected:
   static constexpr std::size_t kBytes = 4096;
   static constexpr std::uint64_t kSecret = 0x1234'5678'9abc'def0;
@@ -32,14 +32,14 @@ class ShmRing : public testing::Test {
     return text;
   }
 
-  ShmMemory memory_ = ShmMemory::create({.head_bytes = 4096, .ring_bytes = kBytes, .rings = 1}).value();
+  Memory memory_ = Memory::create({.head_bytes = 4096, .ring_bytes = kBytes, .rings = 1}).value();
   std::atomic<std::uint64_t> passed_{0};
   RingPlace place_{memory_.ring(0), kBytes / kRingLine, kSecret};
   RingWriter writer_{place_, passed_};
   RingReader reader_{place_, passed_};
 };
 
-TEST_F(ShmRing, HandsOverRecordsOfAnyLengthInOrderManyTimesRound) {
+TEST_F(Ring, HandsOverRecordsOfAnyLengthInOrderManyTimesRound) {
   EXPECT_EQ(read(), "nothing");
   for (std::size_t length = 0; length < 3000; length += 7) {
     const std::string text(length, static_cast<char>('a' + length % 26));
@@ -55,7 +55,7 @@ TEST_F(ShmRing, HandsOverRecordsOfAnyLengthInOrderManyTimesRound) {
 
 // Found by a program that sent two bytes 20,000 times: the last two bytes of a record, with what stood behind them
 // since the round before, were the mark of the next round.
-TEST_F(ShmRing, NoMarkIsMadeOfAnOldOneAndAPayload) {
+TEST_F(Ring, NoMarkIsMadeOfAnOldOneAndAPayload) {
   constexpr std::uint64_t kLines = kBytes / kRingLine;
   const auto pass_short = [&](std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ TEST_F(ShmRing, NoMarkIsMadeOfAnOldOneAndAPayload) {
   }
 }
 
-TEST_F(ShmRing, IsFullUntilTheReaderTells) {
+TEST_F(Ring, IsFullUntilTheReaderTells) {
   std::size_t written = 0;
   while (write("12345678")) ++written;
   EXPECT_EQ(written, kBytes / kRingLine);
@@ -95,7 +95,7 @@ TEST_F(ShmRing, IsFullUntilTheReaderTells) {
   EXPECT_TRUE(write("x"));
 }
 
-TEST_F(ShmRing, LearnsTheReadersProgressFromRecordsInAnyOrder) {
+TEST_F(Ring, LearnsTheReadersProgressFromRecordsInAnyOrder) {
   ASSERT_TRUE(write("1") && write("2") && write("3"));
   EXPECT_TRUE(writer_.learn(2));
   EXPECT_EQ(writer_.passed(), 2u);
@@ -105,7 +105,7 @@ TEST_F(ShmRing, LearnsTheReadersProgressFromRecordsInAnyOrder) {
 }
 
 // Found by a server that answered 128 reads before it looked at the next requests: those told of long ago.
-TEST_F(ShmRing, BearsARecordThatIsRoundsOlderThanTheCounter) {
+TEST_F(Ring, BearsARecordThatIsRoundsOlderThanTheCounter) {
   for (std::size_t round = 0; round < 5; ++round) {
     while (write("answer")) {
     }
@@ -119,7 +119,7 @@ TEST_F(ShmRing, BearsARecordThatIsRoundsOlderThanTheCounter) {
   EXPECT_EQ(writer_.passed(), passed);
 }
 
-TEST_F(ShmRing, RefusesProgressThatCannotBe) {
+TEST_F(Ring, RefusesProgressThatCannotBe) {
   ASSERT_TRUE(write("1"));
   EXPECT_FALSE(writer_.learn(2));
   EXPECT_FALSE(writer_.learn(0x8000'0000));
@@ -128,14 +128,14 @@ TEST_F(ShmRing, RefusesProgressThatCannotBe) {
   EXPECT_EQ(writer_.passed(), 0u);
 }
 
-TEST_F(ShmRing, RefusesALengthThatCannotBe) {
+TEST_F(Ring, RefusesALengthThatCannotBe) {
   ASSERT_TRUE(write("1"));
   const auto bytes = static_cast<std::uint32_t>(kBytes - kRingHead + 1);
   std::memcpy(memory_.ring(0) + 8, &bytes, sizeof bytes);
   EXPECT_EQ(read(), "refused");
 }
 
-TEST_F(ShmRing, TakesNoPayloadForARecord) {
+TEST_F(Ring, TakesNoPayloadForARecord) {
   // What an earlier record's payload left where the next one will start.
   std::string marks;
   for (std::uint64_t line = 0; line < 8; ++line) {

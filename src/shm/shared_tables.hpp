@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shm/show_count.hpp"
+#include "shm/publish_count.hpp"
 
 namespace fairlead::shm {
 
@@ -29,7 +29,7 @@ class SharedRecord {
   using Image = std::array<std::uint64_t, 1 + kWords>;
 
   /// [owner]
-  void show(const Value& value, ShowCount& shows) noexcept {
+  void show(const Value& value, PublishCount& shows) noexcept {
     const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
     const std::uint64_t version = shows.next();
     version_.store(version - 1, std::memory_order_relaxed);
@@ -88,12 +88,12 @@ struct SharedExposure {
 
 /// Who wants to use it swaps its key for his name, so that he alone does; so does the owner with 0, who withdraws it.
 /// A name is the bit that the owner gave him in its doorbell, plus one: less than any key.
-struct alignas(64) ShownExposure {
+struct alignas(64) PublishedExposure {
   std::atomic<std::uint64_t> holder{0};
   SharedRecord<SharedExposure> record;
 
   /// [owner]
-  void show(const SharedExposure& exposure, ShowCount& shows) noexcept {
+  void show(const SharedExposure& exposure, PublishCount& shows) noexcept {
     record.show(exposure, shows);
     holder.store(exposure.key, std::memory_order_release);
   }
@@ -106,7 +106,7 @@ struct alignas(4096) SharedTables {
   static constexpr std::uint32_t kRegions = 65536, kFlows = 4096, kExposures = 16384;
   std::array<SharedRecord<SharedRegion>, kRegions> regions;
   std::array<SharedRecord<SharedFlow>, kFlows> flows;
-  std::array<ShownExposure, kExposures> exposures;
+  std::array<PublishedExposure, kExposures> exposures;
 };
 /// What only the owner can write and others have to read by system calls (shm/identity.hpp): an address in its
 /// process is believed, so no other peer may have a say in it. A place is used again when nobody holds it any more.
@@ -133,6 +133,6 @@ static_assert(sizeof(OwnedExposure) == 32);
 
 static_assert(sizeof(SharedRecord<SharedRegion>) == 64 &&
               sizeof(SharedRecord<SharedFlow>) == sizeof(SharedRecord<SharedFlow>::Image) &&
-              sizeof(ShownExposure) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
+              sizeof(PublishedExposure) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace fairlead::shm

@@ -9,7 +9,7 @@ namespace {
 TEST(SharedTables, ARecordHoldsWhateverPeersHadWrittenOverItsVersion) {
   SharedRecord<SharedRegion> record;
   auto& version = reinterpret_cast<std::atomic<std::uint64_t>&>(record);
-  ShowCount shows;
+  PublishCount shows;
   record.show({.key = 1}, shows);
   SharedRegion seen;
   for (const std::uint64_t lie : {1ULL, 2ULL, 3ULL, ~0ULL, ~1ULL}) {
@@ -23,7 +23,7 @@ TEST(SharedTables, ARecordHoldsWhateverPeersHadWrittenOverItsVersion) {
 TEST(SharedTables, NoVersionComesTwice) {
   SharedRecord<SharedRegion> record;
   auto& version = reinterpret_cast<std::atomic<std::uint64_t>&>(record);
-  ShowCount shows;
+  PublishCount shows;
   record.show({.key = 1}, shows);
   const std::uint64_t first = version.load();
   version.store(first - 2);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::byte kNudge{0x6e};
 
-ShmCredentials credentials_of(int socket) {
+Credentials credentials_of(int socket) {
   ucred kernel{};
   socklen_t length = sizeof kernel;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &kernel, &length) != 0) return {};
@@ -25,24 +25,24 @@ bool is_shared_memory(int file) {
 
 }  // namespace
 
-base::FileDescriptor ShmSocket::make() {
+base::FileDescriptor Socket::make() {
   return base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-ShmSocket::ShmSocket(base::FileDescriptor connection, ShmUsers& users)
+Socket::Socket(base::FileDescriptor connection, Users& users)
     : who_(credentials_of(connection.get())), is_own_(users.is_own(who_)) {
   socket_ = users.hold(std::move(connection), who_);
 }
 
-Result<ShmSocket> ShmSocket::connect(const ShmName& name, ShmUsers& users) {
+Result<Socket> Socket::connect(const Name& name, Users& users) {
   auto socket = make();
   if (!socket.is_open()) return std::unexpected(name.failed("make"));
   if (::connect(socket.get(), name.kernel(), name.length()) != 0) return std::unexpected(name.failed("connect to"));
-  return ShmSocket(std::move(socket), users);
+  return Socket(std::move(socket), users);
 }
 
-bool ShmSocket::send(std::span<const std::byte> bytes, std::span<const int> descriptors) const {
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(ShmLetter::kDescriptorsMax * sizeof(int))]{};
+bool Socket::send(std::span<const std::byte> bytes, std::span<const int> descriptors) const {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(Letter::kDescriptorsMax * sizeof(int))]{};
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &piece;
@@ -60,19 +60,19 @@ bool ShmSocket::send(std::span<const std::byte> bytes, std::span<const int> desc
 }
 
 // If there is no room, it has not taken earlier ones, and does not sleep over them.
-void ShmSocket::nudge() const noexcept {
+void Socket::nudge() const noexcept {
   ::send(socket_.get(), &kNudge, sizeof kNudge, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-bool ShmSocket::is_nudge(std::span<const std::byte> bytes) noexcept {
+bool Socket::is_nudge(std::span<const std::byte> bytes) noexcept {
   return bytes.size() == 1 && bytes[0] == kNudge;
 }
 
 // Taking a message closes those of its descriptors that find no place here, and so may hold us up for as long as
 // whoever sent them likes. So a stranger's message is looked at first, which copies its descriptors and closes none for
 // good. Only one with nothing but shared memory is taken.
-std::optional<ShmLetter> ShmSocket::receive(std::span<std::byte> bytes) const {
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(ShmLetter::kDescriptorsMax * sizeof(int))]{};
+std::optional<Letter> Socket::receive(std::span<std::byte> bytes) const {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(Letter::kDescriptorsMax * sizeof(int))]{};
   iovec piece{bytes.data(), bytes.size()};
   msghdr message{};
   message.msg_iov = &piece;
@@ -82,7 +82,7 @@ std::optional<ShmLetter> ShmSocket::receive(std::span<std::byte> bytes) const {
   const int how = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
   const ssize_t length = ::recvmsg(socket_.get(), &message, is_own_ ? how : how | MSG_PEEK);
   if (length < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  ShmLetter letter;
+  Letter letter;
   letter.bytes = length > 0 ? static_cast<std::size_t>(length) : 0;
   letter.is_strange = (message.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
@@ -92,8 +92,8 @@ std::optional<ShmLetter> ShmSocket::receive(std::span<std::byte> bytes) const {
       int number = -1;
       std::memcpy(&number, CMSG_DATA(part) + i * sizeof number, sizeof number);
       base::ForeignDescriptor one(base::FileDescriptor(number), socket_.closer());
-      letter.is_strange |= !is_shared_memory(number) || i >= ShmLetter::kDescriptorsMax;
-      if (i < ShmLetter::kDescriptorsMax) letter.descriptors[i] = std::move(one);
+      letter.is_strange |= !is_shared_memory(number) || i >= Letter::kDescriptorsMax;
+      if (i < Letter::kDescriptorsMax) letter.descriptors[i] = std::move(one);
     }
   }
   if (!is_own_ && !letter.is_strange && letter.bytes > 0)

@@ -3,7 +3,7 @@
 // descriptors. It then stays open, wakes the one who sleeps, and tells of the other's death.
 //
 // The other end may be a stranger's. No call here waits for it: what is sent and received says so with each call, and
-// what would close descriptors of its choosing is left alone (receive), or to somebody else (ShmUsers).
+// what would close descriptors of its choosing is left alone (receive), or to somebody else (Users).
 
 #include <cstddef>
 #include <optional>
@@ -18,26 +18,26 @@
 namespace fairlead::shm {
 
 /// A message with descriptors that came along: all of shared memory that is sealed or can be.
-struct ShmLetter {
+struct Letter {
   static constexpr std::size_t kDescriptorsMax = 3;
   std::size_t bytes = 0;    // 0: the other side has closed
   bool is_strange = false;  // with descriptors that no engine sends: nothing of it was taken, the connection has to end
   base::ForeignDescriptor descriptors[kDescriptorsMax];
 };
 
-class ShmSocket {
+class Socket {
  public:
-  ShmSocket() = default;
+  Socket() = default;
   /// A connection. `users` outlives it.
-  ShmSocket(base::FileDescriptor connection, ShmUsers& users);
+  Socket(base::FileDescriptor connection, Users& users);
   /// refused: nobody listens; again: it is busy.
-  static Result<ShmSocket> connect(const ShmName& name, ShmUsers& users);
+  static Result<Socket> connect(const Name& name, Users& users);
   /// A Unix socket of the kind that engines use.
   static base::FileDescriptor make();
 
   int descriptor() const noexcept { return socket_.get(); }
   bool is_open() const noexcept { return socket_.is_open(); }
-  const ShmCredentials& credentials() const noexcept { return who_; }
+  const Credentials& credentials() const noexcept { return who_; }
   /// Whether a process of our own user is at the other end.
   bool is_own() const noexcept { return is_own_; }
 
@@ -46,11 +46,11 @@ class ShmSocket {
   void nudge() const noexcept;
   static bool is_nudge(std::span<const std::byte> bytes) noexcept;
   /// Nothing if nothing has come.
-  std::optional<ShmLetter> receive(std::span<std::byte> bytes) const;
+  std::optional<Letter> receive(std::span<std::byte> bytes) const;
 
  private:
   base::ForeignDescriptor socket_;
-  ShmCredentials who_;
+  Credentials who_;
   bool is_own_ = false;
 };
 

@@ -18,7 +18,7 @@ std::string read_all(const char* file) {
 
 }  // namespace
 
-std::optional<std::uint32_t> ShmUsers::shared_number(std::string_view map, std::uint32_t overflow) {
+std::optional<std::uint32_t> Users::shared_number(std::string_view map, std::uint32_t overflow) {
   constexpr std::uint64_t kAll = 0xffff'ffff;  // users that there can be: the last number is none
   std::uint64_t known = 0, inside = 0, outside = 0, count = 0;
   std::istringstream lines{std::string(map)};
@@ -27,17 +27,17 @@ std::optional<std::uint32_t> ShmUsers::shared_number(std::string_view map, std::
 }
 
 // Where /proc is not to be seen there may be users that we cannot tell apart.
-ShmUsers::ShmUsers() {
+Users::Users() {
   std::uint32_t overflow = 65534;
   std::istringstream(read_all("/proc/sys/kernel/overflowuid")) >> overflow;
   shared_ = shared_number(read_all("/proc/self/uid_map"), overflow);
 }
 
-bool ShmUsers::is_own(const ShmCredentials& who) const {
+bool Users::is_own(const Credentials& who) const {
   return who.user == ::geteuid() && who.user != shared_;
 }
 
-std::string ShmUsers::reason(const ShmCredentials& who) const {
+std::string Users::reason(const Credentials& who) const {
   if (who.user == shared_ && who.user == ::geteuid()) {
     return fmt::format(
         "is told as user {}, as all whom our user namespace does not know, and so are we: run as another user, or set "

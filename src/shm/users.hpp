@@ -16,23 +16,23 @@
 namespace fairlead::shm {
 
 /// Who is at the other end, as the kernel says.
-struct ShmCredentials {
+struct Credentials {
   std::uint32_t user = ~0U;
   std::int32_t process = 0;  // 0 if it is in a foreign PID namespace
 };
 
-class ShmUsers {
+class Users {
  public:
   /// `map` as in /proc/self/uid_map: the number that stands for several users; none if each has his own.
   static std::optional<std::uint32_t> shared_number(std::string_view map, std::uint32_t overflow);
 
-  ShmUsers();
+  Users();
 
-  bool is_own(const ShmCredentials& who) const;
+  bool is_own(const Credentials& who) const;
   /// Why somebody is a stranger, and what helps.
-  std::string reason(const ShmCredentials& who) const;
+  std::string reason(const Credentials& who) const;
   /// What leads to them, or came from them.
-  base::ForeignDescriptor hold(base::FileDescriptor file, const ShmCredentials& who) {
+  base::ForeignDescriptor hold(base::FileDescriptor file, const Credentials& who) {
     return {std::move(file), is_own(who) ? nullptr : &closer_};
   }
   base::SlowCloser& closer() noexcept { return closer_; }

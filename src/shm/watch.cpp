@@ -8,7 +8,7 @@
 
 namespace fairlead::shm {
 
-void ShmWatch::begin(std::uint32_t slot) {
+void Watch::begin(std::uint32_t slot) {
   if (slot >= last_traffic_.size()) {
     last_traffic_.resize(slot + 1, 0);
     is_reminded_.resize(slot + 1, false);
@@ -17,13 +17,13 @@ void ShmWatch::begin(std::uint32_t slot) {
   remind(slot);  // it may have written already
 }
 
-void ShmWatch::forget(std::uint32_t slot) noexcept {
+void Watch::forget(std::uint32_t slot) noexcept {
   auto* const end = std::remove(watched_.begin(), watched_.begin() + watched_count_, slot);
   watched_count_ = static_cast<std::uint32_t>(end - watched_.begin());
 }
 
-void ShmWatch::watch(std::uint32_t slot) {
-  ShmPeer& peer = peers_[slot];
+void Watch::watch(std::uint32_t slot) {
+  Connection& peer = peers_[slot];
   if (peer.is_watched) return;
   std::uint32_t place = watched_count_;
   if (place == kWatchedMax) {
@@ -39,7 +39,7 @@ void ShmWatch::watch(std::uint32_t slot) {
   peer.watch();
 }
 
-void ShmWatch::unwatch(std::uint32_t place) {
+void Watch::unwatch(std::uint32_t place) {
   const std::uint32_t slot = watched_[place];
   peers_[slot].unwatch();
   base::barrier_everywhere();
@@ -48,7 +48,7 @@ void ShmWatch::unwatch(std::uint32_t place) {
 }
 
 // So that those who have fallen quiet cost a pass nothing. One barrier for all of them.
-void ShmWatch::unwatch_idle() {
+void Watch::unwatch_idle() {
   std::array<std::uint32_t, kWatchedMax> idle;
   std::uint32_t idle_count = 0, kept = 0;
   for (std::uint32_t i = 0; i < watched_count_; ++i) {
@@ -68,44 +68,44 @@ void ShmWatch::unwatch_idle() {
 }
 
 // To be looked at as if it had rung, if it has written or read meanwhile.
-void ShmWatch::remind_if_news(std::uint32_t slot) {
-  const ShmPeer& peer = peers_[slot];
+void Watch::remind_if_news(std::uint32_t slot) {
+  const Connection& peer = peers_[slot];
   if (peer.reader.has_record() || peer.writer.has_news()) remind(slot);
 }
 
-void ShmWatch::remind(std::uint32_t slot) {
+void Watch::remind(std::uint32_t slot) {
   if (is_reminded_[slot]) return;
   is_reminded_[slot] = true;
   reminders_.push_back(slot);
   rouse();
 }
 
-void ShmWatch::remind_of_news() {
+void Watch::remind_of_news() {
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot)
-    if (peers_[slot].state == ShmPeer::State::open) remind_if_news(slot);
+    if (peers_[slot].state == Connection::State::open) remind_if_news(slot);
 }
 
-void ShmWatch::rouse() noexcept {
+void Watch::rouse() noexcept {
   if (is_armed_ && !is_roused_) is_roused_ = ::eventfd_write(alarm_.get(), 1) == 0;
 }
 
-bool ShmWatch::arm() {
+bool Watch::arm() {
   for (std::uint32_t i = 0; i < watched_count_; ++i) peers_[watched_[i]].unwatch();
-  bell_.announce_sleep();
+  doorbell_.announce_sleep();
   if (watched_count_ > 0) base::barrier_everywhere();
   for (std::uint32_t i = 0; i < watched_count_; ++i) remind_if_news(watched_[i]);
   watched_count_ = 0;
-  const bool has_news = bell_.has_rung() || !reminders_.empty();
+  const bool has_news = doorbell_.has_rung() || !reminders_.empty();
   is_armed_ = true;
   ++counters_.sleeps;
   if (has_news) disarm();
   return !has_news;
 }
 
-void ShmWatch::disarm() {
+void Watch::disarm() {
   if (!is_armed_) return;
   is_armed_ = false;
-  bell_.end_sleep();
+  doorbell_.end_sleep();
   eventfd_t ignored = 0;
   if (is_roused_) ::eventfd_read(alarm_.get(), &ignored);
   is_roused_ = false;

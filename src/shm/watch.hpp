@@ -16,19 +16,19 @@
 #include <vector>
 
 #include "base/file_descriptor.hpp"
-#include "shm/bell.hpp"
+#include "shm/connection_table.hpp"
 #include "shm/counters.hpp"
-#include "shm/peer_table.hpp"
+#include "shm/doorbell.hpp"
 
 namespace fairlead::shm {
 
-class ShmWatch {
+class Watch {
  public:
   /// `alarm`: an event fd of our own, shared with nobody.
-  ShmWatch(ShmPeerTable& peers, ShmBell bell, base::FileDescriptor alarm, ShmCounters& counters)
-      : peers_(peers), bell_(std::move(bell)), alarm_(std::move(alarm)), counters_(counters) {}
+  Watch(ConnectionTable& peers, Doorbell doorbell, base::FileDescriptor alarm, ConnectionCounters& counters)
+      : peers_(peers), doorbell_(std::move(doorbell)), alarm_(std::move(alarm)), counters_(counters) {}
 
-  const ShmBell& bell() const noexcept { return bell_; }
+  const Doorbell& doorbell() const noexcept { return doorbell_; }
 
   /// Calls visit(slot) for each peer that is watched, and each that rang; those are watched from now on, if it pays.
   template <typename Visit>
@@ -36,7 +36,7 @@ class ShmWatch {
     if (++looks_ % kIdleLooks == 0) [[unlikely]]
       unwatch_idle();
     for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
-    if (!bell_.has_rung() && reminders_.empty()) [[likely]]
+    if (!doorbell_.has_rung() && reminders_.empty()) [[likely]]
       return;
     rouse();
     const auto visit_ringing = [&](std::uint32_t slot) {
@@ -50,7 +50,7 @@ class ShmWatch {
       visit_ringing(slot);
     }
     reminders_taken_.clear();
-    bell_.take(visit_ringing);
+    doorbell_.take(visit_ringing);
   }
   /// For one who polls in vain: looks for some ten nanoseconds whether the only watched peer has written. To come again
   /// would take longer.
@@ -98,10 +98,10 @@ class ShmWatch {
   void unwatch_idle();
   void remind_if_news(std::uint32_t slot);
 
-  ShmPeerTable& peers_;
-  ShmBell bell_;
+  ConnectionTable& peers_;
+  Doorbell doorbell_;
   base::FileDescriptor alarm_;
-  ShmCounters& counters_;
+  ConnectionCounters& counters_;
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
   std::array<std::uint32_t, kWatchedMax> watched_{};
   std::uint32_t watched_count_ = 0;

@@ -1,10 +1,10 @@
 #pragma once
-// A value for each peer of the link and of the lane, by slot; grows with the slots.
+// A value for each peer of the link and of the shm transport, by slot; grows with the slots.
 
 #include <cstdint>
 #include <vector>
 
-#include "shm/lane.hpp"
+#include "shm/transport.hpp"
 
 namespace fairlead::transport {
 
@@ -27,8 +27,8 @@ class ByPeer {
   std::vector<T>& of_link() { return values_[0]; }
 
  private:
-  static std::size_t way_of(std::uint32_t slot) { return slot >= shm::Lane::kFirstSlot ? 1 : 0; }
-  static std::uint32_t place_of(std::uint32_t slot) { return slot & (shm::Lane::kFirstSlot - 1); }
+  static std::size_t way_of(std::uint32_t slot) { return slot >= shm::Transport::kFirstSlot ? 1 : 0; }
+  static std::uint32_t place_of(std::uint32_t slot) { return slot & (shm::Transport::kFirstSlot - 1); }
 
   std::vector<T> values_[2];
 };

@@ -14,7 +14,7 @@
 #include "link/link.hpp"
 #include "observe/flight_recorder.hpp"
 #include "observe/watchdog.hpp"
-#include "shm/lane.hpp"
+#include "shm/transport.hpp"
 
 namespace fairlead::transport {
 
@@ -24,7 +24,7 @@ class FlightLog {
 
   /// The link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
-    if (shm::Lane::has(peer)) return;
+    if (shm::Transport::has(peer)) return;
     note(peer, observe::FlightKind::submitted, 1, bytes, now);
     if (is_watching_) return;
     is_watching_ = true;
@@ -32,7 +32,7 @@ class FlightLog {
   }
   /// A message ended without success.
   void failed(link::PeerHandle peer, base::Instant now) {
-    if (!shm::Lane::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
+    if (!shm::Transport::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
   }
   /// After Link::receive() and its deliveries.
   void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);

@@ -10,10 +10,10 @@
 namespace fairlead::transport {
 
 Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
-                       std::unique_ptr<shm::Lane> lane)
+                       std::unique_ptr<shm::Transport> shm)
     : path_(std::move(path)),
       link_(plan.link, epoch, seed, plan.sealing),
-      lane_(std::move(lane)),
+      shm_(std::move(shm)),
       flight_(link_),
       hot_peers_(plan.hot_peers),
       datagram_size_max_(plan.datagram_size_max) {}
@@ -21,9 +21,9 @@ Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::
 Status Transports::meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
   if (address.port == 0 || address.ip == base::SocketAddress{}.ip) return Status::unreachable;
   std::optional<link::PeerHandle> found;
-  if (lane_) {
-    found = lane_->find(address);
-    if (!found && (lane_->is_forced() || !link_.find(address))) found = seek(address, now);
+  if (shm_) {
+    found = shm_->find(address);
+    if (!found && (shm_->is_forced() || !link_.find(address))) found = seek(address, now);
   }
   if (!found) {
     // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
@@ -41,17 +41,17 @@ Status Transports::meet(const base::SocketAddress& address, base::Instant now, l
 std::optional<link::PeerHandle> Transports::seek(const base::SocketAddress& address, base::Instant now) {
   const auto known = link_.find(address);
   const auto key = known ? link_.pair_key(*known) : std::nullopt;
-  return key ? lane_->meet(address, *key, now) : lane_->seek(address, now);
+  return key ? shm_->meet(address, *key, now) : shm_->seek(address, now);
 }
 
 void Transports::vouch(base::Instant now) {
-  while (const auto claim = lane_->next_claim()) {
+  while (const auto claim = shm_->next_claim()) {
     const auto peer = link_.find(*claim);
     const auto key = peer ? link_.pair_key(*peer) : std::nullopt;
-    if (key) lane_->meet(*claim, *key, now);
+    if (key) shm_->meet(*claim, *key, now);
   }
   // A session so that both ends know whom they talk to, though all messages go through shared memory.
-  while (const auto wanted = lane_->next_wanted()) {
+  while (const auto wanted = shm_->next_wanted()) {
     if (link_.find(*wanted)) continue;
     const auto peer = link_.peer(*wanted, path_->datagram_size_max(*wanted), now);
     if (peer)
@@ -61,9 +61,9 @@ void Transports::vouch(base::Instant now) {
 }
 
 std::optional<link::Notice> Transports::next_notice(base::Instant now) {
-  if (lane_) {
-    if (const auto notice = lane_->next_notice()) {
-      routes_.forget(lane_->address(notice->peer));
+  if (shm_) {
+    if (const auto notice = shm_->next_notice()) {
+      routes_.forget(shm_->address(notice->peer));
       return notice;
     }
   }
@@ -77,8 +77,8 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     const base::SocketAddress address = link_.address(notice.peer);
     link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
     flight_.connected(notice.peer, now);
-    if (lane_ && !seek(address, now) && !lane_->reason(address).empty())
-      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), lane_->reason(address)));
+    if (shm_ && !seek(address, now) && !shm_->reason(address).empty())
+      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->reason(address)));
   } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }
@@ -98,14 +98,14 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
 
 void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {
   flight_.report(fmt::format("{} is put out: it {}\n", address(peer).to_string(), why));
-  if (!shm::Lane::has(peer)) return link_.expel(peer, now);
-  if (lane_->is_open(peer)) lane_->hub().end(static_cast<std::uint32_t>(lane_->name_of(peer) - 1), why);
+  if (!shm::Transport::has(peer)) return link_.expel(peer, now);
+  if (shm_->is_open(peer)) shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
 }
 
 // The network --------------------------------------------------------------------------------------------------------
 
 bool Transports::is_network_due(base::Instant now) {
-  if (lane_ == nullptr || !lane_->has_peers()) return true;
+  if (shm_ == nullptr || !shm_->has_peers()) return true;
   if (network_looks_ < kNetworkLooks) {
     ++network_looks_;
     return true;
@@ -209,12 +209,12 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
 
 base::Instant Transports::next_deadline(base::Instant now) const {
   if (is_emit_cut_short_) return now;
-  const base::Instant of_lane = lane_ ? lane_->next_deadline() : base::kNever;
-  return std::min({link_.next_deadline(), path_->next_deadline(), flight_.next_deadline(), of_lane});
+  const base::Instant of_shm = shm_ ? shm_->next_deadline() : base::kNever;
+  return std::min({link_.next_deadline(), path_->next_deadline(), flight_.next_deadline(), of_shm});
 }
 
 void Transports::farewell(base::Duration ack_delay, base::Instant now) {
-  if (lane_) lane_->tell_all();
+  if (shm_) shm_->tell_all();
   link_.expire(now + ack_delay);
   emit(kTrainsInPass, now);
   link_.disconnect_all(now);

@@ -13,7 +13,7 @@
 
 #include "link/link.hpp"
 #include "path/path.hpp"
-#include "shm/lane.hpp"
+#include "shm/transport.hpp"
 #include "transport/flight_log.hpp"
 #include "transport/hot_peers.hpp"
 #include "transport/offences.hpp"
@@ -31,14 +31,14 @@ class Transports {
   };
 
   Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
-             std::unique_ptr<shm::Lane> lane);
+             std::unique_ptr<shm::Transport> shm);
 
   const link::Link& link() const { return link_; }
   path::Path& path() { return *path_; }
   const path::Path& path() const { return *path_; }
   /// Null if peers of this host are reached as all others.
-  shm::Lane* lane() { return lane_.get(); }
-  const shm::Lane* lane() const { return lane_.get(); }
+  shm::Transport* shm_transport() { return shm_.get(); }
+  const shm::Transport* shm_transport() const { return shm_.get(); }
   FlightLog& flight() { return flight_; }
   const FlightLog& flight() const { return flight_; }
   Offences& offences() { return offences_; }
@@ -60,25 +60,25 @@ class Transports {
   /// A peer of this host that was resolved lately; else null.
   const link::PeerHandle* find_local(const base::SocketAddress& address) const {
     const link::PeerHandle* const known = routes_.find(address);
-    return known != nullptr && shm::Lane::has(*known) ? known : nullptr;
+    return known != nullptr && shm::Transport::has(*known) ? known : nullptr;
   }
 
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now) {
-    return shm::Lane::has(peer) ? lane_->submit(peer, message, now) : link_.submit(peer, message, now);
+    return shm::Transport::has(peer) ? shm_->submit(peer, message, now) : link_.submit(peer, message, now);
   }
   bool cancel(link::PeerHandle peer, std::uint64_t cookie) {
-    return shm::Lane::has(peer) ? lane_->cancel(peer, cookie) : link_.cancel(peer, cookie);
+    return shm::Transport::has(peer) ? shm_->cancel(peer, cookie) : link_.cancel(peer, cookie);
   }
   const base::SocketAddress& address(link::PeerHandle peer) const {
-    return shm::Lane::has(peer) ? lane_->address(peer) : link_.address(peer);
+    return shm::Transport::has(peer) ? shm_->address(peer) : link_.address(peer);
   }
   void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
-    shm::Lane::has(peer) ? lane_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
+    shm::Transport::has(peer) ? shm_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
   }
   /// Sends at once what was submitted to the peer, if little is in flight. What does not leave now leaves with the next
   /// pass. That pass comes: the acknowledgement of what is in flight wakes somebody.
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
-    if (!shm::Lane::has(peer) && link_.is_eager(peer)) emit(1, now);
+    if (!shm::Transport::has(peer) && link_.is_eager(peer)) emit(1, now);
   }
 
   /// Sends a peer of the network that owes something and has been silent for so long a message that asks for nothing:
@@ -92,9 +92,9 @@ class Transports {
   /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
   /// A peer of the network is lost, and next_notice() has not told so yet.
   bool has_loss() const { return link_.has_loss(); }
-  bool has_news() const { return (lane_ && lane_->has_news()) || link_.has_news(); }
+  bool has_news() const { return (shm_ && shm_->has_news()) || link_.has_news(); }
   std::optional<link::Outcome> next_outcome() {
-    auto outcome = lane_ ? lane_->next_outcome() : std::nullopt;
+    auto outcome = shm_ ? shm_->next_outcome() : std::nullopt;
     return outcome ? outcome : link_.next_outcome();
   }
   /// Its session, or its connection, has begun or ended: the transports' own part of that is done.
@@ -111,7 +111,7 @@ class Transports {
   bool is_network_due(base::Instant now);
   /// Only peers of this host have something to say.
   bool is_network_idle() const {
-    return lane_ != nullptr && network_looks_ >= kNetworkLooks && lane_->has_peers() &&
+    return shm_ != nullptr && network_looks_ >= kNetworkLooks && shm_->has_peers() &&
            link_.counters().messages_pending == 0;
   }
   /// Takes a bounded number of arrivals from the path, and hints that nobody listens. True if there was anything.
@@ -145,7 +145,7 @@ class Transports {
 
   std::unique_ptr<path::Path> path_;
   link::Link link_;
-  std::unique_ptr<shm::Lane> lane_;
+  std::unique_ptr<shm::Transport> shm_;
   FlightLog flight_;
   HotPeers hot_peers_;
   Offences offences_;

@@ -58,7 +58,7 @@ TEST_P(Transfer, UnreliableWritesLeaveThoughNobodyPolls) {
                               .remote_addr = to.remote(1)}),
               0);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    // A neighbour writes it without the lock that meet_engine() takes.
+    // A mapped_peer writes it without the lock that meet_engine() takes.
     const auto seen = [&] { return std::atomic_ref(to.memory[1]).load(std::memory_order_acquire); };
     for (to.meet_engine(); seen() != value && std::chrono::steady_clock::now() < end; to.meet_engine()) {
       std::this_thread::yield();

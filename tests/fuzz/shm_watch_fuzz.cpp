@@ -26,8 +26,8 @@ class World {
  public:
   World(const std::uint8_t* data, std::size_t size)
       : script_(data, size),
-        memory_(shm::ShmMemory::create(shm::kShmBellLayout).value()),
-        watch_(peers_, shm::ShmBell(shm::ShmMemory::adopt(memory_.descriptor(), shm::kShmBellLayout).value()),
+        memory_(shm::Memory::create(shm::kShmBellLayout).value()),
+        watch_(peers_, shm::Doorbell(shm::Memory::adopt(memory_.descriptor(), shm::kShmBellLayout).value()),
                base::FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), counters_) {
     for (std::uint32_t slot = 0; slot < kPeers; ++slot) open();
   }
@@ -39,15 +39,15 @@ class World {
  private:
   void open() {
     const std::uint32_t slot = peers_.acquire();
-    if (slot == shm::ShmPeerTable::kNone) return;
+    if (slot == shm::ConnectionTable::kNone) return;
     if (slot >= pages_.size()) pages_.push_back(std::make_unique<Page>());
-    shm::ShmPeer& peer = peers_[slot];
+    shm::Connection& peer = peers_[slot];
     peer.own = &pages_[slot]->pair.sides[0];
     peer.other = &pages_[slot]->pair.sides[1];
     const std::uint32_t lines = kRingBytes / shm::kRingLine;
     peer.writer = shm::RingWriter({pages_[slot]->rings[0].data(), lines, kSecret}, peer.other->passed);
     peer.reader = shm::RingReader({pages_[slot]->rings[1].data(), lines, kSecret}, peer.own->passed);
-    peer.state = shm::ShmPeer::State::open;
+    peer.state = shm::Connection::State::open;
     watch_.begin(slot);
   }
 
@@ -109,9 +109,9 @@ class World {
   }
 
   void lie(std::uint32_t slot) {
-    shm::ShmSide& side = pages_[slot]->pair.sides[script_.take<std::uint8_t>() % 2];
+    shm::PairSide& side = pages_[slot]->pair.sides[script_.take<std::uint8_t>() % 2];
     const auto word = script_.take<std::uint8_t>();
-    auto& bell = *reinterpret_cast<shm::ShmBellPage*>(memory_.head());
+    auto& doorbell = *reinterpret_cast<shm::DoorbellPage*>(memory_.head());
     switch (script_.take<std::uint8_t>() % 6) {
       case 0:
         return side.is_watching.store(word % 2);
@@ -120,25 +120,25 @@ class World {
       case 2:
         return side.passed.store(word);
       case 3:
-        return bell.summary.store(script_.take<std::uint64_t>());
+        return doorbell.summary.store(script_.take<std::uint64_t>());
       case 4:
-        return bell.words[word % shm::ShmBellPage::kWords].store(script_.take<std::uint64_t>());
+        return doorbell.words[word % shm::DoorbellPage::kWords].store(script_.take<std::uint64_t>());
       default:
-        return bell.is_asleep.store(word % 2);
+        return doorbell.is_asleep.store(word % 2);
     }
   }
 
   struct Page {
-    shm::ShmPairPage pair;
+    shm::PairPage pair;
     alignas(64) std::array<std::array<std::byte, 2 * kRingBytes>, 2> rings{};
   };
 
   fuzz::Script script_;
-  shm::ShmMemory memory_;
-  shm::ShmCounters counters_;
+  shm::Memory memory_;
+  shm::ConnectionCounters counters_;
   std::vector<std::unique_ptr<Page>> pages_;
-  shm::ShmPeerTable peers_{kPeers};
-  shm::ShmWatch watch_;
+  shm::ConnectionTable peers_{kPeers};
+  shm::Watch watch_;
   std::vector<std::uint32_t> seen_;
 };
 

@@ -1,4 +1,4 @@
-/* The doorbell of a consumer that has several producers, as between engines of one host (docs/shm.md, src/shm/bell.hpp
+/* The doorbell of a consumer that has several producers, as between engines of one host (docs/shm.md, src/shm/doorbell.hpp
  * and shm_watch.hpp), in a weak memory (weak_memory.pml).
  *
  * A producer writes a record and looks whether the consumer watches its ring. If not, it sets its bit in the bell and

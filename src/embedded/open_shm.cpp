@@ -1,0 +1,51 @@
+#include "embedded/open_shm.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+#include <utility>
+
+#include "base/log_file.hpp"
+#include "shm/shared_tables.hpp"
+
+namespace fairlead::embedded {
+
+Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own, std::uint64_t epoch,
+                                                 const engine::EngineOptions& options) {
+  const bool is_forced = options.path() == engine::PathChoice::shm;
+  if (options.path() == engine::PathChoice::udp || (options.fault().has_faults() && !is_forced)) return nullptr;
+  const std::uint64_t ring_bytes = options.get(engine::Option::shm_ring);
+  if (!std::has_single_bit(ring_bytes)) {
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
+  }
+  const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
+  const bool is_foreign =
+      options.get(engine::Option::shm_foreign_max) != 0 || options.get(engine::Option::shm_foreign_awake_max) != 0;
+  auto connections =
+      shm::Connections::open(own, epoch,
+                             {.directory = options.shm_directory(),
+                              .admits_all = options.admits_all_users(),
+                              .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                              .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
+                              .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
+                              .arena_head_bytes = sizeof(shm::SharedTables),
+                              .huge_max = options.get(engine::Option::shm_huge_max),
+                              .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
+  if (!connections) {
+    if (is_forced) return std::unexpected(std::move(connections.error()));
+    base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),
+                           connections.error().message));
+    return nullptr;
+  }
+  return std::make_unique<shm::Transport>(
+      std::move(*connections),
+      shm::TransportOptions{.is_forced = is_forced,
+                            .give_up_after = std::chrono::milliseconds(options.get(engine::Option::give_up_after)),
+                            .connect_within = std::chrono::milliseconds(options.get(engine::Option::unreachable_after)),
+                            .copied_max = options.get(engine::Option::embedded_max),
+                            .pull_min = options.get(engine::Option::shm_pull_min),
+                            .pull_max = options.get(engine::Option::shm_pull_max)});
+}
+
+}  // namespace fairlead::embedded

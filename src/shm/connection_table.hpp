@@ -1,0 +1,43 @@
+#pragma once
+// The peers of this host by slot, and the slots by address. A slot is used again under another generation.
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/socket_address.hpp"
+#include "shm/connection.hpp"
+
+namespace fairlead::shm {
+
+class ConnectionTable {
+ public:
+  static constexpr std::uint32_t kNone = ~0U;
+
+  explicit ConnectionTable(std::uint32_t peers_max) : peers_max_(peers_max) {}
+
+  Connection& operator[](std::uint32_t slot) { return *peers_[slot]; }
+  const Connection& operator[](std::uint32_t slot) const { return *peers_[slot]; }
+  /// Slots that were ever in use.
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(peers_.size()); }
+
+  /// The slot that has this address.
+  std::uint32_t find(const base::SocketAddress& address) const;
+  /// A slot that is closed; the caller sets its state. kNone if there is none left.
+  std::uint32_t acquire();
+  /// From now on find() leads here.
+  void name(std::uint32_t slot, const base::SocketAddress& address);
+  /// Closes the slot: all that was kept of the peer goes.
+  void release(std::uint32_t slot);
+  /// Closed slots so far.
+  std::uint64_t releases() const noexcept { return releases_; }
+
+ private:
+  std::uint32_t peers_max_;
+  std::vector<std::unique_ptr<Connection>> peers_;
+  std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
+  std::uint64_t releases_ = 0;
+};
+
+}  // namespace fairlead::shm

@@ -1,0 +1,171 @@
+#include "shm/connections.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/barrier.hpp"
+#include "base/event_descriptor.hpp"
+#include "shm/greeting.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+constexpr std::uint64_t kAlarm = ~1ULL;
+constexpr int kServedAtOnce = 32;
+
+std::uint64_t name_of(std::uint32_t slot, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32 | slot;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress& own, std::uint64_t epoch,
+                                                       const ConnectionOptions& options) {
+  std::unique_ptr<Connections> connections(new Connections(own, epoch, options));
+  connections->has_barriers_ = base::register_for_barriers();
+  Listener::sweep(options.directory, connections->users_);
+  auto doorbell = Doorbell::create();
+  if (!doorbell) return std::unexpected(std::move(doorbell.error()));
+  auto alarm = base::open_event_descriptor("peers on this host", EFD_NONBLOCK);
+  if (!alarm) return std::unexpected(std::move(alarm.error()));
+  connections->watch_.emplace(connections->peers_, std::move(*doorbell), std::move(*alarm), connections->counters_);
+  connections->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  const int epoll_error = errno;
+  if (options.arena_bytes > options.arena_head_bytes) {
+    // Without it everything goes through the rings.
+    if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes))
+      connections->shown_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
+  }
+  if (connections->shown_ && options.identity_bytes > 0) {
+    if (auto identity = Identity::create(options.identity_bytes)) connections->identity_ = std::move(*identity);
+  }
+  auto listener = Listener::open(own, {options.directory, options.admits_all}, connections->users_);
+  if (!listener) return std::unexpected(std::move(listener.error()));
+  connections->listener_ = std::move(*listener);
+  if (!connections->epoll_.is_open() || !connections->register_socket(connections->listener_.descriptor(), kListener) ||
+      !connections->register_socket(connections->watch_->alarm_descriptor(), kAlarm)) {
+    const int number = connections->epoll_.is_open() ? errno : epoll_error;
+    return std::unexpected(Error{Status::system, number,
+                                 fmt::format("cannot wait for peers on this host: {}: raise the limits of open files "
+                                             "(ulimit -n) and fs.epoll.max_user_watches",
+                                             std::strerror(number))});
+  }
+  return connections;
+}
+
+bool Connections::register_socket(int descriptor, std::uint64_t name) const {
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = name}};
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+std::uint32_t Connections::make_peer(Socket socket, base::Instant now) {
+  const std::uint32_t slot = peers_.acquire();
+  if (slot == kNone || !register_socket(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
+  peers_[slot].socket = std::move(socket);
+  peers_[slot].since = now;
+  return slot;
+}
+
+// Meeting -------------------------------------------------------------------------------------------------------------
+
+void Connections::attend(base::Instant now) {
+  if (now >= expire_at_) expire(now);
+  if (now >= look_at_) look_at_everybody(now);
+  std::array<epoll_event, kServedAtOnce> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kServedAtOnce, 0);
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t name = events[static_cast<std::size_t>(i)].data.u64;
+    if (name == kListener) {
+      accept_all(now);
+      continue;
+    }
+    const auto slot = static_cast<std::uint32_t>(name);
+    if (name != kAlarm && slot < peers_.size() && peers_[slot].generation == name >> 32) serve(slot);
+  }
+}
+
+std::optional<ConnectionEvent> Connections::next_event() {
+  if (events_.empty()) return std::nullopt;
+  ConnectionEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+// Something came over the socket of a peer: its greeting, its answer, or its end.
+void Connections::serve(std::uint32_t slot) {
+  Connection& peer = peers_[slot];
+  std::array<std::byte, sizeof(Greeting) + 1> bytes;
+  auto letter = peer.socket.receive(bytes);
+  if (!letter) return;
+  const auto told = std::span<const std::byte>(bytes).first(letter->is_strange ? 0 : letter->bytes);
+  switch (peer.state) {
+    case Connection::State::answering:
+      return take_greeting(slot, std::move(*letter), told);
+    case Connection::State::claiming:
+    case Connection::State::vouched:
+      return close(slot);  // it has nothing to say before it is answered, or is gone
+    case Connection::State::asking:
+      return take_answer(slot, *letter, told);
+    case Connection::State::open:
+      if (Socket::is_nudge(told)) return watch_->rouse();  // whom it was meant for
+      return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it says what nobody asked for");
+    case Connection::State::ended:
+    case Connection::State::closed:
+      return;
+  }
+}
+
+// Parting -------------------------------------------------------------------------------------------------------------
+
+void Connections::decline(std::uint32_t slot, std::string_view reason) {
+  events_.push_back({ConnectionEvent::Kind::declined, slot, peers_[slot].address, std::string(reason)});
+  close(slot);
+}
+
+void Connections::end(std::uint32_t slot, std::string_view reason) {
+  Connection& peer = peers_[slot];
+  if (peer.state != Connection::State::open) return;
+  ++counters_.ended;
+  peer.state = Connection::State::ended;
+  peer.end_reason = reason;
+  close_socket(peer);  // the other side learns it too
+  events_.push_back({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
+}
+
+void Connections::put_out(const SectionReader& reader) {
+  constexpr std::string_view kReason = "it did not leave in time what was withdrawn here: is it stopped?";
+  if (has_left(reader)) return;
+  ++counters_.put_out;
+  if (peers_[reader.slot].state == Connection::State::asking) return decline(reader.slot, kReason);
+  end(reader.slot, kReason);
+}
+
+void Connections::refuse(std::uint32_t slot, std::string_view reason) {
+  if (peers_[slot].state == Connection::State::open) ++counters_.refused_record;
+  end(slot, reason);
+}
+
+void Connections::forget(std::uint32_t slot) {
+  watch_->forget(slot);
+  close(slot);
+}
+
+void Connections::close(std::uint32_t slot) {
+  close_socket(peers_[slot]);
+  peers_.release(slot);
+}
+
+// It may take its time to close; nothing that happens there concerns us any more.
+void Connections::close_socket(Connection& peer) const {
+  if (peer.socket.is_open()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket.descriptor(), nullptr);
+  peer.socket = Socket();
+}
+
+}  // namespace fairlead::shm

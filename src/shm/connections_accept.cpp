@@ -1,0 +1,122 @@
+// Who comes to our socket. Whoever has connected has to say soon who it is, and to prove it if it is a stranger. A user
+// other than ours has a share of the places, and few for connections that are not open yet: there its oldest gives way
+// to its newest, so it keeps out nobody but itself.
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "shm/connections.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+constexpr int kAcceptedAtOnce = 32;
+constexpr base::Duration kGreetWithin = std::chrono::seconds(2);
+constexpr base::Duration kAcceptAgainAfter = std::chrono::milliseconds(100);
+constexpr std::uint32_t kHalfOpenOfUser = 16;  // with at most four descriptors each
+constexpr std::uint32_t kShareOfUser = 4;      // it has one in so many of all places
+
+bool is_half_open(Connection::State state) {
+  return state == Connection::State::answering || state == Connection::State::claiming ||
+         state == Connection::State::vouched;
+}
+
+}  // namespace
+
+void Connections::accept_all(base::Instant now) {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    auto socket = listener_.accept();
+    if (!socket && (socket.error() == ECONNABORTED || socket.error() == EINTR)) continue;
+    if (!socket && socket.error() != EAGAIN) pause_accepting(now);
+    if (!socket) return;
+    if (!is_admitted(*socket)) {
+      ++counters_.declined_user;
+      continue;
+    }
+    const std::uint32_t slot = make_room(*socket) ? make_peer(std::move(*socket), now) : kNone;
+    if (slot == kNone) {
+      ++counters_.declined_full;
+      continue;
+    }
+    peers_[slot].state = Connection::State::answering;
+    expire_by(now + kGreetWithin);
+    serve(slot);  // most have greeted at once
+  }
+}
+
+// Out of descriptors, or of the kernel's memory: whoever waits would wake us again and again.
+void Connections::pause_accepting(base::Instant now) {
+  ++counters_.accepts_failed;
+  accept_at_ = now + kAcceptAgainAfter;
+  expire_by(accept_at_);
+  listen(false);
+}
+
+void Connections::listen(bool does) const {
+  epoll_event event{.events = does ? EPOLLIN : 0U, .data = {.u64 = kListener}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.descriptor(), &event);
+}
+
+/// False if the user has all places that it may have, and none of them gives way.
+bool Connections::make_room(const Socket& newcomer) {
+  if (newcomer.is_own()) return true;
+  std::uint32_t all = 0, half_open = 0, oldest = kNone;
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    const Connection& peer = peers_[slot];
+    if (peer.state == Connection::State::closed || peer.socket.credentials().user != newcomer.credentials().user)
+      continue;
+    ++all;
+    if (!is_half_open(peer.state)) continue;
+    ++half_open;
+    if (oldest == kNone || peer.since < peers_[oldest].since) oldest = slot;
+  }
+  if (half_open < kHalfOpenOfUser && all < std::max(options_.peers_max / kShareOfUser, 1U)) return true;
+  if (oldest == kNone) return false;
+  ++counters_.declined_crowd;
+  close(oldest);
+  return true;
+}
+
+/// What should have come by now. Whoever has proven who it is, is answered.
+void Connections::expire(base::Instant now) {
+  expire_at_ = base::kNever;
+  if (accept_at_ <= now) {
+    accept_at_ = base::kNever;
+    listen(true);
+  }
+  expire_by(accept_at_);
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    Connection& peer = peers_[slot];
+    if (peer.state == Connection::State::vouched) {
+      const std::unique_ptr<Claim> claim = std::move(peer.claim);
+      answer(slot, claim->greeting, claim->letter, peer.pair_key);
+      continue;
+    }
+    const bool is_asking = peer.state == Connection::State::asking;
+    if (!is_asking && !is_half_open(peer.state)) continue;
+    const base::Instant due = peer.since + (is_asking ? kAnswerWithin : kGreetWithin);
+    if (now < due) {
+      expire_by(due);
+      continue;
+    }
+    ++(peer.state == Connection::State::claiming ? counters_.declined_proof : counters_.declined_late);
+    is_asking ? decline(slot, "it has not answered: is it stopped?") : close(slot);
+  }
+}
+
+// A stranger can clear what others have set in our doorbell, and the flag that we sleep, so that nobody wakes us. It
+// holds up nobody for longer than this.
+void Connections::look_at_everybody(base::Instant now) {
+  constexpr base::Duration kEvery = std::chrono::milliseconds(10);
+  watch_->remind_of_news();
+  look_at_ = base::kNever;
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
+    const Connection& peer = peers_[slot];
+    if (peer.state == Connection::State::open && !peer.socket.is_own()) look_at_ = now + kEvery;
+  }
+}
+
+}  // namespace fairlead::shm

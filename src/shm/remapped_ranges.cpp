@@ -1,0 +1,228 @@
+#include "shm/remapped_ranges.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "base/file_signals.hpp"
+#include "base/process_mark.hpp"
+#include "base/process_memory.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+// All remapped ranges of the process, for the child of a fork.
+struct Moved {
+  std::span<std::byte> pages;
+  int file = -1;
+  std::uint64_t offset = 0;
+};
+struct MovedPages {
+  std::mutex mutex;
+  std::vector<Moved> all;
+};
+
+void make_private_in_child();
+
+// Never destroyed: engines may outlive static objects.
+MovedPages& all_moved() {
+  static auto* the_pages = [] {
+    base::at_fork({.before = [] { all_moved().mutex.lock(); },
+                   .in_parent = [] { all_moved().mutex.unlock(); },
+                   .in_child = &make_private_in_child});
+    return new MovedPages;
+  }();
+  return *the_pages;
+}
+
+// The child must not write into the parent's memory. It sees what the parent stores later, until it stores there
+// itself.
+void make_private_in_child() {
+  for (const Moved& moved : all_moved().all) {
+    if (::mmap(moved.pages.data(), moved.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+               moved.file, static_cast<off_t>(moved.offset)) == MAP_FAILED) {
+      ::mprotect(moved.pages.data(), moved.pages.size(), PROT_READ);
+    }
+  }
+  all_moved().all.clear();
+  all_moved().mutex.unlock();
+}
+
+}  // namespace
+
+// What is allocated here lies in the arena's own mapping: one entry for all of it.
+RemappedRanges::RemappedRanges(Arena& arena, std::uint64_t huge_max) : arena_(arena), huge_max_(huge_max) {
+  const std::scoped_lock lock(all_moved().mutex);
+  all_moved().all.push_back({{arena.head(), arena.bytes()}, arena.descriptor(), 0});
+}
+
+RemappedRanges::~RemappedRanges() {
+  for (const Remap& remap : remaps_) {
+    if (remap.users != 0 && !remap.is_ours) move_out(remap, false);
+  }
+  const std::scoped_lock lock(all_moved().mutex);
+  std::erase_if(all_moved().all, [&](const Moved& moved) { return moved.pages.data() == arena_.head(); });
+}
+
+std::uint64_t RemappedRanges::bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return bytes_;
+}
+
+std::uint64_t RemappedRanges::huge_bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return huge_bytes_;
+}
+
+/// Where a range lies that one remapped range has all of.
+std::optional<RangePlace> RemappedRanges::find(std::span<std::byte> range, std::uint64_t before) {
+  const auto has_all = [&](const Remap& remap) {
+    return remap.users != 0 && remap.pages.data() <= range.data() &&
+           range.data() + range.size() <= remap.pages.data() + remap.pages.size();
+  };
+  auto found = remaps_.end();
+  if (arena_.find(range)) {
+    const auto after = ours_.upper_bound(range.data());
+    if (after == ours_.begin()) return std::nullopt;
+    found = remaps_.begin() + std::prev(after)->second;
+    if (!has_all(*found)) return std::nullopt;
+  } else {
+    found = std::ranges::find_if(remaps_, has_all);
+    if (found == remaps_.end()) return std::nullopt;
+  }
+  ++found->users;
+  return RangePlace{before, before + range.size(),
+                    found->offset + static_cast<std::uint64_t>(range.data() - found->pages.data()),
+                    static_cast<std::uint32_t>(found - remaps_.begin())};
+}
+
+std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool is_alone) {
+  constexpr std::uintptr_t kPage = 4096;
+  if (range.empty()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  if (auto known = find(range, 0)) return known;
+  const auto first = reinterpret_cast<std::uintptr_t>(range.data());
+  const std::uintptr_t begin = (first + kPage - 1) & ~(kPage - 1), end = (first + range.size()) & ~(kPage - 1);
+  if (begin >= end) return std::nullopt;
+  const std::span pages(range.data() + (begin - first), end - begin);
+  if (auto known = find(pages, begin - first)) return known;
+  if (!is_alone || pages.size() > kMovedMost || !base::is_private_memory(pages)) return std::nullopt;
+  const auto offset = arena_.take(pages.size());
+  if (!offset) return std::nullopt;
+  const std::size_t moved = move_in(pages, *offset);
+  if (moved < pages.size()) arena_.give_back(*offset + moved, pages.size() - moved);
+  if (moved == 0) return std::nullopt;
+  const std::uint32_t remap = add({.pages = pages.first(moved), .offset = *offset, .users = 1});
+  return RangePlace{begin - first, begin - first + moved, *offset, remap};
+}
+
+std::uint32_t RemappedRanges::add(const Remap& remap) {
+  if (unused_.empty()) {
+    unused_.push_back(static_cast<std::uint32_t>(remaps_.size()));
+    remaps_.emplace_back();
+  }
+  const std::uint32_t number = unused_.back();
+  unused_.pop_back();
+  remaps_[number] = remap;
+  bytes_ += remap.pages.size();
+  if (remap.is_huge) huge_bytes_ += remap.pages.size();
+  if (remap.is_ours) {
+    ours_[remap.pages.data()] = number;
+    return number;
+  }
+  const std::scoped_lock lock(all_moved().mutex);
+  all_moved().all.push_back({remap.pages, arena_.descriptor(), remap.offset});
+  return number;
+}
+
+void RemappedRanges::forget(const Remap& remap) {
+  bytes_ -= remap.pages.size();
+  if (remap.is_huge) huge_bytes_ -= remap.pages.size();
+  if (remap.is_ours) {
+    ours_.erase(remap.pages.data());
+    return;
+  }
+  const std::scoped_lock lock(all_moved().mutex);
+  std::erase_if(all_moved().all,
+                [&](const Moved& moved) { return moved.file == arena_.descriptor() && moved.offset == remap.offset; });
+}
+
+std::span<std::byte> RemappedRanges::allocate(std::uint64_t bytes) {
+  if (bytes == 0 || bytes > Arena::kBytesMost) return {};
+  const std::uint64_t whole = (bytes + 4095) & ~std::uint64_t{4095};
+  const std::scoped_lock lock(mutex_);
+  const auto offset = arena_.take(whole, whole >= Arena::kHugePage ? Arena::kHugePage : 4096);
+  if (!offset) return {};
+  const std::span memory(arena_.head() + *offset, whole);
+  const bool is_huge = whole >= Arena::kHugePage && whole <= huge_max_ && arena_.make_huge(*offset, whole);
+  add({.pages = memory, .offset = *offset, .users = 1, .is_ours = true, .is_huge = is_huge});
+  return memory;
+}
+
+void RemappedRanges::free(std::span<std::byte> memory) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = ours_.find(memory.data());
+  if (found != ours_.end()) release_one(found->second, false);
+}
+
+void RemappedRanges::release(std::uint32_t number, bool is_alone) {
+  const std::scoped_lock lock(mutex_);
+  release_one(number, is_alone);
+}
+
+void RemappedRanges::release_one(std::uint32_t number, bool is_alone) {
+  Remap& remap = remaps_[number];
+  if (--remap.users != 0) return;
+  unused_.push_back(number);
+  if (!remap.is_ours) return move_out(remap, is_alone);
+  forget(remap);
+  arena_.give_back(remap.offset, remap.pages.size());
+}
+
+/// How many bytes it moved. In pieces, so that they need memory twice only for one of them.
+std::size_t RemappedRanges::move_in(std::span<std::byte> pages, std::uint64_t offset) const {
+  constexpr std::size_t kPiece = std::size_t{16} << 20;
+  for (std::size_t done = 0; done < pages.size(); done += std::min(kPiece, pages.size() - done)) {
+    const auto piece = pages.subspan(done, std::min(kPiece, pages.size() - done));
+    if (!base::write_all_at(arena_.descriptor(), piece, offset + done) ||
+        ::mmap(piece.data(), piece.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+               arena_.descriptor(), static_cast<off_t>(offset + done)) == MAP_FAILED) {
+      return done;
+    }
+  }
+  return pages.size();
+}
+
+// What the program has unmapped meanwhile is not touched any more: something else may be there.
+void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
+  forget(remap);
+  std::byte* const at = remap.pages.data();
+  const std::size_t bytes = remap.pages.size();
+  if (!base::is_mapped_from(remap.pages, arena_.descriptor(), remap.offset)) {
+    if (!base::has_any_of(remap.pages, arena_.descriptor())) arena_.give_back(remap.offset, bytes);
+    return;
+  }
+  if (is_alone) {
+    void* fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh != MAP_FAILED) {
+      std::memcpy(fresh, at, bytes);
+      if (::mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) {
+        arena_.give_back(remap.offset, bytes);
+        return;
+      }
+      ::munmap(fresh, bytes);
+    }
+  }
+  // Others may be writing: the same file becomes a private view, in one step, and a page of its own with the next
+  // store; then nothing of the file is needed. Its place is not used again: a page that is given up shows it.
+  if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, arena_.descriptor(),
+             static_cast<off_t>(remap.offset)) == MAP_FAILED) {
+    return;
+  }
+  if (::madvise(at, bytes, MADV_POPULATE_WRITE) == 0) arena_.empty(remap.offset, bytes);
+}
+
+}  // namespace fairlead::shm

@@ -1,0 +1,82 @@
+#pragma once
+// An application's own memory, moved into the arena in place, so that peers can reach it: the whole pages of a range
+// get a copy in the arena's file, which is then mapped over them, shared, at the same address.
+//
+// A write by somebody else between copy and mapping would be lost, so the caller makes sure that no other thread runs
+// that could (docs/shm.md). Only private memory without a file is moved; the program notices nothing of it, but for
+//   fork: the child gets a private view of these pages, so it cannot write into its parent's;
+//   the end: the pages are private again, with what they hold.
+//
+// Any thread may call.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shm/arena.hpp"
+
+namespace fairlead::shm {
+
+/// What of a range peers can reach, and where that lies in the arena.
+struct RangePlace {
+  std::uint64_t begin = 0, end = 0;  // bytes of the range
+  std::uint64_t offset = 0;          // of `begin`, in the arena
+  std::uint32_t remap = 0;
+};
+
+class RemappedRanges {
+ public:
+  static constexpr std::uint64_t kMovedMost = 1ULL << 30;  // bytes: meanwhile everybody stands still
+
+  /// What is allocated from 2 MiB to `huge_max` bytes gets huge pages, if the kernel has some.
+  explicit RemappedRanges(Arena& arena, std::uint64_t huge_max = 0);
+  ~RemappedRanges();
+  RemappedRanges(const RemappedRanges&) = delete;
+  RemappedRanges& operator=(const RemappedRanges&) = delete;
+
+  /// Nothing if the range has no whole page, more than kMovedMost, or memory of another kind. What is in the arena
+  /// already is counted once more. `is_alone`: nobody else can write to it now; without that nothing new is moved.
+  std::optional<RangePlace> take(std::span<std::byte> range, bool is_alone);
+  /// With the last user the pages become private again.
+  void release(std::uint32_t remap, bool is_alone);
+
+  /// Zeroed memory that lies in the arena from the beginning, at least so many bytes, from 2 MiB on aligned to that;
+  /// empty if there is no room.
+  std::span<std::byte> allocate(std::uint64_t bytes);
+  void free(std::span<std::byte> memory);
+
+  std::uint64_t bytes() const noexcept;
+  /// Allocated ones that got huge pages.
+  std::uint64_t huge_bytes() const noexcept;
+
+ private:
+  struct Remap {
+    std::span<std::byte> pages;
+    std::uint64_t offset = 0;
+    std::uint32_t users = 0;
+    bool is_ours = false;  // allocated here, not moved
+    bool is_huge = false;
+  };
+
+  std::size_t move_in(std::span<std::byte> pages, std::uint64_t offset) const;
+  void move_out(const Remap& remap, bool is_alone);
+  void release_one(std::uint32_t remap, bool is_alone);
+  std::optional<RangePlace> find(std::span<std::byte> range, std::uint64_t before);
+  std::uint32_t add(const Remap& remap);
+  void forget(const Remap& remap);
+
+  Arena& arena_;
+  mutable std::mutex mutex_;
+  std::vector<Remap> remaps_;
+  std::vector<std::uint32_t> unused_;               // of sheets_
+  std::map<const std::byte*, std::uint32_t> ours_;  // remapped ranges allocated here, by their first byte
+  std::uint64_t bytes_ = 0;
+  std::uint64_t huge_bytes_ = 0;
+  const std::uint64_t huge_max_;
+};
+
+}  // namespace fairlead::shm

@@ -1,0 +1,166 @@
+#pragma once
+// What comes in through the transport, and the ends of what went out: the loops that call a taker (see
+// Transport::collect).
+
+#include "shm/transport.hpp"
+
+namespace fairlead::shm {
+
+// One record; false if it makes no sense.
+template <typename Taker>
+inline bool Transport::take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker) {
+  const auto record = from.reader.record();
+  if (!record || !from.writer.learn(record->passed)) [[unlikely]]
+    return false;
+  bytes = record->body.size();
+  const auto count = [&](std::size_t before) {
+    ++counters_.messages_delivered;
+    counters_.bytes_delivered += bytes - before;
+    return true;
+  };
+  wire::ShmHead head;
+  if (wire::is_inlined(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
+      [[likely]]
+    return count(sizeof head);
+  if (head.kind == wire::ShmKind::batch) return take_many(index, record->body, head, taker);
+  wire::ShmOrdered turn;
+  constexpr std::size_t kTurn = sizeof head + sizeof turn;
+  if (wire::is_ordered(record->body, head, turn) &&
+      taker.turn(handle_of(index), head, turn, record->body.subspan(kTurn)))
+    return count(kTurn);
+  if (!read_record(index, *record)) return false;
+  taker.deliver(delivery_);
+  return true;
+}
+
+// The messages of one record; false if it makes no sense.
+template <typename Taker>
+inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte> body, wire::ShmHead head,
+                                 Taker&& taker) {
+  const link::PeerHandle from = handle_of(index);
+  std::span<const std::byte> message;
+  if (body.size() > sizeof head + kManyMax) return false;  // one record must not keep a pass for long
+  // None of them, if they do not fit: what makes no sense is looked at again when the peer has ended.
+  for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();)
+    if (!wire::take_batched(rest, message)) return false;
+  for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();) {
+    if (!wire::take_batched(rest, message)) return false;
+    ++counters_.messages_delivered;
+    counters_.bytes_delivered += message.size();
+    if (taker.brief(from, head, message)) [[likely]]
+      continue;
+    delivery_.envelope = {.operation = static_cast<wire::Operation>(head.operation),
+                          .status = head.status,
+                          .flags = head.flags,
+                          .source_port = head.source_port,
+                          .target_port = head.target_port};
+    deliver_whole(from, message);
+    taker.deliver(delivery_);
+  }
+  return true;
+}
+
+// What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
+template <typename Taker>
+bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
+  const std::uint32_t index = by_connection_slot_[connection_slot];
+  if (index == kNone) return false;
+  Connection& from = connections_->peer(connection_slot);
+  int taken = 0;
+  for (std::size_t bytes = 0; taken < kRecordsInPass && taker.has_room() && from.reader.has_record(); ++taken) {
+    if (taken > 0) from.reader.want_ahead();
+    if (!take_record(index, from, bytes, taker)) [[unlikely]] {
+      connections_->refuse(connection_slot, "what it wrote into shared memory makes no sense");
+      return true;
+    }
+    from.reader.pass(bytes);
+  }
+  if (taken > 0) {
+    connections_->note_traffic(connection_slot);
+    if (taken == kRecordsInPass && !from.is_watched) connections_->remind(connection_slot);
+  }
+  // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
+  // counter does.
+  if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched || from.reader.untold() > kUntoldMax)) {
+    from.reader.tell();
+    from.alert();
+  }
+  Peer& peer = *peers_[index];
+  const bool is_served = !peer.is_idle() && serve_sender(peer, from, taker);
+  if (!taker.has_room()) connections_->remind(connection_slot);
+  if (!is_served) return taken > 0;
+  connections_->note_traffic(connection_slot);
+  return true;
+}
+
+// Ends what the peer's reader has passed.
+template <typename Taker>
+bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
+  bool any = false;
+  while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed() && taker.has_room()) {
+    const Pending& first = peer.pending.front();
+    if (first.owner == kNone) {
+      outcomes_.push({first.cookie, Status::ok});
+    } else {
+      taker.ended(ShortEnd{first.cookie, first.owner, first.length, Status::ok});
+    }
+    peer.pending.pop();
+    any = true;
+  }
+  return any;
+}
+
+template <typename Taker>
+bool Transport::serve_sender(Peer& peer, Connection& to, Taker&& taker) {
+  if (!to.writer.look()) [[unlikely]] {
+    refuse_reader(peer.connection_slot);
+    return true;
+  }
+  bool any = end_passed(peer, to, taker);
+  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
+  return any;
+}
+
+template <typename Taker>
+bool Transport::collect(base::Instant now, Taker&& taker) {
+  now_ = now;
+  bool any = false;
+  connections_->look([&](std::uint32_t slot) { any |= take(slot, taker); });
+  if (now >= expire_at_) [[unlikely]]
+    expire(now);
+  return any;
+}
+
+template <typename Taker>
+bool Transport::attend(base::Instant now, Taker&& taker) {
+  now_ = now;
+  connections_->attend(now);
+  bool any = false;
+  while (auto event = connections_->next_event()) {
+    any = true;
+    switch (event->kind) {
+      case ConnectionEvent::Kind::opened:
+        open(event->slot, now);
+        break;
+      case ConnectionEvent::Kind::claimed:
+        claims_.push(event->address);
+        break;
+      case ConnectionEvent::Kind::declined:
+        remember_reason(event->address, event->reason);
+        break;
+      case ConnectionEvent::Kind::ended: {
+        for (int looks = 0; looks < kLastLooks && take(event->slot, taker); ++looks) {
+        }
+        remember_reason(event->address, event->reason);
+        const std::uint32_t index = by_connection_slot_[event->slot];
+        by_connection_slot_[event->slot] = kNone;
+        connections_->forget(event->slot);
+        if (index != kNone) lose(index, peers_[index]->has_stopped ? Status::silent : Status::refused, now);
+        break;
+      }
+    }
+  }
+  return any;
+}
+
+}  // namespace fairlead::shm

@@ -1,0 +1,75 @@
+#pragma once
+// The loop of Transport::send_now(), in the caller's code. Short messages that are sent at once share a record: what a
+// line of shared memory costs on its way to another processor is most of what each would cost.
+
+#include <cstring>
+
+#include "base/copy_short.hpp"
+#include "shm/transport.hpp"
+
+namespace fairlead::shm {
+
+/// How many of the parts share a record, and the bytes of its payload; one goes by itself.
+inline Transport::Run Transport::next_run(std::span<const link::SendPart> parts) {
+  Run run;
+  for (const link::SendPart& part : parts) {
+    const std::size_t bytes = run.bytes + sizeof(wire::ShmLength) + part.length;
+    if (!is_straight(part) || part.length > kManyEach || bytes > kManyMax) break;
+    run.bytes = bytes;
+    ++run.count;
+  }
+  if (run.count > 1) return run;
+  return parts.empty() || !is_straight(parts[0]) ? Run{} : Run{1, parts[0].length};
+}
+
+template <typename Sent>
+inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend& send, base::Instant now, Sent&& sent) {
+  Peer* const found = fast_peer(handle);
+  if (found == nullptr) [[unlikely]]
+    return 0;
+  Peer& peer = *found;
+  Connection& to = connections_->peer(peer.connection_slot);
+  RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
+  const std::uint64_t read = to.reader.read();
+  wire::ShmHead head{.kind = wire::ShmKind::inlined,
+                     .operation = static_cast<std::uint8_t>(wire::Operation::message),
+                     .source_port = send.source_port,
+                     .target_port = send.target_port};
+  std::size_t count = 0;
+  while (count < send.parts.size()) {
+    const Run run = next_run(send.parts.subspan(count));
+    std::byte* const body = run.count == 0 ? nullptr : writer.reserve(sizeof head + run.bytes);
+    if (body == nullptr) [[unlikely]]
+      break;
+    head.kind = run.count == 1 ? wire::ShmKind::inlined : wire::ShmKind::batch;
+    wire::store_shm_head(body, head);
+    std::byte* out = body + sizeof head;
+    for (const link::SendPart& part : send.parts.subspan(count, run.count)) {
+      if (run.count > 1) {
+        const auto length = static_cast<wire::ShmLength>(part.length);
+        std::memcpy(out, &length, sizeof length);
+        out += sizeof length;
+      }
+      base::copy_short(out, static_cast<const std::byte*>(part.memory[0].iov_base), part.length);
+      out += part.length;
+    }
+    writer.publish(sizeof head + run.bytes, read);
+    for (const std::size_t end = count + run.count; count < end; ++count) {
+      const link::SendPart& part = send.parts[count];
+      counters_.bytes_sent += part.length;
+      peer.pending.append().set(writer.written(), part.cookie, send.owner, part.length);
+      sent(count, static_cast<std::uint32_t>(writer.written()));
+    }
+  }
+  if (count == 0) [[unlikely]]
+    return 0;
+  to.writer = writer;
+  to.reader.told();
+  to.alert();
+  if (!peer.is_busy) [[unlikely]]
+    make_busy(handle.slot - kFirstSlot, now);
+  counters_.messages_sent += count;
+  return count;
+}
+
+}  // namespace fairlead::shm

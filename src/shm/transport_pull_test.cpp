@@ -1,0 +1,120 @@
+// Long messages that lie in the sender's arena: the receiver copies them from there, once, and the sender has its end
+// when that is done.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/engine_pair_for_tests.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+class TransportPull : public engine::EnginePair {
+ protected:
+  TransportPull() : engine::EnginePair(true) {}
+
+  engine::OperationHandle send(std::span<std::byte> memory) {
+    pieces_.push_back({memory.data(), memory.size()});
+    engine::OperationHandle operation;
+    EXPECT_EQ(near_.engine->send(
+                  near_.port,
+                  {.to = {engine::direct_place(2), engine::kPort}, .part = {{&pieces_.back(), 1}, memory.size(), 5}},
+                  operation, now_),
+              Status::ok);
+    return operation;
+  }
+  void receive(std::span<std::byte> memory) {
+    pieces_.push_back({memory.data(), memory.size()});
+    engine::OperationHandle operation;
+    EXPECT_EQ(far_.engine->post_receive(
+                  far_.port, {.memory = {&pieces_.back(), 1}, .size_min = 1, .messages_max = 1, .takes_loans = true},
+                  operation),
+              Status::ok);
+  }
+  std::span<std::byte> filled(std::uint64_t size) {
+    const auto bytes = near_.shared(size);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 13 + size) >> 2);
+    return bytes;
+  }
+
+  std::deque<iovec> pieces_;
+};
+
+TEST_F(TransportPull, AMessageInTheArenaIsCopiedOnceByItsReceiver) {
+  std::uint64_t pulled = 0;
+  for (const std::uint64_t size : {8193, 16'384, 1'000'000}) {
+    const auto bytes = filled(size);
+    std::vector<std::byte> buffer(size);
+    receive(buffer);
+    send(bytes);
+    for (int step = 0; step < 20; ++step) pass(false);
+    EXPECT_FALSE(near_.event()) << "not before it is read";
+    const auto there = next(far_), here = next(near_);
+    ASSERT_TRUE(there && here);
+    EXPECT_EQ(there->status, Status::ok);
+    EXPECT_EQ(there->length, size);
+    EXPECT_FALSE(there->is_loan) << "nobody lent it";
+    EXPECT_EQ(here->status, Status::ok);
+    EXPECT_TRUE(std::ranges::equal(buffer, bytes));
+    EXPECT_EQ(near_.counter("shm.messages_pulled"), ++pulled);
+    EXPECT_EQ(near_.counter("shm.chunks_sent"), 0u);
+    near_.engine->connections()->remapped().free(bytes);
+  }
+}
+
+TEST_F(TransportPull, WhatLiesElsewhereOrIsShortGoesThroughTheRing) {
+  std::vector<std::byte> own(20'000, std::byte{3}), buffer(20'000);
+  receive(buffer);
+  send(own);
+  ASSERT_TRUE(next(far_));
+  EXPECT_TRUE(std::ranges::equal(buffer, own));
+  receive(buffer);
+  send(filled(8192));
+  ASSERT_TRUE(next(far_));
+  EXPECT_EQ(near_.counter("shm.messages_pulled"), 0u);
+}
+
+TEST_F(TransportPull, WhoeverEndsBeforeItIsReadEndsIt) {
+  std::vector<std::byte> buffer(20'000);
+  receive(buffer);
+  send(filled(20'000));
+  far_.engine.reset();
+  for (int step = 0; step < 1000; ++step) {
+    now_ += 25us;
+    near_.engine->progress(now_);
+  }
+  const auto end = near_.event();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::refused);
+}
+
+// Places that lie outside, or at the edge, of what the sender shows.
+class TransportPullFrom : public TransportPull, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(, TransportPullFrom, testing::Range(0, 12));
+
+TEST_P(TransportPullFrom, AWrongPlaceEndsThePeer) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(GetParam()));
+  const std::uint64_t bytes = sizeof(SharedTables) + engine::kShown;
+  std::vector<std::byte> buffer(100'000);
+  receive(buffer);
+  const std::uint64_t size = 1 + random() % 100'000;
+  const bool is_right = GetParam() % 3 == 0;
+  const std::uint64_t edge = GetParam() % 3 == 1 ? bytes - size + 1 : bytes + (random() >> random() % 60);
+  Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
+  const std::size_t head = wire::shm_head_bytes(wire::ShmKind::by_reference);
+  wire::encode_shm(to.writer.reserve(head), wire::ShmKind::by_reference,
+                   {.operation = wire::Operation::message, .source_port = 9, .target_port = engine::kPort}, size,
+                   is_right ? bytes - size : edge);
+  to.writer.publish(head, to.reader.read());
+  to.alert();
+  for (int step = 0; step < 10; ++step) pass();
+  EXPECT_EQ(far_.event().has_value(), is_right);
+  EXPECT_EQ(far_.counter("shm.refused_record"), is_right ? 0U : 1U);
+}
+
+}  // namespace
+}  // namespace fairlead::shm

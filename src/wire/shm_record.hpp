@@ -1,0 +1,218 @@
+#pragma once
+// What stands in a record of the shared-memory transport before the payload. Both ends run on one host, so the words
+// lie as the processor has them; all else is checked like what comes from a network.
+//
+//   inlined:      16 bytes, then a whole message without key, cookie, offset and `a`: with 32 bytes of payload one line
+//   ordered:      24 bytes, then a whole message of which only half a key (the upper) and half an `a` (the lower) are
+//                 not 0
+//   tagged:       40 bytes, then a whole message without offset
+//   whole:        48 bytes, then a whole message
+//   first:        56 bytes (as whole, and the length of the message), then its first bytes
+//   next:         16 bytes, then more bytes of the message that `first` began; one such message at a time
+//   batch:        16 bytes, then short messages that differ in nothing else, each behind its length in 2 bytes
+//   by_reference: 64 bytes (as first, and a place), and no payload: the message lies there in the sender's arena
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "wire/envelope.hpp"
+
+namespace fairlead::wire {
+
+enum class ShmKind : std::uint8_t {
+  inlined = 1,
+  whole = 2,
+  first = 3,
+  next = 4,
+  ordered = 5,
+  tagged = 6,
+  by_reference = 7,
+  batch = 8
+};
+
+struct ShmHead {
+  ShmKind kind = ShmKind::inlined;
+  std::uint8_t operation = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t source_port = 0;
+  std::uint32_t target_port = 0;
+  std::uint8_t status = 0;
+  std::uint8_t reserved[3] = {};
+};
+struct ShmOrdered {
+  std::uint32_t key = 0, a = 0;
+};
+struct ShmTags {
+  std::uint64_t key = 0, cookie = 0, a = 0;
+};
+struct ShmWide {
+  ShmTags names;
+  std::uint64_t offset = 0;
+};
+static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(ShmHead) == 16 && sizeof(ShmOrdered) == 8 && sizeof(ShmTags) == 24 && sizeof(ShmWide) == 32);
+
+/// Put together in registers: a copy of what was just written field by field would wait for it.
+inline void store_shm_head(std::byte* out, const ShmHead& head) {
+  const std::uint64_t first = static_cast<std::uint64_t>(head.kind) | std::uint64_t{head.operation} << 8 |
+                              std::uint64_t{head.flags} << 16 | std::uint64_t{head.source_port} << 32;
+  const std::uint64_t second = std::uint64_t{head.target_port} | std::uint64_t{head.status} << 32;
+  std::memcpy(out, &first, sizeof first);
+  std::memcpy(out + sizeof first, &second, sizeof second);
+}
+
+/// Bytes before the payload.
+constexpr std::size_t shm_head_bytes(ShmKind kind) {
+  switch (kind) {
+    case ShmKind::inlined:
+    case ShmKind::next:
+    case ShmKind::batch:
+      return sizeof(ShmHead);
+    case ShmKind::ordered:
+      return sizeof(ShmHead) + sizeof(ShmOrdered);
+    case ShmKind::tagged:
+      return sizeof(ShmHead) + sizeof(ShmTags);
+    case ShmKind::whole:
+      return sizeof(ShmHead) + sizeof(ShmWide);
+    case ShmKind::by_reference:
+      return sizeof(ShmHead) + sizeof(ShmWide) + 2 * sizeof(std::uint64_t);
+    case ShmKind::first:
+      break;
+  }
+  return sizeof(ShmHead) + sizeof(ShmWide) + sizeof(std::uint64_t);
+}
+
+/// The kind of record that a whole message with this envelope needs.
+constexpr ShmKind shm_kind_of(const Envelope& envelope) {
+  constexpr std::uint64_t kLower = 0xFFFF'FFFF;
+  if (envelope.offset != 0) return ShmKind::whole;
+  if (((envelope.key & kLower) | envelope.cookie | (envelope.a & ~kLower)) != 0) return ShmKind::tagged;
+  return (envelope.key | envelope.a) != 0 ? ShmKind::ordered : ShmKind::inlined;
+}
+
+/// Writes what stands before the payload.
+inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, std::uint64_t message_bytes,
+                       std::uint64_t place = 0) {
+  const ShmHead head{.kind = kind,
+                     .operation = static_cast<std::uint8_t>(envelope.operation),
+                     .flags = envelope.flags,
+                     .source_port = envelope.source_port,
+                     .target_port = envelope.target_port,
+                     .status = envelope.status};
+  store_shm_head(out, head);
+  if (kind == ShmKind::inlined || kind == ShmKind::next || kind == ShmKind::batch) return;
+  if (kind == ShmKind::ordered) {
+    const ShmOrdered turn{static_cast<std::uint32_t>(envelope.key >> 32), static_cast<std::uint32_t>(envelope.a)};
+    std::memcpy(out + sizeof head, &turn, sizeof turn);
+    return;
+  }
+  const ShmWide wide{{envelope.key, envelope.cookie, envelope.a}, envelope.offset};
+  std::memcpy(out + sizeof head, &wide.names, sizeof wide.names);
+  if (kind == ShmKind::tagged) return;
+  std::memcpy(out + sizeof head, &wide, sizeof wide);
+  if (kind == ShmKind::whole) return;
+  std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
+  if (kind == ShmKind::by_reference) std::memcpy(out + sizeof head + sizeof wide + 8, &place, sizeof place);
+}
+
+struct ShmRecord {
+  ShmKind kind = ShmKind::inlined;
+  Envelope envelope;                // not of `next`
+  std::uint64_t message_bytes = 0;  // not of `next`
+  std::uint64_t place = 0;          // of `by_reference`
+  std::span<const std::byte> payload;
+};
+
+/// The length before each message of a record of `batch`.
+using ShmLength = std::uint16_t;
+
+/// Cuts the next message off the rest of such a record; false if it does not lie in it.
+inline bool take_batched(std::span<const std::byte>& rest, std::span<const std::byte>& message) {
+  ShmLength length = 0;
+  if (rest.size() < sizeof length) return false;
+  std::memcpy(&length, rest.data(), sizeof length);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  if (length > rest.size() - sizeof length) return false;
+  message = rest.subspan(sizeof length, length);
+  rest = rest.subspan(sizeof length + length);
+  return true;
+}
+
+/// Whether it is an inlined record; its head is copied before it is looked at.
+inline bool is_inlined(std::span<const std::byte> body, ShmHead& head) {
+  if (body.size() < sizeof head) return false;
+  std::memcpy(&head, body.data(), sizeof head);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  return head.kind == ShmKind::inlined;
+}
+
+/// Whether it is of that kind, of which `head` is a copy; the rest of its head is copied, too.
+template <typename Rest>
+inline bool is_shm_kind(ShmKind kind, std::span<const std::byte> body, const ShmHead& head, Rest& rest) {
+  if (head.kind != kind || body.size() < sizeof head + sizeof rest) return false;
+  std::memcpy(&rest, body.data() + sizeof head, sizeof rest);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return true;
+}
+inline bool is_ordered(std::span<const std::byte> body, const ShmHead& head, ShmOrdered& turn) {
+  return is_shm_kind(ShmKind::ordered, body, head, turn);
+}
+
+/// Whether records of that kind are whole messages with their payload.
+constexpr bool is_whole(ShmKind kind) {
+  return kind == ShmKind::inlined || kind == ShmKind::ordered || kind == ShmKind::tagged || kind == ShmKind::whole;
+}
+
+/// Kind and envelope of a record (the envelope not of `next`); false if it is none. All is copied before it is looked
+/// at.
+inline bool decode_shm_envelope(std::span<const std::byte> body, ShmKind& kind, Envelope& envelope) {
+  ShmHead head;
+  if (body.size() < sizeof head) return false;
+  std::memcpy(&head, body.data(), sizeof head);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  if (head.kind < ShmKind::inlined || head.kind > ShmKind::batch || body.size() < shm_head_bytes(head.kind))
+    return false;
+  ShmWide wide;
+  if (head.kind == ShmKind::ordered) {
+    ShmOrdered turn;
+    std::memcpy(&turn, body.data() + sizeof head, sizeof turn);
+    wide.names.key = static_cast<std::uint64_t>(turn.key) << 32;
+    wide.names.a = turn.a;
+  } else if (head.kind == ShmKind::tagged) {
+    std::memcpy(&wide.names, body.data() + sizeof head, sizeof wide.names);
+  } else if (head.kind == ShmKind::whole || head.kind == ShmKind::first || head.kind == ShmKind::by_reference) {
+    std::memcpy(&wide, body.data() + sizeof head, sizeof wide);
+  }
+  kind = head.kind;
+  envelope = {.operation = static_cast<Operation>(head.operation),
+              .status = head.status,
+              .flags = head.flags,
+              .source_port = head.source_port,
+              .target_port = head.target_port,
+              .key = wide.names.key,
+              .cookie = wide.names.cookie,
+              .offset = wide.offset,
+              .a = wide.names.a};
+  return true;
+}
+
+/// False if it is no record. The payload stays where it is.
+inline bool decode_shm(std::span<const std::byte> body, ShmRecord& record) {
+  if (!decode_shm_envelope(body, record.kind, record.envelope)) return false;
+  record.payload = body.subspan(shm_head_bytes(record.kind));
+  record.message_bytes = record.payload.size();
+  if (record.kind != ShmKind::first && record.kind != ShmKind::by_reference) return true;
+  constexpr std::size_t kBefore = sizeof(ShmHead) + sizeof(ShmWide);
+  std::memcpy(&record.message_bytes, body.data() + kBefore, sizeof record.message_bytes);
+  if (record.kind == ShmKind::by_reference)
+    std::memcpy(&record.place, body.data() + kBefore + sizeof record.message_bytes, sizeof record.place);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return record.kind == ShmKind::by_reference ? record.payload.empty() : record.payload.size() <= record.message_bytes;
+}
+
+}  // namespace fairlead::wire
