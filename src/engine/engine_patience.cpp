@@ -10,14 +10,17 @@ void Engine::grant_patience(std::uint64_t name, base::Instant now) {
   impatient_.push_back({now + std::chrono::milliseconds(options_.get(Option::give_up_after)), name});
 }
 
+// Those that have ended by themselves go without waiting for their time: else each would wake the engine once.
 void Engine::end_impatient(base::Instant now) {
-  while (!impatient_.empty() && impatient_.front().at <= now) {
-    const std::uint64_t name = impatient_.front().name;
+  while (!impatient_.empty()) {
+    const Impatient first = impatient_.front();
+    const bool is_open = find_operation(first.name) != nullptr;
+    if (is_open && first.at > now) return;
     impatient_.pop_front();
-    if (find_operation(name) == nullptr) continue;
+    if (!is_open) continue;
     ++counters_.ended_by_force;
-    end_by_force(slot_of(name));
-    if (find_operation(name) != nullptr) grant_patience(name, now);  // its outcome is on the way
+    end_by_force(slot_of(first.name));
+    if (find_operation(first.name) != nullptr) grant_patience(first.name, now);  // its outcome is on the way
   }
 }
 

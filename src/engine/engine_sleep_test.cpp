@@ -1,6 +1,7 @@
 // What keeps an engine awake that has sent to a peer of its host.
 
 #include <array>
+#include <vector>
 
 #include "engine/engine_pair_for_tests.hpp"
 
@@ -8,6 +9,8 @@ namespace fairlead::engine {
 namespace {
 
 using EngineSleep = EnginePair;
+
+constexpr base::Duration kGiveUpAfter = 5s;  // the default
 
 // The peer reads between the last pass and the sleep: its progress is the end of the message, which somebody awaits.
 TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
@@ -24,6 +27,23 @@ TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
   EXPECT_FALSE(near_.engine->arm());
   near_.engine->progress(now_);
   EXPECT_TRUE(near_.event().has_value());
+}
+
+// A cancelled message whose peer has a part in it is looked at again after the give-up time, but only if it is open.
+TEST_F(EngineSleep, WhatWasCancelledAndHasEndedWakesNobody) {
+  std::vector<std::byte> bytes(100'000);
+  const iovec from{bytes.data(), bytes.size()};
+  OperationHandle operation;
+  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
+                               operation, now_),
+            Status::ok);
+  near_.engine->progress(now_);
+  ASSERT_TRUE(near_.engine->cancel(near_.port, operation, now_));
+  ASSERT_NE(near_.engine->next_deadline(), base::kNever);
+  ASSERT_TRUE(next(near_).has_value());
+  now_ += 1s;  // the transport has looked once more whether the peer reads
+  pass();
+  EXPECT_GT(near_.engine->next_deadline(), now_ + 2 * kGiveUpAfter);
 }
 
 }  // namespace
