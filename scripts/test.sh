@@ -19,11 +19,19 @@ run_test() {
   echo 'subdirs("../tsan" "../asan" "../")' >build/everything/CTestTestfile.cmake
   export FAIRLEAD_SKIP_LOG=$PWD/build/everything/skipped.txt
   rm -f "$FAIRLEAD_SKIP_LOG"
+  export FAIRLEAD_SIM_SEED=${FAIRLEAD_SIM_SEED:-$(seed_of_commit)}
   local status=0
   ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
   tell_skips || status=1
   echo "building and testing took $((SECONDS / 60)) min $((SECONDS % 60)) s"
   return $status
+}
+
+# Simulated worlds that no commit before this one had.
+seed_of_commit() {
+  local commit
+  commit=$(git rev-parse HEAD 2>/dev/null) || commit=$(date +%s%3N)
+  echo $((0x${commit:0:12}))
 }
 
 # Also those inside a program that ctest takes for one test. Fails if one was skipped where none may be.

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
+#include "sim/fresh_seed_for_tests.hpp"
 
 namespace fairlead::sim {
 namespace {
@@ -38,11 +37,7 @@ TEST(NetSwarm, TheFixedSeeds) {
 }
 
 TEST(NetSwarm, FreshSeeds) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const char* wish = std::getenv("FAIRLEAD_SIM_SEED");
-  const std::uint64_t first =
-      wish != nullptr ? std::strtoull(wish, nullptr, 10)
-                      : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  const std::uint64_t first = first_fresh_seed(kFreshSeeds);
   for (std::uint64_t seed = first; seed < first + kFreshSeeds && !HasFailure(); ++seed) run(seed);
 }
 

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
+#include "sim/fresh_seed_for_tests.hpp"
 
 namespace fairlead::sim {
 namespace {
@@ -40,11 +39,7 @@ TEST(PairSwarm, TheFixedSeeds) {
 }
 
 TEST(PairSwarm, FreshSeeds) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const char* wish = std::getenv("FAIRLEAD_SIM_SEED");
-  const std::uint64_t first =
-      wish != nullptr ? std::strtoull(wish, nullptr, 10)
-                      : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  const std::uint64_t first = first_fresh_seed(kFreshPairSeeds);
   for (std::uint64_t seed = first; seed < first + kFreshPairSeeds && !HasFailure(); ++seed) run_pairs(seed);
 }
 

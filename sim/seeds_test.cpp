@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "sim/fresh_seed_for_tests.hpp"
 #include "sim/scenario_file.hpp"
 #include "sim/swarm.hpp"
 #include "sim/world.hpp"
@@ -41,20 +41,12 @@ void run_seed(std::uint64_t seed) {
   if (report.finding) ADD_FAILURE() << *report.finding << "\n  replay: ./dev sim --seed " << seed;
 }
 
-/// Of FAIRLEAD_SIM_SEED, or of the clock.
-std::uint64_t first_fresh_seed() {
-  if (const char* wish = std::getenv("FAIRLEAD_SIM_SEED")) return std::strtoull(wish, nullptr, 10);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) * 1000;
-}
-
 TEST(SeedsTest, TheFixedOnes) {
   for (std::uint64_t seed = 1; seed <= kFixedSeeds && !HasFailure(); ++seed) run_seed(seed);
 }
 
 TEST(SeedsTest, FreshOnes) {
-  const std::uint64_t first = first_fresh_seed();
-  fmt::print("seeds {} to {}; again: FAIRLEAD_SIM_SEED={}\n", first, first + kFreshSeeds - 1, first);
+  const std::uint64_t first = first_fresh_seed(kFreshSeeds);
   for (std::uint64_t seed = first; seed < first + kFreshSeeds && !HasFailure(); ++seed) run_seed(seed);
 }
 
