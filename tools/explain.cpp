@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/counter_catalog.hpp"
+
 namespace fairlead::tools {
 namespace {
 
@@ -56,28 +58,6 @@ constexpr std::array<Explanation, 21> kExplanations{{
 }};
 static_assert(kExplanations.size() == std::to_underlying(Status::system) + 1);
 
-// Why something of a sealed session was refused: the counters link.refused.*
-constexpr Explanation kSealWords[] = {
-    {"not_sealed",
-     "came in the clear, where only what is sealed is taken: set FAIRLEAD_SEAL at the sender, or see "
-     "FAIRLEAD_SEAL_REQUIRE"},
-    {"unknown_epoch", "sealed with keys that are not here (any more): of an earlier session, or very late"},
-    {"replayed",
-     "came before, or is too old to tell: a network that repeats datagrams, or somebody who sends them again"},
-    {"bad_tag",
-     "changed on the way, or not made by the peer: a bad line, or somebody on the path; nothing of it was used"},
-    {"bad_handshake", "a message of a handshake that does not fit the ones before: late, repeated or forged"},
-    {"other_kind", "one end seals with psk:, the other with x25519: set FAIRLEAD_SEAL alike at both ends"},
-    {"wrong_secret", "a greeting made with another pre-shared key: give both ends the same file"},
-    {"wrong_key",
-     "a greeting made for another public key than ours: the sender's known_peers needs our line (`fairlead keygen "
-     "--public FILE` prints it)"},
-    {"unknown_key",
-     "a greeting by a public key that known_peers does not have for that address: add the sender's line"},
-    {"cannot_seal", "a sealed greeting, and there is no key here: set FAIRLEAD_SEAL"},
-    {"too_many_handshakes", "more sealed greetings than are answered in a second: many peers at once, or a flood"},
-};
-
 std::string plain(std::string_view word) {
   std::string text(word);
   std::ranges::transform(text, text.begin(), [](unsigned char c) {
@@ -101,6 +81,11 @@ bool stands_for(Status status, std::string_view word) {
   const std::string number = fmt::format("{}", to_errno(status));
   return asked == plain(kExplanations[std::to_underlying(status)].name) || asked == plain(to_string(status)) ||
          asked == plain(errno_name(status)) || word == number || word == "-" + number;
+}
+
+// By its whole name, or by the last word of it: "link.refused.replayed", "replayed".
+bool is_called(std::string_view counter, std::string_view word) {
+  return !word.empty() && (counter == word || plain(counter.substr(counter.rfind('.') + 1)) == plain(word));
 }
 
 bool is_descriptor(std::string_view word) {
@@ -128,12 +113,13 @@ Result<std::string> explain(std::string_view word) {
     const auto status = static_cast<Status>(i);
     if (stands_for(status, word)) lines += line_of(status);
   }
-  for (const auto& [name, sentence] : kSealWords) {
-    if (plain(word) == plain(name)) lines += fmt::format("{} (of sealing): {}\n", name, sentence);
+  for (const auto& [name, sentence] : engine::counter_catalog()) {
+    if (is_called(name, word)) lines += fmt::format("{} (a counter): {}\n", name, sentence);
   }
   if (lines.empty()) {
     return std::unexpected(
-        Error{Status::invalid, 0, fmt::format("no status is called '{}': `fairlead explain` lists them", word)});
+        Error{Status::invalid, 0,
+              fmt::format("no status and no counter is called '{}': `fairlead explain` lists all", word)});
   }
   return lines;
 }
@@ -141,7 +127,7 @@ Result<std::string> explain(std::string_view word) {
 std::string explain_all() {
   std::string lines;
   for (std::size_t i = 0; i < kExplanations.size(); ++i) lines += line_of(static_cast<Status>(i));
-  for (const auto& [name, sentence] : kSealWords) lines += fmt::format("{} (of sealing): {}\n", name, sentence);
+  for (const auto& [name, sentence] : engine::counter_catalog()) lines += fmt::format("{}: {}\n", name, sentence);
   return lines;
 }
 

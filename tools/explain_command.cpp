@@ -38,10 +38,12 @@ std::string option_lines() {
 
 void add_explain(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* explain_app = app.add_subcommand("explain", "what a status, an errno or a buffer descriptor means");
+  CLI::App* explain_app =
+      app.add_subcommand("explain", "what a status, an errno, a counter or a buffer descriptor means");
   explain_app->add_option(
       "WORD", *words,
-      "a status (silent), an errno (ETIMEDOUT, -110), or a descriptor as 128 hex digits; none: all statuses");
+      "a status (silent), an errno (ETIMEDOUT, -110), a counter (link.resends_fast) or the last word of its name "
+      "(replayed), or a descriptor as 128 hex digits; none: all statuses and counters");
   explain_app->callback([words, &exit_code] {
     std::string word;
     for (const std::string& each : *words) word += (word.empty() ? "" : " ") + each;

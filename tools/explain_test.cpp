@@ -34,6 +34,12 @@ TEST(Explain, TextsOfTheLibraryAreUnderstood) {
   }
 }
 
+TEST(Explain, CountersAreKnownByTheirNameAndItsLastWord) {
+  EXPECT_THAT(*explain("link.resends_fast"), StartsWith("link.resends_fast (a counter): "));
+  EXPECT_THAT(*explain("replayed"), StartsWith("link.refused.replayed (a counter): "));
+  EXPECT_THAT(*explain("unknown token"), StartsWith("link.refused.unknown_token (a counter): "));
+}
+
 TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {
   for (const char* word : {"", "nonsense", "-", "99999", "--2"}) {
     const auto text = explain(word);

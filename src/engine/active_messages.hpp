@@ -8,6 +8,7 @@
 
 #include "base/slab.hpp"
 #include "engine/active.hpp"
+#include "engine/active_counters.hpp"
 #include "engine/peer_losses.hpp"
 #include "engine/ports.hpp"
 #include "transport/client.hpp"
@@ -15,14 +16,6 @@
 #include "transport/transports.hpp"
 
 namespace fairlead::engine {
-
-struct ActiveCounters {
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-  std::uint64_t refused = 0;          // without access, port, place or memory: answered
-  std::uint64_t late_answers = 0;     // to requests that have ended: thrown away
-  std::uint64_t dropped_answers = 0;  // that waited for room to a peer that is lost
-};
 
 class ActiveMessages {
  public:

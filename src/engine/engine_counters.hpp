@@ -1,8 +1,11 @@
 #pragma once
-// What the engine refused or threw away, one counter a reason. The link's and the path's have their own tables.
+// What the engine did, refused or threw away, one counter a reason; under "engine." in the statistics. The link and the
+// path have tables of their own.
 
 #include <array>
 #include <cstdint>
+
+#include "base/counter_row.hpp"
 
 namespace fairlead::engine {
 
@@ -11,26 +14,76 @@ struct EngineCounters {
   std::uint64_t messages_received = 0;
   std::uint64_t puts_received = 0;
   std::uint64_t gets_received = 0;
-  std::uint64_t puts_carried_out = 0;  // by us, in the memory of a peer of this host
+  std::uint64_t puts_carried_out = 0;
   std::uint64_t gets_carried_out = 0;
-  std::uint64_t not_carried_out = 0;  // but asked for: claimed by somebody else, not shown, or the ring is full
-  std::uint64_t puts_by_calls = 0, gets_by_calls = 0;  // of those carried out: outside the arena
-  std::uint64_t calls_failed = 0;                      // in the middle of it: then it was asked for
-  std::uint64_t exposures_crowded = 0;                 // not shown: their place in the table is taken
-  std::uint64_t messages_lent = 0;                     // handed over in place
-  std::uint64_t loans_taken = 0;                       // read in place; others were copied
-  std::uint64_t refused_loans = 0;                     // said to lie outside their sender's memory
-  std::uint64_t dropped_no_port = 0;                   // message for a port that is not open
-  std::uint64_t dropped_no_buffer = 0;                 // no posted buffer had room for the message
-  std::uint64_t dropped_sender_lost = 0;               // message whose sender fell silent or restarted half-way
-  std::uint64_t refused_stale = 0;                     // put or get by a key that names nothing (any more)
-  std::uint64_t refused_not_permitted = 0;             // put into readable memory, get out of writable memory
-  std::uint64_t refused_too_big = 0;                   // transfer longer than what was exposed or asked for
-  std::uint64_t dropped_late_answer = 0;               // answer to an operation that has ended
-  std::uint64_t dropped_unknown_operation = 0;         // message header with an operation that does not exist
-  std::uint64_t dropped_answers = 0;                   // that waited for room to a peer that is lost
-  std::uint64_t ended_by_force = 0;                    // cancelled, and held up by a peer for the give-up time
-  std::uint64_t keyrings_read = 0;                     // besides the first: the files of sealing have changed
+  std::uint64_t not_carried_out = 0;
+  std::uint64_t puts_by_calls = 0;
+  std::uint64_t gets_by_calls = 0;
+  std::uint64_t calls_failed = 0;
+  std::uint64_t exposures_crowded = 0;
+  std::uint64_t messages_lent = 0;
+  std::uint64_t loans_taken = 0;
+  std::uint64_t refused_loans = 0;
+  std::uint64_t dropped_no_port = 0;
+  std::uint64_t dropped_no_buffer = 0;
+  std::uint64_t dropped_sender_lost = 0;
+  std::uint64_t ended_by_force = 0;
+  std::uint64_t dropped_late_answer = 0;
+  std::uint64_t dropped_unknown_operation = 0;
+  std::uint64_t dropped_answers = 0;
+  std::uint64_t refused_stale = 0;
+  std::uint64_t refused_not_permitted = 0;
+  std::uint64_t refused_too_big = 0;
+  std::uint64_t keyrings_read = 0;
 };
+
+inline constexpr std::array kEngineCounterRows{
+    base::CounterRow{"messages_sent", &EngineCounters::messages_sent, "messages that ports sent"},
+    base::CounterRow{"messages_received", &EngineCounters::messages_received, "messages that posted buffers received"},
+    base::CounterRow{"puts_received", &EngineCounters::puts_received, "puts of peers into memory of ours"},
+    base::CounterRow{"gets_received", &EngineCounters::gets_received, "gets of peers out of memory of ours"},
+    base::CounterRow{"direct.puts", &EngineCounters::puts_carried_out,
+                     "puts that we carried out ourselves in the memory of a peer of this host"},
+    base::CounterRow{"direct.gets", &EngineCounters::gets_carried_out,
+                     "gets that we carried out ourselves in the memory of a peer of this host"},
+    base::CounterRow{
+        "direct.not_possible", &EngineCounters::not_carried_out,
+        "puts and gets that the peer was asked for: claimed by another, not published, or no room in the ring"},
+    base::CounterRow{"direct.puts_by_calls", &EngineCounters::puts_by_calls,
+                     "puts among those carried out that took system calls (cross-memory attach)"},
+    base::CounterRow{"direct.gets_by_calls", &EngineCounters::gets_by_calls,
+                     "gets among those carried out that took system calls (cross-memory attach)"},
+    base::CounterRow{"direct.calls_failed", &EngineCounters::calls_failed,
+                     "puts and gets whose system call failed; the peer was asked for them"},
+    base::CounterRow{"direct.crowded", &EngineCounters::exposures_crowded,
+                     "exposures that were not published, because their place in the table was taken"},
+    base::CounterRow{"loan.sent", &EngineCounters::messages_lent, "messages that were lent to the receiver in place"},
+    base::CounterRow{"loan.taken", &EngineCounters::loans_taken,
+                     "lent messages that were read in place; others were copied"},
+    base::CounterRow{"loan.refused", &EngineCounters::refused_loans,
+                     "lent messages that were said to lie outside their sender's memory"},
+    base::CounterRow{"dropped.no_port", &EngineCounters::dropped_no_port, "messages for a port that is not open"},
+    base::CounterRow{"dropped.no_buffer", &EngineCounters::dropped_no_buffer,
+                     "messages for which no posted buffer had room"},
+    base::CounterRow{"dropped.sender_lost", &EngineCounters::dropped_sender_lost,
+                     "messages whose sender fell silent or restarted half-way"},
+    base::CounterRow{"ended_by_force", &EngineCounters::ended_by_force,
+                     "operations that were cancelled and held up by a peer for the give-up time"},
+    base::CounterRow{"dropped.late_answer", &EngineCounters::dropped_late_answer,
+                     "answers to operations that have ended"},
+    base::CounterRow{"dropped.unknown_operation", &EngineCounters::dropped_unknown_operation,
+                     "messages with an operation that does not exist"},
+    base::CounterRow{"dropped.answers", &EngineCounters::dropped_answers,
+                     "answers that waited for room to a peer that is lost"},
+    base::CounterRow{"refused.stale", &EngineCounters::refused_stale,
+                     "puts and gets with a key that names nothing, or nothing any more"},
+    base::CounterRow{"refused.not_permitted", &EngineCounters::refused_not_permitted,
+                     "puts into readable memory and gets out of writable memory"},
+    base::CounterRow{"refused.too_big", &EngineCounters::refused_too_big,
+                     "puts and gets of more bytes than were exposed or asked for"},
+    base::CounterRow{"keyrings_read", &EngineCounters::keyrings_read,
+                     "times that changed files of sealing were read again"},
+};
+static_assert(base::are_complete(kEngineCounterRows));
 
 }  // namespace fairlead::engine

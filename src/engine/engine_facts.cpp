@@ -6,9 +6,11 @@
 #include <array>
 #include <chrono>
 
+#include "engine/counter_catalog.hpp"
 #include "engine/engine.hpp"
-#include "engine/link_facts.hpp"
+#include "link/link_counter_rows.hpp"
 #include "path/fault_counters.hpp"
+#include "path/path_counter_rows.hpp"
 #include "shm/transport_facts.hpp"
 #include "wire/segment.hpp"
 
@@ -23,14 +25,22 @@ double milliseconds(base::Duration duration) {
 }
 
 void add_offences(const transport::Offences& offences, observe::EngineFacts& facts) {
-  constexpr std::array<std::string_view, transport::Offences::kKinds> kSecrets{"answers", "tags", "exposures",
-                                                                               "regions"};
+  using transport::Offence;
   const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
-  for (std::size_t i = 0; i < kSecrets.size(); ++i)
-    add(fmt::format("engine.wrong_secrets.{}", kSecrets[i]), offences.wrong_secrets(static_cast<transport::Secret>(i)));
-  add("engine.expelled.holds_memory", offences.expelled_for(transport::Offence::holds_memory));
-  add("engine.expelled.guesses", offences.expelled_for(transport::Offence::guesses));
-  add("engine.expelled.takes_no_answers", offences.expelled_for(transport::Offence::takes_no_answers));
+  for (std::size_t i = 0; i < transport::Offences::kKinds; ++i) {
+    const auto secret = static_cast<transport::Secret>(i);
+    add(fmt::format("engine.wrong_secrets.{}", to_string(secret)), offences.wrong_secrets(secret));
+  }
+  for (const Offence offence : {Offence::holds_memory, Offence::guesses, Offence::takes_no_answers})
+    add(fmt::format("engine.expelled.{}", to_string(offence)), offences.expelled_for(offence));
+}
+
+void add_link(const link::LinkCounters& counters, observe::EngineFacts& facts) {
+  facts.add("link.", link::kLinkCounterRows, counters);
+  for (std::size_t i = 0; i < counters.malformed.size(); ++i)
+    facts.counters.push_back({malformed_name(static_cast<wire::DropReason>(i)), counters.malformed[i]});
+  for (std::size_t i = 0; i < counters.refused.size(); ++i)
+    facts.counters.push_back({refused_name(static_cast<link::Refusal>(i)), counters.refused[i]});
 }
 
 }  // namespace
@@ -38,59 +48,15 @@ void add_offences(const transport::Offences& offences, observe::EngineFacts& fac
 observe::EngineFacts Engine::facts() const {
   observe::EngineFacts facts;
   facts.path = transports_ ? transports_->path().name() : "self";
-  const auto add = [&](std::string name, std::uint64_t value) { facts.counters.push_back({std::move(name), value}); };
-  const EngineCounters& own = counters_;
-  add("engine.messages_sent", own.messages_sent);
-  add("engine.messages_received", own.messages_received);
-  add("engine.puts_received", own.puts_received);
-  add("engine.gets_received", own.gets_received);
-  add("engine.direct.puts", own.puts_carried_out);
-  add("engine.direct.gets", own.gets_carried_out);
-  add("engine.direct.not_possible", own.not_carried_out);
-  add("engine.direct.puts_by_calls", own.puts_by_calls);
-  add("engine.direct.gets_by_calls", own.gets_by_calls);
-  add("engine.direct.calls_failed", own.calls_failed);
-  add("engine.direct.crowded", own.exposures_crowded);
-  add("engine.loan.sent", own.messages_lent);
-  add("engine.loan.taken", own.loans_taken);
-  add("engine.loan.refused", own.refused_loans);
-  add("engine.dropped.no_port", own.dropped_no_port);
-  add("engine.dropped.no_buffer", own.dropped_no_buffer);
-  add("engine.dropped.sender_lost", own.dropped_sender_lost);
-  add("engine.ended_by_force", own.ended_by_force);
-  add("engine.dropped.late_answer", own.dropped_late_answer);
-  add("engine.dropped.unknown_operation", own.dropped_unknown_operation);
-  add("engine.dropped.answers", own.dropped_answers);
-  const ActiveCounters& active = active_.counters();
-  add("engine.active.sent", active.sent);
-  add("engine.active.received", active.received);
-  add("engine.active.refused", active.refused);
-  add("engine.active.late_answers", active.late_answers);
-  add("engine.active.dropped_answers", active.dropped_answers);
-  if (transports_) add_offences(transports_->offences(), facts);
-  add("engine.refused.stale", own.refused_stale);
-  add("engine.refused.not_permitted", own.refused_not_permitted);
-  add("engine.refused.too_big", own.refused_too_big);
+  facts.add("engine.", kEngineCounterRows, counters_);
+  facts.add("engine.active.", kActiveCounterRows, active_.counters());
   if (!transports_) return facts;
-  add("engine.trains_not_taken", transports_->trains_not_taken());
-  add("engine.keyrings_read", own.keyrings_read);
-
-  const path::PathCounters& path = transports_->path().counters();
-  add("path.datagrams_sent", path.datagrams_sent);
-  add("path.bytes_sent", path.bytes_sent);
-  add("path.send_calls", path.send_calls);
-  add("path.datagrams_received", path.datagrams_received);
-  add("path.bytes_received", path.bytes_received);
-  add("path.receive_calls", path.receive_calls);
-  add("path.send_later", path.send_later);
-  add("path.send_failed", path.send_failed);
-  add("path.send_too_big", path.send_too_big);
-  add("path.received_truncated", path.received_truncated);
-  if (const path::FaultCounters* faults = transports_->path().fault_counters(); faults != nullptr) {
-    for (const path::FaultCounterRow& row : path::kFaultCounterRows)
-      add(fmt::format("path.fault.{}", row.name), faults->*row.value);
-  }
-  add_link_counters(transports_->link().counters(), facts);
+  add_offences(transports_->offences(), facts);
+  facts.counters.push_back({"engine.trains_not_taken", transports_->trains_not_taken()});
+  facts.add("path.", path::kPathCounterRows, transports_->path().counters());
+  if (const path::FaultCounters* faults = transports_->path().fault_counters(); faults != nullptr)
+    facts.add("path.fault.", path::kFaultCounterRows, *faults);
+  add_link(transports_->link().counters(), facts);
   if (shm_transport()) shm::add_transport(*shm_transport(), facts);
   transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);

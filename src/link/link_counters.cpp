@@ -4,34 +4,57 @@
 
 namespace fairlead::link {
 
+namespace {
+
+struct RefusalRow {
+  std::string_view text, sentence;
+};
+
+// In the order of Refusal.
+constexpr std::array<RefusalRow, kRefusals> kRefusalRows{{
+    {"unknown token", "a token of an earlier session, of a restarted peer, or a guess"},
+    {"wrong address", "a right token from a wrong address: somebody else, or the peer's address has changed"},
+    {"duplicate", "a segment that came before"},
+    {"too old", "a segment before the window: it came before, and its acknowledgement was lost"},
+    {"too new", "a segment beyond the window: the peer does not keep to it"},
+    {"ack beyond sent", "an acknowledgement of what was never sent"},
+    {"bad chunk", "a chunk that does not agree with the others of its message, or with its bounds"},
+    {"no slot", "a chunk of a long message in a slot that is taken, or beyond those granted"},
+    {"late hello ack", "an answer to a greeting that is not open any more"},
+    {"unproven reset", "a reset or close that does not know our session"},
+    {"table full", "there was no room for another peer or half-open session"},
+    {"notices full", "the engine has not fetched its notices"},
+    {"not sealed",
+     "came in the clear, where only what is sealed is taken: set FAIRLEAD_SEAL at the sender, or see "
+     "FAIRLEAD_SEAL_REQUIRE"},
+    {"unknown epoch", "sealed with keys that are not here (any more): of an earlier session, or very late"},
+    {"replayed",
+     "came before, or is too old to tell: a network that repeats datagrams, or somebody who sends them again"},
+    {"bad tag",
+     "changed on the way, or not made by the peer: a bad line, or somebody on the path; nothing of it was used"},
+    {"bad handshake", "a message of a handshake that does not fit the ones before: late, repeated or forged"},
+    {"other kind", "one end seals with psk:, the other with x25519: set FAIRLEAD_SEAL alike at both ends"},
+    {"wrong secret", "a greeting made with another pre-shared key: give both ends the same file"},
+    {"wrong key",
+     "a greeting made for another public key than ours: the sender's known_peers needs our line (`fairlead keygen "
+     "--public FILE` prints it)"},
+    {"unknown key",
+     "a greeting by a public key that known_peers does not have for that address: add the sender's line"},
+    {"cannot seal", "a sealed greeting, and there is no key here: set FAIRLEAD_SEAL"},
+    {"too many handshakes", "more sealed greetings than are answered in a second: many peers at once, or a flood"},
+}};
+static_assert(!kRefusalRows.back().sentence.empty());
+
+}  // namespace
+
 std::string_view to_string(Refusal refusal) noexcept {
-  static constexpr std::array<std::string_view, kRefusals> kTexts{
-      "unknown token",
-      "wrong address",
-      "duplicate",
-      "too old",
-      "too new",
-      "ack beyond sent",
-      "bad chunk",
-      "no slot",
-      "late hello ack",
-      "unproven reset",
-      "table full",
-      "notices full",
-      "not sealed",
-      "unknown epoch",
-      "replayed",
-      "bad tag",
-      "bad handshake",
-      "other kind",
-      "wrong secret",
-      "wrong key",
-      "unknown key",
-      "cannot seal",
-      "too many handshakes",
-  };
   const auto index = static_cast<std::size_t>(refusal);
-  return index < kTexts.size() ? kTexts[index] : "unknown refusal";
+  return index < kRefusals ? kRefusalRows[index].text : "unknown refusal";
+}
+
+std::string_view explain(Refusal refusal) noexcept {
+  const auto index = static_cast<std::size_t>(refusal);
+  return index < kRefusals ? kRefusalRows[index].sentence : std::string_view();
 }
 
 std::uint64_t LinkCounters::malformed_sum() const noexcept {

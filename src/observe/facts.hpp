@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include <array>
+
+#include "base/counter_row.hpp"
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
 
@@ -33,6 +36,12 @@ struct EngineFacts {
   std::vector<CounterFact> counters;
   std::vector<PeerFact> peers;  // at most kPeersInFacts
   static constexpr std::size_t kPeersInFacts = 1024;
+
+  /// `prefix` with its dot: "link.".
+  template <typename Counters, std::size_t kRows>
+  void add(std::string_view prefix, const std::array<base::CounterRow<Counters>, kRows>& rows, const Counters& values) {
+    for (const auto& row : rows) counters.push_back({std::string(prefix).append(row.name), values.*row.value});
+  }
 };
 
 }  // namespace fairlead::observe

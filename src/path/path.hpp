@@ -46,13 +46,11 @@ struct Unreachable {
   std::uint32_t size_hint = 0;
 };
 
-/// Why datagrams did not go out or come in; all counts since the path was made.
+/// What went out and came in since the path was made, and what did not; path_counter_rows.hpp says what each counts.
 struct PathCounters {
   std::uint64_t datagrams_sent = 0, bytes_sent = 0, send_calls = 0;
   std::uint64_t datagrams_received = 0, bytes_received = 0, receive_calls = 0;
-  std::uint64_t send_later = 0;    // EAGAIN, ENOBUFS, EPERM: the kernel asked to come back
-  std::uint64_t send_failed = 0;   // any other error: the datagrams are lost, as on a wire
-  std::uint64_t send_too_big = 0;  // EMSGSIZE: the path's MTU shrank
+  std::uint64_t send_later = 0, send_failed = 0, send_too_big = 0;
   std::uint64_t received_truncated = 0;
 };
 

@@ -1,29 +1,89 @@
 #pragma once
-// What happened between us and the peers of this host.
+// What happened between this engine and the others of this host; under "shm." in the statistics. How many processes
+// are reached by cross-memory attach, or why not, stands under "shm.process.".
 
 #include <array>
 #include <cstdint>
 
+#include "base/counter_row.hpp"
 #include "shm/cross_memory.hpp"
 
 namespace fairlead::shm {
 
-struct ConnectionCounters {
-  std::uint64_t opened = 0, ended = 0;
-  std::uint64_t declined_user = 0;      // of a user that we do not admit
-  std::uint64_t declined_greeting = 0;  // not of our protocol
-  std::uint64_t declined_address = 0;   // of an address that this host has not
-  std::uint64_t declined_proof = 0;     // strangers who did not prove that they are who they said
-  std::uint64_t declined_late = 0;      // no greeting, or no answer, in time
-  std::uint64_t declined_crowd = 0;     // of a user with many connections that said nothing
-  std::uint64_t accepts_failed = 0;     // the kernel had no descriptor, or no memory
-  std::uint64_t put_out = 0;            // did not leave in time what was withdrawn
-  std::uint64_t declined_full = 0;      // more peers than peers_max
-  std::uint64_t refused_record = 0;     // a peer whose shared memory made no sense
-  std::uint64_t sleeps = 0, unwatched = 0;
-  std::uint64_t arenas_seen = 0;                                 // peers whose memory we can reach
-  std::uint64_t arenas_refused = 0;                              // not of our protocol, or larger than ours
-  std::array<std::uint64_t, CrossMemory::kDenials> processes{};  // of those, by why we cannot reach the rest of it
+struct TransportCounters {
+  std::uint64_t messages_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t chunks_sent = 0;
+  std::uint64_t messages_delivered = 0;
+  std::uint64_t bytes_delivered = 0;
+  std::uint64_t messages_waited = 0;
+  std::uint64_t messages_failed = 0;
+  std::uint64_t messages_pulled = 0;
 };
+
+inline constexpr std::array kTransportCounterRows{
+    base::CounterRow{"messages_sent", &TransportCounters::messages_sent, "messages written for peers of this host"},
+    base::CounterRow{"bytes_sent", &TransportCounters::bytes_sent, "bytes of those messages"},
+    base::CounterRow{"chunks_sent", &TransportCounters::chunks_sent, "chunks of long messages among what was written"},
+    base::CounterRow{"messages_delivered", &TransportCounters::messages_delivered,
+                     "messages that came from peers of this host"},
+    base::CounterRow{"bytes_delivered", &TransportCounters::bytes_delivered, "bytes of those messages"},
+    base::CounterRow{"messages_waited", &TransportCounters::messages_waited,
+                     "messages that found no room in the ring at once"},
+    base::CounterRow{"messages_failed", &TransportCounters::messages_failed, "messages whose peer was lost"},
+    base::CounterRow{"messages_pulled", &TransportCounters::messages_pulled,
+                     "messages among those sent that the peer read where they lay"},
+};
+static_assert(base::are_complete(kTransportCounterRows));
+
+struct ConnectionCounters {
+  std::uint64_t opened = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t declined_user = 0;
+  std::uint64_t declined_greeting = 0;
+  std::uint64_t declined_address = 0;
+  std::uint64_t declined_proof = 0;
+  std::uint64_t declined_late = 0;
+  std::uint64_t declined_crowd = 0;
+  std::uint64_t accepts_failed = 0;
+  std::uint64_t put_out = 0;
+  std::uint64_t declined_full = 0;
+  std::uint64_t refused_record = 0;
+  std::uint64_t sleeps = 0;
+  std::uint64_t unwatched = 0;
+  std::uint64_t arenas_seen = 0;
+  std::uint64_t arenas_refused = 0;
+  std::array<std::uint64_t, CrossMemory::kDenials> processes{};
+};
+
+inline constexpr std::array kConnectionCounterRows{
+    base::CounterRow{"peers_opened", &ConnectionCounters::opened, "connections that were opened"},
+    base::CounterRow{"peers_ended", &ConnectionCounters::ended, "connections that have ended"},
+    base::CounterRow{"declined.user", &ConnectionCounters::declined_user, "connections of a user that is not admitted"},
+    base::CounterRow{"declined.greeting", &ConnectionCounters::declined_greeting,
+                     "greetings that are not of our protocol"},
+    base::CounterRow{"declined.address", &ConnectionCounters::declined_address,
+                     "greetings from an address that this host does not have"},
+    base::CounterRow{"declined.proof", &ConnectionCounters::declined_proof,
+                     "strangers who did not prove that they are at the address that they named"},
+    base::CounterRow{"declined.late", &ConnectionCounters::declined_late,
+                     "connections without a greeting or an answer in time"},
+    base::CounterRow{"declined.crowd", &ConnectionCounters::declined_crowd,
+                     "connections of a user who has too many that say nothing"},
+    base::CounterRow{"accepts_failed", &ConnectionCounters::accepts_failed,
+                     "times that the kernel had no descriptor or no memory for a newcomer"},
+    base::CounterRow{"peers_put_out", &ConnectionCounters::put_out,
+                     "peers that did not leave in time what was withdrawn"},
+    base::CounterRow{"declined.full", &ConnectionCounters::declined_full, "connections beyond shm_peers_max"},
+    base::CounterRow{"refused_record", &ConnectionCounters::refused_record,
+                     "peers that were put out because their shared memory made no sense"},
+    base::CounterRow{"sleeps", &ConnectionCounters::sleeps, "times that the engine armed its doorbell to sleep"},
+    base::CounterRow{"unwatched", &ConnectionCounters::unwatched,
+                     "times that a silent peer was asked to ring from now on"},
+    base::CounterRow{"arenas_seen", &ConnectionCounters::arenas_seen, "peers whose shared segment is mapped"},
+    base::CounterRow{"arenas_refused", &ConnectionCounters::arenas_refused,
+                     "shared segments that were not mapped: not of our protocol, or larger than ours"},
+};
+static_assert(base::are_complete(kConnectionCounterRows, CrossMemory::kDenials));
 
 }  // namespace fairlead::shm

@@ -22,6 +22,7 @@
 #include "link/link.hpp"
 #include "link/send_part.hpp"
 #include "shm/connections.hpp"
+#include "shm/counters.hpp"
 #include "wire/shm_record.hpp"
 
 namespace fairlead::shm {
@@ -33,14 +34,6 @@ struct TransportOptions {
   std::size_t copied_max = 768;              // longest message that is copied at submission, at most kBlockBytes
   std::size_t waiting_max = 65536;           // messages that wait for room, of one peer
   std::uint64_t pull_min = 0, pull_max = 0;  // messages that lie in our arena and are read there, not sent
-};
-
-struct TransportCounters {
-  std::uint64_t messages_sent = 0, bytes_sent = 0, chunks_sent = 0;
-  std::uint64_t messages_delivered = 0, bytes_delivered = 0;
-  std::uint64_t messages_waited = 0;  // found no room at once
-  std::uint64_t messages_failed = 0;
-  std::uint64_t messages_pulled = 0;  // of those sent: read by the peer where they lie
 };
 
 /// Short messages whose ends are told to the one who collects, by cookie and owner.

@@ -18,6 +18,17 @@ std::string_view describe(Offence offence) {
   return "did nothing wrong";
 }
 
+std::string_view to_string(Offence offence) {
+  constexpr std::array<std::string_view, Offences::kKinds> kNames{"none", "takes_no_answers", "guesses",
+                                                                  "holds_memory"};
+  return kNames[static_cast<std::size_t>(offence)];
+}
+
+std::string_view to_string(Secret secret) {
+  constexpr std::array<std::string_view, Offences::kKinds> kNames{"answers", "tags", "exposures", "regions"};
+  return kNames[static_cast<std::size_t>(secret)];
+}
+
 /// Answers go astray when an endpoint is closed, keys when what they open is. Tags are also wrong when programs start
 /// in any order and try until they are let in.
 void Offences::note_wrong_secret(link::PeerHandle peer, Secret secret, base::Instant now) {

@@ -22,6 +22,9 @@ enum class Secret : std::uint8_t { answer, tag, exposure, region };
 
 /// For people: "the peer ...".
 std::string_view describe(Offence offence);
+/// In the statistics: "guesses", "exposures".
+std::string_view to_string(Offence offence);
+std::string_view to_string(Secret secret);
 
 class Offences {
  public:

@@ -4,13 +4,36 @@
 
 namespace fairlead::wire {
 
+namespace {
+
+struct DropRow {
+  std::string_view text, sentence;
+};
+
+// In the order of DropReason.
+constexpr std::array<DropRow, kDropReasons> kDropRows{{
+    {"too short", "fewer bytes than a segment header"},
+    {"wrong version", "of another version of the protocol, or of another protocol"},
+    {"wrong kind", "a kind of segment that this version does not know"},
+    {"wrong length", "the header names another length than arrived, or than this kind has"},
+    {"wrong checksum", "damaged on the way"},
+    {"reserved not zero", "bits are set that this version sends as zero"},
+    {"bad token", "a token where none may be, or none where one must be"},
+    {"bad hello", "a greeting with impossible values"},
+    {"bad record", "a record that does not fit its segment, or of an unknown kind"},
+}};
+static_assert(!kDropRows.back().sentence.empty());
+
+}  // namespace
+
 std::string_view to_string(DropReason reason) noexcept {
-  static constexpr std::array<std::string_view, kDropReasons> kTexts{
-      "too short",         "wrong version", "wrong kind", "wrong length", "wrong checksum",
-      "reserved not zero", "bad token",     "bad hello",  "bad record",
-  };
   const auto index = static_cast<std::size_t>(reason);
-  return index < kTexts.size() ? kTexts[index] : "unknown reason";
+  return index < kDropReasons ? kDropRows[index].text : "unknown reason";
+}
+
+std::string_view explain(DropReason reason) noexcept {
+  const auto index = static_cast<std::size_t>(reason);
+  return index < kDropReasons ? kDropRows[index].sentence : std::string_view();
 }
 
 }  // namespace fairlead::wire

@@ -1,0 +1,58 @@
+// The catalogue of counters, the statistics and docs/counters.md name the same.
+
+#include "engine/counter_catalog.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "engine/engine_pair_for_tests.hpp"
+#include "path/fault_counters.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+std::set<std::string> catalog_names() {
+  std::set<std::string> names;
+  for (const CounterMeaning& counter : counter_catalog()) names.insert(counter.name);
+  return names;
+}
+
+std::string page() {
+  std::string text =
+      "# Counters\n\n"
+      "Every counter of the statistics (`fairlead explain NAME` tells one). This page is made from the tables in the\n"
+      "sources; `engine_test --gtest_filter=CounterCatalog.*` compares it.\n\n"
+      "| counter | what it counts |\n| --- | --- |\n";
+  for (const auto& [name, sentence] : counter_catalog()) text += fmt::format("| `{}` | {} |\n", name, sentence);
+  return text;
+}
+
+TEST(CounterCatalog, NamesEachCounterOnce) {
+  EXPECT_EQ(catalog_names().size(), counter_catalog().size());
+}
+
+using CounterFacts = EnginePair;
+
+TEST_F(CounterFacts, AreAllInTheCatalog) {
+  std::set<std::string> told;
+  for (const observe::CounterFact& fact : near_.engine->facts().counters) told.insert(fact.name);
+  for (const auto& row : path::kFaultCounterRows) told.insert(fmt::format("path.fault.{}", row.name));
+  EXPECT_THAT(told, testing::ContainerEq(catalog_names()));
+}
+
+TEST(CounterCatalog, IsThePageOfTheDocumentation) {
+  std::ifstream stream(FAIRLEAD_SOURCE_FOLDER "/docs/counters.md");
+  const std::string written{std::istreambuf_iterator<char>(stream), {}};
+  if (written == page()) return;
+  const std::string made = testing::TempDir() + "counters.md";
+  std::ofstream(made) << page();
+  FAIL() << "docs/counters.md is not what the sources say: copy " << made << " over it";
+}
+
+}  // namespace
+}  // namespace fairlead::engine

@@ -1,0 +1,28 @@
+#pragma once
+// What each counter of a path counts (base/counter_row.hpp); under "path." in the statistics.
+
+#include <array>
+
+#include "base/counter_row.hpp"
+#include "path/path.hpp"
+
+namespace fairlead::path {
+
+inline constexpr std::array kPathCounterRows{
+    base::CounterRow{"datagrams_sent", &PathCounters::datagrams_sent, "datagrams that the kernel took"},
+    base::CounterRow{"bytes_sent", &PathCounters::bytes_sent, "payload bytes of those datagrams"},
+    base::CounterRow{"send_calls", &PathCounters::send_calls, "system calls that sent them"},
+    base::CounterRow{"datagrams_received", &PathCounters::datagrams_received, "datagrams that the kernel gave"},
+    base::CounterRow{"bytes_received", &PathCounters::bytes_received, "payload bytes of those datagrams"},
+    base::CounterRow{"receive_calls", &PathCounters::receive_calls, "system calls that received them"},
+    base::CounterRow{"send_later", &PathCounters::send_later,
+                     "calls after which the kernel asked to come back (EAGAIN, ENOBUFS, EPERM)"},
+    base::CounterRow{"send_failed", &PathCounters::send_failed, "datagrams that any other error lost, as on a wire"},
+    base::CounterRow{"send_too_big", &PathCounters::send_too_big,
+                     "datagrams that were too long for the path (EMSGSIZE)"},
+    base::CounterRow{"received_truncated", &PathCounters::received_truncated,
+                     "datagrams that were longer than any of ours, and thrown away"},
+};
+static_assert(base::are_complete(kPathCounterRows));
+
+}  // namespace fairlead::path
