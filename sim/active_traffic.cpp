@@ -43,6 +43,10 @@ void ActiveTraffic::send() {
             to_string(status));
 }
 
+bool ActiveTraffic::may_fail(const Request& request) const {
+  return shared_.had_faults || shared_.has_lost(request.from, request.to);
+}
+
 void ActiveTraffic::take(PairHost& host) {
   engine::Port& port = host.active_port();
   while (port.events->consume() != nullptr) {
@@ -59,7 +63,7 @@ void ActiveTraffic::take(PairHost& host) {
                         {kActiveAnswered, host.number, arrival->name, static_cast<std::uint64_t>(arrival->kind)});
       SIM_CHECK(shared_.findings, request.from == host.number && request.from_life == host.life && !request.has_ended,
                 "host {} hears of request {} again, or of one that is not its own", host.number, arrival->name);
-      SIM_CHECK(shared_.findings, shared_.had_faults || arrival->kind == engine::ActiveKind::reply,
+      SIM_CHECK(shared_.findings, may_fail(request) || arrival->kind == engine::ActiveKind::reply,
                 "request {} was returned and nothing excuses it: {}", arrival->name, to_string(arrival->status));
       request.has_ended = true;
       ++answered_;
@@ -71,7 +75,7 @@ void ActiveTraffic::take(PairHost& host) {
 void ActiveTraffic::take_request(PairHost& host, engine::Arrival& arrival, Request& request) {
   shared_.trace.add(shared_.now, {kActiveCame, host.number, arrival.name, arrival.data_length});
   if (arrival.status != Status::ok) {  // the rest of it will not come
-    SIM_CHECK(shared_.findings, shared_.had_faults, "request {} came as {} and nothing excuses it", arrival.name,
+    SIM_CHECK(shared_.findings, may_fail(request), "request {} came as {} and nothing excuses it", arrival.name,
               to_string(arrival.status));
     return;
   }
@@ -101,8 +105,7 @@ void ActiveTraffic::reply(PairHost& host, const engine::Arrival& arrival) {
 void ActiveTraffic::check_end() {
   for (std::size_t name = 0; name < requests_.size(); ++name) {
     const Request& request = requests_[name];
-    const bool is_excused = request.has_ended || shared_.had_faults || shared_.has_lost(request.from, request.to);
-    SIM_CHECK(shared_.findings, is_excused, "request {} was never answered", name);
+    SIM_CHECK(shared_.findings, request.has_ended || may_fail(request), "request {} was never answered", name);
   }
 }
 

@@ -32,6 +32,8 @@ class ActiveTraffic {
     bool has_come = false, has_ended = false;
   };
 
+  /// The world had faults, or the session between its two hosts was told to be lost.
+  bool may_fail(const Request& request) const;
   void take_request(PairHost& host, engine::Arrival& arrival, Request& request);
   void reply(PairHost& host, const engine::Arrival& arrival);
 
