@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -152,6 +153,30 @@ TEST_F(ActiveMessages, PlacedDataGoesIntoTheSegmentOnly) {
     EXPECT_EQ(returned->kind, ActiveKind::returned);
     EXPECT_EQ(returned->status, Status::too_big);
     a().active().release(*returned);
+  }
+}
+
+// From one chunk to the next: nothing is written to what was the segment, nor where the data would lie in the new one.
+TEST_F(ActiveMessages, ASegmentThatIsTakenAwayIsWrittenToNoMore) {
+  std::vector<std::byte> memory(400'000), other(400'000);
+  for (const Segment& next : {Segment{}, Segment{memory.data(), 100'000}, Segment{other.data(), other.size()}}) {
+    std::ranges::fill(memory, std::byte{0});
+    b().active().segment = {memory.data(), memory.size()};
+    ASSERT_EQ(request(b().remote(), std::vector<std::byte>(300'000, std::byte{7}), {.is_placed = true, .head = 8}),
+              Status::ok);
+    const auto written = [&] { return std::ranges::count(memory, std::byte{7}); };
+    for (int steps = 0; steps < 100'000 && written() == 0; ++steps) run(1us);
+    const auto before = written();
+    ASSERT_GT(before, 0);
+    ASSERT_LT(before, 300'000 - 8);
+    b().active().segment = next;
+    run(50ms);
+    Arrival* arrival = b().active().next();
+    ASSERT_NE(arrival, nullptr);
+    EXPECT_EQ(arrival->status, next.length == 100'000 ? Status::too_big : Status::invalid);
+    b().active().release(*arrival);
+    EXPECT_EQ(written(), before);
+    EXPECT_EQ(std::ranges::count(other, std::byte{7}), 0);
   }
 }
 

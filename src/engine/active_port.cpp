@@ -19,6 +19,14 @@ Status ActivePort::check_place(std::uint64_t offset, std::uint64_t length) const
   return offset <= segment.length && length <= segment.length - offset ? Status::ok : Status::too_big;
 }
 
+std::expected<Permit, Status> ActivePort::permit_placed(const Arrival& arrival, Pieces& pieces) const {
+  if (const Status status = check_place(arrival.offset, arrival.data_length); status != Status::ok)
+    return std::unexpected(status);
+  if (arrival.data != segment.at(arrival.offset)) return std::unexpected(Status::invalid);
+  pieces = {{{arrival.head_bytes, arrival.head}, {arrival.data, arrival.data_length}}};
+  return Permit(pieces, 0, arrival.head + arrival.data_length);
+}
+
 Arrival* ActivePort::acquire(std::uint64_t buffered, bool for_reply) {
   take_back(kReturnsInCall);
   if (!for_reply && made_ - idle_.size() >= bounds_.arrivals_max) {

@@ -9,11 +9,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <expected>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/active.hpp"
 #include "engine/open_requests.hpp"
+#include "engine/permit.hpp"
 #include "queue/task_queue.hpp"
 
 namespace fairlead::engine {
@@ -42,6 +45,16 @@ class ActivePort {
   }
   /// ok, invalid (there is no segment), too_big (not all of it lies inside).
   Status check_place(std::uint64_t offset, std::uint64_t length) const;
+  /// Head and data of an arrival, to be written: in its own memory, or as far as they are placed, in the segment. That
+  /// may be another one than when the message began: then why not.
+  using Pieces = std::array<iovec, 2>;  // of the permit, which refers to them
+  std::expected<Permit, Status> permit(const Arrival& arrival, Pieces& pieces) const {
+    if (arrival.is_placed) [[unlikely]]
+      return permit_placed(arrival, pieces);
+    const std::uint64_t size = arrival.head + arrival.data_length;
+    pieces[0] = {arrival.head_bytes, size};
+    return Permit(std::span(pieces).first(1), 0, size);
+  }
   bool is_packed(std::uint64_t length) const { return length <= bounds_.packed_max; }
   /// A fresh arrival with room for `buffered` bytes beside the packed ones; null at a bound. `for_reply`: a reply,
   /// which may take more.
@@ -61,6 +74,7 @@ class ActivePort {
   static constexpr unsigned kClasses = 40;
   static constexpr std::uint32_t kReturnsInCall = 8;  // arrivals taken back when one is wanted
 
+  std::expected<Permit, Status> permit_placed(const Arrival& arrival, Pieces& pieces) const;
   Arrival* take_idle();
   void take_back(std::uint32_t most);
   bool give_buffer(Arrival& arrival, std::uint64_t bytes, bool for_reply);

@@ -1,10 +1,8 @@
 // What peers send to active ports. Everything in a delivery comes from the network.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "base/copy_short.hpp"
 #include "engine/active_messages.hpp"
 #include "engine/active_wire.hpp"
 #include "engine/operation.hpp"
@@ -19,29 +17,19 @@ Status status_of(std::uint8_t byte) {
   return byte <= std::to_underlying(Status::system) ? static_cast<Status>(byte) : Status::system;
 }
 
-/// The head goes to the arrival, data to where it belongs. The segment may have changed since the first chunk.
-void place(ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes) {
-  if (offset < arrival.head) {
-    const auto head = bytes.first(std::min<std::uint64_t>(bytes.size(), arrival.head - offset));
-    std::memcpy(arrival.head_bytes + offset, head.data(), head.size());
-    bytes = bytes.subspan(head.size());
-    offset = arrival.head;
-  }
-  if (bytes.empty()) return;
-  if (arrival.is_placed) {
-    const Status status = port.check_place(arrival.offset, arrival.data_length);
-    if (status != Status::ok || arrival.data != port.segment.at(arrival.offset)) {
-      arrival.status = status == Status::ok ? Status::invalid : status;
-      return;
-    }
-  }
-  std::memcpy(arrival.data + (offset - arrival.head), bytes.data(), bytes.size());
+/// A chunk. The segment may have changed since the first one.
+void place(const ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes) {
+  ActivePort::Pieces pieces;
+  const auto permit = port.permit(arrival, pieces);
+  if (permit) return permit->write(offset, bytes);
+  arrival.status = permit.error();
 }
 
-/// Head and data of a packed message lie side by side.
-void place_whole(ActivePort& port, Arrival& arrival, std::span<const std::byte> bytes) {
-  if (arrival.is_placed || arrival.head_bytes != arrival.packed.data()) return place(port, arrival, 0, bytes);
-  if (!bytes.empty()) base::copy_short(arrival.packed.data(), bytes.data(), bytes.size());
+void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::byte> bytes) {
+  if (arrival.is_placed) [[unlikely]]
+    return place(port, arrival, 0, bytes);
+  ActivePort::Pieces pieces;
+  port.permit(arrival, pieces)->write_short(bytes);
 }
 
 }  // namespace

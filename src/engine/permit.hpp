@@ -1,7 +1,7 @@
 #pragma once
-// A part of an operation's memory that one message may be written to: what the match of a posted buffer, the check of a
-// key, or of an answer, has found. Only Operation::permit() makes one, within the memory; and what peers send gets
-// into the memory of operations through a permit alone.
+// The memory that one message may be written to: what the match of a posted buffer, the check of a key, of an answer,
+// or of a place in the segment, has found. Only Operation::permit() and ActivePort::permit() make one, within the
+// memory; and what peers send gets into memory of applications through a permit alone.
 
 #include <sys/uio.h>
 
@@ -15,6 +15,7 @@
 
 namespace fairlead::engine {
 
+class ActivePort;
 struct Operation;
 
 class Permit {
@@ -31,6 +32,7 @@ class Permit {
   }
 
  private:
+  friend class ActivePort;
   friend struct Operation;
 
   Permit(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t size)
