@@ -31,6 +31,7 @@ void read_link(ScenarioSection& section, path::SimLink& link) {
   section.read_bytes("queue", link.queue_bytes_max);
   section.read("is_senders_own", link.is_senders_own);
   section.read("datagram_size", link.datagram_size_max, 1200, 65'000);
+  section.read("is_filtered", link.is_filtered);
   section.read("black_hole_above", link.black_hole_above, 0, 65'000);
 }
 

@@ -59,6 +59,19 @@ std::optional<std::string> TwoNamespaces::cut_segments() {
   return {};
 }
 
+std::optional<std::string> TwoNamespaces::enlarge_first(int mtu) {
+  return in_first({"ip", "link", "set", "fl0", "mtu", std::to_string(mtu)});
+}
+
+std::optional<std::string> TwoNamespaces::let_nothing_out_of_first() {
+  for (const Words& words : {Words{"nft", "add table inet wall"},
+                             Words{"nft", "add chain inet wall output { type filter hook output priority 0; }"},
+                             Words{"nft", "add rule inet wall output oifname fl0 meta l4proto udp counter drop"}}) {
+    if (auto fault = in_first(words)) return fault;
+  }
+  return {};
+}
+
 /// A process that keeps a namespace of its own open.
 std::unique_ptr<ChildProcess> TwoNamespaces::hold(Words words) const {
   words.insert(words.end(), {"sh", "-c", "echo here; exec sleep 600"});

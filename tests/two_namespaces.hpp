@@ -22,6 +22,12 @@ class TwoNamespaces {
   /// Segments travel alone, as on a wire, and not many in one piece that is lost as one.
   std::optional<std::string> cut_segments();
 
+  /// The first end takes datagrams of so many bytes, the second goes on with 1500: what is longer is dropped at the
+  /// first.
+  std::optional<std::string> enlarge_first(int mtu);
+  /// A firewall rule of the first drops all UDP that is to leave it.
+  std::optional<std::string> let_nothing_out_of_first();
+
   /// The command that runs these words inside.
   Words enter_first(const Words& words) const { return enter(*first_, words); }
   Words enter_second(const Words& words) const { return enter(*second_, words); }

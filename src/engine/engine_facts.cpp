@@ -78,6 +78,18 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
     if (loss->second.offence != transport::Offence::none) {
       return fmt::format("we put {} out {:.1f} s ago: it {}", address.to_string(), ago, describe(loss->second.offence));
     }
+    if (notice.diagnosis == link::Diagnosis::no_route) {
+      return fmt::format(
+          "no way to {} ({:.1f} s ago): this host has no route to it, or no host answers at that address: check the "
+          "address, `ip route get` and the interfaces",
+          address.to_string(), ago);
+    }
+    if (notice.diagnosis == link::Diagnosis::not_let_out) {
+      return fmt::format(
+          "a firewall of this host drops what goes to {} ({:.1f} s ago): see the output rules (`nft list ruleset`, "
+          "`iptables -S OUTPUT`)",
+          address.to_string(), ago);
+    }
     if (notice.diagnosis == link::Diagnosis::too_long) {
       return fmt::format(
           "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "

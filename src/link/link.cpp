@@ -226,10 +226,14 @@ const TurnedAway& Link::turned_away() const {
   return state_->turned_away;
 }
 
-void Link::unreachable(const base::SocketAddress& address, base::Instant now) {
+void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now) {
   Peer* peer = state_->peers.find(address);
   state_->handed_out.what = State::HandedOut::What::nothing;
-  if (peer != nullptr && peer->state == Peer::State::opening) state_->lose(*peer, Status::refused, now, true);
+  if (peer == nullptr) return;
+  if (obstacle == Obstacle::not_let_out) peer->not_let_out_at = now;
+  if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening) return;
+  peer->has_no_route = obstacle == Obstacle::no_route;
+  state_->lose(*peer, peer->has_no_route ? Status::unreachable : Status::refused, now, true);
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {

@@ -81,6 +81,8 @@ struct Outcome {
 /// Which of the ways in which a path fails a peer's silence looks like.
 enum class Diagnosis : std::uint8_t {
   none,              // it spoke, or it is no failure of the path
+  no_route,          // our kernel has no way to it
+  not_let_out,       // a firewall of our host drops what goes there
   nothing_heard,     // neither short nor long ones: not running, wrong address, no route
   one_direction,     // it is heard, but does not hear us
   stuck,             // it is heard, but does not go on with a message that it has begun
@@ -88,6 +90,13 @@ enum class Diagnosis : std::uint8_t {
   refused_there,     // the peer refuses our greeting, or so it says (Notice::refused)
   refused_here,      // we cannot greet it (Notice::refused)
   keys_not_changed,  // its sealed session has to have new keys, and the peer made none with us
+};
+
+/// Why the kernel does not reach a peer.
+enum class Obstacle : std::uint8_t {
+  nobody_listens,
+  no_route,     // no host there, no network, an address of the other family
+  not_let_out,  // a firewall of our host
 };
 
 /// The last hello that was refused, for people.
@@ -219,9 +228,10 @@ class Link {
   void set_keyring(std::shared_ptr<const seal::Keyring> ring);
   const TurnedAway& turned_away() const;
 
-  /// A hint from the path that nobody listens at this address. Believed only while no session exists (it is not
-  /// authenticated).
-  void unreachable(const base::SocketAddress& address, base::Instant now);
+  /// A hint from the path that the kernel does not reach this address, and why. It ends a session only while that is
+  /// being opened, because nobody vouches for ICMP. That our own host lets nothing out ends none: the rule may go away
+  /// in time; else it is the diagnosis.
+  void unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now);
 
   /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told (once, its copy
   /// may get lost: it then learns at its next segment), and told what of its messages has arrived. The peer is

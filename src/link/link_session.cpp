@@ -36,6 +36,7 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
   peer.state = Peer::State::opening;
   peer.ours = peer.candidate ? peer.candidate->ours : new_half();
   peer.opening_since = now;
+  peer.has_no_route = false;
   peer.hellos = 1;
   peer.owes_hello = true;
   peer.cookie = 0;
@@ -241,6 +242,9 @@ Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant n
   if (peer.state == Peer::State::opening && peer.refused != seal::Refused::none) return Diagnosis::refused_there;
   const bool is_greeted = status == Status::unreachable && peer.is_greeted;
   if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
+  if (peer.state == Peer::State::opening && peer.has_no_route) return Diagnosis::no_route;
+  const base::Instant since = peer.state == Peer::State::opening ? peer.opening_since : peer.last_progress;
+  if (peer.not_let_out_at > since) return Diagnosis::not_let_out;
   if (peer.mtu.is_below_least()) return Diagnosis::too_long;
   const bool is_heard = status == Status::silent && now - peer.last_heard < options.give_up_after / 2;
   if (is_heard && peer.is_message_stuck) return Diagnosis::stuck;

@@ -166,15 +166,46 @@ TEST(LinkSession, NobodyListensIsBelievedOnlyBeforeTheSession) {
   world.weather.drops = [](std::size_t, auto) { return true; };
   const std::uint64_t cookie = world.send(0, 1, 8);
   world.run_for(1ms);
-  world.ends[0].link->unreachable(world.ends[1].address, world.now);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::nobody_listens, world.now);
   world.run_for(1ms);
   EXPECT_EQ(world.ends[0].sent[cookie].status, Status::refused);
   world.weather.drops = nullptr;
   open_session(world);
   world.send(0, 1, 8);
-  world.ends[0].link->unreachable(world.ends[1].address, world.now);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::nobody_listens, world.now);
   world.run_for(1ms);
   EXPECT_EQ(world.ends[0].sent.rbegin()->second.status, Status::ok);
+}
+
+TEST(LinkSession, WithoutARouteItIsUnreachableAtOnce) {
+  World world(5);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  const std::uint64_t cookie = world.send(0, 1, 8);
+  world.run_for(1ms);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::no_route, world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
+  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::no_route);
+}
+
+// A rule may go away in time; if it stays, it is what people are told.
+TEST(LinkSession, WhatOurOwnFirewallDropsIsTheDiagnosis) {
+  World world(5);
+  open_session(world);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  const std::uint64_t first = world.send(0, 1, 8);
+  world.run_for(100ms);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::not_let_out, world.now);
+  world.weather.drops = nullptr;
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[first].status, Status::ok);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  const std::uint64_t second = world.send(0, 1, 8);
+  world.run_for(100ms);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::not_let_out, world.now);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[second].status, Status::silent);
+  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::not_let_out);
 }
 
 TEST(LinkSession, ARestartedPeerEndsWhatWasPendingAndTheNextSubmitWorks) {

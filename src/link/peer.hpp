@@ -88,6 +88,9 @@ struct Peer {
   bool owes_hello_ack = false;    // for the candidate if there is one, else for the session
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
+  bool has_no_route = false;
+
+  base::Instant not_let_out_at;  // last: our own host dropped what was to go there
 
   // Sealing: null where nothing is sealed.
   std::unique_ptr<SealedSession> sealed;

@@ -36,8 +36,9 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A peer's port answered that nobody listens (ICMP port unreachable), or the kernel has no route to it, or does not
-/// send datagrams as long as one that was to go there (EMSGSIZE): datagram_size_max() tells how long they may be now.
+/// A peer's port answered that nobody listens (ECONNREFUSED, by ICMP), or the kernel has no way to it (EHOSTUNREACH,
+/// ENETUNREACH, ...), or this host's firewall lets nothing out to it (EPERM), or the kernel does not send datagrams as
+/// long as one that was to go there (EMSGSIZE): datagram_size_max() tells how long they may be now.
 /// With `size_hint` that is said of the path (ICMP "too big"), and by whom is not known: datagrams of that length might
 /// pass.
 struct Unreachable {
@@ -51,6 +52,7 @@ struct PathCounters {
   std::uint64_t datagrams_sent = 0, bytes_sent = 0, send_calls = 0;
   std::uint64_t datagrams_received = 0, bytes_received = 0, receive_calls = 0;
   std::uint64_t send_later = 0, send_failed = 0, send_too_big = 0;
+  std::uint64_t send_no_buffers = 0, send_no_memory = 0, send_not_permitted = 0;
   std::uint64_t received_truncated = 0;
 };
 

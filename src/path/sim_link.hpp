@@ -32,6 +32,8 @@ struct SimLink {
   bool is_senders_own = false;
   /// Largest UDP payload (the link's MTU less its headers); more is refused at the sender as too big.
   std::uint32_t datagram_size_max = 1472;
+  /// The sending host's firewall lets nothing out this way, and tells the sender.
+  bool is_filtered = false;
   /// A router on the way drops what is larger and tells nobody; 0: there is none.
   std::uint32_t black_hole_above = 0;
 };

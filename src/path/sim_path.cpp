@@ -44,6 +44,11 @@ std::size_t SimPath::send(std::span<const Train> trains, base::Instant now) {
       unreachable_.add({.to = train.to, .system_errno = EMSGSIZE});
       continue;
     }
+    if (link.is_filtered) {
+      counters_.send_not_permitted += 1;
+      unreachable_.add({.to = train.to, .system_errno = EPERM});
+      continue;
+    }
     const bool is_full =
         link.is_senders_own && network_.queued_bytes(address_, train.to, now) + bytes.size() > link.queue_bytes_max;
     if (is_full || base::rare("sim path: send says later")) {

@@ -144,6 +144,10 @@ std::size_t UdpPath::send(std::span<const Train> trains, base::Instant) {
       case UdpSocket::Sent::later:
         counters_.send_later += 1;
         return index;
+      case UdpSocket::Sent::lost:
+        count_loss(error);
+        if (error == EPERM) unreachable_.add({.to = train.to, .system_errno = EPERM});
+        break;
       case UdpSocket::Sent::too_big:
         counters_.send_too_big += 1;
         route_mtu_.forget(train.to);
@@ -156,6 +160,12 @@ std::size_t UdpPath::send(std::span<const Train> trains, base::Instant) {
     }
   }
   return trains.size();
+}
+
+void UdpPath::count_loss(int error) {
+  counters_.send_no_buffers += error == ENOBUFS;
+  counters_.send_no_memory += error == ENOMEM;
+  counters_.send_not_permitted += error == EPERM;
 }
 
 std::size_t UdpPath::collect(std::span<Arrival> out, base::Instant) {

@@ -79,6 +79,7 @@ class UdpPath final : public Path {
   void close_hot(std::size_t slot);
   bool watch(std::size_t slot);
   std::size_t drain_unwatched(std::span<Arrival> out, std::size_t taken);
+  void count_loss(int error);
   std::size_t drain(std::size_t slot, std::span<Arrival> out, std::size_t taken);
   bool looks_elsewhere(std::size_t taken);
   std::size_t drain_others(std::span<Arrival> out, std::size_t taken);

@@ -35,9 +35,10 @@ class UdpSocket {
   /// Lets further sockets of this user bind the same port, while it is on at all of them.
   bool share_port(bool is_shared);
 
-  enum class Sent { done, later, too_big, failed };
-  /// One train; `error` is the kernel's if the outcome is too_big or failed. Later means that the kernel took nothing
-  /// of it (or, if it takes datagrams singly and its queues ran over meanwhile, only a part, which is then repeated).
+  enum class Sent { done, later, lost, too_big, failed };
+  /// One train; `error` is the kernel's if the outcome is lost, too_big or failed. Later means that the send buffer was
+  /// full and the kernel took nothing of it (or, if it takes datagrams singly, only a part, which is then repeated).
+  /// Lost: this host dropped it, or some of it, on the way out.
   Sent send(const Train& train, PathCounters& counters, int& error);
 
   enum class Received { nothing, arrival, truncated };

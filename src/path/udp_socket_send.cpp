@@ -24,8 +24,12 @@ constexpr std::size_t kGatherMax = 2048;
 constexpr std::size_t kPiecesMax = 1024;  // the kernel's limit of one message
 
 bool is_later(int error) {
-  return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == EPERM || error == ENOMEM ||
-         error == EINTR;
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+// A queue, a device or a firewall of this host has dropped it. That is a loss like one on the wire: told to come back,
+// the link would try without end, and nothing would ever be judged too long or too much.
+bool is_lost(int error) {
+  return error == ENOBUFS || error == ENOMEM || error == EPERM;
 }
 
 std::size_t total_bytes(std::span<const iovec> pieces) {
@@ -50,7 +54,7 @@ int UdpSocket::transmit_call(Call call, PathCounters& counters) {
   counters.send_calls += 1;
   if (call() >= 0) [[likely]]
     return 0;
-  if (is_later(errno)) return errno;
+  if (is_later(errno) || is_lost(errno)) return errno;
   has_errors_ = true;
   return call() >= 0 ? 0 : errno;
 }
@@ -64,6 +68,7 @@ UdpSocket::Sent UdpSocket::send(const Train& train, PathCounters& counters, int&
   if (error == 0) [[likely]]
     return Sent::done;
   if (is_later(error)) return Sent::later;
+  if (is_lost(error)) return Sent::lost;
   return error == EMSGSIZE ? Sent::too_big : Sent::failed;
 }
 
@@ -156,6 +161,7 @@ int UdpSocket::transmit_singly(const Train& train, std::size_t bytes_left, PathC
   std::array<iovec, kPiecesMax> slices;
   std::size_t piece = 0;
   std::size_t offset = 0;  // within the piece
+  int loss = 0;
   while (bytes_left > 0) {
     std::size_t slice_count = 0;
     std::size_t bytes = 0;
@@ -176,13 +182,16 @@ int UdpSocket::transmit_singly(const Train& train, std::size_t bytes_left, PathC
     message.msg_namelen = target.length;
     message.msg_iov = slices.data();
     message.msg_iovlen = slice_count;
-    if (const int error = transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL); }, counters);
-        error != 0)
-      return error;
+    const int error = transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL); }, counters);
+    if (is_lost(error)) {
+      loss = error;
+      continue;
+    }
+    if (error != 0) return error;
     counters.datagrams_sent += 1;
     counters.bytes_sent += bytes;
   }
-  return 0;
+  return loss;
 }
 
 }  // namespace fairlead::path

@@ -8,6 +8,14 @@
 #include "base/rare.hpp"
 
 namespace fairlead::transport {
+namespace {
+
+link::Obstacle obstacle_of(int system_errno) {
+  if (system_errno == EPERM) return link::Obstacle::not_let_out;
+  return system_errno == ECONNREFUSED ? link::Obstacle::nobody_listens : link::Obstacle::no_route;
+}
+
+}  // namespace
 
 Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
                        std::unique_ptr<shm::Transport> shm)
@@ -127,7 +135,7 @@ bool Transports::collect(base::Instant now) {
 }
 
 void Transports::take_hint(const path::Unreachable& hint, base::Instant now) {
-  if (hint.system_errno != EMSGSIZE) return link_.unreachable(hint.to, now);
+  if (hint.system_errno != EMSGSIZE) return link_.unreachable(hint.to, obstacle_of(hint.system_errno), now);
   const auto peer = link_.find(hint.to);
   if (!peer) return;
   if (hint.size_hint != 0) return link_.hint_datagram_size(*peer, hint.size_hint, now);

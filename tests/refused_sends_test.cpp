@@ -1,0 +1,68 @@
+// Sends that the own host refuses: datagrams that the far end of a cable is too narrow for, and a firewall on the way
+// out. Both are losses and no reason to try without end. In network namespaces of this test.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/child_process.hpp"
+#include "tests/two_namespaces.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+constexpr auto kRunAtMost = 60s;
+
+class RefusedSends : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto fault = two_.set_up()) GTEST_SKIP() << *fault;
+  }
+  /// From the first namespace to a server in the second.
+  Finished transfer() {
+    ChildProcess server(
+        two_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2", "--json"}));
+    EXPECT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+    Finished client = run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.2", "--json",
+                                            "--loops", "3", "--bulk-size", "1M"}),
+                          kRunAtMost);
+    server.send_signal(SIGINT);
+    EXPECT_EQ(server.wait(20s), 0) << server.error_output();
+    return client;
+  }
+  void expect_few_calls(const Finished& client) {
+    ASSERT_EQ(client.exit_code, 0) << client.error_output;
+    const Json counters = Json::parse(client.output)["counters"];
+    EXPECT_GT(counters.value("path.send_no_buffers", 0U), 0U);
+    EXPECT_LT(counters.value("path.send_calls", ~0U), 2 * counters.value("path.datagrams_sent", 0U));
+    EXPECT_GT(counters.value("link.sizes_lowered", 0U), 0U);
+  }
+
+  TwoNamespaces two_;
+};
+
+TEST_F(RefusedSends, ANarrowFarEndIsFoundByLosses) {
+  if (const auto fault = two_.enlarge_first(9000)) GTEST_SKIP() << *fault;
+  expect_few_calls(transfer());
+}
+
+TEST_F(RefusedSends, ANarrowFarEndIsFoundWithoutSegmentationOffload) {
+  if (const auto fault = two_.enlarge_first(9000)) GTEST_SKIP() << *fault;
+  if (const auto fault = two_.cut_segments()) GTEST_SKIP() << *fault;
+  expect_few_calls(transfer());
+}
+
+TEST_F(RefusedSends, AFirewallOnTheWayOutIsTheCause) {
+  if (const auto fault = two_.let_nothing_out_of_first()) GTEST_SKIP() << *fault;
+  const Finished client = transfer();
+  EXPECT_NE(client.exit_code, 0);
+  EXPECT_THAT(client.error_output, testing::HasSubstr("a firewall of this host drops what goes to 10.77.0.2"));
+}
+
+}  // namespace
+}  // namespace fairlead::tests
