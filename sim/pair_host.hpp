@@ -10,7 +10,7 @@
 
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 #include "sim/addresses.hpp"
 #include "sim/findings.hpp"
 #include "sim/machine.hpp"
@@ -39,7 +39,7 @@ struct PairHost {
   engine::PortHandle port;
 
   bool is_up() const { return engine != nullptr; }
-  qp::Flows& flows() const { return engine->flows(); }
+  qp::QueuePairs& flows() const { return engine->flows(); }
   engine::Port& active_port() const { return *engine->ports().find(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 

@@ -9,7 +9,7 @@
 
 #include "base/event_descriptor.hpp"
 #include "embedded/embedded_core.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::embedded {
 
@@ -33,7 +33,7 @@ void EmbeddedFlows::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
 }
 
 void EmbeddedFlows::wait_for_region(std::uint32_t key) {
-  qp::Flows& flows = core_.engine_->flows();
+  qp::QueuePairs& flows = core_.engine_->flows();
   wait_until([&] { return !flows.regions().is_held(key); }, [&] { flows.press_for_region(key); });
 }
 
@@ -93,7 +93,7 @@ Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
   share(placed, remap);
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::Flows& flows = core_.engine_->flows();
+    qp::QueuePairs& flows = core_.engine_->flows();
     key = flows.regions().add(placed);
     if (key != 0) flows.show_region(key);
   }
@@ -108,7 +108,7 @@ Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
 Status EmbeddedFlows::remove_region(std::uint32_t key) {
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::Flows& flows = core_.engine_->flows();
+    qp::QueuePairs& flows = core_.engine_->flows();
     if (!flows.regions().is_known(key)) return Status::stale;
     flows.regions().remove(key);
     flows.show_region(key);
@@ -128,7 +128,7 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
   bool is_known = false;
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::Flows& flows = core_.engine_->flows();
+    qp::QueuePairs& flows = core_.engine_->flows();
     is_known = flows.regions().change(key, placed);
     if (is_known) flows.show_region(key);
   }
@@ -212,7 +212,7 @@ void EmbeddedFlows::close_flow(qp::FlowHandle flow) {
     core_.engine_->flows().begin_close(flow, now);
     return Status::ok;
   });
-  qp::Flows& flows = core_.engine_->flows();
+  qp::QueuePairs& flows = core_.engine_->flows();
   const auto has_freed_it = [&] {
     if (!flows.is_quiet(flow)) return false;
     flows.free_flow(flow);
@@ -226,7 +226,7 @@ Status EmbeddedFlows::change_flow(qp::FlowHandle flow, verbs::QpState from, cons
   const Status status =
       core_.submit([&](base::Instant now) { return core_.engine_->flows().change_flow(flow, from, attributes, now); });
   if (status == Status::ok && attributes.state == verbs::QpState::reset) {
-    qp::Flows& flows = core_.engine_->flows();
+    qp::QueuePairs& flows = core_.engine_->flows();
     wait_until([&] { return flows.is_quiet(flow); }, [&] { flows.press_for(flow); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
@@ -241,7 +241,7 @@ qp::FlowFacts EmbeddedFlows::flow_facts(qp::FlowHandle flow) {
 
 int EmbeddedFlows::post_send(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   int error = 0;
-  qp::Flows* flows = nullptr;
+  qp::QueuePairs* flows = nullptr;
   const auto is_near = [&] {
     flows = &core_.engine_->flows();
     return flows->is_near(flow);

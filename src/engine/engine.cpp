@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -83,13 +83,13 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 
 Engine::~Engine() = default;
 
-qp::Flows& Engine::make_flows() {
+qp::QueuePairs& Engine::make_flows() {
   // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
   constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-  flows_ = std::make_unique<qp::Flows>(transports_.get(), address_,
-                                       qp::Flows::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
+  flows_ = std::make_unique<qp::QueuePairs>(transports_.get(), address_,
+                                       qp::QueuePairs::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
                                                          .port_first = port_first,
                                                          .copied_max = options_.get(Option::embedded_max),
                                                          .early_max = options_.get(Option::early_max),

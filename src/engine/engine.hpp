@@ -39,7 +39,7 @@
 #include "transport/transports.hpp"
 
 namespace fairlead::qp {
-class Flows;
+class QueuePairs;
 }
 namespace fairlead::shm {
 struct OwnedExposure;
@@ -128,7 +128,7 @@ class Engine {
   }
 
   /// Queue pairs and what they need; made at the first call.
-  qp::Flows& flows() { return flows_ ? *flows_ : make_flows(); }
+  qp::QueuePairs& flows() { return flows_ ? *flows_ : make_flows(); }
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
@@ -194,7 +194,7 @@ class Engine {
   std::uint64_t name_of(std::uint32_t slot) const { return pack_name(slot, operations_.generation(slot)); }
   Operation* find_operation(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
   std::uint64_t make_key(std::uint32_t slot);
-  qp::Flows& make_flows();
+  qp::QueuePairs& make_flows();
 
   // engine_near.cpp
   struct ShmTaker;
@@ -312,7 +312,7 @@ class Engine {
   base::Instant ask_at_ = base::kNever;  // when to ask peers that owe answers whether they are still there
   base::Instant now_{};                  // of the current call, for completions
   EngineCounters counters_;
-  std::unique_ptr<qp::Flows> flows_;
+  std::unique_ptr<qp::QueuePairs> flows_;
 };
 
 }  // namespace fairlead::engine

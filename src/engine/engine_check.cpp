@@ -4,7 +4,7 @@
 
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
 

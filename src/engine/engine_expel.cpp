@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/engine.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
 

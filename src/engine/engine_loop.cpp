@@ -10,7 +10,7 @@
 
 #include "base/rare.hpp"
 #include "engine/engine.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
 

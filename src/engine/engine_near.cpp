@@ -5,7 +5,7 @@
 
 #include "base/ensure.hpp"
 #include "engine/engine.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 #include "shm/transport_collect.hpp"
 #include "shm/transport_fast_path.hpp"
 
@@ -105,14 +105,14 @@ struct Engine::ShmTaker {
   }
   bool turn(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
             std::span<const std::byte> bytes) {
-    return engine.flows_ && engine.flows_->arrive_near(from, head, turn, bytes, now);
+    return engine.flows_ && engine.flows_->deliver_short(from, head, turn, bytes, now);
   }
   void deliver(const link::Delivery& delivery) {
     port = nullptr;
     engine.deliver(delivery, now);
   }
   void ended(const shm::ShortEnd& end) {
-    if (end.owner == shm::Transport::kOfFlows) return engine.flows_->end_near(end.cookie, now);
+    if (end.owner == shm::Transport::kOfFlows) return engine.flows_->end_outcome({end.cookie, end.status}, now);
     engine.put_near_end(end, now);
   }
 

@@ -6,7 +6,7 @@
 #include "base/ensure.hpp"
 #include "base/rare.hpp"
 #include "engine/engine.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
 

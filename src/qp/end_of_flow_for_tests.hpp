@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/engine_pair_for_tests.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::qp {
 
@@ -26,7 +26,7 @@ struct EndOfFlow {
                                  .access = verbs::access::local_write | rights,
                                  .domain = 1});
   }
-  Flows& flows() const { return side.engine->flows(); }
+  QueuePairs& flows() const { return side.engine->flows(); }
   std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
   verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, key}; }
   verbs::QpState state() const { return flows().flow_facts(handle).attributes.state; }

@@ -180,7 +180,7 @@ TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
   };
   constexpr std::uint32_t kWrite = verbs::access::remote_write, kRead = verbs::access::remote_read;
   for (const Case& its : {Case{kWrite, 4, 100, false}, Case{kWrite | kRead, 0, 100, false},
-                          Case{kWrite | kRead, 4, kFlowMessageMax + 1, false}, Case{kWrite | kRead, 4, 100, true}}) {
+                          Case{kWrite | kRead, 4, kMessageMax + 1, false}, Case{kWrite | kRead, 4, 100, true}}) {
     HostilePair& one = open(QpType::rc, its.rights, its.reads_max);
     const std::vector<std::byte> bytes(8, kOpenByte);
     say(request(one, Wire::flow_write, 1000, shared_), bytes);

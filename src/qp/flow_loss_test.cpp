@@ -45,7 +45,7 @@ class FlowLoss : public testing::Test {
     std::size_t taken = 0;
     ASSERT_EQ(world_.hosts[index].flows().post_receive(end.handle, {&request, 1}, taken), 0);
   }
-  Flows& flows() const { return world_.hosts[0].flows(); }
+  QueuePairs& flows() const { return world_.hosts[0].flows(); }
   QpState state() const { return flows().flow_facts(a_.handle).attributes.state; }
   void change(QpState to) {
     verbs::QpAttributes wanted = flows().flow_facts(a_.handle).attributes;

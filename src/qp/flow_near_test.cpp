@@ -11,19 +11,21 @@
 
 namespace fairlead::qp {
 
-struct FlowsForTests {
-  static Flow& flow(Flows& flows, FlowHandle handle) { return *flows.find(handle); }
+struct PairsForTests {
+  static QueuePair& pair(QueuePairs& pairs, FlowHandle handle) { return *pairs.pairs_.find(handle); }
   /// As if so many requests had been posted, sent and received.
-  static void skip(Flows& flows, FlowHandle handle, std::uint32_t count) {
-    Flow& one = flow(flows, handle);
-    for (std::uint32_t* number : {&one.head, &one.next, &one.tail, &one.begun, &one.acked, &one.answered_end})
-      *number += count;
-    one.first_sequence -= count;
-    flows.accounts()[one.index].sends.add(one.life, count);
-    Pool& pool = flows.pools_[one.pool];
-    pool.head += count;
-    pool.tail += count;
-    one.receives_begin += count;
+  static void skip(QueuePairs& pairs, FlowHandle handle, std::uint32_t count) {
+    QueuePair& one = pair(pairs, handle);
+    SendQueue& sends = one.sends;
+    for (RequestNumber* number :
+         {&sends.head_, &sends.next_, &sends.tail_, &sends.begun_, &sends.acked_, &sends.answered_end_})
+      *number = *number + count;
+    sends.begin(sends.sequence_of({0}) - count);
+    pairs.accounts()[one.index].sends.add(one.incarnation, count);
+    ReceiveQueue& queue = pairs.receives_[one.receives];
+    queue.head_ = queue.head_ + count;
+    queue.tail_ = queue.tail_ + count;
+    one.receives_begin = one.receives_begin + count;
   }
 };
 
@@ -54,14 +56,14 @@ class FlowNear : public engine::EnginePair {
       ASSERT_EQ(a_.completions().size(), 2u);
       ASSERT_EQ(b_.completions().size(), 2u);
     }
-    sent_ = a_.flows().counters().straight_sends;
-    arrived_ = b_.flows().counters().straight_arrivals;
+    sent_ = a_.flows().counters().fast_sends;
+    arrived_ = b_.flows().counters().fast_receives;
   }
   void fill(std::size_t at, std::size_t bytes, std::uint64_t seed) {
     for (std::size_t i = 0; i < bytes; ++i) a_.memory[at + i] = static_cast<std::byte>(seed * 31 + i * 7 + 1);
   }
-  std::uint64_t sent() const { return a_.flows().counters().straight_sends - sent_; }
-  std::uint64_t arrived() const { return b_.flows().counters().straight_arrivals - arrived_; }
+  std::uint64_t sent() const { return a_.flows().counters().fast_sends - sent_; }
+  std::uint64_t arrived() const { return b_.flows().counters().fast_receives - arrived_; }
   /// Until an end has so many completions.
   std::vector<verbs::WorkCompletion> wait_for(EndOfFlow& end, std::size_t count) {
     std::vector<verbs::WorkCompletion> all = end.completions();
@@ -270,7 +272,7 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
   shm::Connection& to = stranger->peer(stranger->find(engine::direct_place(2)));
   ASSERT_EQ(to.state, shm::Connection::State::open);
   b_.receive(1, b_.sge(0, 8));
-  const std::uint32_t expected = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
+  const wire::RequestSequence expected = PairsForTests::pair(b_.flows(), b_.handle).turn.next();
   const std::uint64_t refused = b_.flows().counters().refused_not_ready;
   constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::ordered) + 8;
   std::byte* const body = to.writer.reserve(kBytes);
@@ -279,7 +281,7 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
                    {.operation = wire::Operation::flow_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
-                    .key = std::uint64_t{expected} << 32},
+                    .key = wire::encode(wire::RequestKey{.sequence = expected})},
                    8);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
@@ -308,7 +310,7 @@ TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
 // A message in pieces of which the first is empty, and the last: a shm transport's record may say so.
 TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
-  const std::uint32_t turn = FlowsForTests::flow(b_.flows(), b_.handle).turn.next();
+  const wire::RequestSequence turn = PairsForTests::pair(b_.flows(), b_.handle).turn.next();
   constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::first);
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
@@ -316,13 +318,13 @@ TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
                    {.operation = wire::Operation::flow_write,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
-                    .key = std::uint64_t{turn} << 32 | b_.key,
+                    .key = wire::encode(wire::RequestKey{turn, b_.key}),
                     .offset = b_.at(0)},
                    0);
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
-  EXPECT_EQ(FlowsForTests::flow(b_.flows(), b_.handle).turn.next(), turn + 1);
+  EXPECT_EQ(PairsForTests::pair(b_.flows(), b_.handle).turn.next(), turn + 1);
   EXPECT_EQ(b_.state(), QpState::rts);
 }
 
@@ -330,12 +332,13 @@ TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
 TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
-  Flow& flow = FlowsForTests::flow(b_.flows(), b_.handle);
+  QueuePair& pair = PairsForTests::pair(b_.flows(), b_.handle);
   std::uint64_t received = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     if (random() % 4 != 0) b_.receive(i, b_.sge(0, static_cast<std::uint32_t>(200 + random() % 4000)));
     const std::uint32_t off = random() % 3 == 0 ? static_cast<std::uint32_t>(random() % 5) - 2 : 0;
-    const std::uint32_t acked = random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : flow.first_sequence;
+    const std::uint32_t acked =
+        random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : pair.sends.sequence_of({0}).value;
     const std::size_t size = random() % 200;
     const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::ordered) + size;
     std::byte* const body = to.writer.reserve(bytes);
@@ -345,7 +348,7 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
                       .flags = static_cast<std::uint16_t>(random() % 16),
                       .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
                       .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
-                      .key = std::uint64_t{flow.turn.next() + off} << 32,
+                      .key = wire::encode(wire::RequestKey{.sequence = pair.turn.next() + off}),
                       .a = acked},
                      size);
     to.writer.publish(bytes, to.reader.read());
@@ -354,7 +357,7 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
     for (int step = 0; step < 3; ++step) pass();
     for (const auto& one : b_.completions()) received += one.opcode == WcOpcode::receive ? 1 : 0;
     ASSERT_EQ(to.state, shm::Connection::State::open);
-    if (b_.state() == QpState::err || flow.tail - flow.head > 90) {
+    if (b_.state() == QpState::err || count_between(pair.sends.head(), pair.sends.tail()) > 90) {
       b_.change(QpState::reset, now_);
       (void)b_.completions();
       b_.connect(a_, now_);
@@ -367,10 +370,10 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
 
 // A sequence may go round as often as it likes.
 TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
-  Flow& sender = FlowsForTests::flow(a_.flows(), a_.handle);
-  Flow& receiver = FlowsForTests::flow(b_.flows(), b_.handle);
+  QueuePair& sender = PairsForTests::pair(a_.flows(), a_.handle);
+  QueuePair& receiver = PairsForTests::pair(b_.flows(), b_.handle);
   for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
-    sender.first_sequence += more;
+    sender.sends.begin(sender.sends.sequence_of({0}) + more);
     receiver.turn.pass_to(receiver.turn.next() + more);
     for (std::uint64_t id = 0; id < 4; ++id) {
       if (id != 2) b_.receive(id, b_.sge(0, 8));
@@ -385,21 +388,21 @@ TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
 }
 
 TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
-  FlowTurn& turn = FlowsForTests::flow(b_.flows(), b_.handle).turn;
+  RequestTurn& turn = PairsForTests::pair(b_.flows(), b_.handle).turn;
   for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
   const std::uint64_t duplicates = b_.flows().counters().duplicates;
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   write_record(to, {.operation = wire::Operation::flow_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
-                    .key = std::uint64_t{turn.next() - 10} << 32});
+                    .key = wire::encode(wire::RequestKey{.sequence = turn.next() - 10})});
   EXPECT_EQ(b_.flows().counters().duplicates, duplicates + 1);
   EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
 }
 
 // So may the numbers of requests and receives, in rings of any size.
 TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
-  for (EndOfFlow* end : {&a_, &b_}) FlowsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
+  for (EndOfFlow* end : {&a_, &b_}) PairsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
   for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
   for (std::uint64_t id = 0; id < 120; ++id) {
     fill(100 * id, 100, id);
@@ -412,6 +415,23 @@ TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
     EXPECT_EQ(here[id].status, WcStatus::success);
   }
   EXPECT_EQ(std::memcmp(&b_.memory[0], &a_.memory[0], std::size_t{120} * 100), 0);
+}
+
+// Nobody acknowledges what is unreliable, however much it is.
+TEST_F(FlowNear, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
+  EndOfFlow from{near_}, to{far_};
+  from.open(verbs::QpType::uc);
+  to.open(verbs::QpType::uc);
+  from.connect(to, now_);
+  to.connect(from, now_);
+  PairsForTests::skip(from.flows(), from.handle, (1U << 31) + 5);
+  PairsForTests::pair(from.flows(), from.handle).sends.acknowledge({0});
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    to.receive(id, to.sge(0, 8));
+    from.send(id, from.sge(0, 8), now_);
+    EXPECT_EQ(wait_for(to, 1)[0].wr_id, id);
+    EXPECT_EQ(wait_for(from, 1)[0].wr_id, id);
+  }
 }
 
 // Straight and general ones in any order, with receives that are late.

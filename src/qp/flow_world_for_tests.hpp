@@ -11,7 +11,7 @@
 
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 
 namespace fairlead::qp {
 
@@ -24,7 +24,7 @@ struct FlowHost {
   std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
   std::uint32_t key = 0;
 
-  Flows& flows() const { return engine->flows(); }
+  QueuePairs& flows() const { return engine->flows(); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
   verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {address(offset), length, key}; }
   std::vector<verbs::WorkCompletion> completions() {
@@ -105,7 +105,7 @@ class FlowWorld {
     attributes.retry_cnt = retry_cnt;
     attributes.rnr_retry = 7;
     attributes.min_rnr_timer = min_rnr_timer;
-    Flows& flows = hosts[index].flows();
+    QueuePairs& flows = hosts[index].flows();
     using enum verbs::QpState;
     for (const auto& [from, to] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
       attributes.state = to;

@@ -34,13 +34,13 @@ class Permit {
   /// For whoever reads it later, or writes to it by a system call.
   iovec range() const { return {at_, length_}; }
 
+  /// They may overlap with what is there.
   void write(std::span<const std::byte> bytes) const {
     check(bytes.size());
-    std::memmove(at_, bytes.data(), bytes.size());
-  }
-  void write_short(std::span<const std::byte> bytes) const {
-    check(bytes.size());
-    base::copy_short(at_, bytes.data(), bytes.size());
+    constexpr std::size_t kWordLeast = 4, kWordsMost = 32;  // such are read as a whole before they are written
+    if (bytes.size() >= kWordLeast && bytes.size() <= kWordsMost)
+      return base::copy_short(at_, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memmove(at_, bytes.data(), bytes.size());
   }
   /// Its last byte, when all else is there: a program may spin on it.
   void store_last(std::byte value) const {

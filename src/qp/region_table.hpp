@@ -53,7 +53,7 @@ class RegionTable {
 
   /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
   Permit locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
-               std::uint32_t access) const {
+                std::uint32_t access) const {
     const Entry* entry = find(key);
     if (entry == nullptr || entry->plan.domain != domain) return Permit(verbs::Cause::key_unknown);
     const RegionPlan& plan = entry->plan;

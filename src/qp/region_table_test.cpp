@@ -37,11 +37,9 @@ TEST_F(Regions, APermitIsGoodForItsRangeOnly) {
   const std::array<std::byte, 9> bytes{std::byte{1}};
   const Permit permit = table_.locate(key_, 7, 1000, 8, verbs::access::remote_write);
   permit.write(std::span(bytes).first(8));
-  permit.write_short(std::span(bytes).first(8));
   permit.store_last(std::byte{5});
   EXPECT_EQ(memory_[7], std::byte{5});
   EXPECT_DEATH(permit.write(bytes), "9 bytes for a permit for 8");
-  EXPECT_DEATH(permit.write_short(bytes), "9 bytes for a permit for 8");
   EXPECT_DEATH(Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
 }
 

@@ -283,8 +283,8 @@ TEST(Ticks, WrapAndMeasureBothWays) {
 }
 
 TEST(Sequence, DistanceWraps) {
-  EXPECT_EQ(distance({0xffffffff}, {0}), 1);
-  EXPECT_EQ(distance({0}, {0xffffffff}), -1);
+  EXPECT_EQ(distance(Sequence{0xffffffff}, Sequence{0}), 1);
+  EXPECT_EQ(distance(Sequence{0}, Sequence{0xffffffff}), -1);
   EXPECT_EQ((Sequence{0xfffffffe} + 3).value, 1U);
 }
 

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 
 #include "base/ensure.hpp"
-#include "qp/flows.hpp"
+#include "qp/queue_pairs.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/fuzz/stranger.hpp"
 
@@ -97,7 +97,7 @@ class Target {
     return options;
   }
 
-  qp::Flows& flows() { return world_.engine->flows(); }
+  qp::QueuePairs& flows() { return world_.engine->flows(); }
 
   std::uint32_t add_region(std::size_t offset, std::uint32_t rights) {
     return flows().regions().add(

@@ -1,0 +1,70 @@
+#pragma once
+// Ends requests and receives: each once and in order, as an event in a completion queue. One that finds no room there
+// ends its queue pair; so does an error, which flushes all that is outstanding.
+
+#include <cstdint>
+#include <memory>
+
+#include "qp/completion_stream.hpp"
+#include "qp/published_tables.hpp"
+#include "qp/queue_pair.hpp"
+#include "qp/reorder_buffer.hpp"
+#include "qp/shared.hpp"
+
+namespace fairlead::qp {
+
+class Completer {
+ public:
+  Completer(Shared& shared, ReceiveQueues& receives, ReorderBuffer& arrivals, PublishedTables& published,
+            std::uint32_t pairs_max)
+      : shared_(shared),
+        receives_(receives),
+        arrivals_(arrivals),
+        published_(published),
+        accounts_(std::make_unique<FlowAccount[]>(pairs_max)) {}
+
+  FlowAccount* accounts() { return accounts_.get(); }
+  FlowAccount& account(const QueuePair& pair) { return accounts_[pair.index]; }
+
+  void complete_send(QueuePair& pair, const SendEntry& entry, verbs::WcStatus status = verbs::WcStatus::success,
+                     verbs::Cause cause = verbs::Cause::none);
+  void complete_receive(QueuePair& pair, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited);
+  /// The plain case of it: a message without an immediate.
+  void complete_plain_receive(QueuePair& pair, std::uint64_t id, std::size_t bytes, bool is_solicited) {
+    const auto make = [&](void* place) {
+      new (place) FlowEvent{.completion = {.wr_id = id,
+                                           .opcode = verbs::WcOpcode::receive,
+                                           .byte_len = static_cast<std::uint32_t>(bytes),
+                                           .qp_num = pair.number,
+                                           .timestamp_ns = shared_.timestamp()},
+                            .life = pair.incarnation,
+                            .retires = retires_of_receive(pair)};
+    };
+    if (!pair.plan.receive_stream->produce(make, is_solicited)) [[unlikely]]
+      lose_receive(pair);
+  }
+  void flush_receive(QueuePair& pair, std::uint64_t id);
+  void flush_sends(QueuePair& pair);
+
+  void tell(const QueuePair& pair, verbs::AsyncEventType type) const;
+  /// All that is outstanding is flushed; from now on what is posted is, too.
+  void enter_error(QueuePair& pair);
+  /// The state of send queue drained is told once all that was begun has ended.
+  void check_drained(QueuePair& pair);
+
+ private:
+  static std::uint32_t retires_of_receive(const QueuePair& pair) {
+    return FlowEvent::kOfReceives | (pair.plan.has_shared_pool ? 0 : 1);
+  }
+  void flush_receives(QueuePair& pair);
+  void lose_receive(QueuePair& pair);
+  void on_overrun(QueuePair& pair);
+
+  Shared& shared_;
+  ReceiveQueues& receives_;
+  ReorderBuffer& arrivals_;
+  PublishedTables& published_;
+  std::unique_ptr<FlowAccount[]> accounts_;
+};
+
+}  // namespace fairlead::qp

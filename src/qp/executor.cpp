@@ -1,0 +1,255 @@
+#include "qp/executor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include <fairlead/verbs/device.hpp>
+
+namespace fairlead::qp {
+
+using verbs::Cause;
+using verbs::QpType;
+using verbs::WcOpcode;
+using verbs::WcStatus;
+using Wire = wire::Operation;
+namespace flags = wire::request_flags;
+
+Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope, std::uint64_t size) const {
+  const auto no = [](Verdict verdict, Cause cause) {
+    return Judgement{.answer = {.verdict = verdict, .cause = cause}, .place = {}};
+  };
+  const bool is_atomic = envelope.operation == Wire::flow_atomic;
+  const std::uint32_t right = right_for(envelope.operation);
+  if (is_atomic) size = sizeof(std::uint64_t);
+  if (envelope.operation == Wire::flow_read) size = envelope.a;
+  if (size > kMessageMax) return no(Verdict::invalid, Cause::too_long);
+  if (envelope.operation == Wire::flow_send) return {};
+  const bool has_right = (pair.attributes.access_flags & right) != 0 &&
+                         (right == verbs::access::remote_write || pair.attributes.max_dest_rd_atomic != 0);
+  if (!has_right) return no(Verdict::invalid, Cause::no_right);
+  if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
+  if (size == 0) return {};
+  const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
+                                              envelope.offset, size, right);
+  if (place.is_refused()) return no(Verdict::access, place.cause());
+  // An iova may be aligned where the memory is not.
+  if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
+    return no(Verdict::invalid, Cause::misaligned);
+  }
+  return {.answer = {}, .place = place};
+}
+
+void Executor::note_wrong_key(const QueuePair& pair, const Judgement& judged) {
+  const bool is_wrong = judged.answer.verdict == Verdict::access && judged.answer.cause == Cause::key_unknown;
+  if (is_wrong && pair.route.has_peer && !pair.route.is_local) {
+    shared_.transports->offences().note_wrong_secret(pair.route.peer, transport::Secret::region, shared_.now);
+  }
+}
+
+bool Executor::execute(QueuePair& pair, const wire::Envelope& envelope, std::span<const iovec> source,
+                       std::uint64_t size, Answer& answer) {
+  if (source.size() == 1 && source[0].iov_len >= size &&
+      execute_plain(pair, envelope, {static_cast<const std::byte*>(source[0].iov_base), size}))
+    return true;
+  if (!begin(pair, envelope, size, answer)) return false;
+  std::uint64_t offset = 0;
+  for (const iovec& piece : source) {
+    const std::uint64_t step = std::min<std::uint64_t>(piece.iov_len, size - offset);
+    if (step == 0) continue;
+    if (!put(pair, offset, {static_cast<const std::byte*>(piece.iov_base), step}, answer)) return false;
+    offset += step;
+  }
+  return finish(pair, answer);
+}
+
+bool Executor::execute_plain(QueuePair& pair, const wire::Envelope& envelope, std::span<const std::byte> bytes) {
+  constexpr std::uint16_t kPlain = flags::acknowledges | flags::solicited;
+  if (envelope.operation != Wire::flow_send || (envelope.flags & ~kPlain) != 0 || !pair.has_heard ||
+      pair.current.has_receive || bytes.size() > kMessageMax) [[unlikely]]
+    return false;
+  ReceiveQueue& queue = receives_[pair.receives];
+  if (queue.is_empty()) [[unlikely]]
+    return false;
+  if (!bytes.empty()) {
+    const std::span<const verbs::Sge> sges = queue.front().sges;
+    if (sges.size() != 1 || bytes.size() > sges[0].length) [[unlikely]]
+      return false;
+    const Permit place =
+        shared_.regions.locate(sges[0].lkey, queue.domain(), sges[0].addr, bytes.size(), verbs::access::local_write);
+    if (place.is_refused()) [[unlikely]]
+      return false;
+    place.write(bytes);
+  }
+  const std::uint64_t id = queue.take_id();
+  pair.turn.pass();
+  ++shared_.counters.requests_executed;
+  ++shared_.counters.fast_receives;
+  completer_.complete_plain_receive(pair, id, bytes.size(), (envelope.flags & flags::solicited) != 0);
+  return true;
+}
+
+void Executor::note_heard(QueuePair& pair) {
+  if (std::exchange(pair.has_heard, true) || pair.state() != verbs::QpState::rtr) return;
+  completer_.tell(pair, verbs::AsyncEventType::comm_est);
+  published_.publish(pair);
+}
+
+bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint64_t size, Answer& answer) {
+  note_heard(pair);
+  pair.current.envelope = envelope;
+  pair.current.size = pair.current.left = size;
+  const bool is_send = envelope.operation == Wire::flow_send;
+  const bool wants_receive = is_send || (envelope.operation == Wire::flow_write && (envelope.flags & flags::imm) != 0);
+  const Judgement judged = judge(pair, envelope, size);
+  note_wrong_key(pair, judged);
+  // A wrong key is told in the receive, too, if the request takes one.
+  const bool takes_receive = wants_receive && (judged.is_allowed() || judged.answer.verdict == Verdict::access);
+  if (takes_receive && !take_receive(pair)) return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
+  if (!judged.is_allowed()) return fail(pair, judged.answer.verdict, judged.answer.cause, answer);
+  if (is_send && !check_receive(pair, size, answer)) return false;
+  if (envelope.operation == Wire::flow_atomic) run_atomic(pair, envelope, judged.place, answer);
+  pair.current.is_active = true;
+  return true;
+}
+
+/// Whether the receive holds so much, in memory that is there.
+bool Executor::check_receive(QueuePair& pair, std::uint64_t size, Answer& answer) {
+  if (size > room_of(pair.current_sges())) return fail(pair, Verdict::invalid, Cause::too_long, answer);
+  const std::uint32_t domain = receives_[pair.receives].domain();
+  std::uint64_t left = size;
+  for (const verbs::Sge& sge : pair.current_sges()) {
+    const std::uint64_t step = std::min<std::uint64_t>(left, sge.length);
+    if (step == 0) continue;
+    const Permit found = shared_.regions.locate(sge.lkey, domain, sge.addr, step, verbs::access::local_write);
+    if (found.is_refused()) return fail(pair, Verdict::operation, found.cause(), answer);
+    left -= step;
+  }
+  return true;
+}
+
+void Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer) {
+  std::atomic_ref target = place.word();
+  std::uint64_t before = envelope.cookie;
+  if ((envelope.flags & flags::fetch_add) != 0) {
+    before = target.fetch_add(envelope.a);
+  } else {
+    target.compare_exchange_strong(before, envelope.a);
+  }
+  answer.value = before;
+  pair.atomics.remember(wire::decode_request_key(envelope.key).sequence, before);
+}
+
+bool Executor::take_receive(QueuePair& pair) {
+  if (pair.current.has_receive) return true;  // of a message whose sender was lost half-way
+  ReceiveQueue& queue = receives_[pair.receives];
+  if (queue.is_empty()) return false;
+  const TakenReceive taken = queue.take();
+  std::ranges::copy(taken.sges, pair.receive_sges.begin());
+  pair.current.has_receive = true;
+  pair.current.receive_id = taken.id;
+  pair.current.receive_sges = static_cast<std::uint32_t>(taken.sges.size());
+  return true;
+}
+
+bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer) {
+  if (bytes.empty()) return true;
+  CurrentRequest& current = pair.current;
+  current.left -= bytes.size();
+  if (current.is(Wire::flow_send)) {
+    const Cause cause = scatter(pair.current_sges(), receives_[pair.receives].domain(), offset, bytes);
+    return cause == Cause::none || fail(pair, Verdict::operation, cause, answer);
+  }
+  if (offset + bytes.size() == current.size) {
+    current.last = bytes.back();
+    bytes = bytes.first(bytes.size() - 1);
+  }
+  if (bytes.empty()) return true;
+  // Looked up again for each chunk: the region may have gone meanwhile.
+  const Permit found =
+      shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, pair.plan.domain,
+                             current.envelope.offset + offset, bytes.size(), verbs::access::remote_write);
+  if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
+  found.write(bytes);
+  return true;
+}
+
+bool Executor::finish(QueuePair& pair, Answer& answer) {
+  const CurrentRequest done = pair.current;
+  const wire::Envelope& envelope = done.envelope;
+  if (done.is(Wire::flow_write) && done.size != 0) {
+    const Permit found = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
+                                                envelope.offset + done.size - 1, 1, verbs::access::remote_write);
+    if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
+    found.store_last(done.last);
+  }
+  pair.current = {};
+  pair.turn.pass();
+  ++shared_.counters.requests_executed;
+  if (!done.has_receive) return true;
+  const bool has_imm = (envelope.flags & flags::imm) != 0;
+  completer_.complete_receive(pair, done.receive_id,
+                              {.opcode = done.is(Wire::flow_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                               .byte_len = static_cast<std::uint32_t>(done.size),
+                               .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
+                               .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
+                              (envelope.flags & flags::solicited) != 0);
+  return true;
+}
+
+/// The current request cannot be executed. RNR leaves everything as it was; all else ends a reliable pair.
+bool Executor::fail(QueuePair& pair, Verdict verdict, Cause cause, Answer& answer) {
+  answer = {.verdict = verdict, .cause = cause, .rnr_code = pair.attributes.min_rnr_timer};
+  const CurrentRequest failed = pair.current;
+  pair.current.is_active = false;
+  pair.current.arrival = Arrival::kNone;
+  if (pair.is(QpType::uc) && (verdict == Verdict::rnr || verdict == Verdict::access || !failed.has_receive)) {
+    ++shared_.counters.dropped_no_receive;
+    pair.turn.pass();
+    return false;
+  }
+  if (verdict == Verdict::rnr) {
+    ++shared_.counters.receiver_not_ready;
+    return false;
+  }
+  pair.current = {};
+  if (failed.has_receive) fail_receive(pair, failed, answer);
+  if (verdict == Verdict::access) {
+    completer_.tell(pair, verbs::AsyncEventType::qp_access_err);
+  } else if (!failed.has_receive) {
+    completer_.tell(pair, verbs::AsyncEventType::qp_req_err);
+  }
+  completer_.enter_error(pair);
+  return false;
+}
+
+void Executor::fail_receive(QueuePair& pair, const CurrentRequest& failed, const Answer& answer) {
+  const WcStatus status = answer.verdict == Verdict::access    ? WcStatus::loc_access_err
+                          : answer.verdict == Verdict::invalid ? WcStatus::loc_len_err
+                                                               : WcStatus::loc_prot_err;
+  completer_.complete_receive(pair, failed.receive_id,
+                              {.status = status,
+                               .opcode = failed.is(Wire::flow_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                               .vendor_err = std::to_underlying(answer.cause)},
+                              false);
+}
+
+Cause Executor::scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
+                        std::span<const std::byte> bytes) {
+  for (const verbs::Sge& sge : sges) {
+    if (bytes.empty()) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const std::uint64_t step = std::min<std::uint64_t>(sge.length - offset, bytes.size());
+    const Permit found = shared_.regions.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
+    if (found.is_refused()) return found.cause();
+    found.write(bytes.first(step));
+    bytes = bytes.subspan(step);
+    offset = 0;
+  }
+  return Cause::none;
+}
+
+}  // namespace fairlead::qp

@@ -1,0 +1,33 @@
+#include "qp/flights.hpp"
+
+#include "base/ensure.hpp"
+
+namespace fairlead::qp {
+
+const GatherList* Flights::prepare(const GatherList& list, std::uint32_t& slot) {
+  slot = flights_.acquire();
+  if (slot == kNone) return nullptr;
+  flights_[slot].list = list;
+  return &flights_[slot].list;
+}
+
+void Flights::commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer) {
+  Flight& flight = flights_[slot];
+  flight.owner = owner;
+  flight.peer = peer;
+  for (const std::uint32_t region : flight.list.regions())
+    if (region != GatherList::kNoRegion) regions_.hold(region);
+}
+
+FlightOwner Flights::end(std::uint64_t cookie) {
+  const auto slot = static_cast<std::uint32_t>(cookie & ~transport::kQueuePairsMark);
+  const Flight* flight = flights_.find(slot, static_cast<std::uint32_t>(cookie >> 32));
+  ENSURE(flight != nullptr, "the outcome of flight {} came twice", slot);
+  const FlightOwner owner = flight->owner;
+  for (const std::uint32_t region : flight->list.regions())
+    if (region != GatherList::kNoRegion) regions_.let_go(region);
+  flights_.release(slot);
+  return owner;
+}
+
+}  // namespace fairlead::qp

@@ -1,0 +1,82 @@
+#pragma once
+// Messages that the transports send by reference: each holds its regions and its list of pieces until its outcome has
+// come. And the cookies of all messages of queue pairs: one that was copied at submission has nothing but its cookie.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/slab.hpp"
+#include "link/link.hpp"
+#include "qp/gather_list.hpp"
+#include "qp/region_table.hpp"
+#include "qp/send_queue.hpp"
+#include "transport/client.hpp"
+
+namespace fairlead::qp {
+
+/// Whose message it was.
+struct FlightOwner {
+  std::uint32_t pair = 0;  // index
+  RequestNumber number{};
+  bool is_request = false;  // else a read's answer
+};
+
+/// Of a request that the transports have copied.
+constexpr std::uint64_t copied_cookie(const FlightOwner& owner) {
+  return std::uint64_t{owner.number.value} << 32 | transport::kQueuePairsMark | transport::kActiveMark | owner.pair;
+}
+constexpr bool is_copied(std::uint64_t cookie) {
+  return (cookie & transport::kActiveMark) != 0;
+}
+constexpr FlightOwner owner_of_copied(std::uint64_t cookie) {
+  constexpr std::uint64_t kIndex = transport::kActiveMark - 1;
+  return {static_cast<std::uint32_t>(cookie & kIndex), {static_cast<std::uint32_t>(cookie >> 32)}, true};
+}
+
+class Flights {
+ public:
+  static constexpr std::uint32_t kNone = base::Slab<int>::kNone;
+
+  explicit Flights(RegionTable& regions) : regions_(regions), flights_(kMost) {}
+
+  /// Keeps the list, under the name `slot`; null at the bound. Then commit() or release().
+  const GatherList* prepare(const GatherList& list, std::uint32_t& slot);
+  /// It is in flight: `message` was submitted with its cookie.
+  void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer);
+  void release(std::uint32_t slot) { flights_.release(slot); }
+  std::uint64_t cookie(std::uint32_t slot) const {
+    return std::uint64_t{flights_.generation(slot)} << 32 | transport::kQueuePairsMark | slot;
+  }
+  /// The outcome of one that was committed has come: lets go of what it held.
+  FlightOwner end(std::uint64_t cookie);
+
+  /// Calls visit(peer) for each in flight of that queue pair, or that holds the region of a slot.
+  template <typename Visit>
+  void for_each_of_pair(std::uint32_t pair, Visit&& visit) {
+    flights_.for_each([&](std::uint32_t, const Flight& flight) {
+      if (flight.owner.pair == pair) visit(flight.peer);
+    });
+  }
+  template <typename Visit>
+  void for_each_of_region(std::uint32_t region, Visit&& visit) {
+    flights_.for_each([&](std::uint32_t, const Flight& flight) {
+      const auto regions = flight.list.regions();
+      if (std::ranges::find(regions, region) != regions.end()) visit(flight.peer);
+    });
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 1U << 18;
+
+  struct Flight {
+    Flight() {}
+    FlightOwner owner;
+    link::PeerHandle peer;
+    GatherList list;
+  };
+
+  RegionTable& regions_;
+  base::Slab<Flight> flights_;
+};
+
+}  // namespace fairlead::qp

@@ -1,0 +1,67 @@
+#pragma once
+// The queue pairs of an engine by number. A freed number rests until all others have been used.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "qp/queue_pair.hpp"
+
+namespace fairlead::qp {
+
+class PairTable {
+ public:
+  static constexpr std::uint32_t kMost = 4096;
+  static constexpr std::uint32_t kFirstIndex = 2;  // numbers 0 and 1 are reserved
+
+  /// Numbers are this plus an index.
+  explicit PairTable(std::uint32_t number_first) : number_first_(number_first) {
+    for (std::uint32_t index = kFirstIndex; index < kMost; ++index) free_.push_back(index);
+  }
+
+  bool is_full() const { return free_.empty(); }
+  bool is_empty() const { return free_.size() == kMost - kFirstIndex; }
+  /// Not when it is full.
+  QueuePair& add(const FlowPlan& plan) {
+    const std::uint32_t index = free_.front();
+    free_.pop_front();
+    pairs_[index] = std::make_unique<QueuePair>(plan, index, generations_[index]);
+    pairs_[index]->number = number_first_ + index;
+    return *pairs_[index];
+  }
+  void remove(std::uint32_t index) {
+    ++generations_[index];
+    pairs_[index].reset();
+    free_.push_back(index);
+  }
+  /// Incarnations go on from one queue pair of this number to the next.
+  void begin_incarnation(QueuePair& pair) { pair.incarnation = ++incarnations_[pair.index]; }
+
+  QueuePair* find(FlowHandle handle) {
+    QueuePair* const pair = handle.index < kMost ? pairs_[handle.index].get() : nullptr;
+    return pair != nullptr && pair->generation == handle.generation ? pair : nullptr;
+  }
+  /// As peers know it; null if there is none, or not any more.
+  QueuePair* find_number(std::uint32_t number) {
+    if (number - number_first_ >= kMost) return nullptr;
+    QueuePair* const pair = pairs_[number - number_first_].get();
+    return pair == nullptr || pair->is_closing ? nullptr : pair;
+  }
+  /// Null if it has been freed.
+  QueuePair* at(std::uint32_t index) { return pairs_[index].get(); }
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (const std::unique_ptr<QueuePair>& pair : pairs_)
+      if (pair) visit(*pair);
+  }
+
+ private:
+  std::uint32_t number_first_;
+  std::vector<std::unique_ptr<QueuePair>> pairs_{kMost};  // by index, as all here
+  std::vector<std::uint32_t> generations_ = std::vector<std::uint32_t>(kMost, 1);
+  std::vector<std::uint32_t> incarnations_ = std::vector<std::uint32_t>(kMost, 0);
+  std::deque<std::uint32_t> free_;  // first in, first out
+};
+
+}  // namespace fairlead::qp

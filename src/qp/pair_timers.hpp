@@ -1,0 +1,47 @@
+#pragma once
+// When queue pairs want to be looked at. An entry may be early, never late: whoever waits for something later leaves
+// it.
+
+#include <cstdint>
+#include <optional>
+
+#include <boost/intrusive/set.hpp>
+
+#include "base/time.hpp"
+
+namespace fairlead::qp {
+
+struct PairTimer {
+  boost::intrusive::set_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> hook;
+  base::Instant at = base::kNever;
+  std::uint32_t pair = 0;  // index
+
+  bool operator<(const PairTimer& other) const { return at < other.at; }
+};
+
+class PairTimers {
+ public:
+  void set(PairTimer& timer, base::Instant at) {
+    if (at == base::kNever || (timer.hook.is_linked() && timer.at <= at)) return;
+    timer.hook.unlink();
+    timer.at = at;
+    timers_.insert(timer);
+  }
+  /// The pair whose timer has ended; none if there is none by now.
+  std::optional<std::uint32_t> take(base::Instant now) {
+    if (next() > now) return std::nullopt;
+    PairTimer& first = *timers_.begin();
+    first.hook.unlink();
+    first.at = base::kNever;
+    return first.pair;
+  }
+  /// kNever if nobody waits.
+  base::Instant next() const { return timers_.empty() ? base::kNever : timers_.begin()->at; }
+
+ private:
+  using Hook = boost::intrusive::member_hook<PairTimer, decltype(PairTimer::hook), &PairTimer::hook>;
+
+  boost::intrusive::multiset<PairTimer, Hook, boost::intrusive::constant_time_size<false>> timers_;
+};
+
+}  // namespace fairlead::qp

@@ -1,0 +1,398 @@
+#include "qp/queue_pairs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::qp {
+
+static_assert(transport::EngineClient<QueuePairs>);
+
+using verbs::QpState;
+using verbs::QpType;
+
+QueuePairs::QueuePairs(transport::Transports* transports, const base::SocketAddress& address, const Bounds& bounds)
+    : shared_{.transports = transports, .address = address, .bounds = bounds}, pairs_(bounds.number_first) {}
+
+QueuePair* QueuePairs::find_open(FlowHandle handle) {
+  QueuePair* const pair = pairs_.find(handle);
+  return pair == nullptr || pair->is_closing ? nullptr : pair;
+}
+
+// Receive queues and streams -----------------------------------------------------------------------------------------
+
+Status QueuePairs::change_pool(PoolHandle handle, std::uint32_t depth, std::uint32_t limit) {
+  ReceiveQueue* const queue = receives_.find(handle);
+  return queue == nullptr ? Status::stale : queue->change(depth, limit);
+}
+
+PoolFacts QueuePairs::pool_facts(PoolHandle handle) {
+  const ReceiveQueue* const queue = receives_.find(handle);
+  return queue == nullptr ? PoolFacts{} : queue->facts();
+}
+
+int QueuePairs::post_to_pool(PoolHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+  taken = 0;
+  ReceiveQueue* const queue = receives_.find(handle);
+  if (queue == nullptr) return EINVAL;
+  for (const verbs::ReceiveRequest& request : requests) {
+    if (request.sges.size() > queue->sges_max()) return EINVAL;
+    if (queue->is_full()) return ENOMEM;
+    queue->post(request);
+    ++taken;
+  }
+  return 0;
+}
+
+CompletionStream* QueuePairs::open_completions(const CompletionStream::Plan& plan) {
+  streams_.push_back(std::make_unique<CompletionStream>(plan));
+  return streams_.back().get();
+}
+
+Status QueuePairs::close_completions(CompletionStream* stream) {
+  const auto found = std::ranges::find(streams_, stream, &std::unique_ptr<CompletionStream>::get);
+  if (found == streams_.end()) return Status::stale;
+  if (stream->users != 0) return Status::again;
+  std::swap(*found, streams_.back());
+  streams_.pop_back();
+  return Status::ok;
+}
+
+// Life of a queue pair -----------------------------------------------------------------------------------------------
+
+Status QueuePairs::find_receives(const FlowPlan& plan, PoolHandle& handle) {
+  handle = plan.shared_pool;
+  if (plan.has_shared_pool) return receives_.find(handle) == nullptr ? Status::stale : Status::ok;
+  const verbs::QpCapacity& capacity = plan.capacity;
+  return receives_.open({.depth = capacity.max_recv_wr, .sges = capacity.max_recv_sge, .domain = plan.domain}, handle);
+}
+
+Status QueuePairs::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t& number) {
+  if (shared_.bounds.number_first == base::Slab<int>::kNone) return Status::not_available;
+  if (plan.capacity.max_send_sge > kSgesMax) return Status::invalid;
+  if (pairs_.is_full()) return Status::no_memory;
+  PoolHandle receives;
+  if (const Status status = find_receives(plan, receives); status != Status::ok) return status;
+  QueuePair& pair = pairs_.add(plan);
+  pair.receives = receives.slot;
+  pair.receive_sges.resize(receives_[receives.slot].sges_max());
+  ++receives_[receives.slot].users;
+  ++plan.send_stream->users;
+  ++plan.receive_stream->users;
+  reset(pair);
+  handle = {pair.index, pair.generation};
+  number = pair.number;
+  return Status::ok;
+}
+
+// Back to the beginning: what was posted is forgotten, completions not yet seen belong to an incarnation that is over.
+void QueuePairs::reset(QueuePair& pair) {
+  // The peer's last request was executed: it shall hear that, whatever becomes of us.
+  if (pair.is_answer_owed && pair.route.has_peer) answers_.send_owed(pair);
+  pair.is_answer_owed = false;
+  pairs_.begin_incarnation(pair);
+  completer_.account(pair).sends.begin_life(pair.incarnation);
+  completer_.account(pair).receives.begin_life(pair.incarnation);
+  pair.attributes = {};
+  published_.publish(pair);
+  pair.sends.reset();
+  pair.patience.is_paused = pair.patience.is_lost = pair.wants_drained = pair.has_heard = false;
+  pair.patience.resume_at = pair.patience.answer_due = pair.patience.not_ready_since = pair.gap_due = base::kNever;
+  pair.route.has_peer = pair.route.is_local = false;
+  arrivals_.drop_all(pair);
+  pair.current = {};
+  pair.atomics = {};
+  if (pair.plan.has_shared_pool) return;
+  ReceiveQueue& queue = receives_[pair.receives];
+  queue.forget_all();
+  pair.receives_begin = queue.tail();
+}
+
+void QueuePairs::begin_close(FlowHandle handle, base::Instant now) {
+  shared_.now = now;
+  QueuePair* const pair = pairs_.find(handle);
+  if (pair == nullptr) return;
+  pair->is_closing = true;
+  reset(*pair);
+}
+
+bool QueuePairs::is_quiet(FlowHandle handle) {
+  const QueuePair* const pair = pairs_.find(handle);
+  return pair == nullptr || pair->flights == 0;
+}
+
+// What is in flight to a peer ends with its session at the latest.
+void QueuePairs::press_for(FlowHandle handle) {
+  const QueuePair* const pair = pairs_.find(handle);
+  if (shared_.transports == nullptr || pair == nullptr || pair->flights == 0) return;
+  const auto condemn = [&](link::PeerHandle peer) {
+    shared_.transports->offences().condemn(peer, transport::Offence::holds_memory);
+  };
+  if (pair->route.has_peer) condemn(pair->route.peer);
+  shared_.flights.for_each_of_pair(pair->index, condemn);
+}
+
+void QueuePairs::press_for_region(std::uint32_t key) {
+  if (shared_.transports == nullptr) return;
+  shared_.flights.for_each_of_region(key >> 8, [&](link::PeerHandle peer) {
+    shared_.transports->offences().condemn(peer, transport::Offence::holds_memory);
+  });
+}
+
+void QueuePairs::free_flow(FlowHandle handle) {
+  QueuePair* const pair = pairs_.find(handle);
+  if (pair == nullptr) return;
+  ENSURE(pair->flights == 0, "queue pair {} freed with {} messages in flight", pair->number, pair->flights);
+  answers_.forget(*pair);
+  requester_.forget(*pair);
+  receives_.let_go(pair->receives, !pair->plan.has_shared_pool);
+  --pair->plan.send_stream->users;
+  --pair->plan.receive_stream->users;
+  pairs_.remove(pair->index);
+}
+
+Status QueuePairs::change_flow(FlowHandle handle, QpState from, const verbs::QpAttributes& attributes,
+                               base::Instant now) {
+  shared_.now = now;
+  QueuePair* const pair = find_open(handle);
+  if (pair == nullptr) return Status::stale;
+  if (pair->state() != from) return Status::bad_state;
+  if (attributes.state == QpState::reset) {
+    reset(*pair);
+  } else if (attributes.state == QpState::err) {
+    fail(*pair, attributes);
+  } else {
+    apply(*pair, from, attributes);
+  }
+  return Status::ok;
+}
+
+void QueuePairs::fail(QueuePair& pair, const verbs::QpAttributes& attributes) {
+  const QpState before = pair.state();
+  pair.attributes = attributes;
+  pair.attributes.state = before;
+  completer_.enter_error(pair);
+}
+
+void QueuePairs::apply(QueuePair& pair, QpState from, const verbs::QpAttributes& attributes) {
+  const QpState to = attributes.state;
+  pair.attributes = attributes;
+  if (from == QpState::init && to == QpState::rtr) pair.turn.begin({attributes.rq_psn});
+  if (!pair.is(QpType::ud) && to >= QpState::rtr) {
+    pair.route.address = shared_.address_of(attributes.av, attributes.dest_qp_num);
+    pair.route.is_local = shared_.is_here(pair.route.address);
+    pair.route.has_peer = false;
+  }
+  if (from == QpState::rtr && to == QpState::rts) {
+    pair.sends.begin({attributes.sq_psn});
+    pair.patience.begin(attributes);
+  }
+  pair.attributes.is_sq_draining = to == QpState::sqd;
+  if (to == QpState::sqd) {
+    pair.wants_drained = from == QpState::rts && attributes.en_sqd_async_notify;
+    completer_.check_drained(pair);
+  }
+  published_.publish(pair);
+  if (to == QpState::rts) requester_.pump(pair);
+}
+
+FlowFacts QueuePairs::flow_facts(FlowHandle handle) {
+  const QueuePair* const pair = pairs_.find(handle);
+  return pair == nullptr ? FlowFacts{} : FlowFacts{pair->attributes};
+}
+
+// Posting ------------------------------------------------------------------------------------------------------------
+
+bool QueuePairs::is_near(FlowHandle handle) {
+  const QueuePair* const pair = pairs_.find(handle);
+  return pair != nullptr && pair->route.has_peer && shm::Transport::has(pair->route.peer);
+}
+
+int QueuePairs::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
+                          base::Instant now) {
+  taken = 0;
+  shared_.now = now;
+  QueuePair* const pair = find_open(handle);
+  if (pair == nullptr) return EINVAL;
+  int error = 0;
+  for (const verbs::SendRequest& request : requests) {
+    error = requester_.post(*pair, request);
+    if (error != 0) break;
+    ++taken;
+  }
+  if (taken != 0) requester_.pump(*pair);
+  return error;
+}
+
+int QueuePairs::post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
+  shared_.now = now;
+  QueuePair* const pair = find_open(handle);
+  if (pair == nullptr) return EINVAL;
+  const RequestNumber tail = pair->sends.tail();
+  for (const verbs::SendRequest& request : requests) {
+    if (const int error = requester_.post(*pair, request); error != 0) {
+      pair->sends.take_back(tail);  // nobody has seen them yet
+      return error;
+    }
+  }
+  requester_.pump(*pair);
+  return 0;
+}
+
+int QueuePairs::post_receive(FlowHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+  taken = 0;
+  QueuePair* const pair = find_open(handle);
+  if (pair == nullptr || pair->plan.has_shared_pool || pair->state() == QpState::reset) return EINVAL;
+  for (const verbs::ReceiveRequest& request : requests) {
+    if (const int error = post_receive(*pair, request); error != 0) return error;
+    ++taken;
+  }
+  return 0;
+}
+
+int QueuePairs::post_receive(QueuePair& pair, const verbs::ReceiveRequest& request) {
+  const verbs::QpCapacity& capacity = pair.plan.capacity;
+  ReceiveQueue& queue = receives_[pair.receives];
+  if (request.sges.size() > capacity.max_recv_sge) return EINVAL;
+  const std::uint32_t retired = completer_.account(pair).receives.count();
+  if (count_between(pair.receives_begin, queue.tail()) - retired >= capacity.max_recv_wr) return ENOMEM;
+  if (pair.state() == QpState::err) {
+    queue.pass();
+    completer_.flush_receive(pair, request.id);
+  } else {
+    queue.post(request);
+  }
+  return 0;
+}
+
+// The engine's side --------------------------------------------------------------------------------------------------
+
+void QueuePairs::deliver(const link::Delivery& delivery, base::Instant now) {
+  shared_.now = now;
+  if (!delivery.is_first) return take_chunk(delivery);
+  switch (delivery.envelope.operation) {
+    case wire::Operation::flow_answer:
+      return requester_.take_answer(delivery);
+    case wire::Operation::flow_datagram:
+      return datagrams_.take(delivery);
+    default:
+      return take_request(delivery);
+  }
+}
+
+bool QueuePairs::deliver_short(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
+                               std::span<const std::byte> bytes, base::Instant now) {
+  if (head.operation != std::to_underlying(wire::Operation::flow_send)) [[unlikely]]
+    return false;
+  shared_.now = now;
+  take_request({.peer = from,
+                .envelope = {.operation = wire::Operation::flow_send,
+                             .status = head.status,
+                             .flags = head.flags,
+                             .source_port = head.source_port,
+                             .target_port = head.target_port,
+                             .key = wire::encode(wire::RequestKey{.sequence = {turn.key}}),
+                             .a = turn.a},
+                .size = bytes.size(),
+                .bytes = bytes});
+  return true;
+}
+
+void QueuePairs::take_request(const link::Delivery& delivery) {
+  const wire::Envelope& envelope = delivery.envelope;
+  QueuePair* const pair = responder_.admit(delivery);
+  if (pair == nullptr) return;
+  if (has_data(envelope.operation) && (envelope.flags & wire::request_flags::acknowledges) != 0) {
+    requester_.take_carried_answer(*pair, envelope);
+    // A completion may have found no room, and ended it.
+    if (!pair->can_receive()) return answers_.refuse(delivery, verbs::Cause::queue_pair_not_ready);
+  }
+  responder_.take(*pair, delivery);
+}
+
+void QueuePairs::take_chunk(const link::Delivery& delivery) {
+  const Arrival* const arrival = arrivals_.find(delivery.target);
+  if (arrival == nullptr) return;
+  const std::uint32_t slot = ReorderBuffer::slot_of(delivery.target);
+  switch (arrival->kind) {
+    case Arrival::Kind::request:
+      return responder_.take_chunk(slot, delivery);
+    case Arrival::Kind::answer:
+      return requester_.take_answer_chunk(slot, delivery);
+    case Arrival::Kind::datagram:
+      return datagrams_.take_chunk(slot, delivery);
+  }
+}
+
+void QueuePairs::end_arrival(std::uint64_t target, Status) {
+  const Arrival* const arrival = arrivals_.find(target);
+  if (arrival == nullptr) return;
+  const std::uint32_t slot = ReorderBuffer::slot_of(target);
+  switch (arrival->kind) {
+    case Arrival::Kind::request:
+      return responder_.end_arrival(slot);
+    case Arrival::Kind::answer:
+      return arrivals_.release(slot);
+    case Arrival::Kind::datagram:
+      return arrivals_.release_datagram(slot);
+  }
+}
+
+/// Requests that have arrived and wait for their answer, or for their turn to be sent again, have no outcome to come.
+void QueuePairs::end_peer(link::PeerHandle peer, Status status, base::Instant now) {
+  shared_.now = now;
+  answers_.drop(peer);
+  if (pairs_.is_empty()) return;
+  pairs_.for_each([&](QueuePair& pair) {
+    const bool is_its = pair.is(QpType::rc) && pair.route.has_peer && pair.route.peer == peer;
+    if (is_its && pair.can_ask() && pair.sends.is_any_begun()) outstanding_.lose(pair, status);
+  });
+}
+
+bool QueuePairs::progress(base::Instant now) {
+  shared_.now = now;
+  bool any = answers_.is_any_owed() && answers_.send_all_owed();
+  if (answers_.is_any_deferred()) [[unlikely]]
+    answers_.retry();
+  if (shared_.timers.next() <= now) any |= end_timers();
+  if (requester_.is_any_stalled()) [[unlikely]]
+    requester_.retry_stalled();
+  return any;
+}
+
+bool QueuePairs::end_timers() {
+  constexpr std::size_t kTimersInPass = 256;
+  bool any = false;
+  for (std::size_t i = 0; i < kTimersInPass; ++i) {
+    const auto index = shared_.timers.take(shared_.now);
+    if (!index) break;
+    QueuePair& pair = *pairs_.at(*index);
+    if (shared_.now >= pair.gap_due) responder_.end_gap(pair);
+    requester_.end_wait(pair);
+    shared_.timers.set(pair.timer, pair.due());
+    any = true;
+  }
+  return any;
+}
+
+base::Instant QueuePairs::next_deadline() const {
+  if (answers_.is_any_owed()) return base::Instant{};
+  const base::Instant at = shared_.timers.next();
+  // Room comes with acknowledgements, which wake somebody; this is for when it came from elsewhere.
+  const bool is_waiting = requester_.is_any_stalled() || answers_.is_any_deferred();
+  return is_waiting ? std::min(at, shared_.now + std::chrono::milliseconds(1)) : at;
+}
+
+void QueuePairs::check() {
+  pairs_.for_each([&](QueuePair& pair) {
+    pair.sends.check(pair.number, pair.flights);
+    arrivals_.check(pair);
+  });
+  arrivals_.check_sum();
+  receives_.check();
+}
+
+}  // namespace fairlead::qp

@@ -1,0 +1,93 @@
+#include "qp/receive_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fairlead/verbs/device.hpp>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::qp {
+
+ReceiveQueue::ReceiveQueue(const PoolPlan& plan) : plan_(plan), is_limit_armed_(plan.limit != 0) {
+  plan_.depth = std::max(plan.depth, 1U);
+  plan_.sges = std::max(plan.sges, 1U);
+  make_room();
+}
+
+void ReceiveQueue::post(const verbs::ReceiveRequest& request) {
+  const std::uint32_t at = tail_.value & mask_;
+  ++tail_;
+  entries_[at] = {request.id, static_cast<std::uint32_t>(request.sges.size())};
+  std::ranges::copy(request.sges, sges_.begin() + static_cast<std::ptrdiff_t>(std::size_t{at} * plan_.sges));
+}
+
+Status ReceiveQueue::change(std::uint32_t depth, std::uint32_t limit) {
+  if (depth < count() || depth == 0) return Status::invalid;
+  if (depth != plan_.depth) {
+    plan_.depth = depth;
+    make_room();
+  }
+  plan_.limit = limit;
+  is_limit_armed_ = limit != 0;
+  return Status::ok;
+}
+
+// Room for as many as `plan_` says; what is posted stays.
+void ReceiveQueue::make_room() {
+  const std::uint32_t size = std::bit_ceil(plan_.depth), mask_before = mask_;
+  std::vector<Entry> entries_before(size);
+  std::vector<verbs::Sge> sges_before(std::size_t{size} * plan_.sges);
+  entries_.swap(entries_before);
+  sges_.swap(sges_before);
+  mask_ = size - 1;
+  for (ReceiveNumber number = head_; number != tail_; ++number) {
+    const std::uint32_t from = number.value & mask_before, at = number.value & mask_;
+    entries_[at] = entries_before[from];
+    std::copy_n(sges_before.begin() + static_cast<std::ptrdiff_t>(std::size_t{from} * plan_.sges), plan_.sges,
+                sges_.begin() + static_cast<std::ptrdiff_t>(std::size_t{at} * plan_.sges));
+  }
+}
+
+void ReceiveQueue::tell_limit() {
+  if (count() >= plan_.limit) return;
+  is_limit_armed_ = false;
+  if (plan_.events != nullptr)
+    plan_.events->produce({std::to_underlying(verbs::AsyncEventType::srq_limit_reached), plan_.cookie});
+}
+
+void ReceiveQueue::check(std::uint32_t slot) const {
+  ENSURE(count() <= mask_ + 1, "receive queue {}: {} receives in {} places", slot, count(), mask_ + 1);
+}
+
+Status ReceiveQueues::open(const PoolPlan& plan, PoolHandle& handle) {
+  const std::uint32_t slot = queues_.acquire();
+  if (slot == base::Slab<ReceiveQueue>::kNone) return Status::no_memory;
+  queues_[slot] = ReceiveQueue(plan);
+  handle = {slot, queues_.generation(slot)};
+  return Status::ok;
+}
+
+Status ReceiveQueues::close(PoolHandle handle) {
+  ReceiveQueue* queue = find(handle);
+  if (queue == nullptr) return Status::stale;
+  if (queue->users != 0) return Status::again;
+  *queue = {};
+  queues_.release(handle.slot);
+  return Status::ok;
+}
+
+void ReceiveQueues::let_go(std::uint32_t slot, bool is_own) {
+  ReceiveQueue& queue = queues_[slot];
+  ENSURE(queue.users > 0, "receive queue {} let go once too often", slot);
+  if (--queue.users != 0 || !is_own) return;
+  queue = {};
+  queues_.release(slot);
+}
+
+void ReceiveQueues::check() {
+  queues_.for_each([](std::uint32_t slot, const ReceiveQueue& queue) { queue.check(slot); });
+}
+
+}  // namespace fairlead::qp

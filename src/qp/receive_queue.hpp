@@ -1,0 +1,112 @@
+#pragma once
+// Posted receives in order, of one queue pair or shared by any number of them, in a ring whose size is a power of two.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/work_request.hpp>
+
+#include "base/slab.hpp"
+#include "qp/flow_core.hpp"
+#include "wire/sequence.hpp"
+
+namespace fairlead::qp {
+
+using ReceiveNumber = wire::SerialNumber<struct OfReceiveQueue>;
+
+/// One that was taken out of its queue.
+struct TakenReceive {
+  std::uint64_t id = 0;
+  std::span<const verbs::Sge> sges;  // until the next one is posted
+};
+
+class ReceiveQueue {
+ public:
+  ReceiveQueue() = default;
+  explicit ReceiveQueue(const PoolPlan& plan);
+
+  std::uint32_t count() const { return count_between(head_, tail_); }
+  bool is_empty() const { return head_ == tail_; }
+  bool is_full() const { return count() >= plan_.depth; }
+  bool is_limit_armed() const { return is_limit_armed_; }
+  std::uint32_t domain() const { return plan_.domain; }
+  std::uint32_t sges_max() const { return plan_.sges; }
+  ReceiveNumber tail() const { return tail_; }
+  PoolFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count()}; }
+
+  void post(const verbs::ReceiveRequest& request);
+  /// The oldest, which is there, stays; take() makes it the caller's, and tells if so few are left as was asked for.
+  TakenReceive front() const {
+    const Entry& entry = entries_[head_.value & mask_];
+    return {entry.id, {sges_.data() + std::size_t{head_.value & mask_} * plan_.sges, entry.sge_count}};
+  }
+  TakenReceive take() {
+    const TakenReceive taken = front();
+    take_id();
+    return taken;
+  }
+  std::uint64_t take_id() {
+    const std::uint64_t id = entries_[head_.value & mask_].id;
+    ++head_;
+    if (is_limit_armed_) [[unlikely]]
+      tell_limit();
+    return id;
+  }
+  /// One that is neither kept nor filled: its place counts all the same.
+  void pass() { ++head_, ++tail_; }
+  void forget_all() { head_ = tail_; }
+  /// `invalid` if more are posted. They stay.
+  Status change(std::uint32_t depth, std::uint32_t limit);
+
+  std::uint32_t users = 0;
+
+  /// Ends the process if anything contradicts itself.
+  void check(std::uint32_t slot) const;
+
+ private:
+  friend struct PairsForTests;
+
+  struct Entry {
+    std::uint64_t id = 0;
+    std::uint32_t sge_count = 0;
+  };
+
+  void make_room();
+  void tell_limit();
+
+  PoolPlan plan_;
+  std::uint32_t mask_ = 0;
+  ReceiveNumber head_, tail_;
+  bool is_limit_armed_ = false;
+  std::vector<Entry> entries_;
+  std::vector<verbs::Sge> sges_;
+};
+
+/// Bytes that fit into them.
+inline std::uint64_t room_of(std::span<const verbs::Sge> sges) {
+  std::uint64_t room = 0;
+  for (const verbs::Sge& sge : sges) room += sge.length;
+  return room;
+}
+
+/// Those of an engine, by name.
+class ReceiveQueues {
+ public:
+  Status open(const PoolPlan& plan, PoolHandle& handle);
+  /// `again`, and nothing changed, while queue pairs use it.
+  Status close(PoolHandle handle);
+  ReceiveQueue* find(PoolHandle handle) { return queues_.find(handle.slot, handle.generation); }
+  ReceiveQueue& operator[](std::uint32_t slot) { return queues_[slot]; }
+  /// A queue pair has ended; one of its own ends with it.
+  void let_go(std::uint32_t slot, bool is_own);
+  void check();
+
+ private:
+  static constexpr std::uint32_t kMost = 131'072;
+
+  base::Slab<ReceiveQueue> queues_{kMost};
+};
+
+}  // namespace fairlead::qp

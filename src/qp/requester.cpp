@@ -1,0 +1,342 @@
+#include "qp/requester.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "shm/transport.hpp"
+
+namespace fairlead::qp {
+
+using verbs::Cause;
+using verbs::QpState;
+using verbs::QpType;
+using verbs::WcStatus;
+namespace flags = wire::request_flags;
+
+namespace {
+
+/// A queue that is being drained still ends what it has begun.
+RequestNumber end_of_sending(const QueuePair& pair) {
+  if (pair.state() == QpState::rts) return pair.sends.tail();
+  return pair.state() == QpState::sqd ? pair.sends.begun() : pair.sends.next();
+}
+
+int check_request(const QueuePair& pair, const verbs::SendRequest& request, std::uint64_t length) {
+  const verbs::QpCapacity& capacity = pair.plan.capacity;
+  if (request.sges.size() > capacity.max_send_sge || !is_opcode(request.opcode)) return EINVAL;
+  const OpcodeTraits& traits = traits_of(request.opcode);
+  if (pair.is(QpType::ud) && (!traits.is_send() || request.to == nullptr)) return EINVAL;
+  if (pair.is(QpType::uc) && !traits.has_data()) return EINVAL;
+  const bool is_inlined = (request.flags & verbs::send_flags::inlined) != 0;
+  return is_inlined && (!traits.has_data() || length > capacity.max_inline) ? EINVAL : 0;
+}
+
+}  // namespace
+
+// Posting ------------------------------------------------------------------------------------------------------------
+
+int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
+  if (pair.state() < QpState::rts) return EINVAL;
+  std::uint64_t length = 0;
+  for (const verbs::Sge& sge : request.sges) length += sge.length;
+  if (const int error = check_request(pair, request, length); error != 0) return error;
+  const std::uint32_t retired = parts_.completer.account(pair).sends.count();
+  if (pair.sends.tail().value - retired >= pair.plan.capacity.max_send_wr) return ENOMEM;
+  SendEntry& entry = pair.sends.post(request, length);
+  if (!pair.is(QpType::ud)) return 0;
+  entry.to = shared_.address_of(*request.to, request.remote_qpn);
+  entry.remote_qpn = request.remote_qpn;
+  entry.remote_qkey = (request.remote_qkey & 0x8000'0000U) != 0 ? pair.attributes.qkey : request.remote_qkey;
+  entry.traffic_class = request.to->traffic_class;
+  return 0;
+}
+
+// Sending ------------------------------------------------------------------------------------------------------------
+
+void Requester::pump(QueuePair& pair) {
+  SendQueue& sends = pair.sends;
+  const RequestNumber next_before = sends.next();
+  while (!pair.is_closing && !pair.patience.is_lost && sends.next() != end_of_sending(pair)) {
+    if (pair.patience.is_paused && shared_.now < pair.patience.resume_at) break;
+    pair.patience.is_paused = false;
+    if (!start_short(pair, sends.next()) && !start(pair, sends.next())) break;
+  }
+  sends.note_begun();
+  if (pair.state() == QpState::err || pair.state() == QpState::sqe) [[unlikely]]
+    return parts_.completer.flush_sends(pair);
+  // What is unreliable has completed already, so its owner may never look again.
+  if (pair.route.has_peer && sends.next() != next_before)
+    shared_.transports->send_eagerly(pair.route.peer, shared_.now);
+  if (!sends.is_empty()) shared_.timers.set(pair.timer, pair.due());
+}
+
+bool Requester::start(QueuePair& pair, RequestNumber number) {
+  SendEntry& entry = pair.sends[number];
+  if (entry.has_failed()) return false;  // it fails when its turn to complete comes
+  if (pair.is(QpType::ud)) return start_datagram(pair, number);
+  if (pair.sends.is_repeated(number) && pair.sends.is_settled(number)) {
+    pair.sends.skip();  // sent again are only those that need it
+    return true;
+  }
+  return start_connected(pair, number, entry);
+}
+
+bool Requester::start_connected(QueuePair& pair, RequestNumber number, const SendEntry& entry) {
+  const OpcodeTraits& traits = entry.traits();
+  const bool has_length = entry.length <= kMessageMax && (!traits.is_atomic() || entry.length == sizeof(std::uint64_t));
+  if (!has_length) return refuse(pair, number, WcStatus::loc_len_err, Cause::too_long);
+  if (traits.has_result()) {
+    const std::uint8_t most = pair.attributes.max_rd_atomic;
+    if (most == 0) return refuse(pair, number, WcStatus::loc_qp_op_err, Cause::bad_request);
+    if (pair.sends.reads_out() >= most) return false;
+  }
+  if (entry.has(verbs::send_flags::fence) && pair.sends.reads_out() != 0) return false;
+  if (pair.route.is_local) return start_local(pair, number);
+  if (traits.is_one_sided()) {
+    const OneSided::Result result = parts_.one_sided.carry_out(pair, number);
+    if (result != OneSided::Result::sent_as_message) return result == OneSided::Result::done;
+  }
+  return start_remote(pair, number);
+}
+
+/// What is wrong with it shows when all before it are complete.
+bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, Cause cause) {
+  pair.sends[number].fail(status, cause);
+  parts_.outstanding.complete_in_order(pair);
+  return false;
+}
+
+bool Requester::wait_for_room(QueuePair& pair) {
+  if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);
+  return false;
+}
+
+bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
+  SendEntry& entry = pair.sends[number];
+  if (entry.length > Datagrams::kBytesMost) return refuse(pair, number, WcStatus::loc_len_err, Cause::too_long);
+  GatherList list;
+  if (const Cause cause = shared_.gather(pair, number, 0, list); cause != Cause::none)
+    return refuse(pair, number, WcStatus::loc_prot_err, cause);
+  const Datagrams::Sent sent = parts_.datagrams.send(pair, number, list);
+  if (sent == Datagrams::Sent::no_room) return wait_for_room(pair);
+  if (sent == Datagrams::Sent::pair_ended) return false;
+  ++shared_.counters.requests_sent;
+  pair.sends.skip();
+  if (sent == Datagrams::Sent::done) parts_.outstanding.complete_unanswered(pair, entry);
+  return true;
+}
+
+// In this engine -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Whether that end takes this request now; of UC what was lost is lost.
+Cause judge_local(const QueuePair& pair, QueuePair* responder, wire::RequestSequence sequence) {
+  if (responder == nullptr || responder->plan.type != pair.plan.type) return Cause::no_such_queue_pair;
+  if (!responder->can_receive()) return Cause::queue_pair_not_ready;
+  if (!responder->route.is_local || responder->attributes.dest_qp_num != pair.number) return Cause::sequence_mismatch;
+  if (sequence == responder->turn.next()) return Cause::none;
+  if (!pair.is(QpType::uc)) return Cause::sequence_mismatch;
+  responder->turn.pass_to(sequence);
+  return Cause::none;
+}
+
+}  // namespace
+
+bool Requester::start_local(QueuePair& pair, RequestNumber number) {
+  SendEntry& entry = pair.sends[number];
+  QueuePair* const responder = parts_.pairs.find_number(pair.attributes.dest_qp_num);
+  const Cause cause = judge_local(pair, responder, pair.sends.sequence_of(number));
+  GatherList list;
+  if (entry.traits().has_data() && entry.length != 0) {
+    if (const Cause wrong = shared_.gather(pair, number, 0, list); wrong != Cause::none)
+      return refuse(pair, number, WcStatus::loc_prot_err, wrong);
+  }
+  pair.sends.sent_local();
+  ++shared_.counters.requests_sent;
+  if (cause == Cause::none) return execute_local(pair, number, *responder, list);
+  ++shared_.counters.refused_not_ready;
+  if (pair.is(QpType::uc)) {
+    parts_.outstanding.complete_unanswered(pair, entry);
+    return true;
+  }
+  parts_.outstanding.not_ready(pair, number, cause);
+  return false;
+}
+
+bool Requester::execute_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list) {
+  SendEntry& entry = pair.sends[number];
+  const OpcodeTraits& traits = entry.traits();
+  const wire::Envelope envelope = envelope_of(pair, number);
+  const std::uint32_t incarnation = pair.incarnation;
+  Answer answer;
+  const bool is_well =
+      parts_.executor.execute(responder, envelope, list.pieces(), traits.has_data() ? entry.length : 0, answer);
+  if (pair.incarnation != incarnation || !pair.sends.is_out(number)) return false;
+  if (pair.is(QpType::uc)) {
+    parts_.outstanding.complete_unanswered(pair, entry);
+    return true;
+  }
+  if (is_well && traits.has_result()) {
+    const Permit place = traits.is_atomic() ? Permit() : parts_.executor.judge(responder, envelope, 0).place;
+    const auto result = traits.is_atomic() ? std::as_bytes(std::span(&answer.value, 1))
+                                           : std::span<const std::byte>(place.at(), entry.length);
+    parts_.outstanding.place_result(pair, number, 0, result);
+    parts_.outstanding.finish_result(pair, number);
+  }
+  parts_.outstanding.take_answer(pair, number, answer);
+  return true;
+}
+
+// As a message -------------------------------------------------------------------------------------------------------
+
+wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
+  const SendEntry& entry = pair.sends[number];
+  const OpcodeTraits& traits = entry.traits();
+  const int solicited = entry.has(verbs::send_flags::solicited) ? flags::solicited : 0;
+  const int imm = traits.has_imm ? flags::imm : 0;
+  wire::Envelope envelope{.operation = traits.operation,
+                          .flags = static_cast<std::uint16_t>(solicited | imm),
+                          .source_port = wire::encode(pair.port()),
+                          .target_port = pair.attributes.dest_qp_num,
+                          .key = wire::encode(wire::RequestKey{.sequence = pair.sends.sequence_of(number)}),
+                          .cookie = traits.has_imm ? entry.imm : 0};
+  if (traits.is_send()) return envelope;
+  envelope.key |= entry.rkey;
+  envelope.offset = entry.remote_addr;
+  if (!traits.has_result()) return envelope;
+  envelope.a = entry.length;
+  if (!traits.is_atomic()) return envelope;
+  const bool is_add = entry.opcode == verbs::SendOpcode::fetch_add;
+  if (is_add) envelope.flags |= flags::fetch_add;
+  envelope.cookie = is_add ? 0 : entry.compare_add;
+  envelope.a = is_add ? entry.compare_add : entry.swap;
+  return envelope;
+}
+
+namespace {
+
+/// The acknowledgement that we owe travels with a request.
+template <typename Word>
+void carry_answer(const QueuePair& pair, std::uint16_t& flags, std::uint32_t& target_port, Word& last) {
+  flags |= flags::acknowledges;
+  target_port = wire::encode(pair.peer_port());
+  last = pair.turn.last().value;
+}
+
+}  // namespace
+
+/// The fast path: a short send of one piece goes straight into the ring of a peer of this host, if nothing waits there.
+/// False: nothing has happened, and the general way knows all cases.
+bool Requester::start_short(QueuePair& pair, RequestNumber number) {
+  const PairRoute& route = pair.route;
+  SendEntry& entry = pair.sends[number];
+  const bool is_plain = entry.opcode == verbs::SendOpcode::send && entry.sge_count <= 1 &&
+                        entry.length <= shared_.bounds.copied_max && !entry.has(verbs::send_flags::fence) &&
+                        !entry.has_failed() && !pair.sends.is_repeated(number) && pair.is(QpType::rc) &&
+                        route.has_peer && shm::Transport::has(route.peer);
+  if (!is_plain) return false;
+  const std::byte* from = pair.sends.inlined_of(number);
+  if (entry.sge_count != 0 && entry.length != 0) {
+    const verbs::Sge& sge = pair.sends.sges_of(number)[0];
+    from = shared_.regions.locate(sge.lkey, pair.plan.domain, sge.addr, sge.length, 0).at();
+    if (from == nullptr) [[unlikely]]
+      return false;
+  }
+  wire::ShmHead head{.kind = wire::ShmKind::ordered,
+                     .operation = std::to_underlying(wire::Operation::flow_send),
+                     .flags = entry.has(verbs::send_flags::solicited) ? flags::solicited : std::uint16_t{0},
+                     .source_port = wire::encode(pair.port()),
+                     .target_port = pair.attributes.dest_qp_num};
+  wire::ShmOrdered words{.key = pair.sends.sequence_of(number).value};
+  if (pair.is_answer_owed) carry_answer(pair, head.flags, head.target_port, words.a);
+  if (!shared_.shm_transport()->send_turn(route.peer, head, words, {from, entry.length},
+                                          copied_cookie({pair.index, number}), shared_.now)) [[unlikely]]
+    return false;
+  pair.is_answer_owed = false;
+  ++pair.flights;
+  ++shared_.counters.fast_sends;
+  note_sent(pair, entry);
+  return true;
+}
+
+bool Requester::start_remote(QueuePair& pair, RequestNumber number) {
+  SendEntry& entry = pair.sends[number];
+  GatherList list;
+  if (entry.traits().has_data() && entry.length != 0) {
+    if (const Cause cause = shared_.gather(pair, number, 0, list); cause != Cause::none)
+      return refuse(pair, number, WcStatus::loc_prot_err, cause);
+  }
+  link::Outgoing message{.envelope = envelope_of(pair, number),
+                         .pieces = list.pieces(),
+                         .size = entry.traits().has_data() ? entry.length : 0};
+  const Status status = submit(pair, number, message, list);
+  if (status == Status::ok) [[likely]] {
+    note_sent(pair, entry);
+  } else if (status == Status::again) {
+    return wait_for_room(pair);
+  } else if (pair.is(QpType::rc)) {
+    parts_.outstanding.lose(pair, status);
+    return false;
+  } else {
+    ++shared_.counters.dropped_unreachable;
+    pair.sends.skip();
+  }
+  // Unreliable ones are done when they are handed over; those that the transport refers to when it has let go.
+  const bool is_over = message.size <= shared_.bounds.copied_max || status != Status::ok;
+  if (!pair.is(QpType::rc) && is_over) parts_.outstanding.complete_unanswered(pair, entry);
+  return true;
+}
+
+/// What we owe travels with what we want; but long messages may wait for others.
+Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& message, const GatherList& list) {
+  if (shared_.transports == nullptr) return Status::unreachable;
+  wire::Envelope& envelope = message.envelope;
+  const bool carries = pair.is_answer_owed && has_data(envelope.operation) && message.size <= shared_.bounds.copied_max;
+  if (carries) carry_answer(pair, envelope.flags, envelope.target_port, envelope.a);
+  // Asked each time: a peer of this host may be reached another way by now.
+  const Status found = shared_.transports->resolve(pair.route.address, shared_.now, pair.route.peer);
+  if (found != Status::ok) return found;
+  pair.route.has_peer = true;
+  if (pair.is_answer_owed && !carries) parts_.answers.send_owed(pair);
+  const Status status = shared_.submit(pair, {pair.index, number, true}, message, list);
+  if (carries && status == Status::ok) pair.is_answer_owed = false;
+  return status;
+}
+
+// Waiting ------------------------------------------------------------------------------------------------------------
+
+void Requester::retry_stalled() {
+  constexpr std::size_t kTriesInPass = 64;
+  for (std::size_t tries = std::min(stalled_.size(), kTriesInPass); tries > 0; --tries) {
+    QueuePair& pair = *parts_.pairs.at(stalled_.front());
+    stalled_.erase(stalled_.begin());
+    pair.is_stalled = false;
+    pump(pair);
+  }
+}
+
+void Requester::end_wait(QueuePair& pair) {
+  Patience& patience = pair.patience;
+  if (patience.is_paused && shared_.now >= patience.resume_at) {
+    if (patience.is_lost) return parts_.outstanding.end_lost(pair);
+    pump(pair);
+  }
+  const bool is_waiting = pair.is(QpType::rc) && pair.sends.is_any_out() && !patience.is_paused && pair.can_ask();
+  if (!is_waiting || shared_.now < patience.answer_due) return;
+  const RequestNumber oldest = pair.sends.head();
+  patience.answer_due = shared_.now + pair.answer_patience();
+  if (pair.sends[oldest].flights != 0) return;  // the transport is at it, and will tell if the peer is gone
+  if (pair.attributes.timeout != 0) {
+    if (patience.retries_left == 0) {
+      parts_.outstanding.fail(pair, oldest, WcStatus::retry_exc_err, Cause::no_answer);
+      return parts_.outstanding.complete_in_order(pair);
+    }
+    --patience.retries_left;
+  }
+  parts_.outstanding.go_back(pair, oldest, {});
+  pump(pair);
+}
+
+}  // namespace fairlead::qp

@@ -1,0 +1,54 @@
+#pragma once
+// The words of an envelope of queue pairs (docs/flows.md): ports name a queue pair and which incarnation of it, a key
+// names a request and a region. The order of verdicts and the bits of flags are the wire's.
+
+#include <cstdint>
+
+#include "wire/sequence.hpp"
+
+namespace fairlead::wire {
+
+/// The place of a request in its direction's order.
+using RequestSequence = SerialNumber<struct OfRequests>;
+
+struct PairPort {
+  static constexpr std::uint32_t kNumberMost = 0xFF'FFFF;
+
+  std::uint32_t number = 0;      // of the queue pair, up to kNumberMost
+  std::uint8_t incarnation = 0;  // its low bits; 0 if nobody asks
+};
+constexpr std::uint32_t encode(PairPort port) {
+  return port.number | std::uint32_t{port.incarnation} << 24;
+}
+constexpr PairPort decode_pair_port(std::uint32_t word) {
+  return {word & PairPort::kNumberMost, static_cast<std::uint8_t>(word >> 24)};
+}
+
+struct RequestKey {
+  RequestSequence sequence;
+  std::uint32_t rkey = 0;
+};
+constexpr std::uint64_t encode(RequestKey key) {
+  return std::uint64_t{key.sequence.value} << 32 | key.rkey;
+}
+constexpr RequestKey decode_request_key(std::uint64_t word) {
+  return {{static_cast<std::uint32_t>(word >> 32)}, static_cast<std::uint32_t>(word)};
+}
+
+/// Envelope::flags of requests and datagrams.
+namespace request_flags {
+inline constexpr std::uint16_t imm = 1;
+inline constexpr std::uint16_t solicited = 2;
+inline constexpr std::uint16_t fetch_add = 4;
+inline constexpr std::uint16_t acknowledges = 8;  // `a`, and all before it, of the other direction
+inline constexpr unsigned traffic_class_shift = 8;
+}  // namespace request_flags
+
+/// How a request was answered.
+enum class Verdict : std::uint8_t { ack, rnr, invalid, access, operation, not_ready, go_back };
+inline constexpr Verdict kVerdictLast = Verdict::go_back;
+
+/// Envelope::flags of answers: the cause in the lower 8 bits, and this: it ends a read or an atomic.
+inline constexpr std::uint16_t kCarriesResult = 1U << 8;
+
+}  // namespace fairlead::wire

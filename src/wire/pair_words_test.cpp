@@ -1,0 +1,24 @@
+#include "wire/pair_words.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fairlead::wire {
+namespace {
+
+TEST(PairWords, APortIsANumberAndTheLowBitsOfAnIncarnation) {
+  EXPECT_EQ(encode(PairPort{0x12'3456, 0x9A}), 0x9A12'3456u);
+  const PairPort port = decode_pair_port(0x9A12'3456);
+  EXPECT_EQ(port.number, 0x12'3456u);
+  EXPECT_EQ(port.incarnation, 0x9A);
+  EXPECT_EQ(decode_pair_port(~0U).number, PairPort::kNumberMost);
+}
+
+TEST(PairWords, AKeyIsASequenceAndARegion) {
+  EXPECT_EQ(encode(RequestKey{{0xFFFF'FFFE}, 0x1234'5678}), 0xFFFF'FFFE'1234'5678u);
+  const RequestKey key = decode_request_key(0xFFFF'FFFE'1234'5678);
+  EXPECT_EQ(key.sequence, RequestSequence{0xFFFF'FFFE});
+  EXPECT_EQ(key.rkey, 0x1234'5678u);
+}
+
+}  // namespace
+}  // namespace fairlead::wire
