@@ -1,6 +1,6 @@
 # One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. The
 # sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs
-# (twice as long). FAIRLEAD_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
+# (twice as long). FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
 run_test() {
   local full=OFF
   if [ "${1:-}" = --full ]; then
@@ -17,9 +17,9 @@ run_test() {
 
   mkdir -p build/everything
   echo 'subdirs("../tsan" "../asan" "../")' >build/everything/CTestTestfile.cmake
-  export FAIRLEAD_SKIP_LOG=$PWD/build/everything/skipped.txt
-  rm -f "$FAIRLEAD_SKIP_LOG"
-  export FAIRLEAD_SIM_SEED=${FAIRLEAD_SIM_SEED:-$(seed_of_commit)}
+  export FAIRLEAD_TEST_SKIP_LOG=$PWD/build/everything/skipped.txt
+  rm -f "$FAIRLEAD_TEST_SKIP_LOG"
+  export FAIRLEAD_TEST_SIM_SEED=${FAIRLEAD_TEST_SIM_SEED:-$(seed_of_commit)}
   local status=0
   ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
   tell_skips || status=1
@@ -36,11 +36,11 @@ seed_of_commit() {
 
 # Also those inside a program that ctest takes for one test. Fails if one was skipped where none may be.
 tell_skips() {
-  [ -f "$FAIRLEAD_SKIP_LOG" ] || return 0
+  [ -f "$FAIRLEAD_TEST_SKIP_LOG" ] || return 0
   local allowed others
-  allowed=$(grep -c '^allowed ' "$FAIRLEAD_SKIP_LOG" || true)
-  others=$(grep -c '^skipped ' "$FAIRLEAD_SKIP_LOG" || true)
+  allowed=$(grep -c '^allowed ' "$FAIRLEAD_TEST_SKIP_LOG" || true)
+  others=$(grep -c '^skipped ' "$FAIRLEAD_TEST_SKIP_LOG" || true)
   echo "$((allowed + others)) tests were skipped, $allowed of them as tests/allowed_skips.txt has it:"
-  sort "$FAIRLEAD_SKIP_LOG" | uniq -c
-  [ "$others" = 0 ] || [ "${FAIRLEAD_NO_SKIPS:-}" != 1 ]
+  sort "$FAIRLEAD_TEST_SKIP_LOG" | uniq -c
+  [ "$others" = 0 ] || [ "${FAIRLEAD_TEST_NO_SKIPS:-}" != 1 ]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Debian's verbs programs under `fairlead run`, unmodified: server and client of each, one line each with what the client
 # measured. As root they run as nobody. The exit code says whether all went well: nothing failed, and something passed;
-# with FAIRLEAD_NO_SKIPS=1, no program was missing.
+# with FAIRLEAD_TEST_NO_SKIPS=1, no program was missing.
 set -uo pipefail
 
 usage() {
@@ -222,4 +222,4 @@ else
   under_faults
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ] && [ $passed -gt 0 ] && { [ $skipped = 0 ] || [ "${FAIRLEAD_NO_SKIPS:-}" != 1 ]; }
+[ $failed = 0 ] && [ $passed -gt 0 ] && { [ $skipped = 0 ] || [ "${FAIRLEAD_TEST_NO_SKIPS:-}" != 1 ]; }

@@ -1,5 +1,5 @@
 #pragma once
-// The first of the seeds that no run had before: FAIRLEAD_SIM_SEED, or the clock. `./dev test` sets it to the commit,
+// The first of the seeds that no run had before: FAIRLEAD_TEST_SIM_SEED, or the clock. `./dev test` sets it to the commit,
 // so that each commit has seeds of its own, and two runs of one commit have the same.
 
 #include <chrono>
@@ -11,12 +11,12 @@
 namespace fairlead::sim {
 
 inline std::uint64_t first_fresh_seed(std::uint64_t count) {
-  const char* const wish = std::getenv("FAIRLEAD_SIM_SEED");
+  const char* const wish = std::getenv("FAIRLEAD_TEST_SIM_SEED");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::uint64_t first =
       wish != nullptr ? std::strtoull(wish, nullptr, 10)
                       : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  fmt::print("seeds {} to {}; again: FAIRLEAD_SIM_SEED={}\n", first, first + count - 1, first);
+  fmt::print("seeds {} to {}; again: FAIRLEAD_TEST_SIM_SEED={}\n", first, first + count - 1, first);
   return first;
 }
 

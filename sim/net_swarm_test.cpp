@@ -15,7 +15,7 @@ constexpr std::uint64_t kFixedSeeds = 60, kFreshSeeds = 60;
 NetReport run(std::uint64_t seed) {
   NetReport report = run_net_swarm(seed);
   if (report.finding)
-    ADD_FAILURE() << *report.finding << "\n  replay: FAIRLEAD_SIM_SEED=" << seed
+    ADD_FAILURE() << *report.finding << "\n  replay: FAIRLEAD_TEST_SIM_SEED=" << seed
                   << " build/bin/net_swarm_test --gtest_filter=*Fresh*";
   return report;
 }

@@ -1,6 +1,6 @@
 // Bad input from outside. Datagrams: a running server is shot at with random and mutated ones, keeps serving, and
 // accounts for each by reason. Command lines: one line that names the fault, exit code 2, nothing sent.
-// FAIRLEAD_DATAGRAMS=1000000 makes it long, FAIRLEAD_SEED chooses others.
+// FAIRLEAD_TEST_DATAGRAMS=1000000 makes it long, FAIRLEAD_TEST_SEED chooses others.
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -135,7 +135,7 @@ class BadInput : public testing::Test {
 
   const int port_ = free_port();
   const std::string address_ = fmt::format("127.0.0.1@udp:{}:39:12", port_);
-  std::mt19937_64 random_{number_from("FAIRLEAD_SEED", 1)};
+  std::mt19937_64 random_{number_from("FAIRLEAD_TEST_SEED", 1)};
   std::unique_ptr<ChildProcess> server_;
 };
 
@@ -143,7 +143,7 @@ TEST_F(BadInput, EveryDatagramIsAccountedForAndTheServerServesOn) {
   start_server();
   const std::vector<Datagram> heard = overhear();
   ASSERT_FALSE(heard.empty());
-  const std::uint64_t count = number_from("FAIRLEAD_DATAGRAMS", 200'000);
+  const std::uint64_t count = number_from("FAIRLEAD_TEST_DATAGRAMS", 200'000);
   const Socket attacker;
   for (std::uint64_t i = 1; i <= count; ++i) {
     ASSERT_TRUE(attacker.send_to(port_, make_bad(heard))) << i;

@@ -1,5 +1,5 @@
 // SIGKILL at random moments: the other side never hangs and never sees wrong data, the port is free at once.
-// FAIRLEAD_KILLS=100 makes it long, FAIRLEAD_SEED chooses other moments.
+// FAIRLEAD_TEST_KILLS=100 makes it long, FAIRLEAD_TEST_SEED chooses other moments.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -93,8 +93,8 @@ class Kill : public testing::Test {
 
   const int port_ = free_port();
   const std::string address_ = fmt::format("127.0.0.1@udp:{}:39:12", port_);
-  const std::uint64_t kills_ = number_from("FAIRLEAD_KILLS", 20);
-  std::mt19937_64 random_{number_from("FAIRLEAD_SEED", 1)};
+  const std::uint64_t kills_ = number_from("FAIRLEAD_TEST_KILLS", 20);
+  std::mt19937_64 random_{number_from("FAIRLEAD_TEST_SEED", 1)};
 };
 
 TEST_F(Kill, AClientWhoseServerDiesEndsWithOneLineAndThePortIsFreeAtOnce) {

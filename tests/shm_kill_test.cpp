@@ -1,5 +1,5 @@
 // Three processes of one host over shared memory, of which one after the other is killed at a random moment: the other
-// two go on, and nothing is left behind. FAIRLEAD_KILLS=500 makes it long, FAIRLEAD_SEED chooses other moments.
+// two go on, and nothing is left behind. FAIRLEAD_TEST_KILLS=500 makes it long, FAIRLEAD_TEST_SEED chooses other moments.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -31,8 +31,8 @@ std::ptrdiff_t entries_of(const std::string& folder) {
 }
 
 TEST(ShmKill, TwoOfThreeGoOnAndNothingIsLeft) {
-  const std::uint64_t kills = number_from("FAIRLEAD_KILLS", 30);
-  std::mt19937_64 random(number_from("FAIRLEAD_SEED", 1));
+  const std::uint64_t kills = number_from("FAIRLEAD_TEST_KILLS", 30);
+  std::mt19937_64 random(number_from("FAIRLEAD_TEST_SEED", 1));
   const std::string directory = fmt::format("{}/shm_kill_test.{}", testing::TempDir(), ::getpid());
   std::filesystem::create_directory(directory);
   ::setenv("FAIRLEAD_PATH", "shm", 1);

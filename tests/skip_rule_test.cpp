@@ -23,12 +23,12 @@ using testing::HasSubstr;
 constexpr const char* kReason = "it was told to";
 
 TEST(SkipRule, OneThatSkipsWhenItIsTold) {
-  if (std::getenv("FAIRLEAD_SKIP_THIS") != nullptr) GTEST_SKIP() << kReason;
+  if (std::getenv("FAIRLEAD_TEST_SKIP_THIS") != nullptr) GTEST_SKIP() << kReason;
 }
 
 /// This program again, with that test alone.
 Finished run_it(const std::vector<std::string>& environment) {
-  std::vector<std::string> words{"env", "-u", "FAIRLEAD_NO_SKIPS", "-u", "FAIRLEAD_SKIP_LOG"};
+  std::vector<std::string> words{"env", "-u", "FAIRLEAD_TEST_NO_SKIPS", "-u", "FAIRLEAD_TEST_SKIP_LOG"};
   words.insert(words.end(), environment.begin(), environment.end());
   words.push_back(std::filesystem::read_symlink("/proc/self/exe"));
   words.push_back("--gtest_filter=SkipRule.OneThatSkipsWhenItIsTold");
@@ -36,17 +36,17 @@ Finished run_it(const std::vector<std::string>& environment) {
 }
 
 TEST(SkipRule, WhatSkipsItselfFailsWhereNothingMay) {
-  EXPECT_EQ(run_it({"FAIRLEAD_NO_SKIPS=1"}).exit_code, 0);
-  EXPECT_EQ(run_it({"FAIRLEAD_SKIP_THIS=1"}).exit_code, 0);
-  const Finished strict = run_it({"FAIRLEAD_SKIP_THIS=1", "FAIRLEAD_NO_SKIPS=1"});
+  EXPECT_EQ(run_it({"FAIRLEAD_TEST_NO_SKIPS=1"}).exit_code, 0);
+  EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_THIS=1"}).exit_code, 0);
+  const Finished strict = run_it({"FAIRLEAD_TEST_SKIP_THIS=1", "FAIRLEAD_TEST_NO_SKIPS=1"});
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_THAT(strict.output, HasSubstr("SkipRule.OneThatSkipsWhenItIsTold was skipped (it was told to)"));
 }
 
 TEST(SkipRule, EachSkipIsNoted) {
   const std::string log = fmt::format("{}skip_rule_test.{}", testing::TempDir(), ::getpid());
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(run_it({"FAIRLEAD_SKIP_THIS=1", "FAIRLEAD_SKIP_LOG=" + log}).exit_code, 0);
-  EXPECT_EQ(run_it({"FAIRLEAD_SKIP_LOG=" + log}).exit_code, 0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_THIS=1", "FAIRLEAD_TEST_SKIP_LOG=" + log}).exit_code, 0);
+  EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_LOG=" + log}).exit_code, 0);
   std::ifstream stream(log);
   const std::string line = "skipped SkipRule.OneThatSkipsWhenItIsTold: it was told to\n";
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>(stream), {}}), line + line);

@@ -1,5 +1,5 @@
 // Unmodified programs of Debian under `fairlead run`: two processes that find each other by what they exchange over TCP
-// themselves. A selection; FAIRLEAD_LONG_TESTS=1: all programs in all modes.
+// themselves. A selection; FAIRLEAD_TEST_LONG_TESTS=1: all programs in all modes.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ void expect_success(const std::string& program_line, const std::string& server_a
 
 // Clients and servers on one host: scripts/verbs_programs.sh has the list.
 TEST(VerbsPrograms, OfTheScriptAllPass) {
-  const bool is_long = std::getenv("FAIRLEAD_LONG_TESTS") != nullptr;
+  const bool is_long = std::getenv("FAIRLEAD_TEST_LONG_TESTS") != nullptr;
   Words words{FAIRLEAD_SOURCE_FOLDER "/scripts/verbs_programs.sh", "--command", ordinary_user().command()};
   if (!is_long) words.emplace_back("--short");
   const Finished finished = run(words, is_long ? 60min : 10min);

@@ -1,6 +1,7 @@
 #include "tools/explain.hpp"
 
 #include <fairlead/net/descriptor.hpp>
+#include <fairlead/options.hpp>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "engine/counter_catalog.hpp"
+#include "tools/explain_verbs.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -88,6 +90,17 @@ bool is_called(std::string_view counter, std::string_view word) {
   return !word.empty() && (counter == word || plain(counter.substr(counter.rfind('.') + 1)) == plain(word));
 }
 
+/// "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack".
+bool is_called(const VerbsWord& verbs, std::string_view word) {
+  const std::string asked = plain(word), name = plain(verbs.name);
+  return word == fmt::format("{}", verbs.number) || plain(word) == fmt::format("0x{:x}", verbs.number) ||
+         asked == name || (asked.size() > 3 && name.starts_with("ibv ") && name.ends_with(" " + asked));
+}
+
+std::string line_of(const VerbsWord& word) {
+  return fmt::format("{} ({} {}): {}\n", word.name, word.kind, word.number, word.sentence);
+}
+
 bool is_descriptor(std::string_view word) {
   return word.size() == 2 * net::kDescriptorSize && word.find_first_not_of("0123456789abcdefABCDEF") == word.npos;
 }
@@ -116,10 +129,21 @@ Result<std::string> explain(std::string_view word) {
   for (const auto& [name, sentence] : engine::counter_catalog()) {
     if (is_called(name, word)) lines += fmt::format("{} (a counter): {}\n", name, sentence);
   }
+  for (const VerbsWord& verbs : verbs_words()) {
+    if (is_called(verbs, word)) lines += line_of(verbs);
+  }
+  for (const OptionRow& option : option_table()) {
+    if (word == option.name || word == option.environment)
+      lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
+  }
+  for (const WordOptionRow& option : word_option_table()) {
+    if (word == option.name || word == option.environment)
+      lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
+  }
   if (lines.empty()) {
     return std::unexpected(
         Error{Status::invalid, 0,
-              fmt::format("no status and no counter is called '{}': `fairlead explain` lists all", word)});
+              fmt::format("no status, counter or setting is called '{}': `fairlead explain` lists all", word)});
   }
   return lines;
 }
@@ -127,6 +151,7 @@ Result<std::string> explain(std::string_view word) {
 std::string explain_all() {
   std::string lines;
   for (std::size_t i = 0; i < kExplanations.size(); ++i) lines += line_of(static_cast<Status>(i));
+  for (const VerbsWord& word : verbs_words()) lines += line_of(word);
   for (const auto& [name, sentence] : engine::counter_catalog()) lines += fmt::format("{}: {}\n", name, sentence);
   return lines;
 }

@@ -39,11 +39,12 @@ std::string option_lines() {
 void add_explain(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* explain_app =
-      app.add_subcommand("explain", "what a status, an errno, a counter or a buffer descriptor means");
+      app.add_subcommand("explain", "what a status, a number, a counter or a buffer descriptor means");
   explain_app->add_option(
       "WORD", *words,
-      "a status (silent), an errno (ETIMEDOUT, -110), a counter (link.resends_fast) or the last word of its name "
-      "(replayed), or a descriptor as 128 hex digits; none: all statuses and counters");
+      "a status (silent), an errno (ETIMEDOUT, -110), a completion status (12, retry_exc_err), a vendor_err (0x2), a "
+      "setting, a counter (link.resends_fast) or the last word of its name (replayed), or a descriptor as 128 hex "
+      "digits; none: all of them");
   explain_app->callback([words, &exit_code] {
     std::string word;
     for (const std::string& each : *words) word += (word.empty() ? "" : " ") + each;

@@ -40,6 +40,26 @@ TEST(Explain, CountersAreKnownByTheirNameAndItsLastWord) {
   EXPECT_THAT(*explain("unknown token"), StartsWith("link.refused.unknown_token (a counter): "));
 }
 
+// Which of them a program printed, people know.
+TEST(Explain, ANumberIsTakenForEverythingThatItMayBe) {
+  EXPECT_THAT(*explain("12"),
+              AllOf(HasSubstr("no_memory (ENOMEM"), HasSubstr("IBV_WC_RETRY_EXC_ERR (completion "
+                                                              "status 12): the peer did not acknowledge")));
+  EXPECT_THAT(*explain("0x2"), HasSubstr("no_ack (vendor_err 2): "));
+  EXPECT_THAT(*explain("10"), HasSubstr("IBV_EVENT_PORT_ERR"));
+}
+
+TEST(Explain, WordsOfVerbsAreKnownInFullAndInShort) {
+  for (const char* word : {"IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "RETRY_EXC_ERR"})
+    EXPECT_THAT(*explain(word), StartsWith("IBV_WC_RETRY_EXC_ERR (completion status 12): ")) << word;
+  EXPECT_THAT(*explain("key_unknown"), StartsWith("key_unknown (vendor_err 10): "));
+}
+
+TEST(Explain, SettingsAreKnownByNameAndVariable) {
+  for (const char* word : {"give_up_after", "FAIRLEAD_GIVE_UP_AFTER"})
+    EXPECT_THAT(*explain(word), StartsWith("give_up_after (a setting, FAIRLEAD_GIVE_UP_AFTER): ")) << word;
+}
+
 TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {
   for (const char* word : {"", "nonsense", "-", "99999", "--2"}) {
     const auto text = explain(word);

@@ -23,9 +23,9 @@ constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as shells say i
 
 struct Launch {
   std::vector<std::string> words;
-  std::string path = "auto", personality = "roce";
-  std::string fault, address;
-  unsigned devices = 1;
+  // Empty, or 0: as the environment has it, and if it has nothing, the default.
+  std::string path, personality, fault, address;
+  unsigned devices = 0;
   bool explains = false;
 };
 
@@ -41,6 +41,13 @@ void put(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
+/// An option of the command line wins over the environment, the environment over the default.
+void put_choice(const char* name, const std::string& option, const char* fallback) {
+  if (!option.empty()) return put(name, option);
+  const char* const present = base::environment(name);
+  if (present == nullptr || *present == '\0') put(name, fallback);
+}
+
 void put_first(const char* name, const std::string& value) {
   const char* rest = base::environment(name);
   put(name, rest != nullptr && *rest != '\0' ? value + ":" + rest : value);
@@ -49,6 +56,14 @@ void put_first(const char* name, const std::string& value) {
 int complain(int code, const std::string& message) {
   fmt::print(stderr, "fairlead: {}\n", message);
   return code;
+}
+
+/// The options that the program is given as variables, for an error that names a variable.
+std::string options_text(const Launch& run) {
+  std::string text;
+  if (!run.address.empty()) text += fmt::format("--address {} (FAIRLEAD_DEVICE): ", run.address);
+  if (!run.fault.empty()) text += fmt::format("--fault {} (FAIRLEAD_FAULT): ", run.fault);
+  return text;
 }
 
 /// What the program would stumble over: an address that is not here, a plan that is none.
@@ -74,14 +89,15 @@ int start(const Launch& run) {
     return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
   }
   put_first("LD_PRELOAD", preload.string());
-  put("FAIRLEAD_PATH", run.path);
-  put("FAIRLEAD_PERSONALITY", run.personality);
-  put("FAIRLEAD_DEVICES", std::to_string(run.devices));
+  put_choice("FAIRLEAD_PATH", run.path, "auto");
+  put_choice("FAIRLEAD_PERSONALITY", run.personality, "roce");
+  put_choice("FAIRLEAD_DEVICES", run.devices == 0 ? "" : std::to_string(run.devices), "1");
   if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
   if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
   if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
 
-  if (const auto usable = check_device(run); !usable) return complain(kExitUsage, usable.error().message);
+  if (const auto usable = check_device(run); !usable)
+    return complain(kExitUsage, fmt::format("{}{}", options_text(run), usable.error().message));
 
   std::vector<char*> arguments;
   for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -97,17 +113,19 @@ void add_run(CLI::App& app, int& exit_code) {
   CLI::App* run_app =
       app.add_subcommand("run", "a program with an RDMA device, though there is none: fairlead run -- ib_write_bw");
   run_app->add_option("PROGRAM", run->words, "the program and its arguments, behind --")->required();
-  run_app->add_option("--path", run->path, "how peers of this host are reached")
-      ->check(CLI::IsMember({"auto", "shm", "udp"}))
-      ->capture_default_str();
-  run_app->add_option("--personality", run->personality, "the link that the program sees: RoCE or InfiniBand")
-      ->check(CLI::IsMember({"roce", "ib"}))
-      ->capture_default_str();
+  run_app->add_option("--path", run->path, "how peers of this host are reached [FAIRLEAD_PATH, else auto]")
+      ->check(CLI::IsMember({"auto", "shm", "udp"}));
+  run_app
+      ->add_option("--personality", run->personality,
+                   "the link that the program sees, RoCE or InfiniBand [FAIRLEAD_PERSONALITY, else roce]")
+      ->check(CLI::IsMember({"roce", "ib"}));
   run_app->add_option("--fault", run->fault,
                       "what happens to its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
   run_app->add_option("--address", run->address,
                       "the device's address, of an interface of this host; else the first one's");
-  add_count(*run_app, "--devices", run->devices, 1U, 16U, "how many devices the program sees");
+  add_count(*run_app, "--devices", run->devices, 1U, 16U,
+            "how many devices the program sees [FAIRLEAD_DEVICES, else 1]")
+      ->default_str("");
   run_app->add_flag("--explain", run->explains, "tell at its end what was done, and why completions failed");
   run_app->callback([run, &exit_code] { exit_code = start(*run); });
 }

@@ -1,6 +1,6 @@
 // Thousands of verbs calls at random, on live, dead and null objects, with arguments right and wrong: nothing crashes,
 // nothing hangs, every object can be destroyed in the end, and others of the same device notice nothing; also while
-// another thread does the same with the same objects. One seed, told; another by FAIRLEAD_SEED.
+// another thread does the same with the same objects. One seed, told; another by FAIRLEAD_TEST_SEED.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -411,7 +411,7 @@ class Caller {
 };
 
 std::uint64_t seed() {
-  const char* wanted = std::getenv("FAIRLEAD_SEED");
+  const char* wanted = std::getenv("FAIRLEAD_TEST_SEED");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
 }
 
@@ -430,7 +430,7 @@ void expect_others_to_work() {
 
 // The calls come from one thread after the other, so that most objects are used by others than their maker.
 TEST(RandomCalls, NeverCrashNorHang) {
-  SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed()));
+  SCOPED_TRACE("FAIRLEAD_TEST_SEED=" + std::to_string(seed()));
   Objects objects;
   Caller caller(objects, seed());
   constexpr int kThreads = 20;
@@ -455,7 +455,7 @@ TEST(RandomCalls, NeverCrashNorHang) {
 
 // An object goes while another thread is inside a call with it.
 TEST(RandomCalls, OfTwoThreadsWithTheSameObjectsNeverCrashNorHang) {
-  SCOPED_TRACE("FAIRLEAD_SEED=" + std::to_string(seed()));
+  SCOPED_TRACE("FAIRLEAD_TEST_SEED=" + std::to_string(seed()));
   Objects objects;
   std::vector<std::jthread> threads;
   for (std::uint64_t thread = 1; thread <= 2; ++thread) {

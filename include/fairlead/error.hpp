@@ -24,7 +24,7 @@ enum class Status : std::uint8_t {
   invalid,        ///< malformed argument (-EINVAL)
   bad_state,      ///< the object is not in a state that allows this (-EBADFD)
   unreachable,    ///< never heard from the peer (-EHOSTUNREACH)
-  silent,         ///< the peer was heard before, but stopped to acknowledge (-ETIMEDOUT)
+  silent,         ///< the peer was heard before, but stopped acknowledging (-ETIMEDOUT)
   restarted,      ///< the peer's engine is a new incarnation (-ECONNRESET)
   refused,        ///< nobody listens at the peer's port (-ECONNREFUSED)
   no_memory,      ///< a bounded pool is exhausted (-ENOMEM)

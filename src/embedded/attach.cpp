@@ -12,10 +12,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/event_descriptor.hpp"
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
 #include "embedded/open_shm.hpp"
+#include "engine/unknown_variables.hpp"
 #include "path/faulty_path.hpp"
 #include "path/udp_path.hpp"
 #include "seal/libcrypto.hpp"
@@ -25,11 +27,17 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
+  bool has_told = false;  // of variables that set nothing
   std::unordered_map<base::SocketAddress, std::weak_ptr<engine::Core>, base::SocketAddressHash> engines;
 };
 
 // The child of a fork has none of its parent's engines: whoever attaches there gets a new one.
 constinit base::OfProcess<Registry> registry;
+
+void tell_unknown_variables() {
+  for (const std::string& line : engine::unknown_variables(base::whole_environment()))
+    base::tell(fmt::format("fairlead: {}", line));
+}
 
 bool is_lo(const base::SocketAddress& address) {
   return address.ip == base::SocketAddress{}.ip;
@@ -117,6 +125,7 @@ Result<std::shared_ptr<engine::Core>> attach_embedded(const base::SocketAddress&
   if (const auto found = all.engines.find(local); found != all.engines.end()) {
     if (auto engine = found->second.lock()) return engine;
   }
+  if (!std::exchange(all.has_told, true)) tell_unknown_variables();
   auto engine = make_engine(local, options);
   if (!engine) return engine;
   all.engines[local] = *engine;

@@ -10,7 +10,7 @@ const char* explain(Cause cause) noexcept {
     case Cause::never_heard:
       return "the peer's address never answered: is the program running there, and do UDP datagrams get through?";
     case Cause::no_ack:
-      return "the peer was heard before, then stopped to acknowledge: did its host or the network fail?";
+      return "the peer was heard before, then stopped acknowledging: did its host or the network fail?";
     case Cause::peer_restarted:
       return "the peer's process is a new one: connect again";
     case Cause::port_unreachable:

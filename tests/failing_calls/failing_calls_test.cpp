@@ -2,7 +2,7 @@
 // each other. Whatever fails, both end within a bounded time: well, or with an error that names what the kernel said.
 // Nobody is killed by a signal, waits for ever, gets wrong bytes, or leaves descriptors, memory or threads behind.
 //
-// FAIRLEAD_CALL=mmap: only calls of that name.
+// FAIRLEAD_TEST_CALL=mmap: only calls of that name.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -180,7 +180,7 @@ class FailingCalls : public testing::TestWithParam<std::tuple<Script, bool>> {
 };
 
 bool is_chosen(const Refusal& refusal) {
-  const char* wanted = std::getenv("FAIRLEAD_CALL");
+  const char* wanted = std::getenv("FAIRLEAD_TEST_CALL");
   return wanted == nullptr || std::strcmp(wanted, refusal.name) == 0;
 }
 

@@ -27,8 +27,8 @@ int main(int count, char** words) {
     fmt::print(stderr, "{}\n", allowed.error().message);
     return 2;
   }
-  auto rule = std::make_unique<SkipRule>(std::move(*allowed), text_of("FAIRLEAD_NO_SKIPS") == "1",
-                                         text_of("FAIRLEAD_SKIP_LOG"));
+  auto rule = std::make_unique<SkipRule>(std::move(*allowed), text_of("FAIRLEAD_TEST_NO_SKIPS") == "1",
+                                         text_of("FAIRLEAD_TEST_SKIP_LOG"));
   testing::UnitTest::GetInstance()->listeners().Append(rule.release());
   stop_sanitizers_thread();
   return RUN_ALL_TESTS();

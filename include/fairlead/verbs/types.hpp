@@ -58,7 +58,7 @@ struct AddressVector {
 enum class Cause : std::uint32_t {
   none = 0,
   never_heard,           ///< no answer from the peer's address, ever
-  no_ack,                ///< the peer was heard, then stopped to acknowledge
+  no_ack,                ///< the peer was heard, then stopped acknowledging
   peer_restarted,        ///< the peer's process is another one now
   port_unreachable,      ///< nobody listens at the peer's UDP port
   no_such_queue_pair,    ///< the peer's process has no queue pair of that number

@@ -1,0 +1,70 @@
+#include "engine/unknown_variables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/shown.hpp"
+#include "engine/engine_options.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+constexpr std::string_view kOurs = "FAIRLEAD_";
+// Read by the doors and the tests.
+constexpr std::string_view kOthers[] = {"FAIRLEAD_DEVICE", "FAIRLEAD_DEVICES", "FAIRLEAD_EXPLAIN",
+                                        "FAIRLEAD_PERSONALITY"};
+constexpr std::string_view kFamilies[] = {"FAIRLEAD_AM_", "FAIRLEAD_TEST_"};
+constexpr std::size_t kNameMax = 64;
+
+std::vector<std::string_view> known_names() {
+  std::vector<std::string_view> names(std::begin(kOthers), std::end(kOthers));
+  for (const OptionRow& row : option_table()) names.push_back(row.environment);
+  for (const WordOptionRow& row : word_option_table()) names.push_back(row.environment);
+  return names;
+}
+
+/// Levenshtein's: how many letters to insert, drop or change.
+std::size_t edit_distance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= one.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j < row.size(); ++j) {
+      const std::size_t change = diagonal + (one[i - 1] != other[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row.back();
+}
+
+/// What is said in full there and begun here is nearer than what only has some letters alike.
+std::size_t distance(std::string_view name, std::string_view known) {
+  const std::size_t edits = edit_distance(name, known);
+  return known.size() > name.size() ? std::min(edits, edit_distance(name, known.substr(0, name.size())) + 1) : edits;
+}
+
+}  // namespace
+
+std::vector<std::string> unknown_variables(std::span<const std::string_view> environment) {
+  const std::vector<std::string_view> known = known_names();
+  std::vector<std::string> lines;
+  for (const std::string_view entry : environment) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const bool is_of_family = std::ranges::any_of(kFamilies, [&](auto family) { return name.starts_with(family); });
+    if (!name.starts_with(kOurs) || is_of_family || std::ranges::find(known, name) != known.end()) continue;
+    std::string line = fmt::format("{} sets nothing", base::shown(name.substr(0, kNameMax)));
+    if (name.size() <= kNameMax) {
+      const auto nearest = std::ranges::min_element(known, {}, [&](auto one) { return distance(name, one); });
+      if (distance(name, *nearest) <= (name.size() - kOurs.size()) / 3 + 1)
+        line += fmt::format(": did you mean {}?", *nearest);
+    }
+    lines.push_back(line + " (`fairlead options` lists the settings)");
+  }
+  return lines;
+}
+
+}  // namespace fairlead::engine

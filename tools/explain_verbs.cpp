@@ -1,0 +1,112 @@
+#include "tools/explain_verbs.hpp"
+
+#include <fairlead/verbs/device.hpp>
+#include <fairlead/verbs/types.hpp>
+#include <fairlead/verbs/work_completion.hpp>
+
+#include <array>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace fairlead::tools {
+namespace {
+
+using verbs::AsyncEventType;
+using verbs::Cause;
+using verbs::WcStatus;
+
+struct StatusWord {
+  WcStatus status;
+  std::string_view name, sentence;
+};
+
+constexpr StatusWord kStatuses[] = {
+    {WcStatus::success, "IBV_WC_SUCCESS", "it worked"},
+    {WcStatus::loc_len_err, "IBV_WC_LOC_LEN_ERR",
+     "the message is longer than the posted receive, or than the queue pair can send: post longer receives"},
+    {WcStatus::loc_qp_op_err, "IBV_WC_LOC_QP_OP_ERR", "the queue pair cannot do what this work request asks for"},
+    {WcStatus::loc_prot_err, "IBV_WC_LOC_PROT_ERR",
+     "an lkey of this work request names no memory region that contains its addresses: register the memory first"},
+    {WcStatus::wr_flush_err, "IBV_WC_WR_FLUSH_ERR",
+     "the queue pair failed before this work request had its turn: look at the first completion that failed"},
+    {WcStatus::mw_bind_err, "IBV_WC_MW_BIND_ERR", "a memory window could not be bound"},
+    {WcStatus::bad_resp_err, "IBV_WC_BAD_RESP_ERR", "the peer answered something that makes no sense here"},
+    {WcStatus::loc_access_err, "IBV_WC_LOC_ACCESS_ERR",
+     "the memory region here does not permit what the peer's request does to it"},
+    {WcStatus::rem_inv_req_err, "IBV_WC_REM_INV_REQ_ERR",
+     "the peer refuses the request: longer than its receive, or not enabled on its queue pair (qp_access_flags)"},
+    {WcStatus::rem_access_err, "IBV_WC_REM_ACCESS_ERR",
+     "the rkey names no memory region of the peer's domain that contains these addresses and permits this: compare "
+     "key, address, length and access flags"},
+    {WcStatus::rem_op_err, "IBV_WC_REM_OP_ERR", "the peer could not finish the request"},
+    {WcStatus::retry_exc_err, "IBV_WC_RETRY_EXC_ERR",
+     "the peer did not acknowledge in timeout x retry_cnt: is its process alive, its queue pair in RTR or RTS, and are "
+     "GID, dest_qp_num and PSN those that it told? vendor_err says more"},
+    {WcStatus::rnr_retry_exc_err, "IBV_WC_RNR_RETRY_EXC_ERR",
+     "the peer had no receive posted for longer than rnr_retry allows: post receives sooner, or set rnr_retry to 7"},
+    {WcStatus::fatal_err, "IBV_WC_FATAL_ERR", "the device failed"},
+    {WcStatus::general_err, "IBV_WC_GENERAL_ERR", "none of the other failures"},
+};
+
+constexpr std::string_view kCauses[] = {"none",
+                                        "never_heard",
+                                        "no_ack",
+                                        "peer_restarted",
+                                        "port_unreachable",
+                                        "no_such_queue_pair",
+                                        "queue_pair_not_ready",
+                                        "sequence_mismatch",
+                                        "no_answer",
+                                        "no_receive_posted",
+                                        "key_unknown",
+                                        "out_of_range",
+                                        "no_right",
+                                        "misaligned",
+                                        "too_long",
+                                        "wrong_queue_key",
+                                        "bad_request",
+                                        "peer_failed"};
+static_assert(std::size(kCauses) == std::to_underlying(Cause::peer_failed) + 1);
+
+struct EventWord {
+  AsyncEventType type;
+  std::string_view name, sentence;
+};
+
+constexpr EventWord kEvents[] = {
+    {AsyncEventType::cq_err, "IBV_EVENT_CQ_ERR", "a completion queue overran: make it larger, or poll it sooner"},
+    {AsyncEventType::qp_fatal, "IBV_EVENT_QP_FATAL", "a queue pair failed and is in the error state"},
+    {AsyncEventType::qp_req_err, "IBV_EVENT_QP_REQ_ERR", "a peer sent a queue pair a request that is not valid"},
+    {AsyncEventType::qp_access_err, "IBV_EVENT_QP_ACCESS_ERR",
+     "a peer asked a queue pair for memory that it has no right to"},
+    {AsyncEventType::comm_est, "IBV_EVENT_COMM_EST", "the first message came to a queue pair in RTR"},
+    {AsyncEventType::sq_drained, "IBV_EVENT_SQ_DRAINED", "a send queue is empty, as SQD asked for"},
+    {AsyncEventType::device_fatal, "IBV_EVENT_DEVICE_FATAL", "the device failed"},
+    {AsyncEventType::port_active, "IBV_EVENT_PORT_ACTIVE", "the interface is up and has the device's address"},
+    {AsyncEventType::port_err, "IBV_EVENT_PORT_ERR", "the interface went down, or lost the device's address"},
+    {AsyncEventType::srq_err, "IBV_EVENT_SRQ_ERR", "a shared receive queue failed"},
+    {AsyncEventType::srq_limit_reached, "IBV_EVENT_SRQ_LIMIT_REACHED",
+     "a shared receive queue has fewer receives than its limit: post more"},
+    {AsyncEventType::qp_last_wqe_reached, "IBV_EVENT_QP_LAST_WQE_REACHED",
+     "a failed queue pair takes no more from its shared receive queue"},
+    {AsyncEventType::gid_change, "IBV_EVENT_GID_CHANGE", "the interface lost the device's address"},
+};
+
+}  // namespace
+
+std::span<const VerbsWord> verbs_words() {
+  static const std::vector<VerbsWord> words = [] {
+    std::vector<VerbsWord> all;
+    for (const StatusWord& word : kStatuses)
+      all.push_back({"completion status", std::to_underlying(word.status), word.name, word.sentence});
+    for (std::uint32_t i = 0; i < std::size(kCauses); ++i)
+      all.push_back({"vendor_err", i, kCauses[i], verbs::explain(static_cast<Cause>(i))});
+    for (const EventWord& word : kEvents)
+      all.push_back({"asynchronous event", std::to_underlying(word.type), word.name, word.sentence});
+    return all;
+  }();
+  return words;
+}
+
+}  // namespace fairlead::tools
