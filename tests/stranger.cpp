@@ -43,6 +43,12 @@ Stranger::Stranger(const base::SocketAddress& target, const std::string& ip, std
 // The session --------------------------------------------------------------------------------------------------------
 
 bool Stranger::open_session(Limit limit) {
+  if (!greet(limit)) return false;
+  acknowledge();  // with their token: from here on it is a session
+  return true;
+}
+
+bool Stranger::greet(Limit limit) {
   theirs_.reset();
   is_closed_ = false;
   unacked_.clear();
@@ -61,9 +67,7 @@ bool Stranger::open_session(Limit limit) {
     const std::uint64_t shown = cookie_;
     while (!theirs_ && cookie_ == shown && std::chrono::steady_clock::now() < repeat_at) receive_one(kRepeatAfter);
   }
-  if (!theirs_) return false;
-  acknowledge();  // with their token: from here on it is a session
-  return true;
+  return theirs_.has_value();
 }
 
 wire::Header Stranger::header_of(wire::Kind kind) {

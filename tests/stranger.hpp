@@ -52,6 +52,8 @@ class Stranger {
   /// Greets until it is answered, shows the cookie that it is given, and proves that the answer was heard: false if it
   /// never is.
   bool open_session(Limit limit = std::chrono::seconds(10));
+  /// Half of it: the answer was heard, and the target does not know that yet.
+  bool greet(Limit limit = std::chrono::seconds(10));
   bool is_open() const { return theirs_.has_value(); }
   /// What the target said of itself; while it is open.
   const wire::Hello& theirs() const { return *theirs_; }
