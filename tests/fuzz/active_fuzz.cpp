@@ -20,7 +20,7 @@ constexpr std::size_t kSegmentBytes = 4096, kArrivalsMax = 16;
 
 class Target {
  public:
-  Target() : world_(options()) {
+  explicit Target(bool is_sealed) : world_(options(), is_sealed) {
     port_ = *world_.engine->ports().open(kPort);
     ENSURE(world_.engine->ports().find(port_)->events->reserve(64) == Status::ok, "no events");
     ENSURE(world_.engine->activate(port_) == Status::ok, "not active");
@@ -30,6 +30,9 @@ class Target {
 
   void act(Script& script) {
     switch (const std::uint8_t action = script.byte(); action % 9) {
+      case 4:
+        if (action >= 0xE0) return world_.meddle(script);
+        return send(script);
       case 0:
         return take(script);
       case 1:
@@ -49,6 +52,7 @@ class Target {
     world_.run(5ms);
     while (engine::Arrival* arrival = active().next()) active().release(*arrival);
     world_.run(20s);  // what came in part is given up
+    world_.expect_genuine();
     ENSURE(world_.engine->use().placements == 0, "{} placements are left", world_.engine->use().placements);
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       const bool is_segment = i >= kSegmentBytes && i < 2 * kSegmentBytes;

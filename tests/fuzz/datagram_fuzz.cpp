@@ -5,6 +5,8 @@
 //   the honest two go on: each of their messages arrives once, whole, and ends well, soon;
 //   the link keeps a peer for nobody but those two, and sends nobody more than it got from there;
 //   each message to the stranger ends, once, at the latest when it has been silent for as long as the options say.
+// In a sealed world the stranger has a key, and somebody who has none is on the path of the honest two: he repeats what
+// they said, changed or not.
 
 #include <array>
 #include <cstdio>
@@ -20,6 +22,7 @@
 
 #include "link/link.hpp"
 #include "tests/fuzz/script.hpp"
+#include "tests/fuzz/sealing.hpp"
 #include "wire/segment.hpp"
 
 namespace {
@@ -56,8 +59,10 @@ base::SocketAddress address_of(std::uint8_t host) {
 
 /// A link with what it has under way.
 struct End {
-  End(std::uint8_t host, std::uint64_t epoch)
-      : address(address_of(host)), link(std::make_unique<link::Link>(small_options(), epoch, epoch * 7919)) {}
+  End(std::uint8_t host, std::uint64_t epoch, bool is_sealed)
+      : address(address_of(host)),
+        link(std::make_unique<link::Link>(small_options(), epoch, epoch * 7919,
+                                          is_sealed ? std::optional(sealing_of(epoch)) : std::nullopt)) {}
 
   base::SocketAddress address;
   std::unique_ptr<link::Link> link;
@@ -67,6 +72,8 @@ struct End {
 
 class World {
  public:
+  explicit World(bool is_sealed) : is_sealed_(is_sealed) {}
+
   void act(Script& script) {
     const std::uint8_t action = script.byte();
     switch (action % 14) {
@@ -83,7 +90,7 @@ class World {
       case 6:
         return change(script);
       case 7:
-        return repeat(script);
+        return action >= 0xE0 ? repeat_honest(script) : repeat(script);
       case 8:
       case 9:
         return make_up(script);
@@ -247,6 +254,22 @@ class World {
     arrive(datagram);
   }
 
+  /// From the path, if they are sealed: else he would be either of them.
+  void repeat_honest(Script& script) {
+    const std::uint8_t how = script.byte();
+    if (!is_sealed_ || honest_said_.empty()) return;
+    auto [to, datagram] = honest_said_[script.byte() % honest_said_.size()];
+    for (int changes = how % 4; changes > 0; --changes)
+      datagram.bytes[script.take<std::uint16_t>() % datagram.bytes.size()] = static_cast<std::byte>(script.byte());
+    if ((how & 0x10) != 0) wire::add_checksum(datagram.bytes, {});
+    if ((how & 0x20) != 0) to = to == victim_.address ? honest_.address : victim_.address;
+    if ((how & 0x40) != 0) datagram.from = sender(script.byte());
+    if (to == victim_.address) return arrive(datagram);
+    hear(honest_, datagram);
+    drain(honest_);
+    check();
+  }
+
   /// Any segment, in anybody's name.
   void make_up(Script& script) {
     wire::Header header;
@@ -284,7 +307,7 @@ class World {
       stranger_.link->disconnect_all(now_);
       drain(stranger_);
     }
-    stranger_ = End(9, ++epoch_);
+    stranger_ = End(9, ++epoch_, is_sealed_);
   }
 
   // Time ------------------------------------------------------------------------------------------------------------
@@ -305,8 +328,11 @@ class World {
         drain(*end);
       }
       if (wire_.empty()) break;
-      for (auto datagrams = std::exchange(wire_, {}); const auto& [to, datagram] : datagrams)
+      for (auto datagrams = std::exchange(wire_, {}); const auto& [to, datagram] : datagrams) {
+        if (is_sealed_) honest_said_.emplace_back(to, datagram);
+        if (honest_said_.size() > kHistory) honest_said_.pop_front();
         hear(to == victim_.address ? victim_ : honest_, datagram);
+      }
       now_ += kFlight;
     }
     check();
@@ -320,10 +346,12 @@ class World {
     for (const auto& [cookie, since] : honest_.pending) expect(now_ - since <= kHonestWithin);
   }
 
-  End victim_{1, 11}, honest_{2, 12}, stranger_{9, 1000};
+  const bool is_sealed_;
+  End victim_{1, 11, is_sealed_}, honest_{2, 12, is_sealed_}, stranger_{9, 1000, is_sealed_};
   std::uint64_t epoch_ = 1000;
   std::deque<Datagram> outbox_, history_;  // of the stranger
   std::vector<std::pair<base::SocketAddress, Datagram>> wire_;
+  std::deque<std::pair<base::SocketAddress, Datagram>> honest_said_;  // in sealed worlds
   std::map<std::uint64_t, std::uint64_t> expected_, arrived_;
   std::deque<iovec> lists_;
   Bytes payload_ = Bytes(kMessageMost, std::byte{0x3C});

@@ -22,7 +22,8 @@ constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::re
 
 class Target {
  public:
-  Target() : world_(options()), notices_(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK))) {
+  explicit Target(bool is_sealed)
+      : world_(options(), is_sealed), notices_(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK))) {
     stream_ = flows().open_completions({.capacity = 256, .events = &notices_});
     shared_ = add_region(0, kRights);
     receives_ = add_region(kShared, verbs::access::local_write);
@@ -61,7 +62,7 @@ class Target {
         return;
       }
       case 4:
-        return ask(end, script);
+        return action >= 0xE0 ? world_.meddle(script) : ask(end, script);
       default:
         return send(end, script);
     }
@@ -78,6 +79,7 @@ class Target {
       ENSURE(flows().is_quiet(end.handle), "a flow that was closed is not quiet");
       flows().free_flow(end.handle);
     }
+    world_.expect_genuine();
     for (std::size_t i = 2 * kShared; i < memory_.size(); ++i)
       ENSURE(memory_[i] == std::byte{0}, "memory that was not shared was written, at {}", i - 2 * kShared);
   }

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "link/link.hpp"
-#include "seal/libcrypto.hpp"
 #include "tests/fuzz/script.hpp"
+#include "tests/fuzz/sealing.hpp"
 #include "wire/segment.hpp"
 
 namespace fairlead::fuzz {
@@ -50,7 +50,8 @@ class LinkPair {
     options.reassembly_slots = 2;
     for (std::size_t i = 0; i < 2; ++i) {
       addresses_[i].port = static_cast<std::uint16_t>(i + 1);
-      links_[i] = std::make_unique<link::Link>(options, i + 1, i + 11, is_sealed ? sealing(i) : std::nullopt);
+      links_[i] = std::make_unique<link::Link>(options, i + 1, i + 11,
+                                               is_sealed ? std::optional(sealing_of(i + 1)) : std::nullopt);
     }
     for (std::size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<std::byte>(i * 7 + (i >> 8));
   }
@@ -99,19 +100,6 @@ class LinkPair {
   }
 
  private:
-  /// New keys after a few segments already.
-  static std::optional<link::SealSettings> sealing(std::size_t i) {
-    expect(seal::load_libcrypto().has_value());
-    seal::Key secret;
-    std::ranges::fill(secret.bytes(), std::byte{5});
-    std::vector<seal::Key> secrets;
-    secrets.push_back(secret);
-    return link::SealSettings{.ring = std::make_shared<const seal::Keyring>(seal::Keyring::of_secrets(secrets)),
-                              .required = {base::AddressRange::all()},
-                              .random = seal::RandomSource::of_seed(i + 1),
-                              .bytes_max = 16'384};
-  }
-
   link::PeerHandle peer(std::size_t i) { return links_[i]->peer(addresses_[1 - i], 1472, now_).value(); }
 
   void submit(std::size_t i, std::uint32_t size) {

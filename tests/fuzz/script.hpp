@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 namespace fairlead::fuzz {
 
@@ -33,11 +34,18 @@ class Script {
   std::span<const std::uint8_t> rest_;
 };
 
-/// Lets a `World` act by the input, at most so often, and come to its end.
+/// Lets a `World` act by the input, at most so often, and come to its end. One that can be sealed is, if the last byte
+/// of the input has its highest bit.
 template <typename World>
 int play(const std::uint8_t* data, std::size_t size, int actions_max) {
   Script script(data, size);
-  World world;
+  World world = [&] {
+    if constexpr (std::is_constructible_v<World, bool>) {
+      return World(size != 0 && (data[size - 1] & 0x80) != 0);
+    } else {
+      return World();
+    }
+  }();
   for (int actions = 0; actions < actions_max && !script.is_over(); ++actions) world.act(script);
   world.finish();
   return 0;

@@ -1,17 +1,24 @@
 #pragma once
 // An engine on virtual time, and a stranger that speaks the link's language to it and says what the input wants: so any
-// envelope with any payload reaches the engine's faces, as it would from a peer that means harm.
+// envelope with any payload reaches the engine's faces, as it would from a peer that means harm. Where it is sealed the
+// stranger is a peer that has a key, and somebody without one is on the path between the two: he repeats and changes
+// what they send, in both directions, and nothing arrives but what was said, once.
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/ensure.hpp"
 #include "engine/engine.hpp"
 #include "path/sim_network.hpp"
+#include "tests/fuzz/script.hpp"
+#include "tests/fuzz/sealing.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::fuzz {
 
@@ -19,9 +26,12 @@ using namespace std::chrono_literals;
 
 class Stranger {
  public:
-  explicit Stranger(const engine::EngineOptions& options)
+  explicit Stranger(const engine::EngineOptions& options, bool is_sealed = false)
       : path_(std::move(*network_.attach(own()))),
-        engine(std::make_unique<engine::Engine>(std::move(*network_.attach(target())), target(), options, 100, 7)),
+        link_(link::LinkOptions{}, 900, 901, is_sealed ? std::optional(sealing_of(2)) : std::nullopt),
+        is_sealed_(is_sealed),
+        engine(std::make_unique<engine::Engine>(std::move(*network_.attach(target())), target(), options, 100, 7,
+                                                nullptr, is_sealed ? std::optional(sealing_of(1)) : std::nullopt)),
         peer_(*link_.peer(target(), kDatagram, {})) {}
 
   static base::SocketAddress own() { return *base::SocketAddress::from_ip("10.0.0.9", 20480); }
@@ -29,7 +39,32 @@ class Stranger {
 
   void send(const wire::Envelope& envelope, std::size_t size) {
     const iovec& piece = pieces_.emplace_back(payload_.data(), std::min(size, payload_.size()));
-    link_.submit(peer_, {.envelope = envelope, .pieces = {&piece, 1}, .size = piece.iov_len, .cookie = 1}, now);
+    said_ += link_.submit(peer_, {.envelope = envelope, .pieces = {&piece, 1}, .size = piece.iov_len, .cookie = 1},
+                          now) == Status::ok;
+  }
+
+  /// What somebody on the path does, if it is sealed: one of the last datagrams comes again, to either end, changed or
+  /// not.
+  void meddle(Script& script) {
+    const std::uint8_t how = script.byte();
+    if (!is_sealed_ || seen_.empty()) return;
+    std::vector<std::byte> bytes = seen_[script.byte() % seen_.size()];
+    for (int changes = how % 4; changes > 0 && !bytes.empty(); --changes)
+      bytes[script.take<std::uint16_t>() % bytes.size()] = static_cast<std::byte>(script.byte());
+    if ((how & 0x10) != 0 && bytes.size() >= wire::kSegmentHeaderBytes) wire::add_checksum(bytes, {});
+    if ((how & 0x20) != 0) return hear(target(), bytes);
+    const iovec piece{bytes.data(), bytes.size()};
+    const path::Train sent{
+        .to = target(), .pieces = {&piece, 1}, .datagram_size = static_cast<std::uint32_t>(bytes.size())};
+    path_->send({&sent, 1}, now);
+    run(100us);
+  }
+  /// Of a sealed session nothing has arrived that was not said.
+  void expect_genuine() const {
+    for (const auto& counter : engine->facts().counters) {
+      ENSURE(!is_sealed_ || counter.name != "link.messages_delivered" || counter.value <= said_,
+             "{} messages came of {} that were said", counter.value, said_);
+    }
   }
   static constexpr std::size_t kPayloadMost = 20'000;
 
@@ -56,6 +91,29 @@ class Stranger {
  private:
   static constexpr std::uint32_t kDatagram = 1472;
 
+  static constexpr std::size_t kSeenMost = 16;
+
+  void see(std::span<const std::byte> bytes) {
+    if (!is_sealed_) return;
+    seen_.emplace_back(bytes.begin(), bytes.end());
+    if (seen_.size() > kSeenMost) seen_.pop_front();
+  }
+  /// The first datagram of it.
+  void see(const link::Train& train) {
+    if (!is_sealed_) return;
+    std::vector<std::byte> all;
+    for (const iovec& piece : std::span(train.pieces, train.piece_count)) {
+      const auto* begin = static_cast<const std::byte*>(piece.iov_base);
+      all.insert(all.end(), begin, begin + piece.iov_len);
+    }
+    see(std::span(all).first(std::min<std::size_t>(all.size(), train.datagram_size)));
+  }
+
+  void hear(const base::SocketAddress& from, std::span<const std::byte> bytes) {
+    link_.receive(from, bytes, now, kDatagram);
+    while (const auto delivery = link_.next_delivery()) last_cookie_ = delivery->envelope.cookie;
+  }
+
   void speak() {
     std::array<path::Arrival, 16> arrivals;
     const std::size_t count = path_->collect(arrivals, now);
@@ -63,8 +121,8 @@ class Stranger {
       for (auto rest = arrival.bytes; !rest.empty();) {
         const std::size_t size =
             arrival.datagram_size == 0 ? rest.size() : std::min<std::size_t>(arrival.datagram_size, rest.size());
-        link_.receive(arrival.from, rest.first(size), now, kDatagram);
-        while (const auto delivery = link_.next_delivery()) last_cookie_ = delivery->envelope.cookie;
+        see(rest.first(size));
+        hear(arrival.from, rest.first(size));
         rest = rest.subspan(size);
       }
     }
@@ -77,6 +135,7 @@ class Stranger {
       const path::Train sent{.to = train_.to,
                              .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                              .datagram_size = train_.datagram_size};
+      see(train_);
       if (path_->send({&sent, 1}, now) == 1) continue;
       link_.take_back(train_, now);
       break;
@@ -85,7 +144,8 @@ class Stranger {
 
   path::SimNetwork network_{1};
   std::unique_ptr<path::SimPath> path_;
-  link::Link link_{link::LinkOptions{}, 900, 901};
+  link::Link link_;
+  const bool is_sealed_;
 
  public:
   std::unique_ptr<engine::Engine> engine;
@@ -95,7 +155,8 @@ class Stranger {
   std::vector<std::byte> payload_ = std::vector<std::byte>(kPayloadMost, std::byte{0xEE});
   std::deque<iovec> pieces_;  // of all that was sent: the link refers to them
   link::Train train_;
-  std::uint64_t last_cookie_ = 0;
+  std::uint64_t last_cookie_ = 0, said_ = 0;
+  std::deque<std::vector<std::byte>> seen_;  // by somebody on the path
 };
 
 }  // namespace fairlead::fuzz
