@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/local_addresses.hpp"
+#include "base/overcommit.hpp"
 #include "shm/connections.hpp"
 #include "shm/proof.hpp"
 
@@ -74,7 +75,7 @@ Result<std::uint32_t> Connections::ask(const base::SocketAddress& address, base:
   if (!socket) return std::unexpected(std::move(socket.error()));
   if (auto checked = check_asked(*socket, address, key.has_value()); !checked)
     return std::unexpected(std::move(checked.error()));
-  auto memory = Memory::create(pair_layout());
+  auto memory = Memory::create(pair_layout(), base::is_memory_strict());
   if (!memory) return std::unexpected(std::move(memory.error()));
   std::uint64_t secrets[2];
   if (::getentropy(secrets, sizeof secrets) != 0) {

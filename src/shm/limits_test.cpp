@@ -2,11 +2,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include "base/child_for_tests.hpp"
 #include "shm/arena.hpp"
@@ -62,6 +69,34 @@ TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
   const auto memory = Memory::adopt(file.get(), {.head_bytes = kBytes});
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().status, Status::invalid) << memory.error().message;
+}
+
+std::uint64_t bytes_there(const Memory& memory) {
+  struct stat facts{};
+  return ::fstat(memory.descriptor(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_blocks) * 512 : ~0ULL;
+}
+
+constexpr Memory::Layout kPair{.head_bytes = 4096, .ring_bytes = 256 << 10, .rings = 2};
+
+TEST(ShmLimits, MemoryIsTakenAtOnceWhereItMayBeMissingLater) {
+  EXPECT_EQ(bytes_there(Memory::create(kPair).value()), 0u);
+  EXPECT_EQ(bytes_there(Memory::create(kPair, true).value()), kPair.file_bytes());
+}
+
+TEST(ShmLimits, MemoryThatIsNotToBeHadIsRefused) {
+  EXPECT_EQ(base::exit_of_child([] {
+              std::array<sock_filter, 4> rules{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+                                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+                                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+              const sock_fprog program{static_cast<unsigned short>(rules.size()), rules.data()};
+              if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                return 1;
+              const auto memory = Memory::create(kPair, true);
+              return !memory && memory.error().system_errno == ENOSPC ? 0 : 2;
+            }),
+            0);
 }
 
 }  // namespace

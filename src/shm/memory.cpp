@@ -44,10 +44,11 @@ Memory::~Memory() {
   if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
-Result<Memory> Memory::create(const Layout& layout) {
+Result<Memory> Memory::create(const Layout& layout, bool is_there) {
   base::FileDescriptor file(::memfd_create("fairlead", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return failed("make shared memory");
   if (!base::resize_file(file.get(), layout.file_bytes())) return failed("size shared memory");
+  if (is_there && !base::change_room(file.get(), 0, 0, layout.file_bytes())) return failed("take shared memory");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal shared memory");
   auto memory = map(file.get(), layout);
   if (memory) memory->file_ = std::move(file);

@@ -27,8 +27,8 @@ class Memory {
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();
 
-  /// Zeroed memory of our own.
-  static Result<Memory> create(const Layout& layout);
+  /// Zeroed memory of our own. `is_there`: all of it from now on, so that no page is missing when it is touched.
+  static Result<Memory> create(const Layout& layout, bool is_there = false);
   /// What another process gave: invalid if it is not exactly as long, or could shrink. The descriptor stays the
   /// caller's.
   static Result<Memory> adopt(int file, const Layout& layout);
