@@ -18,6 +18,10 @@ class Fifo {
   /// Number `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
 
+  /// From now on so many more need no allocation.
+  void reserve(std::size_t more) {
+    while (capacity_ - size() < more) grow();
+  }
   void push(T value) { append() = std::move(value); }
   /// As push(), of a value that is filled where it stays: whatever was there before is still in it.
   T& append() {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "base/ensure.hpp"
@@ -19,7 +21,7 @@ class Slab {
   // The table of blocks never moves, so that an object may be looked at by its owner while others are acquired.
   explicit Slab(std::uint32_t size_max) : size_max_(size_max) { blocks_.reserve(size_max / kBlock + 1); }
 
-  /// A fresh object, or kNone at the bound.
+  /// A fresh object, or kNone at the bound, or where there is no memory.
   std::uint32_t acquire() {
     if (free_ == kNone && !grow()) return kNone;
     const std::uint32_t slot = free_;
@@ -80,7 +82,9 @@ class Slab {
 
   bool grow() {
     if (size_ >= size_max_) return false;
-    blocks_.push_back(std::make_unique<Entry[]>(kBlock));
+    std::unique_ptr<Entry[]> block(new (std::nothrow) Entry[kBlock]);
+    if (!block) return false;
+    blocks_.push_back(std::move(block));
     for (std::uint32_t i = kBlock; i-- > 0;) {
       if (size_ + i >= size_max_) continue;
       blocks_.back()[i].next_free = free_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 namespace fairlead::engine {
 
@@ -46,8 +47,12 @@ Arrival* ActivePort::acquire(std::uint64_t buffered, bool for_reply) {
 Arrival* ActivePort::take_idle() {
   if (idle_.empty()) {
     if (made_ >= 2 * std::uint64_t{bounds_.arrivals_max}) return nullptr;
-    blocks_.push_back(std::make_unique<Arrival[]>(kBlock));
-    idle_.reserve(made_ + kBlock);
+    try {
+      idle_.reserve(made_ + kBlock);
+      blocks_.push_back(std::make_unique<Arrival[]>(kBlock));
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
     for (std::uint32_t i = kBlock; i-- > 0;) idle_.push_back(&blocks_.back()[i]);
     made_ += kBlock;
   }
@@ -61,7 +66,8 @@ void ActivePort::take_back(std::uint32_t most) {
     Arrival* arrival = back_.take_unlinked();
     if (arrival == nullptr) return;
     if (arrival->buffer != nullptr) {
-      idle_buffers_[arrival->buffer_class].push_back(arrival->buffer);
+      IdleBuffer*& idle = idle_buffers_[arrival->buffer_class];
+      idle = ::new (arrival->buffer) IdleBuffer{idle};
       arrival->buffer = nullptr;
     }
     idle_.push_back(arrival);
@@ -71,33 +77,32 @@ void ActivePort::take_back(std::uint32_t most) {
 bool ActivePort::give_buffer(Arrival& arrival, std::uint64_t bytes, bool for_reply) {
   const auto log = std::max(static_cast<unsigned>(std::bit_width(bytes - 1)), kSmallestClass);
   if (log - kSmallestClass >= kClasses) return false;
-  auto& idle = idle_buffers_[log - kSmallestClass];
+  IdleBuffer*& idle = idle_buffers_[log - kSmallestClass];
   const std::uint64_t size = std::uint64_t{1} << log;
   const std::uint64_t bound = for_reply ? 2 * bounds_.memory_max : bounds_.memory_max;
-  if (idle.empty() && size + buffer_bytes_ > bound) {
+  if (idle == nullptr && size + buffer_bytes_ > bound) {
     take_back(~0U);
-    if (idle.empty()) free_idle_buffers();
-    if (idle.empty() && size + buffer_bytes_ > bound) return false;
+    if (idle == nullptr) free_idle_buffers();
+    if (idle == nullptr && size + buffer_bytes_ > bound) return false;
   }
-  if (idle.empty()) {
-    auto* made = static_cast<std::byte*>(::operator new(size, std::nothrow));
+  if (idle == nullptr) {
+    void* made = ::operator new(size, std::nothrow);
     if (made == nullptr) return false;
     buffer_bytes_ += size;
-    idle.push_back(made);
+    idle = ::new (made) IdleBuffer{nullptr};
   }
-  arrival.buffer = idle.back();
-  idle.pop_back();
+  arrival.buffer = reinterpret_cast<std::byte*>(std::exchange(idle, idle->next));
   arrival.buffer_class = static_cast<std::uint8_t>(log - kSmallestClass);
   return true;
 }
 
 void ActivePort::free_idle_buffers() {
   for (unsigned i = 0; i < kClasses; ++i) {
-    for (std::byte* buffer : idle_buffers_[i]) {
-      ::operator delete(buffer);
+    while (IdleBuffer* const idle = idle_buffers_[i]) {
+      idle_buffers_[i] = idle->next;
+      ::operator delete(idle);
       buffer_bytes_ -= std::uint64_t{1} << (i + kSmallestClass);
     }
-    idle_buffers_[i].clear();
   }
 }
 

@@ -74,6 +74,11 @@ class ActivePort {
   static constexpr unsigned kClasses = 40;
   static constexpr std::uint32_t kReturnsInCall = 8;  // arrivals taken back when one is wanted
 
+  /// In the buffer itself: to give one back takes no memory.
+  struct IdleBuffer {
+    IdleBuffer* next;
+  };
+
   std::expected<Permit, Status> permit_placed(const Arrival& arrival, Pieces& pieces) const;
   Arrival* take_idle();
   void take_back(std::uint32_t most);
@@ -85,7 +90,7 @@ class ActivePort {
   std::vector<std::unique_ptr<Arrival[]>> blocks_;
   std::uint32_t made_ = 0;
   std::vector<Arrival*> idle_;
-  std::array<std::vector<std::byte*>, kClasses> idle_buffers_;
+  std::array<IdleBuffer*, kClasses> idle_buffers_{};
   std::uint64_t buffer_bytes_ = 0;  // allocated, idle ones too
 
   queue::TaskQueue<Arrival> arrivals_;  // engine to face

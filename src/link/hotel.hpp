@@ -32,7 +32,11 @@ class Hotel {
     Segment* segment = check_in(peer);
     if (segment == nullptr) [[unlikely]]
       return nullptr;
-    segment->block = blocks_.take();  // as many as rooms: there is one
+    segment->block = blocks_.take();  // as many as rooms: there is one, if there is memory for it
+    if (segment->block == nullptr) [[unlikely]] {
+      check_out(*segment);
+      return nullptr;
+    }
     return segment;
   }
 
@@ -47,6 +51,7 @@ class Hotel {
   }
 
   bool is_full() const { return !rooms_.has_free(); }
+  bool lacks_memory() const { return rooms_.lacks_memory(); }
   std::size_t guests() const { return rooms_.in_use(); }
 
  private:

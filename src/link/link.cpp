@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -71,7 +73,12 @@ Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t 
               fmt::format("the path to {} carries {} bytes per datagram, {} are needed: raise the interface's MTU",
                           address.to_string(), datagram_size_max, wire::kDatagramSizeLeast)});
   }
-  Peer* added = state_->add_peer(address, datagram_size_max, now);
+  Peer* added = nullptr;
+  try {
+    added = state_->add_peer(address, datagram_size_max, now);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(Error{Status::no_memory, ENOMEM, {}});
+  }
   if (added == nullptr) {
     return std::unexpected(
         Error{Status::no_memory, 0,

@@ -24,6 +24,7 @@ constexpr std::array<RefusalRow, kRefusals> kRefusalRows{{
     {"unproven reset", "a reset or close that does not know our session"},
     {"table full", "there was no room for another peer or half-open session"},
     {"notices full", "the engine has not fetched its notices"},
+    {"no memory", "there was no memory for what it asks for: as if it had been lost on the way"},
     {"not sealed",
      "came in the clear, where only what is sealed is taken: set FAIRLEAD_SEAL at the sender, or see "
      "FAIRLEAD_SEAL_REQUIRE"},

@@ -26,6 +26,7 @@ enum class Refusal : std::uint8_t {
   unproven_reset,
   table_full,
   notices_full,
+  no_memory,
 
   // Of sealing (docs/seal.md).
   not_sealed,

@@ -12,6 +12,7 @@
 // is used after all it stays.
 
 #include <algorithm>
+#include <new>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -32,7 +33,12 @@ Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t da
     make_room(address, now);
   Peer* peer = peers.add(address, options.reassembly_slots);
   if (peer == nullptr) return nullptr;
-  places.add(*peer);
+  try {
+    places.add(*peer);
+  } catch (const std::bad_alloc&) {
+    peers.remove(*peer);
+    throw;
+  }
   peer->last_sent = now;
   peer->path_datagram_max = datagram_size_max;
   set_datagram_size(*peer, {});

@@ -1,6 +1,8 @@
 // A datagram came: it is parsed, its session found by its token, its ACK taken, its sequence judged; what is new is
 // delivered at once, also beyond a gap.
 
+#include <new>
+
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
 
@@ -27,7 +29,27 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
   }
   if (notices.size() >= kNoticesMax) [[unlikely]]
     return refuse(Refusal::notices_full);
-  switch (frame->header.kind) {
+  try {
+    reserve_for_news();
+    on_segment(from, *frame, now, datagram_size_max);
+  } catch (const std::bad_alloc&) {
+    reader = {};
+    chunk_delivery.reset();
+    refuse(Refusal::no_memory);
+  }
+}
+
+/// Of what one datagram can cause: so many peers are lost, with all that has come in part, and so many let go.
+void Link::State::reserve_for_news() {
+  constexpr std::size_t kLost = 2, kOthers = 8;
+  notices.reserve(kLost * options.reassembly_slots + kOthers);
+  strays.reserve(kOthers);
+}
+
+/// Where there is no memory it throws, and nothing has changed but that some of it may be there next time.
+void Link::State::on_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                             std::uint32_t datagram_size_max) {
+  switch (frame.header.kind) {
     case wire::Kind::data:
     case wire::Kind::ack:
     case wire::Kind::close:
@@ -36,17 +58,17 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
     case wire::Kind::part:
     case wire::Kind::rekey:
     case wire::Kind::rekey_answer:
-      return on_session_segment(from, *frame, now);
+      return on_session_segment(from, frame, now);
     case wire::Kind::hello:
-      return on_hello(from, *frame, now, datagram_size_max);
+      return on_hello(from, frame, now, datagram_size_max);
     case wire::Kind::hello_ack:
-      return on_hello_ack(from, *frame, now);
+      return on_hello_ack(from, frame, now);
     case wire::Kind::hello_retry:
-      return on_hello_retry(from, *frame);
+      return on_hello_retry(from, frame);
     case wire::Kind::hello_refused:
-      return on_hello_refused(from, *frame);
+      return on_hello_refused(from, frame);
     case wire::Kind::reset:
-      return on_reset(from, *frame, now);
+      return on_reset(from, frame, now);
   }
 }
 
@@ -111,6 +133,7 @@ void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant no
                   : verdict == ReceiveWindow::Verdict::too_old ? Refusal::too_old
                                                                : Refusal::too_new);
   }
+  peer.received.reserve(header.sequence);
   wire::RecordReader run(frame.payload);
   reader_peer = PeerTable::handle(peer);
   bool is_end = false;  // of a chunked message

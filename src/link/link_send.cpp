@@ -18,7 +18,8 @@ namespace fairlead::link {
 namespace {
 
 constexpr base::Duration kEchoFreshFor = 100ms;
-constexpr std::int64_t kTurnBytes = 16'384;  // of one peer in one round, as the kernel charges them
+constexpr base::Duration kMemoryAfter = 1ms;  // there was none
+constexpr std::int64_t kTurnBytes = 16'384;   // of one peer in one round, as the kernel charges them
 
 void clear(Train& train) {
   train.datagram_size = 0;
@@ -75,7 +76,10 @@ bool Link::State::next_train(base::Instant now, std::uint32_t bytes_max, std::ui
       }
     }
     if (is_served) return true;
-    if (is_hotel_full) break;  // any peer's ACK makes room
+    if (is_hotel_full) {  // any peer's ACK makes room
+      if (hotel.lacks_memory()) wake_by(peer, now + kMemoryAfter);
+      break;
+    }
   }
   if (!acks.empty()) {
     serve_ack(acks.front(), now, train);

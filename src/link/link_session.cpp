@@ -68,18 +68,20 @@ void Link::State::on_proven_hello(const base::SocketAddress& from, const wire::F
     return on_sealed_hello(from, frame, now, datagram_size_max);
   Peer* peer = peer_of_hello(from, datagram_size_max, now);
   if (peer == nullptr) return refuse(Refusal::table_full);
-  ++counters.hellos_received;
   const wire::Hello theirs = wire::read_hello(frame.payload);
   if (peer->state == Peer::State::open && peer->theirs.token == theirs.token) {
     // Our hello_ack was lost, or this is an old copy: either way the same answer does no harm.
-    if (peer->candidate) return;
-    peer->hello_timestamp = frame.header.timestamp;
+    if (!peer->candidate) {
+      peer->hello_timestamp = frame.header.timestamp;
+      owe_hello_ack(*peer);
+    }
   } else if (peer->candidate && peer->candidate->theirs.token == theirs.token) {
     peer->candidate->hello_timestamp = frame.header.timestamp;
+    owe_hello_ack(*peer);
   } else {
-    return offer_candidate(*peer, {half_to_offer(*peer), theirs, frame.header.timestamp, now, nullptr});
+    offer_candidate(*peer, {half_to_offer(*peer), theirs, frame.header.timestamp, now, nullptr});
   }
-  owe_hello_ack(*peer);
+  ++counters.hellos_received;
 }
 
 /// Who greets us, with a place of its own.

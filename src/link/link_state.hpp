@@ -71,6 +71,7 @@ struct Link::State {
 
   // --- link_submit.cpp
   Status submit(PeerHandle handle, const Outgoing& message, base::Instant now);
+  bool has_memory_for(Peer& peer);
   Status embed(Peer& peer, const Outgoing& message);
   Status refer(Peer& peer, const Outgoing& message);
   bool is_eager(const Peer& peer) const;
@@ -113,6 +114,9 @@ struct Link::State {
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                std::uint32_t datagram_size_max);
+  void reserve_for_news();
+  void on_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
+                  std::uint32_t datagram_size_max);
   void on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void accept_segment(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_data(Peer& peer, const wire::Frame& frame, base::Instant now);

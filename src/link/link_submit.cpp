@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -38,7 +39,8 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
   Status status = Status::again;
   const bool has_room = counters.messages_pending + outcomes.size() < options.messages_max &&
                         !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
-  if (has_room) [[likely]] {
+  // What is needed until the message ends, so that nothing can be missing then.
+  if (has_room && has_memory_for(*peer)) [[likely]] {
     status = message.size <= options.embedded_max ? embed(*peer, message) : refer(*peer, message);
   }
   if (status != Status::ok) [[unlikely]] {
@@ -52,6 +54,13 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
     begin_opening(*peer, now);
   make_ready(*peer);
   return Status::ok;
+}
+
+bool Link::State::has_memory_for(Peer& peer) try {
+  outcomes.reserve(counters.messages_pending + 1);
+  return peer.window.reserve(options.window_segments);
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 Status Link::State::embed(Peer& peer, const Outgoing& message) {

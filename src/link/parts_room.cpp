@@ -20,10 +20,10 @@ void PartsRoom::begin(PartialSegment& segment, wire::Sequence sequence, const wi
 void PartsRoom::add(PartialSegment& segment, const wire::Part& part) {
   const std::uint64_t bit = std::uint64_t{1} << part.index;
   if ((segment.arrived & bit) != 0) return;
-  segment.arrived |= bit;
-  segment.begin[part.index] = static_cast<std::uint32_t>(segment.held.size());
-  const std::size_t before = segment.held.capacity();
+  const std::size_t before = segment.held.capacity(), begin = segment.held.size();
   segment.held.insert(segment.held.end(), part.bytes.begin(), part.bytes.end());
+  segment.arrived |= bit;
+  segment.begin[part.index] = static_cast<std::uint32_t>(begin);
   bytes_held_ += segment.held.capacity() - before;
   while (bytes_held_ > bytes_max_ && &begun_in_turn_.front() != &segment) {
     forget(begun_in_turn_.front());

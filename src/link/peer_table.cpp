@@ -1,5 +1,7 @@
 #include "link/peer_table.hpp"
 
+#include <utility>
+
 namespace fairlead::link {
 
 Peer* PeerTable::find(PeerHandle handle) const {
@@ -19,17 +21,19 @@ Peer* PeerTable::find_slot(std::uint32_t slot) const {
 
 Peer* PeerTable::add(const base::SocketAddress& address, std::uint32_t reassembly_slots) {
   if (by_address_.size() >= peers_max_) return nullptr;
+  auto peer = std::make_unique<Peer>(address, reassembly_slots);
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    if (free_.capacity() <= places_.size()) free_.reserve(2 * places_.size() + 1);  // for all, when they go
     places_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
   }
   const std::uint32_t slot = free_.back();
+  by_address_.emplace(address, slot);
   free_.pop_back();
   Place& place = places_[slot];
-  place.peer = std::make_unique<Peer>(address, reassembly_slots);
+  place.peer = std::move(peer);
   place.peer->slot = slot;
   place.peer->generation = place.generation;
-  by_address_.emplace(address, slot);
   return place.peer.get();
 }
 

@@ -26,7 +26,7 @@ class PeerTable {
   /// Who has this slot, or nobody.
   Peer* find_slot(std::uint32_t slot) const;
 
-  /// Null if the table is full.
+  /// Null if the table is full. Where there is no memory it throws, and nothing has changed.
   Peer* add(const base::SocketAddress& address, std::uint32_t reassembly_slots);
   void remove(Peer& peer);
 

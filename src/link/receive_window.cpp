@@ -27,9 +27,14 @@ ReceiveWindow::Verdict ReceiveWindow::judge(wire::Sequence sequence) const {
   return Verdict::fresh;
 }
 
+void ReceiveWindow::reserve(wire::Sequence sequence) {
+  if (sequence != next_ && !bits_) [[unlikely]]
+    bits_ = std::make_unique<std::uint64_t[]>(capacity_ / 64);
+}
+
 void ReceiveWindow::mark(wire::Sequence sequence) {
+  reserve(sequence);
   if (sequence != next_) [[unlikely]] {
-    if (!bits_) bits_ = std::make_unique<std::uint64_t[]>(capacity_ / 64);
     const std::uint32_t index = sequence.value & (capacity_ - 1);
     bits_[index / 64] |= std::uint64_t{1} << (index % 64);
     if (ahead_ == 0 || wire::distance(highest_, sequence) > 0) highest_ = sequence;

@@ -21,6 +21,8 @@ class ReceiveWindow {
   bool has_bitmap() const { return bits_ != nullptr; }
 
   Verdict judge(wire::Sequence sequence) const;
+  /// Before mark(), so that it needs no memory.
+  void reserve(wire::Sequence sequence);
   /// Notes the arrival of a fresh one.
   void mark(wire::Sequence sequence);
 

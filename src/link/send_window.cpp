@@ -1,6 +1,7 @@
 #include "link/send_window.hpp"
 
 #include <bit>
+#include <new>
 
 #include "base/ensure.hpp"
 
@@ -14,10 +15,18 @@ void SendWindow::open(wire::Sequence first, std::uint32_t capacity) {
   capacity_ = capacity;
 }
 
+bool SendWindow::reserve(std::uint32_t capacity) {
+  if (ring_) [[likely]]
+    return true;
+  ring_.reset(new (std::nothrow) Segment*[capacity]());
+  if (!ring_) return false;
+  capacity_ = capacity;
+  return true;
+}
+
 void SendWindow::put(Segment& segment) {
   ENSURE(!is_full(), "the window of {} segments is full", capacity_);
-  if (!ring_) [[unlikely]]
-    ring_ = std::make_unique<Segment*[]>(capacity_);
+  ENSURE(ring_ != nullptr, "nothing was reserved for {} segments", capacity_);
   segment.sequence = next_;
   ring_[next_.value & (capacity_ - 1)] = &segment;
   ++next_;

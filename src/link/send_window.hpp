@@ -25,6 +25,8 @@ class SendWindow {
   bool is_full() const { return span() == capacity_; }
   bool has_ring() const { return ring_ != nullptr; }
 
+  /// Before there is something to put: false if there is no memory for it.
+  bool reserve(std::uint32_t capacity);
   /// Takes a segment and gives it its sequence.
   void put(Segment& segment);
   /// The segment with this sequence, or null if it is not (or no longer) in the window.

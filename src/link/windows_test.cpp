@@ -24,6 +24,7 @@ TEST(SendWindow, WrapsFullAndFreesInAnyOrder) {
   SendWindow window;
   window.open({0xfffffff0}, kCapacity);
   std::vector<Segment> segments(kCapacity);
+  ASSERT_TRUE(window.reserve(kCapacity));
   for (Segment& segment : segments) window.put(segment);
   EXPECT_TRUE(window.is_full());
   EXPECT_EQ(window.next().value, 0x30U);

@@ -32,6 +32,15 @@ struct Weather {
 
 inline constexpr std::uint32_t kPathDatagram = 1472;
 
+/// While a link is at work, so that whoever watches the memory knows whose it is.
+struct LinkCall {
+  static inline int depth = 0;
+  LinkCall() { ++depth; }
+  ~LinkCall() { --depth; }
+  LinkCall(const LinkCall&) = delete;
+  LinkCall& operator=(const LinkCall&) = delete;
+};
+
 class World {
  public:
   struct Sent {
@@ -107,13 +116,21 @@ class World {
     }
     const auto [place, is_new] = ends[from].sent.emplace(cookie, std::move(sent));
     EXPECT_TRUE(is_new);
-    const Status status = ends[from].link->submit(
-        peer(from, to),
-        {.envelope = {.source_port = static_cast<std::uint32_t>(from), .key = cookie * 3, .cookie = cookie, .a = size},
-         .pieces = place->second.pieces,
-         .size = size,
-         .cookie = cookie},
-        now);
+    const auto submit = [&]() -> Status {
+      const LinkCall call;
+      const auto handle = ends[from].link->peer(ends[to].address, path_datagram, now);
+      if (!handle) return handle.error().status;
+      return ends[from].link->submit(*handle,
+                                     {.envelope = {.source_port = static_cast<std::uint32_t>(from),
+                                                   .key = cookie * 3,
+                                                   .cookie = cookie,
+                                                   .a = size},
+                                      .pieces = place->second.pieces,
+                                      .size = size,
+                                      .cookie = cookie},
+                                     now);
+    };
+    const Status status = submit();
     if (status != Status::ok) ends[from].sent.erase(place);
     return status;
   }
@@ -133,7 +150,10 @@ class World {
       arrive(datagram);
     }
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      if (!ends[i].is_deaf) ends[i].link->expire(now);
+      if (!ends[i].is_deaf) {
+        const LinkCall call;
+        ends[i].link->expire(now);
+      }
       drain(i);
     }
     return true;
@@ -200,7 +220,11 @@ class World {
       found->second.ended = now;
     }
     if (end.is_deaf) return;
-    for (std::size_t trains = 0; end.link->next_train(now, 65'000, 64, train); ++trains) {
+    const auto has_train = [&] {
+      const LinkCall call;
+      return end.link->next_train(now, 65'000, 64, train);
+    };
+    for (std::size_t trains = 0; has_train(); ++trains) {
       ASSERT_LT(trains, 1'000'000U) << "the link never stops sending";
       if (weather.refuses && weather.refuses(i, train)) {
         end.link->take_back(train, now);
@@ -292,7 +316,10 @@ class World {
     if (end.is_deaf) return;
     for (std::byte byte : datagram.bytes) trace = (trace ^ static_cast<std::uint64_t>(byte)) * 1099511628211U;
     trace ^= static_cast<std::uint64_t>(now.time_since_epoch().count());
-    end.link->receive(ends[datagram.from].address, datagram.bytes, now, path_datagram);
+    {
+      const LinkCall call;
+      end.link->receive(ends[datagram.from].address, datagram.bytes, now, path_datagram);
+    }
     while (auto delivery = end.link->next_delivery()) take(end, *delivery);
   }
 
