@@ -48,6 +48,14 @@ class Bulkping : public testing::Test {
   std::unique_ptr<ChildProcess> server_;
 };
 
+// The first free port, which the client gets, is then the server's.
+TEST_F(Bulkping, AClientWithoutAServerDoesNotTalkToItself) {
+  const std::string port = address_.substr(address_.find(':') + 1, address_.find(':', 15) - address_.find(':') - 1);
+  const Finished alone = client({"--set", "port_first=" + port, "--set", "port_count=1"});
+  EXPECT_NE(alone.exit_code, 0);
+  EXPECT_THAT(alone.error_output, HasSubstr("nobody listens at " + address_));
+}
+
 TEST_F(Bulkping, EveryPayloadIsVerifiedAtBothEnds) {
   start_server();
   struct Case {

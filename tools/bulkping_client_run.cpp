@@ -1,3 +1,4 @@
+#include <fairlead/net/address.hpp>
 #include <fairlead/options.hpp>
 
 #include <fmt/format.h>
@@ -77,6 +78,23 @@ std::string address_of_next(std::string_view first, std::string_view asked) {
   return fmt::format("{}{}", first.substr(0, tmid), asked.substr(asked.rfind(':')));
 }
 
+/// The engine's part of a full address: nid and pid.
+std::string_view engine_part(std::string_view address) {
+  const std::size_t tmid = address.rfind(':');
+  return address.substr(0, address.rfind(':', tmid - 1));
+}
+
+/// Without a server, its port is free, and the client may be the one who gets it: then it would talk to itself.
+Result<> check_somebody_else(std::string_view own, std::string_view server) {
+  const auto is_same_host = net::compare_nids(own, server);
+  const auto pid = [](std::string_view engine) { return engine.substr(engine.rfind(':')); };
+  if (!is_same_host || *is_same_host != 0 || pid(engine_part(own)) != pid(engine_part(server))) return {};
+  return std::unexpected(Error{Status::refused, 0,
+                               fmt::format("nobody listens at {} (this client has just got that address itself): start "
+                                           "`fairlead bulkping server` first, or check --server",
+                                           server)});
+}
+
 Result<> start_threads(Threads& threads, net::Domain& domain, const BulkpingClientOptions& options,
                        const std::atomic<bool>& should_stop) {
   const std::uint64_t client = random_word();
@@ -86,7 +104,7 @@ Result<> start_threads(Threads& threads, net::Domain& domain, const BulkpingClie
     if (auto started = threads.back()->start(address); !started) return started;
     if (i == 0) address = address_of_next(threads.front()->address(), options.address);
   }
-  return {};
+  return check_somebody_else(threads.front()->address(), options.server);
 }
 
 std::string live_text(const Threads& threads, const BulkpingClientOptions& options, Duration duration) {
