@@ -89,6 +89,28 @@ TEST(Amudp, OneRanksExitIsTheJobsAndCallbacksRun) {
   }
 }
 
+// The rank that leaves, and how all wait: P polls, B blocks. FAIRLEAD_LEAVES=1000 plays each case so many times.
+using Leave = std::tuple<const char*, const char*, const char*, const char*>;  // rank, how, path, lost datagrams
+class AmudpLeaves : public testing::TestWithParam<Leave> {};
+
+TEST_P(AmudpLeaves, AreNoErrorForRanksThatStillSend) {
+  const auto& [rank, how, path, lost] = GetParam();
+  const char* const wanted = std::getenv("FAIRLEAD_LEAVES");
+  const int rounds = wanted != nullptr ? std::atoi(wanted) : 1;
+  for (int round = 0; round < rounds; ++round) {
+    const Finished finished = run({"env", std::string("AMUDP_FAULT_RATE=") + lost, std::string("FAIRLEAD_PATH=") + path,
+                                   program("leave"), "3", "L", rank, std::to_string(1 + round * 7 % 50), how});
+    ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+    ASSERT_EQ(finished.error_output, "");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Shm, AmudpLeaves,
+                         testing::Combine(testing::Values("0", "2"), kHow, testing::Values("auto"),
+                                          testing::Values("0")));
+INSTANTIATE_TEST_SUITE_P(Udp, AmudpLeaves,
+                         testing::Combine(testing::Values("0", "2"), kHow, testing::Values("udp"),
+                                          testing::Values("0", "0.01")));
+
 TEST(Amudp, ByACommandOfTheUser) {
   expect_done(
       run({"env", "AMUDP_CSPAWN_CMD=for i in $(seq %N); do %C & done; wait", program("kinds"), "3", "C", "1", "P"}), 3);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "doors/amudp/library.hpp"
+#include "doors/amudp/spmd.hpp"
 
 namespace fairlead::amudp {
 namespace {
@@ -63,7 +64,25 @@ void call_handler(void* context, am::Token& token, const am::Message& message) {
   if (endpoint.after != nullptr) endpoint.after(category, message.is_request);
 }
 
-void call_error_handler(void* context, am::Endpoint&, const am::Returned& returned) {
+namespace {
+
+// Handler 0 before anybody sets one: AM-2 wants the end of the process. The death of a rank is told by the console,
+// with its cause and once for all, and ends us, too.
+void end_process(const am::Endpoint& endpoint, const am::Returned& returned) {
+  const auto status = static_cast<int>(returned.refusal), op = static_cast<int>(returned.operation);
+  if (returned.refusal == am::Refusal::unreachable) {
+    if (worker() != nullptr && worker()->waits_for_its_end()) return;
+    AMX_FatalErr("rank %u cannot be reached: %s (status %d, op %d, handler %d; there is no handler 0)",
+                 returned.translation, endpoint.describe(returned.translation).c_str(), status, op, returned.handler);
+  }
+  AMX_FatalErr("a message came back (status %d, op %d, handler %d, translation %d) and there is no handler 0", status,
+               op, returned.handler, returned.translation);
+}
+
+}  // namespace
+
+void call_error_handler(void* context, am::Endpoint& at, const am::Returned& returned) {
+  if (returned.refusal == am::Refusal::left) return;  // AM-2 has no such code: nobody is there to miss it
   amudp_ep& endpoint = *static_cast<amudp_ep*>(context);
   const bool was_request = returned.operation <= am::Operation::request_long;
   amudp_returned_t block{.translation = was_request ? static_cast<int>(returned.translation) : -1,
@@ -74,6 +93,7 @@ void call_error_handler(void* context, am::Endpoint&, const am::Returned& return
                          .length = returned.data.size()};
   std::ranges::copy(returned.arguments, block.arguments);
   ++endpoint.stats.ReturnedMessages;
+  if (endpoint.error_handler == nullptr) return end_process(at, returned);
   reinterpret_cast<void (*)(int, op_t, void*)>(endpoint.error_handler)(static_cast<int>(returned.refusal),
                                                                        static_cast<op_t>(returned.operation), &block);
 }

@@ -32,8 +32,8 @@ struct amudp_ep {
   fairlead::am::Endpoint* endpoint = nullptr;
   eb_t bundle = nullptr;
   tag_t tag = AM_NONE;
-  bool has_resources = false;  // AM_SetExpectedResources was called: the table of peers is fixed
-  amudp_handler_fn_t error_handler = nullptr;
+  bool has_resources = false;                  // AM_SetExpectedResources was called: the table of peers is fixed
+  amudp_handler_fn_t error_handler = nullptr;  // null: the process ends
   std::array<fairlead::amudp::Registered, AMUDP_MAX_NUMHANDLERS> handlers;
   AMUDP_preHandlerCallback_t before = nullptr;
   AMUDP_postHandlerCallback_t after = nullptr;
@@ -52,10 +52,15 @@ struct HandlerToken {
 struct Library {
   int init_count = 0;
   std::string ip = "127.0.0.1";
+  std::mutex domain_mutex;           // the thread that ends the process takes leave
   std::optional<am::Domain> domain;  // of `ip`, opened with the first bundle
   std::vector<std::unique_ptr<amudp_eb>> bundles;
   Duration request_timeout{};
 
+  ~Library();
+  /// Tells all peers that this process ends.
+  void leave();
+  void set_domain(std::optional<am::Domain> opened);
   bool is_bundle(eb_t bundle) const;
   bool is_endpoint(ep_t endpoint) const;
 };

@@ -35,18 +35,29 @@ Result<am::Domain> open_domain(Library& all) {
   return am::Domain::open(settings);
 }
 
-// Handler 0 before anybody sets one: AM-2 wants the end of the process.
-void end_process(int status, op_t op, void* block) {
-  const auto& returned = *static_cast<const amudp_returned_t*>(block);
-  AMX_FatalErr("a message came back (status %d, op %d, handler %d, translation %d) and there is no handler 0", status,
-               op, returned.handler, returned.translation);
-}
-
 }  // namespace
 
 Library& library() {
   static Library the_library;
   return the_library;
+}
+
+Library::~Library() {
+  leave();
+}
+
+void Library::leave() {
+  std::optional<am::Domain> ours;
+  {
+    const std::scoped_lock lock(domain_mutex);
+    ours = domain;
+  }
+  if (ours) ours->leave();
+}
+
+void Library::set_domain(std::optional<am::Domain> opened) {
+  const std::scoped_lock lock(domain_mutex);
+  domain = std::move(opened);
 }
 
 bool Library::is_bundle(eb_t bundle) const {
@@ -95,8 +106,9 @@ int AM_Terminate(void) {
   Library& all = library();
   if (all.init_count == 0) return fail(AM_ERR_NOT_INIT, "AM_Terminate", "AM_Init was not called");
   if (--all.init_count > 0) return AM_OK;
+  all.leave();  // before the endpoints go: what is sent to them from now on is sent to nobody
   all.bundles.clear();
-  all.domain.reset();
+  all.set_domain({});
   return AM_OK;
 }
 
@@ -105,7 +117,7 @@ int AMUDP_SetUDPInterface(uint32_t address) {
   char text[INET_ADDRSTRLEN];
   inet_ntop(AF_INET, &ip, text, sizeof text);
   Library& all = library();
-  if (all.ip != text) all.domain.reset();
+  if (all.ip != text) all.set_domain({});
   all.ip = text;
   return AM_OK;
 }
@@ -122,7 +134,7 @@ int AM_AllocateBundle(int type, eb_t* bundle) {
       std::fprintf(stderr, "%s: %s\n", AMX_ProcessLabel, opened.error().message.c_str());
       return AM_ERR_RESOURCE;
     }
-    all.domain.emplace(std::move(*opened));
+    all.set_domain(std::move(*opened));
   }
   auto made = std::make_unique<amudp_eb>();
   made->bundle = std::make_unique<fairlead::am::Bundle>(
@@ -151,7 +163,6 @@ int AM_AllocateEndpoint(eb_t bundle, ep_t* endpoint, en_t* name) {
   auto made = std::make_unique<amudp_ep>();
   made->endpoint = *added;
   made->bundle = bundle;
-  made->error_handler = reinterpret_cast<amudp_handler_fn_t>(&end_process);
   (*added)->set_error_handler(&call_error_handler, made.get());
   *name = to_en((*added)->name());
   *endpoint = made.get();

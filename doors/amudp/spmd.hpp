@@ -44,6 +44,9 @@ class Worker {
   int news() const { return news_; }
   /// Ends the job; does not return.
   [[noreturn]] void exit(int code);
+  /// A rank is gone: if the console says within a moment that the job ends, this thread waits until this process does
+  /// (true, should that take too long).
+  bool waits_for_its_end();
 
   amudp_exitcallback_t exit_callback = nullptr;
   /// The console inside this process; it has to tell the others before the process ends.

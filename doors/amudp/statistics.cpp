@@ -55,6 +55,11 @@ const char* AMUDP_DumpStatistics(void* file, amudp_stats_t* stats, int is_global
   row("reply bytes", stats->ReplyDataBytesSent);
   text += fmt::format("  {:<24}{:>12}\n  {:<24}{:>12}\n", "messages returned", stats->ReturnedMessages, "bytes sent",
                       stats->TotalBytesSent);
+  std::uint64_t to_left = 0;
+  for (const auto& bundle : library().bundles) {
+    for (const auto& each : bundle->endpoints) to_left += each->endpoint->requests_to_left();
+  }
+  text += fmt::format("  {:<24}{:>12}\n", "requests to ranks that had left", to_left);
   if (file != nullptr) std::fputs(text.c_str(), static_cast<std::FILE*>(file));
   return text.c_str();
 }

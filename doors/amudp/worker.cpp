@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 
 constexpr int kBeatEvery = 1000;      // ms
 constexpr auto kLeaveWithin = 300ms;  // the application's thread may end the process itself
+constexpr auto kToldWithin = 1s;      // that a rank has died
+constexpr auto kEndsWithin = 3s;      // after that
 
 }  // namespace
 
@@ -161,8 +163,19 @@ void Worker::exit(int code) {
   end(code);
 }
 
+bool Worker::waits_for_its_end() {
+  if (is_inherited()) return false;
+  {
+    std::unique_lock lock(mutex_);
+    if (!told_.wait_for(lock, kToldWithin, [&] { return told_code_.has_value(); })) return false;
+  }
+  std::this_thread::sleep_for(kEndsWithin);
+  return true;
+}
+
 void Worker::end(int code) {
   if (exit_callback != nullptr) exit_callback(code);
+  library().leave();  // what the others still send here is no error
   if (code == 0) leave_pmix();
   AMUDP_SPMDkillmyprocess(code);
   _exit(code);

@@ -36,12 +36,15 @@ std::string_view word_of(Refusal refusal) {
       return "the process there was not found, fell silent or ended";
     case Refusal::reply_rejected:
       return "our reply was not taken";
+    case Refusal::left:
+      return "the process there has ended in order";
   }
   return "unknown reason";
 }
 
 // Handler 0 of AM-2 as it is before anybody sets one.
 void print_and_abort(void*, Endpoint& endpoint, const Returned& returned) {
+  if (returned.refusal == Refusal::left) return;
   Name to;
   std::uint64_t key = 0;
   const bool is_known = endpoint.translation(returned.translation, to, key) == Status::ok;

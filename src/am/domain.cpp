@@ -29,4 +29,8 @@ Result<Domain> Domain::open(const DomainSettings& settings) {
   return Domain(std::move(state));
 }
 
+void Domain::leave() {
+  if (!state_->is_inherited()) state_->core->take_leave();
+}
+
 }  // namespace fairlead::am

@@ -118,6 +118,12 @@ Status Endpoint::translation(std::uint32_t index, Name& name, std::uint64_t& key
   return Status::ok;
 }
 
+std::string Endpoint::describe(std::uint32_t index) const {
+  BundleState::Lock lock(state_->bundle->lock);
+  if (state_->is_inherited() || index >= state_->translations.size() || !state_->translations[index].is_used) return {};
+  return state_->core.describe_peer(state_->translations[index].peer.engine);
+}
+
 Status Endpoint::set_depth(unsigned depth) {
   if (depth == 0 || depth > kDepthMax) return Status::invalid;
   BundleState::Lock lock(state_->bundle->lock);
@@ -133,6 +139,11 @@ unsigned Endpoint::depth() const {
 std::size_t Endpoint::outstanding() const {
   BundleState::Lock lock(state_->bundle->lock);
   return state_->outstanding;
+}
+
+std::uint64_t Endpoint::requests_to_left() const {
+  BundleState::Lock lock(state_->bundle->lock);
+  return state_->requests_to_left;
 }
 
 // Requests -----------------------------------------------------------------------------------------------------------

@@ -83,8 +83,8 @@ void EndpointState::look_after(Lock& lock) {
     Exchange* exchange = exchanges.find(completion.cookie);
     if (exchange == nullptr) continue;
     exchange->is_engine_busy = false;
-    if (completion.status != Status::ok && exchange->is_open) {
-      give_back(lock, slot, Refusal::unreachable);
+    if (exchange->is_open && (completion.status != Status::ok || exchange->lost)) {
+      give_back_failed(lock, completion.cookie);
     } else {
       release_if_over(slot);
     }
@@ -95,14 +95,28 @@ void EndpointState::look_after(Lock& lock) {
     send_held(lock);
 }
 
+/// What the engine has told the end of before the loss that brought it, or after. To ask for the losses waits for the
+/// pass that told the one, so it has told the other.
+void EndpointState::give_back_failed(Lock& lock, std::uint64_t name) {
+  const std::uint32_t slot = ExchangeTable::slot_of(name);
+  if (!exchanges[slot].lost) tell_losses(lock);
+  const Exchange* const exchange = exchanges.find(name);
+  if (exchange != nullptr && exchange->is_open) give_back(lock, slot, exchange->lost.value_or(Refusal::unreachable));
+}
+
 void EndpointState::tell_losses(Lock& lock) {
   engine::PeerLoss loss;
   while (ports.next_loss(losses_seen, loss)) {
+    const Refusal refusal = loss.has_left ? Refusal::left : refusal_of(loss.status);
     for (std::uint32_t slot = 0; slot < exchanges.size(); ++slot) {
-      const Exchange& exchange = exchanges[slot];
+      Exchange& exchange = exchanges[slot];
+      if (!exchange.is_open || !loss.ends(exchange.conversation)) continue;
       // Of what the engine still holds it tells the end itself.
-      if (exchange.is_open && !exchange.is_engine_busy && loss.ends(exchange.conversation))
-        give_back(lock, slot, refusal_of(loss.status));
+      if (exchange.is_engine_busy) {
+        exchange.lost = refusal;
+      } else {
+        give_back(lock, slot, refusal);
+      }
     }
   }
 }

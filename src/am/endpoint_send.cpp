@@ -146,6 +146,7 @@ void EndpointState::release_if_over(std::uint32_t slot) {
 
 void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
   const Exchange& exchange = exchanges[slot];
+  requests_to_left += refusal == Refusal::left;
   const Word word = Word::unpack(exchange.message.word);
   const Returned returned{.refusal = refusal,
                           .operation = word.operation(true),

@@ -98,6 +98,7 @@ struct EndpointState {
   void serve_returned(Lock& lock, const engine::Arrival& arrival);
   void refuse(const engine::Arrival& arrival, Status status);
   void tell_losses(Lock& lock);
+  void give_back_failed(Lock& lock, std::uint64_t name);
   void call_error_handler(Lock& lock, const Returned& returned);
 
   static constexpr std::size_t kHeldMax = 4096;  // beyond, no further request is served
@@ -141,6 +142,7 @@ struct EndpointState {
   std::uint32_t events_pending = 0;
   std::uint64_t losses_seen = 0;
   std::size_t outstanding = 0;
+  std::uint64_t requests_to_left = 0;
   unsigned running = 0;  // handlers, in any thread
   base::Instant check_at{};
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct ExchangeState {
   bool is_open = false;         // a request that has no reply yet
   bool is_engine_busy = false;  // its memory is the engine's
   bool is_shown = false;        // the error handler looks at it
+  std::optional<Refusal> lost;  // its peer was lost, the engine still holds its memory
   std::uint8_t argument_count = 0;
   std::uint8_t handler = 0;
   std::uint32_t translation = kNoTranslation;

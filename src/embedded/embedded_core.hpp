@@ -68,6 +68,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   AllocateShared allocate_shared() override;
   engine::LoanView loan(std::uint64_t name) override { return engine_->loan(name); }
   void give_back(engine::PortHandle port, std::uint64_t name) override;
+  void take_leave() override;
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override;
   observe::EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;
@@ -152,6 +153,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   bool look_by(Progress&& progress);
   void leave_everyone();
   void linger();
+  void say_goodbye();
   void write_report(const std::string& report);
   void look_at_keys();
   bool wait_for(std::span<engine::Port* const> ports, base::Instant deadline);

@@ -43,11 +43,18 @@ EmbeddedCore::~EmbeddedCore() {
     thread_.join();
   }
   leave_everyone();
-  linger();
+  take_leave();
 }
 
+void EmbeddedCore::take_leave() {
+  linger();
+  say_goodbye();
+  const Locked lock(*this);
+  engine_->farewell(base::MonotonicClock::now());
+}
+
+/// What is still on its way to peers has a moment to arrive.
 void EmbeddedCore::linger() {
-  // Answers to peers that are still on their way have a moment to arrive.
   constexpr auto kLingerMost = std::chrono::milliseconds(100);
   auto now = base::MonotonicClock::now();
   const auto is_owing = [&] {
@@ -57,8 +64,21 @@ void EmbeddedCore::linger() {
   for (const auto end = now + kLingerMost; is_owing() && now < end; now = base::MonotonicClock::now()) {
     if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  const Locked lock(*this);
-  engine_->farewell(now);
+}
+
+/// Until all peers know. Those that are there say so at once; it is said again, later and later, for it may be lost.
+void EmbeddedCore::say_goodbye() {
+  constexpr auto kFirst = std::chrono::microseconds(200), kMost = std::chrono::microseconds(25'600);
+  for (auto pause = kFirst; pause <= kMost; pause *= 2) {
+    auto now = base::MonotonicClock::now();
+    {
+      const Locked lock(*this);
+      if (engine_->take_leave(now) == 0) return;
+    }
+    for (const auto again = now + pause; now < again; now = base::MonotonicClock::now()) {
+      if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
 }
 
 bool EmbeddedCore::pass(base::Instant now) {

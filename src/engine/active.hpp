@@ -104,6 +104,7 @@ struct Conversation {
 struct PeerLoss {
   base::SocketAddress engine;
   Status status = Status::ok;  // unreachable, silent, restarted, refused
+  bool has_left = false;       // in order: it had said that it ends
   std::uint64_t way = 0;
   std::uint64_t mark = 0;  // this is the how many-th loss
   bool ends(const Conversation& conversation) const { return conversation.way == way && conversation.losses < mark; }

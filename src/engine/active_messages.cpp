@@ -141,8 +141,8 @@ void ActiveMessages::ask_peer(const base::SocketAddress& address, base::Instant 
   if (peer) transports_->ask(*peer, bounds_.ask_after, now);
 }
 
-void ActiveMessages::end_peer(link::PeerHandle peer, Status status, base::Instant) {
-  losses_.add(transports_->address(peer), way_of(peer), status);
+void ActiveMessages::end_peer(link::PeerHandle peer, Status status, base::Instant, bool has_left) {
+  losses_.add(transports_->address(peer), way_of(peer), status, has_left);
   drop_answers(peer);
 }
 

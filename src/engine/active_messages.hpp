@@ -56,7 +56,7 @@ class ActiveMessages {
 
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_arrival(std::uint64_t target, Status status);
-  void end_peer(link::PeerHandle peer, Status status, base::Instant now);
+  void end_peer(link::PeerHandle peer, Status status, base::Instant now, bool has_left = false);
   /// The peer is not lost, but forgotten: nothing was waited for.
   void drop_answers(link::PeerHandle peer);
   /// Whether an answer has left that had waited for room.

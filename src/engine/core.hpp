@@ -154,6 +154,10 @@ class Core {
   /// What this engine offers for active messages; null if nothing.
   virtual ActivePorts* active_ports() { return nullptr; }
 
+  /// Tells all peers that this engine ends, and waits a moment until they know; then nobody is met any more. For those
+  /// who end the process without destructors, which do it, too. Any thread.
+  virtual void take_leave() {}
+
   /// Messages dropped at this port for lack of a posted buffer, since it was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
   /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error

@@ -159,6 +159,8 @@ class Engine {
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
+  /// Before that: all peers are told that this engine ends, again by each call; how many have not said that they know.
+  std::size_t take_leave(base::Instant now) { return transports_ ? transports_->take_leave(now) : 0; }
   /// When progress() is due again at the latest though nothing arrives.
   base::Instant next_deadline() const;
   /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
@@ -265,6 +267,7 @@ class Engine {
   void end_outcome(const link::Outcome& outcome);
   void end_peer(const link::Notice& notice, base::Instant now);
   void end_shm_peer(const link::Notice& notice, base::Instant now);
+  bool note_loss(const link::Notice& notice, base::Instant now);
   void end_waiting(link::PeerHandle peer, Status status);
   void retry_deferred(base::Instant now);
   base::Duration ask_after() const;
@@ -287,6 +290,7 @@ class Engine {
     link::Notice notice;
     base::Instant when;
     transport::Offence offence = transport::Offence::none;  // for which we ended it
+    bool has_left = false;                                  // in order: it had said that it ends
   };
 
   base::SocketAddress address_;

@@ -78,6 +78,9 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
     if (loss->second.offence != transport::Offence::none) {
       return fmt::format("we put {} out {:.1f} s ago: it {}", address.to_string(), ago, describe(loss->second.offence));
     }
+    if (loss->second.has_left) {
+      return fmt::format("{} ended {:.1f} s ago, as it said before: start it again", address.to_string(), ago);
+    }
     if (notice.diagnosis == link::Diagnosis::no_route) {
       return fmt::format(
           "no way to {} ({:.1f} s ago): this host has no route to it, or no host answers at that address: check the "

@@ -126,6 +126,18 @@ void Engine::end_waiting(link::PeerHandle peer, Status status) {
   }
 }
 
+/// Whether the peer left in order. Whoever did is not there either for those who look for him later, until he is met
+/// again: that ends the memory of it.
+bool Engine::note_loss(const link::Notice& notice, base::Instant now) {
+  const base::SocketAddress& address = transports_->address(notice.peer);
+  const auto before = losses_.find(address);
+  const bool has_left =
+      notice.diagnosis == link::Diagnosis::left || (before != losses_.end() && before->second.has_left);
+  if (before != losses_.end() || losses_.size() < kLossesRemembered)
+    losses_[address] = {.notice = notice, .when = now, .has_left = has_left};
+  return has_left;
+}
+
 // A peer of the shm transport. From now on it is reached another way.
 void Engine::end_shm_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress& address = transports_->address(notice.peer);
@@ -140,8 +152,7 @@ void Engine::end_shm_peer(const link::Notice& notice, base::Instant now) {
   } else if (notice.kind == link::Notice::Kind::reassembly_lost) {
     end_arrival(notice.target, notice.status);
   } else {
-    if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-    active_.end_peer(notice.peer, notice.status, now);
+    active_.end_peer(notice.peer, notice.status, now, note_loss(notice, now));
     end_waiting(notice.peer, notice.status);
     drop_deferred(notice.peer, notice.status);
     if (flows_) flows_->end_peer(notice.peer, notice.status, now);
@@ -165,8 +176,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
       return drop_deferred(notice.peer, Status::refused);
     case link::Notice::Kind::lost: {
       const base::SocketAddress address = transports_->address(notice.peer);
-      if (losses_.size() < kLossesRemembered || losses_.contains(address)) losses_[address] = {notice, now};
-      active_.end_peer(notice.peer, notice.status, now);
+      active_.end_peer(notice.peer, notice.status, now, note_loss(notice, now));
       transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
       end_waiting(notice.peer, notice.status);
       drop_deferred(notice.peer, notice.status);

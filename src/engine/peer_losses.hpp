@@ -13,10 +13,10 @@ namespace fairlead::engine {
 
 class PeerLosses {
  public:
-  void add(const base::SocketAddress& engine, std::uint64_t way, Status status) {
+  void add(const base::SocketAddress& engine, std::uint64_t way, Status status, bool has_left) {
     const std::uint64_t mark = count() + 1;
     if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();
-    kept_[(mark - 1) % ActivePorts::kLossesKept] = {engine, status, way, mark};
+    kept_[(mark - 1) % ActivePorts::kLossesKept] = {engine, status, has_left, way, mark};
     count_.store(mark, std::memory_order_release);
   }
   std::uint64_t count() const { return count_.load(std::memory_order_acquire); }

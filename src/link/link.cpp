@@ -244,18 +244,31 @@ void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, ba
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {
-  if (Peer* peer = state_->peers.find(handle)) state_->disconnect(*peer, 1, now);
+  if (Peer* peer = state_->peers.find(handle)) state_->disconnect(*peer, 0, 1, now);
 }
 
 void Link::expel(PeerHandle handle, base::Instant now) {
   if (Peer* peer = state_->peers.find(handle)) state_->expel(*peer, now);
 }
 
+std::size_t Link::take_leave(base::Instant) {
+  state_->is_leaving = true;
+  state_->handed_out.what = State::HandedOut::What::nothing;
+  std::size_t unheard = 0;
+  for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
+    Peer* const peer = state_->peers.at(slot);
+    if (peer == nullptr || peer->state != Peer::State::open) continue;
+    ++unheard;
+    if (state_->strays.size() < State::kStraysMax) state_->say_close(*peer, wire::Flags::kLeaves, 1);
+  }
+  return unheard;
+}
+
 void Link::disconnect_all(base::Instant now) {
   // Nobody will be here to say it again if it is lost.
   constexpr std::uint32_t kCopies = 2;
   for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
-    if (Peer* peer = state_->peers.at(slot)) state_->disconnect(*peer, kCopies, now);
+    if (Peer* peer = state_->peers.at(slot)) state_->disconnect(*peer, wire::Flags::kLeaves, kCopies, now);
   }
 }
 

@@ -81,6 +81,7 @@ struct Outcome {
 /// Which of the ways in which a path fails a peer's silence looks like.
 enum class Diagnosis : std::uint8_t {
   none,              // it spoke, or it is no failure of the path
+  left,              // it said that its engine ends
   no_route,          // our kernel has no way to it
   not_let_out,       // a firewall of our host drops what goes there
   nothing_heard,     // neither short nor long ones: not running, wrong address, no route
@@ -240,6 +241,9 @@ class Link {
   /// Ends the session with a peer that does what none should. It is told, what is pending to it ends `refused`, and a
   /// `lost` notice follows; what else came in its last datagram is not delivered. It may greet again.
   void expel(PeerHandle peer, base::Instant now);
+  /// This engine ends: no session is opened any more, and all peers are told, again by each call, for it may get lost.
+  /// Whoever has heard it says so, and is lost. How many have not.
+  std::size_t take_leave(base::Instant now);
   /// Disconnects all of them, before the link itself ends.
   void disconnect_all(base::Instant now);
 

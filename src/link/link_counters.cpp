@@ -25,6 +25,7 @@ constexpr std::array<RefusalRow, kRefusals> kRefusalRows{{
     {"table full", "there was no room for another peer or half-open session"},
     {"notices full", "the engine has not fetched its notices"},
     {"no memory", "there was no memory for what it asks for: as if it had been lost on the way"},
+    {"leaving", "a greeting for an engine that ends"},
     {"not sealed",
      "came in the clear, where only what is sealed is taken: set FAIRLEAD_SEAL at the sender, or see "
      "FAIRLEAD_SEAL_REQUIRE"},

@@ -27,6 +27,7 @@ enum class Refusal : std::uint8_t {
   table_full,
   notices_full,
   no_memory,
+  leaving,
 
   // Of sealing (docs/seal.md).
   not_sealed,

@@ -120,6 +120,10 @@ void Link::State::accept_segment(Peer& peer, const wire::Frame& frame, base::Ins
     close_session(peer);
     return let_go(peer);
   }
+  if ((header.flags & wire::Flags::kLeaves) != 0) {
+    peer.has_left = true;
+    if (strays.size() < kStraysMax) say_close(peer, 0, 1);  // it has been heard, and may go
+  }
   lose(peer, Status::refused, now, true);
 }
 

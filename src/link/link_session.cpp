@@ -54,6 +54,7 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
 
 void Link::State::on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                            std::uint32_t datagram_size_max) {
+  if (is_leaving) return refuse(Refusal::leaving);
   Peer* peer = peers.find(from);
   if (peer != nullptr) peer->is_greeted = true;
   if (cookies.is_ours(frame.header.token, from, frame.payload, now) && !base::rare("link: a cookie is too old"))
@@ -238,6 +239,7 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
 }
 
 Diagnosis Link::State::diagnose(const Peer& peer, Status status, base::Instant now) const {
+  if (peer.has_left) return Diagnosis::left;
   if (peer.state == Peer::State::open && peer.sealed && are_keys_worn_out(*peer.sealed, now))
     return Diagnosis::keys_not_changed;
   if (peer.state == Peer::State::opening && peer.refused_here != seal::Refused::none) return Diagnosis::refused_here;
@@ -288,6 +290,7 @@ void Link::State::lose(Peer& peer, Status status, base::Instant now, bool is_tol
 /// Nothing is pending in it.
 void Link::State::close_session(Peer& peer) {
   peer.state = Peer::State::closed;
+  peer.has_left = false;
   peer.ready_hook.unlink();
   peer.ack_hook.unlink();
   peer.mtu.close();
@@ -335,9 +338,9 @@ void Link::State::say_close(Peer& peer, std::uint8_t flags, std::uint32_t copies
   }
 }
 
-void Link::State::disconnect(Peer& peer, std::uint32_t copies, base::Instant now) {
+void Link::State::disconnect(Peer& peer, std::uint8_t flags, std::uint32_t copies, base::Instant now) {
   handed_out.what = HandedOut::What::nothing;
-  say_close(peer, 0, copies);
+  say_close(peer, flags, copies);
   if (peer.state != Peer::State::closed) lose(peer, Status::canceled, now, false);
   forget(peer);
 }

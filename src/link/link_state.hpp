@@ -98,7 +98,7 @@ struct Link::State {
   void lose(Peer& peer, Status status, base::Instant now, bool is_told);
   Diagnosis diagnose(const Peer& peer, Status status, base::Instant now) const;
   void abandon_segments(Peer& peer, Status status);
-  void disconnect(Peer& peer, std::uint32_t copies, base::Instant now);
+  void disconnect(Peer& peer, std::uint8_t flags, std::uint32_t copies, base::Instant now);
   void expel(Peer& peer, base::Instant now);
   void drop_candidate(Peer& peer);
   void forget(Peer& peer);
@@ -325,6 +325,7 @@ struct Link::State {
   // disconnect(). While others have something to send, every second train at most is one.
   static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
   base::Fifo<Stray> strays;
+  bool is_leaving = false;  // no session is opened any more
   AnswerBudget answer_budget;
   AnswerBudget handshake_budget;  // what is computed for those who greet us,
   AnswerBudget change_budget;     // and for peers that change their keys

@@ -50,8 +50,13 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
   ++counters.messages_submitted;
   ++counters.messages_pending;
   counters.message_bytes_submitted += message.size;
-  if (peer->state == Peer::State::closed) [[unlikely]]
+  if (peer->state == Peer::State::closed) [[unlikely]] {
+    if (is_leaving) {
+      lose(*peer, Status::refused, now, true);
+      return Status::ok;
+    }
     begin_opening(*peer, now);
+  }
   make_ready(*peer);
   return Status::ok;
 }

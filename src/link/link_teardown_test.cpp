@@ -23,6 +23,12 @@ void disconnect_and_go_on(World& world) {
   EXPECT_EQ(world.ends[0].sent[next].status, Status::ok);
 }
 
+int count_lost(const World::End& end, Diagnosis diagnosis) {
+  return static_cast<int>(std::ranges::count_if(end.notices, [&](const Notice& notice) {
+    return notice.kind == Notice::Kind::lost && notice.status == Status::refused && notice.diagnosis == diagnosis;
+  }));
+}
+
 TEST(LinkTeardown, WithAnAckOwed) {
   World world(1);
   open_session(world);
@@ -147,7 +153,10 @@ TEST(LinkTeardown, APeerThatIsPutOutHearsItAndMayComeBack) {
   const auto is_refused = [](const Notice& notice) {
     return notice.kind == Notice::Kind::lost && notice.status == Status::refused;
   };
-  for (const auto& end : world.ends) EXPECT_EQ(std::ranges::count_if(end.notices, is_refused), 1);
+  for (const auto& end : world.ends) {
+    EXPECT_EQ(std::ranges::count_if(end.notices, is_refused), 1);
+    EXPECT_EQ(count_lost(end, Diagnosis::left), 0);
+  }
   for (const std::size_t from : {1, 0}) {
     const std::uint64_t next = world.send(from, 1 - from, 3000);
     world.run_until_ended();
@@ -156,6 +165,67 @@ TEST(LinkTeardown, APeerThatIsPutOutHearsItAndMayComeBack) {
   link.expel(world.peer(0, 1), world.now);
   link.expel(world.peer(0, 1), world.now);  // it is out already
   link.expel({12345, 1}, world.now);
+}
+
+TEST(LinkTeardown, WhoLeavesIsNotTakenForDead) {
+  World world(12, {}, 3);
+  open_session(world);
+  world.send(2, 0, 8);
+  world.run_until_ended();
+  Link& leaver = *world.ends[0].link;
+  EXPECT_EQ(leaver.take_leave(world.now), 2U);
+  for (const std::size_t other : {1, 2}) world.send(other, 0, 100'000);
+  world.run_for(1ms);
+  EXPECT_TRUE(world.is_all_ended());
+  for (const std::size_t other : {1, 2}) EXPECT_EQ(count_lost(world.ends[other], Diagnosis::left), 1);
+  EXPECT_EQ(count_lost(world.ends[0], Diagnosis::none), 2) << "who has heard it is gone";
+  EXPECT_EQ(leaver.take_leave(world.now), 0U);
+  world.expect_consistent();
+}
+
+TEST(LinkTeardown, WhatIsSaidOnLeavingIsSaidUntilItIsHeard) {
+  World world(13);
+  open_session(world);
+  // The word is lost three times, then the answer to it once.
+  int words = 0, answers = 0;
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    if (static_cast<wire::Kind>(bytes[1]) != wire::Kind::close) return false;
+    return from == 0 ? ++words <= 3 : ++answers == 1;
+  };
+  for (int said = 1; said <= 4; ++said) {
+    EXPECT_EQ(world.ends[0].link->take_leave(world.now), 1U);
+    world.run_for(1ms);
+    EXPECT_EQ(count_lost(world.ends[1], Diagnosis::left), said == 4 ? 1 : 0);
+  }
+  // The other has no session any more, and answers no more; the leaver goes when it has said it often enough.
+  EXPECT_EQ(world.ends[0].link->take_leave(world.now), 1U);
+  world.ends[0].link->disconnect_all(world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(count_lost(world.ends[1], Diagnosis::left), 1);
+  world.expect_consistent();
+}
+
+TEST(LinkTeardown, WhoLeavesOpensNoSessionAnyMore) {
+  World world(14);
+  open_session(world);
+  world.ends[0].link->take_leave(world.now);
+  world.run_for(1ms);
+  const std::uint64_t own = world.send(0, 1, 3000);
+  const std::uint64_t others = world.send(1, 0, 8);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].sent[own].status, Status::refused);
+  EXPECT_EQ(world.ends[1].sent[others].status, Status::unreachable);
+  EXPECT_GT(world.ends[0].link->counters().refused[static_cast<std::size_t>(Refusal::leaving)], 0U);
+  EXPECT_EQ(world.ends[0].link->counters().sessions_opened, 1U);
+  world.expect_consistent();
+}
+
+TEST(LinkTeardown, AnEndWithoutALeaveIsOneToo) {
+  World world(15);
+  open_session(world);
+  world.ends[1].link->disconnect_all(world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(count_lost(world.ends[0], Diagnosis::left), 1);
 }
 
 TEST(LinkTeardown, TheLinkItselfMayGoInAnyState) {

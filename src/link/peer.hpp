@@ -71,6 +71,7 @@ struct Peer {
   std::uint32_t generation = 0;
   State state = State::closed;
   bool is_known_to_engine = false;  // else it goes when its candidate does
+  bool has_left = false;            // it says that its engine ends; the session is about to
   Half ours;
   wire::Hello theirs;
   std::optional<Candidate> candidate;

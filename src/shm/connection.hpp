@@ -27,6 +27,7 @@ struct PairSide {
   alignas(128) std::atomic<std::uint64_t> visits{0};       // odd while it is in the other's arena
   std::atomic<std::uint32_t> sees_arena{0};                // it has mapped the other's
   std::atomic<std::uint64_t> held{0};  // what it is at in the other's process, by a name of the engine's; 0: nothing
+  std::atomic<std::uint32_t> is_leaving{0};  // its engine ends, and not by a fault: told before the connection closes
 };
 /// At the start of a pair's memory. Side 0 asked, side 1 accepted.
 struct PairPage {
@@ -75,6 +76,14 @@ struct Connection {
   std::shared_ptr<Memory> arena;  // what it shows us of its memory
   std::uint64_t arena_bytes = 0;
   CrossMemory process;  // and what it does not show there, if the kernel lets us
+
+  /// The end of the connection will be that of our engine.
+  void say_leaving() noexcept {
+    if (own != nullptr) own->is_leaving.store(1, std::memory_order_release);
+  }
+  bool is_leaving() const noexcept {
+    return other != nullptr && other->is_leaving.load(std::memory_order_acquire) != 0;
+  }
 
   /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it
   /// waits for (Connections::readers).

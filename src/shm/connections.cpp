@@ -139,6 +139,13 @@ void Connections::end(std::uint32_t slot, std::string_view reason) {
   events_.push_back({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
 }
 
+// The other side may take the connection for open before we do.
+void Connections::take_leave() {
+  is_leaving_ = true;
+  listen(false);
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) peers_[slot].say_leaving();
+}
+
 void Connections::put_out(const SectionReader& reader) {
   constexpr std::string_view kReason = "it did not leave in time what was withdrawn here: is it stopped?";
   if (has_left(reader)) return;

@@ -91,6 +91,8 @@ class Connections {
   /// When it has to be called at the latest.
   base::Instant next_deadline() const noexcept { return std::min(expire_at_, look_at_); }
   std::optional<ConnectionEvent> next_event();
+  /// Our engine ends: all are told, for when they notice it, and nobody is let in any more.
+  void take_leave();
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason);
   /// Ends a peer that does not leave what it should, or declines it, with an event.
@@ -192,6 +194,7 @@ class Connections {
   ReadSections read_sections_{peers_};
   std::optional<Watch> watch_;  // there from open() on
   std::deque<ConnectionEvent> events_;
+  bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;  // the earliest of what is not open yet
   base::Instant look_at_ = base::kNever;    // at all peers, as long as one is a stranger
   base::Instant accept_at_ = base::kNever;  // not before then, if the kernel had nothing left

@@ -27,6 +27,7 @@ bool is_half_open(Connection::State state) {
 }  // namespace
 
 void Connections::accept_all(base::Instant now) {
+  if (is_leaving_) return;
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     auto socket = listener_.accept();
     if (!socket && (socket.error() == ECONNABORTED || socket.error() == EINTR)) continue;
@@ -85,7 +86,7 @@ void Connections::expire(base::Instant now) {
   expire_at_ = base::kNever;
   if (accept_at_ <= now) {
     accept_at_ = base::kNever;
-    listen(true);
+    listen(!is_leaving_);
   }
   expire_by(accept_at_);
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {

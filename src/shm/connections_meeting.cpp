@@ -90,8 +90,9 @@ Result<std::uint32_t> Connections::ask(const base::SocketAddress& address, base:
                                              options_.peers_max)});
   }
   Connection& peer = peers_[slot];
-  new (memory->head()) PairPage;
+  auto* const page = new (memory->head()) PairPage;
   peer.memory = std::move(*memory);
+  peer.own = &page->sides[0];
   peer.has_asked = true;
   peer.state = Connection::State::asking;
   peers_.name(slot, address);
@@ -210,6 +211,7 @@ void Connections::vouch(const base::SocketAddress& address, const base::SipKey& 
 void Connections::answer(std::uint32_t slot, const Greeting& greeting, const Letter& letter,
                          const std::optional<base::SipKey>& key) {
   Connection& peer = peers_[slot];
+  if (is_leaving_) return close(slot);
   auto memory = Memory::adopt(letter.descriptors[0].get(), {4096, greeting.ring_bytes, 2});
   auto doorbell = Memory::adopt(letter.descriptors[1].get(), kShmBellLayout);
   if (!memory || !doorbell) {

@@ -104,6 +104,47 @@ TEST(Connections, OnePairStandsIfBothAskAtOnce) {
   EXPECT_EQ(look(high), "there");
 }
 
+TEST(Connections, WhoLeavesIsNotTakenForDead) {
+  Side far(2, 12);
+  std::uint32_t slot = 0;
+  {
+    Side near(1, 11);
+    meet(near, far);
+    EXPECT_FALSE(far.to(near).is_leaving());
+    slot = far.connections->find(near.own);
+    near.connections->take_leave();
+    EXPECT_EQ(far.to(near).state, Connection::State::open);
+  }
+  ASSERT_EQ(far.events(1).at(0).kind, Kind::ended);
+  EXPECT_TRUE(far.connections->peer(slot).is_leaving());
+}
+
+TEST(Connections, WhoLeavesBeforeItKnowsThatItIsConnectedIsNotTakenForDead) {
+  Side far(2, 12);
+  std::uint32_t slot = 0;
+  {
+    Side near(1, 11);
+    ASSERT_TRUE(near.connections->ask(far.own, {}));
+    ASSERT_EQ(far.events(1).at(0).kind, Kind::opened);
+    slot = far.connections->find(near.own);
+    near.connections->take_leave();
+  }
+  ASSERT_EQ(far.events(1).at(0).kind, Kind::ended);
+  EXPECT_TRUE(far.connections->peer(slot).is_leaving());
+}
+
+TEST(Connections, WhoLeavesAnswersNobody) {
+  Side far(2, 12);
+  {
+    Side near(1, 11);
+    near.connections->take_leave();
+    ASSERT_TRUE(far.connections->ask(near.own, {}));
+    EXPECT_TRUE(near.events(1).empty());
+    EXPECT_TRUE(far.events(1).empty());
+  }
+  EXPECT_EQ(far.events(1).at(0).kind, Kind::declined);
+}
+
 TEST(Connections, NobodyThereIsRefusedAtOnce) {
   Side near(1, 11);
   const auto asked = near.connections->ask(address(9), {});

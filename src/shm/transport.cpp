@@ -36,6 +36,7 @@ void Transport::remember_reason(const base::SocketAddress& address, const std::s
 
 std::optional<link::PeerHandle> Transport::seek(const base::SocketAddress& address, base::Instant now) {
   if (const auto known = find(address)) return known;
+  if (is_leaving_) return std::nullopt;
   ask(address, {}, now);
   if (!options_.is_forced) return std::nullopt;
   const std::uint32_t index = make_peer(address);
@@ -90,7 +91,7 @@ void Transport::open(std::uint32_t connection_slot, base::Instant now) {
 }
 
 // Everything that is pending to the peer ends, each once.
-void Transport::lose(std::uint32_t index, Status status, base::Instant now) {
+void Transport::lose(std::uint32_t index, Status status, base::Instant now, link::Diagnosis diagnosis) {
   Peer& peer = *peers_[index];
   const link::PeerHandle handle = handle_of(index);
   const auto fail = [&](std::uint64_t cookie) {
@@ -118,8 +119,11 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now) {
                    .status = status,
                    .target = peer.arriving.target});
   }
-  notices_.push(
-      {.kind = link::Notice::Kind::lost, .peer = handle, .status = status, .silent_for = now - peer.moved_at});
+  notices_.push({.kind = link::Notice::Kind::lost,
+                 .peer = handle,
+                 .status = status,
+                 .silent_for = now - peer.moved_at,
+                 .diagnosis = diagnosis});
   std::erase(busy_, index);
   by_address_.erase(peer.address);
   // The address stays, for whoever reads the notices.
@@ -185,6 +189,11 @@ void Transport::give_up(Peer& peer, std::string_view reason) {
 
 bool Transport::is_quiet() const {
   return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index]->is_idle(); });
+}
+
+void Transport::take_leave() {
+  is_leaving_ = true;
+  connections_->take_leave();
 }
 
 void Transport::tell_all() {

@@ -136,6 +136,8 @@ class Transport {
   /// Before sleeping: the peers know how far we have read, and ring from now on. False if there is something to do.
   bool arm();
   void tell_all();
+  /// This engine ends: peers that notice it know that it is in order. Nobody is looked for any more.
+  void take_leave();
 
   Connections& connections() { return *connections_; }
   const Connections& connections() const { return *connections_; }
@@ -210,7 +212,7 @@ class Transport {
   std::uint32_t make_peer(const base::SocketAddress& address);
   link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }
   void open(std::uint32_t connection_slot, base::Instant now);
-  void lose(std::uint32_t index, Status status, base::Instant now);
+  void lose(std::uint32_t index, Status status, base::Instant now, link::Diagnosis diagnosis = link::Diagnosis::none);
   void remember_reason(const base::SocketAddress& address, const std::string& reason);
   void ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now);
   void look_after(std::uint32_t index, base::Instant now);
@@ -282,6 +284,7 @@ class Transport {
   std::vector<std::byte*> free_blocks_;
   wire::ShmRecord record_;
   link::Delivery delivery_;
+  bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;
   TransportCounters counters_;
 };

@@ -154,8 +154,11 @@ bool Transport::attend(base::Instant now, Taker&& taker) {
         remember_reason(event->address, event->reason);
         const std::uint32_t index = by_connection_slot_[event->slot];
         by_connection_slot_[event->slot] = kNone;
+        const bool is_leaving = connections_->peer(event->slot).is_leaving();
         connections_->forget(event->slot);
-        if (index != kNone) lose(index, peers_[index]->has_stopped ? Status::silent : Status::refused, now);
+        if (index != kNone)
+          lose(index, peers_[index]->has_stopped ? Status::silent : Status::refused, now,
+               is_leaving ? link::Diagnosis::left : link::Diagnosis::none);
         break;
       }
     }

@@ -221,6 +221,13 @@ base::Instant Transports::next_deadline(base::Instant now) const {
   return std::min({link_.next_deadline(), path_->next_deadline(), flight_.next_deadline(), of_shm});
 }
 
+std::size_t Transports::take_leave(base::Instant now) {
+  if (shm_) shm_->take_leave();
+  const std::size_t unheard = link_.take_leave(now);
+  emit(kTrainsInPass, now);
+  return unheard;
+}
+
 void Transports::farewell(base::Duration ack_delay, base::Instant now) {
   if (shm_) shm_->tell_all();
   link_.expire(now + ack_delay);

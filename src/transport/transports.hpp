@@ -124,6 +124,8 @@ class Transports {
   /// trains at most; the next one has to follow at once, says next_deadline().
   bool emit(std::size_t trains_max, base::Instant now);
   base::Instant next_deadline(base::Instant now) const;
+  /// Tells all peers that this engine ends, and meets nobody any more; as Link::take_leave().
+  std::size_t take_leave(base::Instant now);
   /// Acknowledges what has come, without the usual delay, and ends all sessions.
   void farewell(base::Duration ack_delay, base::Instant now);
 

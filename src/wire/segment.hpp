@@ -50,7 +50,9 @@ struct Flags {
   static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed had been received before
   static constexpr std::uint8_t kAsks = 16;         // the sender holds long messages back for want of a grant
   static constexpr std::uint8_t kIdle = kCommand;   // of a close: nothing is pending, the place is wanted
-  static constexpr std::uint8_t kAll = 31;          // of what may be set in the clear
+  static constexpr std::uint8_t kLeaves =
+      kAnswerAtOnce;                        // of a close: the sender's engine ends, and waits for an answer
+  static constexpr std::uint8_t kAll = 31;  // of what may be set in the clear
 
   static constexpr std::uint8_t kEpoch = 0x60;  // of a sealed segment: lower bits of the epoch of its keys
   static constexpr std::uint8_t kEpochShift = 5;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <fairlead/am/handler.hpp>
 #include <fairlead/am/name.hpp>
@@ -58,11 +59,15 @@ class Endpoint {
   Status set_translation_key(std::uint32_t index, std::uint64_t key);
   /// not_available: not mapped; invalid: out of range.
   Status translation(std::uint32_t index, Name& name, std::uint64_t& key) const;
+  /// One line of what is known of the process behind an index: when it was last heard, why it is gone. For a report.
+  std::string describe(std::uint32_t index) const;
   /// Most requests outstanding to one peer, 1 to kDepthMax.
   Status set_depth(unsigned depth);
   unsigned depth() const;
   /// Requests that have not been replied to, to all peers.
   std::size_t outstanding() const;
+  /// Requests so far that came back with Refusal::left.
+  std::uint64_t requests_to_left() const;
 
   // ---- requests; they wait for a credit, and run handlers meanwhile
   //

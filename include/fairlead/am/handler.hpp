@@ -81,6 +81,7 @@ enum class Refusal : std::uint8_t {
   congestion = 8,       ///< no answer, or no memory there, in time
   unreachable = 9,      ///< the other engine was not found, fell silent, ended or started anew
   reply_rejected = 10,  ///< our reply was not taken
+  left = 11,            ///< the other engine has ended in order, as it said before; not an error, and no code of AM-2
 };
 
 /// What kind of message came back; the numbers are AM-2's.
@@ -97,7 +98,7 @@ struct Returned {
   std::span<const std::byte> data;
 };
 
-/// Handler 0. The one an endpoint begins with prints a line and ends the process.
+/// Handler 0. The one an endpoint begins with prints a line and ends the process, but for those who have left.
 using ErrorHandler = void (*)(void* context, Endpoint& endpoint, const Returned& returned);
 
 }  // namespace fairlead::am
