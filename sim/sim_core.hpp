@@ -68,6 +68,7 @@ class SimCore final : public engine::Core {
   void interrupt(engine::PortHandle) override {}
   int descriptor(engine::PortHandle) const override { return -1; }
   bool arm_descriptor(engine::PortHandle) override { return false; }
+  void watch_drops(engine::PortHandle port) override { engine_->ports().find(port)->watches_drops = true; }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override {
     return engine_->ports().find(port)->dropped_no_buffer;
   }

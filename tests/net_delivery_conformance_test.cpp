@@ -1,7 +1,12 @@
 // Start and stop, deadlines and synchronous delivery: the rows tm_initfini, tm_startstop, sync, timeout and fail of
 // spec/motr.md 8.1, over each path.
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <filesystem>
 #include <latch>
 #include <set>
 #include <span>
@@ -46,6 +51,155 @@ TEST_P(NetDelivery, AMachineCanBeMadeAgain) {
     EXPECT_TRUE(machine.close());
     EXPECT_EQ(machine.state(), MachineState::undefined);
   }
+}
+
+std::set<pid_t> own_threads() {
+  std::set<pid_t> all;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    all.insert(std::stoi(entry.path().filename()));
+  return all;
+}
+
+cpu_set_t cpus_of(pid_t thread) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  ::sched_getaffinity(thread, sizeof cpus, &cpus);
+  return cpus;
+}
+
+TEST_P(NetDelivery, AConfinedMachineConfinesItsOwnThreadOnly) {
+  const cpu_set_t all = cpus_of(0);
+  unsigned first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  cpu_set_t only_first;
+  CPU_ZERO(&only_first);
+  CPU_SET(first, &only_first);
+  const std::set<pid_t> before = own_threads();
+  std::atomic<pid_t> teller = 0;
+  TransferMachine machine(*domain_, [&](const net::MachineEvent&) { teller = ::gettid(); });
+  ASSERT_TRUE(machine.confine({&first, 1}));
+  ASSERT_TRUE(machine.start_and_wait(GetParam().nid + ":*:34:*"));  // with an engine of its own, if it is not 0@lo
+  for (const pid_t thread : own_threads()) {
+    const cpu_set_t its = cpus_of(thread);
+    if (thread == teller) {
+      EXPECT_TRUE(CPU_EQUAL(&its, &only_first));
+    } else if (!before.contains(thread)) {
+      EXPECT_TRUE(CPU_EQUAL(&its, &all)) << "a thread beside the machine's is confined with it";
+    }
+  }
+  EXPECT_FALSE(before.contains(teller));
+}
+
+TEST_P(NetDelivery, SettingsThatMeanNothingAreTold) {
+  std::string told;
+  std::atomic<int> diagnostics = 0;
+  const auto tell = [&](const net::MachineEvent& event) {
+    if (event.kind != net::MachineEvent::Kind::diagnostic) return;
+    told = event.text;
+    ++diagnostics;
+  };
+  net::DomainSettings settings{.engine = {{"path", GetParam().path}, {"give_up_after", "4321"}}};
+  if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
+  Domain other = Domain::open(settings).value();
+  {
+    TransferMachine machine(other, tell), same(*domain_, tell);
+    ASSERT_TRUE(machine.start_and_wait(near_at("35:*")));
+    ASSERT_TRUE(same.start_and_wait(near_at("35:*")));
+  }
+  EXPECT_EQ(diagnostics, 1);
+  EXPECT_NE(told.find("mean nothing: give_up_after;"), std::string::npos) << told;
+}
+
+TEST_P(NetDelivery, RefusalsOfAddSayWhy) {
+  const auto expect_why = [](Status status, Status wanted, std::string_view why) {
+    EXPECT_EQ(status, wanted);
+    const Error error = TransferMachine::explain_last();
+    EXPECT_EQ(error.status, wanted);
+    EXPECT_NE(error.message.find(why), std::string::npos) << error.message;
+  };
+  const auto one = buffer(100, near_record_);
+  const auto without_callback = Buffer::allocate(*domain_, 100).value();
+  Domain other = Domain::open().value();
+  const auto foreign = Buffer::allocate(other, 100).value();
+  std::array<std::byte, net::kDescriptorSize> damaged{};
+  const auto invalid = Status::invalid;
+  expect_why(near().add(*foreign, MessageReceive{}), invalid, "another domain");
+  expect_why(near().add(*without_callback, MessageReceive{}), invalid, "no callback");
+  expect_why(near().add(*one, MessageReceive{.size_min = 101}), invalid, "size_min");
+  expect_why(near().add(*one, MessageReceive{.messages_max = 0}), invalid, "messages_max");
+  expect_why(near().add(*one, MessageSend{.to = to_far(), .length = 101}), invalid, "length");
+  expect_why(near().add(*one, MessageSend{}), invalid, "end point");
+  expect_why(near().add(*one, MessageSend{.to = to_near()}), invalid, "another transfer machine");
+  expect_why(near().add(*one, net::ActiveSend{.descriptor = damaged}), invalid, "descriptor");
+  expect_why(near().add(*one, MessageReceive{.deadline = in(-hours(1))}), Status::too_late, "deadline");
+  ASSERT_EQ(near().add(*one, MessageReceive{}), Status::ok);
+  expect_why(near().add(*one, MessageReceive{}), Status::bad_state, "queued");
+  ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
+  expect_why(near().add(*one, MessageReceive{}), Status::bad_state, "not started");
+  // Of this thread only.
+  std::jthread([] { EXPECT_EQ(TransferMachine::explain_last().message, ""); }).join();
+}
+
+// Each in a callback, at the same time; also where the other machine is just about to tell the buffer's end.
+TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
+  for (const bool is_ending : {false, true}) {
+    std::array<net::Record, 2> records;
+    std::array<std::unique_ptr<Buffer>, 2> starters, pings, victims;
+    const std::array<TransferMachine*, 2> machines{&near(), &far()};
+    std::latch both(2), done(2);
+    for (const std::size_t i : {0, 1}) {
+      victims[i] = buffer(100, records[i]);
+      pings[i] = Buffer::allocate(*domain_, 100).value();
+      starters[i] = Buffer::allocate(*domain_, 100).value();
+      starters[i]->set_callback([&, i](const net::BufferEvent&) {
+        EXPECT_TRUE(machines[i]->cancel(*pings[i]));
+        if (is_ending) EXPECT_TRUE(machines[i]->cancel(*victims[i]));
+      });
+      pings[i]->set_callback([&, i](const net::BufferEvent&) {
+        both.arrive_and_wait();
+        victims[1 - i].reset();
+        done.count_down();
+      });
+      for (const auto& each : {&starters[i], &pings[i], &victims[i]})
+        ASSERT_EQ(machines[i]->add(**each, PassiveReceive{}), Status::ok);
+    }
+    for (const std::size_t i : {0, 1}) EXPECT_TRUE(machines[i]->cancel(*starters[i]));
+    done.wait();
+    for (net::Record& record : records) {
+      EXPECT_EQ(record.wait_for(1).at(0).status, Status::canceled);
+      EXPECT_EQ(record.entries().size(), 1U);
+    }
+  }
+}
+
+// The end of one that a callback has destroyed is told after that callback, not in it.
+TEST_P(NetDelivery, CallbacksDoNotNest) {
+  constexpr std::size_t kBuffers = 50'000;
+  std::vector<std::unique_ptr<Buffer>> chain(kBuffers);
+  std::atomic<std::size_t> told = 0;
+  int depth = 0, deepest = 0;
+  net::DomainSettings settings{.engine = {{"path", GetParam().path}, {"operations_max", "65536"}}};
+  Domain domain = Domain::open(settings).value();
+  TransferMachine machine(domain);
+  ASSERT_TRUE(machine.start_and_wait(GetParam().nid + ":*:34:*"));
+  for (std::size_t i = 0; i < kBuffers; ++i) {
+    chain[i] = Buffer::allocate(domain, 8).value();
+    chain[i]->set_callback([&, i](const net::BufferEvent& event) {
+      deepest = std::max(deepest, ++depth);
+      EXPECT_EQ(event.status, Status::canceled);
+      if (i + 1 < kBuffers) chain[i + 1].reset();
+      --depth;
+      ++told;
+    });
+    ASSERT_EQ(machine.add(*chain[i], MessageReceive{}), Status::ok) << TransferMachine::explain_last().message;
+  }
+  ASSERT_TRUE(machine.cancel(*chain[0]));
+  while (told != kBuffers) std::this_thread::yield();
+  EXPECT_EQ(deepest, 1);
+  ASSERT_TRUE(machine.stop_and_wait(StopMode::drain));
+  chain.clear();
+  EXPECT_TRUE(machine.close());
+  EXPECT_TRUE(domain.close());
 }
 
 TEST_P(NetDelivery, DynamicTmidsCountDownAndFillHoles) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -129,6 +131,82 @@ TEST_P(NetMessage, CancelOfAHalfFilledBufferKeepsWhatCame) {
   EXPECT_EQ(entries[1].length, 0U);
   EXPECT_TRUE(entries[1].is_final);
   EXPECT_TRUE(holds(*inbox, 0, 100, 1));
+}
+
+/// Adds up what the events of a machine say of dropped messages.
+class DropCount {
+ public:
+  net::MachineCallback callback() {
+    return [this](const net::MachineEvent& event) {
+      if (event.kind != net::MachineEvent::Kind::error) return;
+      EXPECT_EQ(event.status, Status::no_buffer);
+      std::uint64_t more = 0;
+      std::from_chars(event.text.data(), event.text.data() + event.text.size(), more);
+      EXPECT_GT(more, 0U) << event.text;
+      ++events_;
+      messages_ += more;
+    };
+  }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t messages() const { return messages_; }
+
+ private:
+  std::atomic<std::uint64_t> events_ = 0, messages_ = 0;
+};
+
+constexpr auto kPatience = std::chrono::seconds(20);  // ends a failing test only
+
+// While nothing else happens there: no buffer, no deadline.
+TEST_P(NetMessage, WhatIsDroppedIsTold) {
+  DropCount drops;
+  net::TransferMachine lazy(*domain_, drops.callback());
+  const auto own = lazy.start_and_wait(far_at("35:*"));
+  ASSERT_TRUE(own) << own.error().message;
+  const auto to_lazy = near().create_end_point(own->address()).value();
+  const auto one = buffer(8, near_record_);
+  constexpr std::uint64_t kMessages = 100;
+  for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      ASSERT_EQ(near().add(*one, MessageSend{.to = to_lazy}), Status::ok);
+      near_record_.wait_for(++sent_);
+    }
+    const auto end = Instant::clock::now() + kPatience;
+    while (drops.messages() < rounds * kMessages && Instant::clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(drops.messages(), rounds * kMessages);
+  }
+  EXPECT_EQ(lazy.messages_dropped(), 3 * kMessages);
+  EXPECT_LE(drops.events(), 3 * kMessages);
+}
+
+TEST_P(NetMessage, WhatIsDroppedIsToldBesideSynchronousDelivery) {
+  DropCount drops;
+  net::TransferMachine lazy(*domain_, drops.callback());
+  ASSERT_TRUE(lazy.deliver_synchronously());
+  const auto own = lazy.start_and_wait(far_at("35:*"));
+  ASSERT_TRUE(own) << own.error().message;
+  const auto to_lazy = near().create_end_point(own->address()).value();
+  const auto one = buffer(8, near_record_);
+  std::uint64_t dropped = 0;
+  const auto drop_one = [&] {
+    ASSERT_EQ(near().add(*one, MessageSend{.to = to_lazy}), Status::ok);
+    near_record_.wait_for(++sent_);
+    ++dropped;
+  };
+  drop_one();
+  const auto end = Instant::clock::now() + kPatience;
+  while (drops.messages() < dropped && Instant::clock::now() < end) EXPECT_EQ(lazy.deliver_all(), 0U);
+  EXPECT_EQ(drops.messages(), dropped);
+  drop_one();
+  while (drops.messages() < dropped && Instant::clock::now() < end) EXPECT_FALSE(lazy.pending());
+  EXPECT_EQ(drops.messages(), dropped);
+  // A wait goes on though it was interrupted to have it told.
+  std::jthread waiter([&] { EXPECT_FALSE(lazy.wait(kNever).value_or(false)); });
+  for (int i = 0; i < 3; ++i) {
+    drop_one();
+    while (drops.messages() < dropped && Instant::clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(drops.messages(), dropped);
+  }
+  ASSERT_TRUE(lazy.stop(StopMode::abort));
 }
 
 TEST_P(NetMessage, SendsSucceedThoughNobodyTakesThem) {

@@ -3,6 +3,12 @@
 #include <sched.h>
 
 namespace fairlead::base {
+namespace {
+
+thread_local cpu_set_t before_confinement;
+thread_local bool is_confined = false;
+
+}  // namespace
 
 bool pin_to_cpu(int cpu) noexcept {
   if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
@@ -21,7 +27,14 @@ bool confine_to_cpus(std::span<const unsigned> cpus) noexcept {
     if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed)) return false;
     CPU_SET(cpu, &set);
   }
-  return sched_setaffinity(0, sizeof set, &set) == 0;
+  if (sched_setaffinity(0, sizeof set, &set) != 0) return false;
+  if (!is_confined) before_confinement = allowed;
+  is_confined = true;
+  return true;
+}
+
+const cpu_set_t* cpus_before_confinement() noexcept {
+  return is_confined ? &before_confinement : nullptr;
 }
 
 }  // namespace fairlead::base

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/affinity.hpp"
 #include "base/ensure.hpp"
 
 namespace fairlead::base {
@@ -18,6 +19,18 @@ using Work = std::function<void()>;
 void* run(void* work) noexcept {
   (*std::unique_ptr<Work>(static_cast<Work*>(work)))();
   return nullptr;
+}
+
+/// Who was confined did not confine the threads that it starts: those have what it had before, from their beginning.
+int create(pthread_t& id, Work* work) {
+  const cpu_set_t* const cpus = cpus_before_confinement();
+  if (cpus == nullptr) return ::pthread_create(&id, nullptr, &run, work);
+  pthread_attr_t wishes;
+  if (const int error = ::pthread_getattr_default_np(&wishes); error != 0) return error;
+  ::pthread_attr_setaffinity_np(&wishes, sizeof *cpus, cpus);
+  const int error = ::pthread_create(&id, &wishes, &run, work);
+  ::pthread_attr_destroy(&wishes);
+  return error;
 }
 
 sigset_t signals_of_programs() {
@@ -35,7 +48,7 @@ Result<Thread> Thread::start(Work work) {
   sigset_t before;
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
   Thread thread;
-  const int error = ::pthread_create(&thread.id_, nullptr, &run, kept.get());
+  const int error = create(thread.id_, kept.get());
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     return std::unexpected(

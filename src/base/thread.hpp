@@ -1,7 +1,8 @@
 #pragma once
 // A thread of the library. It takes none of the program's signals: whoever blocks one after our thread has begun (for
 // sigwait, or a signalfd) still gets it, and no handler runs in the middle of our work. Faults (SIGSEGV and the like)
-// stay unblocked: a program may have a handler that reports them.
+// stay unblocked: a program may have a handler that reports them. A thread that is confined to some processors does not
+// confine those that it starts.
 
 #include <pthread.h>
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 
+#include "base/affinity.hpp"
 #include "base/child_for_tests.hpp"
 
 namespace fairlead::base {
@@ -63,6 +64,29 @@ TEST(Thread, WhereThereIsNoneLeftItSaysSo) {
               return thread.error().message.starts_with("no thread: ") ? 0 : 4;
             }),
             0);
+}
+
+TEST(Thread, IsNotConfinedWithItsMaker) {
+  cpu_set_t all, of_inner;
+  CPU_ZERO(&of_inner);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  unsigned first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  bool is_confined = false;
+  int count_of_confined = 0;
+  auto outer = Thread::start([&] {
+    is_confined = confine_to_cpus({&first, 1});
+    cpu_set_t own;
+    ::sched_getaffinity(0, sizeof own, &own);
+    count_of_confined = CPU_COUNT(&own);
+    auto inner = Thread::start([&] { ::sched_getaffinity(0, sizeof of_inner, &of_inner); });
+    if (inner) inner->join();
+  });
+  ASSERT_TRUE(outer);
+  outer->join();
+  EXPECT_TRUE(is_confined);
+  EXPECT_EQ(count_of_confined, 1);
+  EXPECT_TRUE(CPU_EQUAL(&of_inner, &all));
 }
 
 TEST(Thread, InAChildOfForkItIsNotThere) {

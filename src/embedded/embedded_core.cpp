@@ -268,8 +268,14 @@ void EmbeddedCore::ask_peer(const base::SocketAddress& peer) {
 
 // Facts --------------------------------------------------------------------------------------------------------------
 
+// This store comes before the caller's look at the count, and there the count before the look at this: one of the two
+// sees the other.
+void EmbeddedCore::watch_drops(engine::PortHandle handle) {
+  port_of(handle).watches_drops.store(true);
+}
+
 std::uint64_t EmbeddedCore::dropped_no_buffer(engine::PortHandle handle) const {
-  return port_of(handle).dropped_no_buffer.load(std::memory_order_relaxed);
+  return port_of(handle).dropped_no_buffer.load();
 }
 
 observe::EngineFacts EmbeddedCore::facts() const {

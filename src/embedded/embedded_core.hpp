@@ -38,6 +38,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
 
   base::SocketAddress address() const override { return engine_->address(); }
   std::uint64_t epoch() const override { return engine_->epoch(); }
+  const engine::EngineOptions* options() const override { return &engine_->options(); }
   std::uint64_t message_size_max() const override { return kMessageSizeMax; }
   Result<engine::PortHandle> open_port(std::uint32_t number) override;
   Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
@@ -69,6 +70,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   engine::LoanView loan(std::uint64_t name) override { return engine_->loan(name); }
   void give_back(engine::PortHandle port, std::uint64_t name) override;
   void take_leave() override;
+  void watch_drops(engine::PortHandle port) override;
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override;
   observe::EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;

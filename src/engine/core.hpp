@@ -84,6 +84,8 @@ class Core {
   /// What peers use to reach this engine, and the 64 random bits that name its life.
   virtual base::SocketAddress address() const = 0;
   virtual std::uint64_t epoch() const = 0;
+  /// Those that it was made with: of whoever attached first. Null if it has none.
+  virtual const EngineOptions* options() const { return nullptr; }
   /// Message size above which send is refused (message_size).
   virtual std::uint64_t message_size_max() const = 0;
 
@@ -158,6 +160,9 @@ class Core {
   /// who end the process without destructors, which do it, too. Any thread.
   virtual void take_leave() {}
 
+  /// The next message that is dropped for lack of a posted buffer ends a wait() on this port, as interrupt() does; the
+  /// ones after it do not. Look at the count then, and after this call. Any thread.
+  virtual void watch_drops(PortHandle port) = 0;
   /// Messages dropped at this port for lack of a posted buffer, since it was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
   /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error

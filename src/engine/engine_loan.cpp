@@ -118,7 +118,7 @@ void Engine::deliver_lent(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t slot = match_receive(port, bytes.size());
   if (slot == kNone) {
     ++counters_.dropped_no_buffer;
-    ports_[port].dropped_no_buffer.fetch_add(1, std::memory_order_relaxed);
+    ports_.drop(port);
     return end(Status::ok);
   }
   ++counters_.messages_received;

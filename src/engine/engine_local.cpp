@@ -14,7 +14,7 @@ void Engine::send_local(std::uint32_t slot, std::uint32_t target_port) {
     ++counters_.dropped_no_port;
   } else if (const std::uint32_t receiver = match_receive(target, sender.length); receiver == kNone) {
     ++counters_.dropped_no_buffer;
-    ports_[target].dropped_no_buffer.fetch_add(1, std::memory_order_relaxed);
+    ports_.drop(target);
   } else {
     const std::uint64_t offset = take_room(receiver, sender.length);
     base::scatter_copy(operations_[receiver].memory, offset, sender.memory, sender.length);

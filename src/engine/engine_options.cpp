@@ -232,6 +232,24 @@ Result<> EngineOptions::set(Option option, std::uint64_t value) {
   return {};
 }
 
+std::vector<std::string_view> EngineOptions::differences(const EngineOptions& other) const {
+  std::vector<std::string_view> names;
+  const auto compare = [&](std::string_view name, bool is_same) {
+    if (!is_same) names.push_back(name);
+  };
+  for (std::size_t i = 0; i < kTable.size(); ++i) compare(kTable[i].name, values_[i] == other.values_[i]);
+  compare("fault", fault_ == other.fault_);
+  compare("flight", flight_ == other.flight_);
+  compare("path", path_ == other.path_);
+  compare("seal", seal_ == other.seal_);
+  compare("seal_peers", seal_peers_ == other.seal_peers_);
+  compare("seal_require", seal_require() == other.seal_require());
+  compare("shm_directory", shm_directory_ == other.shm_directory_);
+  compare("shm_users", admits_all_users_ == other.admits_all_users_);
+  compare("wait", wait_ == other.wait_);
+  return names;
+}
+
 }  // namespace fairlead::engine
 
 namespace fairlead {

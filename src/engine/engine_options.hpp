@@ -95,6 +95,8 @@ class EngineOptions {
   /// By name ("ack_delay"), for command lines; the error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
+  /// Names of those that are not the same.
+  std::vector<std::string_view> differences(const EngineOptions& other) const;
 
  private:
   bool set_word(std::string_view name, std::string_view text, Result<>& result);

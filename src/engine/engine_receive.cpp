@@ -65,7 +65,7 @@ void Engine::deliver_message(const link::Delivery& delivery, base::Instant now) 
   const std::uint32_t slot = match_receive(port, delivery.size);
   if (slot == kNone) {
     ++counters_.dropped_no_buffer;
-    ports_[port].dropped_no_buffer.fetch_add(1, std::memory_order_relaxed);
+    ports_.drop(port);
     return;
   }
   ++counters_.messages_received;

@@ -62,6 +62,15 @@ void Ports::free(PortHandle handle) {
   ports_.release(handle.slot);
 }
 
+// Whoever watches is woken by the first one, and looks at the count: a thousand in a row wake nobody a thousand times.
+void Ports::drop(std::uint32_t slot) {
+  Port& port = ports_[slot];
+  port.dropped_no_buffer.fetch_add(1);
+  if (!port.watches_drops.exchange(false)) return;
+  port.is_interrupted.store(true, std::memory_order_release);
+  touch(slot);
+}
+
 void Ports::touch(std::uint32_t slot) {
   Port& port = ports_[slot];
   if (port.is_touched) return;

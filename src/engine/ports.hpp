@@ -53,6 +53,8 @@ class Ports {
   void produce(std::uint32_t slot, const Completion& completion) {
     put_event(slot, [&](void* place) { new (place) Completion(completion); });
   }
+  /// A message found no buffer there.
+  void drop(std::uint32_t slot);
   /// It has news that its waiters have to be woken for.
   void touch(std::uint32_t slot);
   /// Wakes the waiters of all ports that got news since the last call.

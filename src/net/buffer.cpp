@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -65,6 +66,12 @@ void BufferState::dispose() {
   delete this;
 }
 
+void BufferState::end_without_handle() {
+  auto expected = Phase::free;
+  if (phase.compare_exchange_strong(expected, Phase::closed, std::memory_order_acq_rel)) domain->remove_buffer();
+  release();
+}
+
 Buffer::Buffer(BufferState* state) noexcept : state_(state) {
   state->face = this;
 }
@@ -96,6 +103,10 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const s
   auto state = std::make_unique<BufferState>();
   for (const std::span<std::byte> segment : segments) {
     if (auto good = check_size(segment.size()); !good) return std::unexpected(std::move(good.error()));
+    if (segment.data() == nullptr) {
+      return refused(Status::invalid,
+                     fmt::format("a segment of {} bytes at null: was its memory allocated?", segment.size()));
+    }
     state->memory.push_back({segment.data(), segment.size()});
     state->size += segment.size();
   }
@@ -113,17 +124,21 @@ Buffer::~Buffer() {
     return;
   }
   state.is_going.store(true, std::memory_order_relaxed);
+  std::optional<Machine::PausedTurns> paused;
   for (int looks = 0;; ++looks) {
     if (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
       if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) {
-        machine->finish(state);
+        if (!Machine::is_calling()) machine->finish(state);
+        if (Machine::is_calling() && machine->abandon(state)) return;
       }
     }
     // A callback on another thread still has this handle.
     if (BufferState::Calling::is_inside(state)) break;
     if (is_idle(state)) break;
+    if (!paused && Machine::is_calling()) paused.emplace();
     rest(looks);
   }
+  paused.reset();
   static_cast<void>(close());
   BufferState::Calling::inherit(state);
 }

@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,21 @@ struct alignas(64) BufferState {
     bool is_final_ = false, has_reference_ = false;
   };
 
+  /// The handle that events show when the buffer's own is gone; never destroyed as one.
+  class StandIn {
+   public:
+    Buffer& of(BufferState& buffer) {
+      Buffer* const made = new (place_) Buffer(&buffer);
+      buffer.face = nullptr;
+      return *made;
+    }
+
+   private:
+    alignas(Buffer) std::byte place_[sizeof(Buffer)];
+  };
+  /// After the final event of a buffer whose handle was destroyed in a callback.
+  void end_without_handle();
+
   /// Names the buffer in the Core's completions; it stays alive while the Core has it.
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
   static BufferState& of(std::uint64_t cookie) { return *std::bit_cast<BufferState*>(cookie); }
@@ -133,7 +149,7 @@ struct alignas(64) BufferState {
   engine::OperationHandle operation;
   QueueHook queue_hook;
   // For the buffer's life.
-  Buffer* face = nullptr;
+  Buffer* face = nullptr;  // null: the handle was destroyed while it was queued
   std::uint64_t size = 0;
   std::vector<iovec> memory;
   std::shared_ptr<DomainState> domain;

@@ -68,6 +68,10 @@ TEST_F(BufferTest, RefusesWhatCannotBe) {
   EXPECT_EQ(Buffer::allocate(domain_, domain_.buffer_size_max() + 1).error().status, Status::too_big);
   EXPECT_EQ(Buffer::borrow(domain_, std::span<const std::span<std::byte>>()).error().status, Status::invalid);
   EXPECT_EQ(Buffer::borrow(domain_, std::span<std::byte>()).error().status, Status::invalid);
+  const auto nowhere = Buffer::borrow(domain_, std::span(static_cast<std::byte*>(nullptr), 100));
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().status, Status::invalid);
+  EXPECT_NE(nowhere.error().message.find("null"), std::string::npos) << nowhere.error().message;
   std::byte byte{};
   const std::vector<std::span<std::byte>> many(domain_.segments_max() + 1, std::span(&byte, 1));
   EXPECT_EQ(Buffer::borrow(domain_, many).error().status, Status::too_big);

@@ -52,7 +52,7 @@ class FakeCore final : public engine::Core {
   void drop_message() {
     const std::scoped_lock lock(mutex_);
     ++dropped_;
-    for (const auto& [port, is_open] : ports_) interrupted_.insert(port);
+    interrupted_.merge(std::exchange(watching_drops_, {}));
     changed_.notify_all();
   }
   std::vector<Submitted> submitted() const {
@@ -171,6 +171,10 @@ class FakeCore final : public engine::Core {
   }
   int descriptor(engine::PortHandle) const override { return -1; }
   bool arm_descriptor(engine::PortHandle) override { return false; }
+  void watch_drops(engine::PortHandle port) override {
+    const std::scoped_lock lock(mutex_);
+    watching_drops_.insert(port.slot);
+  }
   std::uint64_t dropped_no_buffer(engine::PortHandle) const override {
     const std::scoped_lock lock(mutex_);
     return dropped_;
@@ -208,7 +212,7 @@ class FakeCore final : public engine::Core {
   std::map<std::uint32_t, bool> ports_;
   std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
   std::deque<engine::Completion> events_;         // of all ports: only one of them may have operations
-  std::set<std::uint32_t> interrupted_;
+  std::set<std::uint32_t> interrupted_, watching_drops_;
   std::uint32_t next_slot_ = 0;
   std::atomic<std::uint32_t> reserved_ = 0;
   std::uint64_t dropped_ = 0;

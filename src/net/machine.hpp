@@ -10,11 +10,19 @@
 // Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, a
 // thread in deliver_all(), or stop() of a machine without a thread. The machine does not stop before the turn is free.
 //
+// Destruction. Who destroys a queued buffer waits for its final event, but not in a callback: there the machine keeps
+// the buffer without its handle, and tells the event later. It may be among those about to be told, by a thread that
+// looks at no lock between two of them; so the destroyer waits until that thread has told those, or waits itself in a
+// callback (is_turn_paused_): then it will look.
+//
 // Events are taken from the Core many at a time, with one lock for the account of all; then they are told one after
 // another without it. Until an event is told its buffer is queued for everybody, only the account has closed with it.
 //
 // Simulation. Without a thread of its own a machine is stepped by the domain's Simulation, and what waits lets that
 // pass the time. Everything else is the same code.
+//
+// Drops. The engine ends the event thread's wait when a message is dropped, once; the thread tells how many, and looks
+// again a little later. Where the application waits instead, or polls, its call wakes the thread.
 //
 // Deadlines. The event thread sleeps at most until `armed_`, and add() wakes it for an earlier one only. A deadline
 // once armed stays armed though its buffer completes first: traffic with equal time limits wakes it once per limit.
@@ -93,8 +101,24 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Status notify(std::function<void()> signal);
   /// Of a loan.
   void give_back(std::uint64_t name);
-  /// Ends the operation of a buffer that is being destroyed; returns after its final event.
+  /// Ends the operation of a buffer that is being destroyed; returns after its final event. Not in a callback.
   void finish(BufferState& buffer);
+  /// The same in a callback: returns when the engine is done with the memory; the final event comes later, when nobody
+  /// has the handle any more. False if the event is told already, or at this moment.
+  bool abandon(BufferState& buffer);
+  /// Whether the calling thread is in a callback of some machine.
+  static bool is_calling() noexcept;
+  /// While the calling thread waits in its callbacks: their machines tell nothing meanwhile, for sure.
+  class PausedTurns {
+   public:
+    PausedTurns() { mark(true); }
+    ~PausedTurns() { mark(false); }
+    PausedTurns(const PausedTurns&) = delete;
+    PausedTurns& operator=(const PausedTurns&) = delete;
+
+   private:
+    static void mark(bool is_paused);
+  };
   /// Whether its final event is told at this moment. Any thread.
   bool tells(const BufferState& buffer) const noexcept { return told_.load(std::memory_order_acquire) == &buffer; }
 
@@ -123,6 +147,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void rest(Lock& lock);
   void signal_pending(Lock& lock);
   void report_drops(Lock& lock);
+  void look_for_drops();
   void expire_deadlines();
   void wake_thread();
   void wait_for_change(Lock& lock, Duration at_most = Duration::max());
@@ -155,8 +180,11 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::size_t tell_events(Lock& lock, std::size_t most);
   Loan take_loan(std::uint64_t name);
   void note(const BufferState& buffer, const engine::Completion& completion);
-  void take_turn() { turn_ = std::this_thread::get_id(); }
+  void take_turn();
   void end_turn();
+  bool is_telling_elsewhere() const {
+    return !is_turn_free() && !is_turn_paused_ && turn_ != std::this_thread::get_id();
+  }
   bool is_turn_free() const { return turn_ == std::thread::id(); }
 
   const std::shared_ptr<DomainState> domain_;
@@ -170,7 +198,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   TransferMachine* face_;                                       // null when the application has let go of it
   std::atomic<MachineState> state_{MachineState::initialized};  // written under the lock
   Error failure_{Status::ok, 0, {}};
-  NetAddress wanted_;  // from start() on
+  NetAddress wanted_;    // from start() on
+  std::string ignored_;  // settings of the domain that the engine does not follow, in one line
   std::vector<unsigned> cpus_;
   bool is_automatic_ = true;
   bool has_told_start_ = false;  // the callback of started or failed has returned
@@ -193,9 +222,13 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Instant armed_ = kNever;  // the event thread looks again by then
   Statistics statistics_;
   std::uint64_t dropped_ = 0;  // as last told
+  Instant drops_at_ = kNever;  // drops are looked at again, after some were told
 
   std::atomic<const BufferState*> told_{nullptr};  // whose final event is told; of a call within a call only the inner
   std::thread::id turn_;                           // who calls back; nobody's by default
+  Machine* outer_turn_ = nullptr;                  // of the same thread: whose callback the turn was taken in
+  bool is_turn_paused_ = false;                    // it waits in a callback, for what others do
+  std::uint32_t abandoning_ = 0;                   // callbacks elsewhere that wait until nothing is told here
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
   base::Thread thread_;

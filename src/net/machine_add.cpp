@@ -6,11 +6,21 @@
 #include <utility>
 
 #include "net/clock.hpp"
+#include "net/last_refusal.hpp"
 #include "net/machine.hpp"
 #include "net/passive_descriptor.hpp"
 
 namespace fairlead::net {
 namespace {
+
+constexpr const char* kNotStarted = "the transfer machine is not started, or is stopping";
+constexpr const char* kNotFree = "the buffer is queued, closed or being destroyed: wait for its final event";
+constexpr const char* kNoEndPoint =
+    "the end point is empty or of another transfer machine: make it with create_end_point() of this one";
+constexpr const char* kBadDescriptor =
+    "the descriptor is malformed or damaged (inspect() tells how): pass on the bytes of Buffer::descriptor() unchanged";
+constexpr const char* kTooLate = "the deadline has passed";
+constexpr const char* kBadLength = "length is 0, or more than the buffer has: 1..Buffer::size(), or kWholeBuffer";
 
 // Bytes of a send, or nothing if out of range.
 std::optional<std::uint64_t> length_in(const BufferState& buffer, std::uint64_t wanted) {
@@ -31,12 +41,16 @@ struct Machine::Plan {
 
 // Everything that can be said before the operation itself is looked at.
 Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
-  if (state_.load(std::memory_order_relaxed) != MachineState::started) return Status::bad_state;
-  if (buffer.domain != domain_) return Status::invalid;
-  if (buffer.phase.load(std::memory_order_relaxed) != BufferState::Phase::free || buffer.is_going) {
-    return Status::bad_state;
+  if (state_.load(std::memory_order_relaxed) != MachineState::started)
+    return refuse_add(Status::bad_state, kNotStarted);
+  if (buffer.domain != domain_) {
+    return refuse_add(Status::invalid, "the buffer is of another domain: make it in that of the transfer machine");
   }
-  return buffer.callbacks[std::to_underlying(kind)] ? Status::ok : Status::invalid;
+  if (buffer.phase.load(std::memory_order_relaxed) != BufferState::Phase::free || buffer.is_going) {
+    return refuse_add(Status::bad_state, kNotFree);
+  }
+  if (buffer.callbacks[std::to_underlying(kind)]) return Status::ok;
+  return refuse_add(Status::invalid, "the buffer has no callback for this queue: Buffer::set_callback() before add()");
 }
 
 // Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
@@ -44,10 +58,10 @@ template <typename Submit>
 Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
   // Without a deadline the engine's own clock will do, where it has just looked at it.
   const Instant added = plan.deadline == kNever ? Instant() : domain_->time();
-  if (plan.deadline != kNever && plan.deadline <= added) return Status::too_late;
+  if (plan.deadline != kNever && plan.deadline <= added) return refuse_add(Status::too_late, kTooLate);
   auto expected = BufferState::Phase::free;
   if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {
-    return Status::bad_state;
+    return refuse_add(Status::bad_state, kNotFree);
   }
   engine::OperationHandle operation;
   Status status = core_->reserve_events(port_, plan.events);
@@ -57,7 +71,7 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
   }
   if (status != Status::ok) {
     buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
-    return status;
+    return refuse_add(status, status == Status::invalid ? kBadDescriptor : nullptr);
   }
 
   keep(buffer, plan, operation, added);
@@ -89,8 +103,12 @@ Status Machine::add(Buffer& face, const MessageReceive& operation) {
   const Lock lock(mutex_);
   if (const Status status = admit(buffer, QueueKind::message_receive); status != Status::ok) return status;
   const auto size_min = length_in(buffer, operation.size_min);
-  if (!size_min || operation.messages_max == 0 || operation.messages_max > kMessagesInBufferMax) {
-    return Status::invalid;
+  if (!size_min) {
+    return refuse_add(Status::invalid,
+                      "size_min is 0, or more than the buffer has: 1..Buffer::size(), or kWholeBuffer");
+  }
+  if (operation.messages_max == 0 || operation.messages_max > kMessagesInBufferMax) {
+    return refuse_add(Status::invalid, "messages_max is not in 1..kMessagesInBufferMax (4096)");
   }
   const Plan plan{.kind = QueueKind::message_receive, .deadline = operation.deadline, .events = operation.messages_max};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
@@ -108,7 +126,8 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
   const Lock lock(mutex_);
   if (const Status status = admit(buffer, QueueKind::message_send); status != Status::ok) return status;
   const auto length = length_in(buffer, operation.length);
-  if (!length || !end_points_.owns(operation.to)) return Status::invalid;
+  if (!length) return refuse_add(Status::invalid, kBadLength);
+  if (!end_points_.owns(operation.to)) return refuse_add(Status::invalid, kNoEndPoint);
   const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant added) {
     const engine::Send send{.to = EndPointState::of(operation.to)->remote,
@@ -127,10 +146,12 @@ TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const Mess
     return all;
   }
   const Lock lock(mutex_);
-  if (state_.load(std::memory_order_relaxed) != MachineState::started) return {0, Status::bad_state};
-  if (!end_points_.owns(operation.to)) return {0, Status::invalid};
+  if (state_.load(std::memory_order_relaxed) != MachineState::started) {
+    return {0, refuse_add(Status::bad_state, kNotStarted)};
+  }
+  if (!end_points_.owns(operation.to)) return {0, refuse_add(Status::invalid, kNoEndPoint)};
   const Instant added = operation.deadline == kNever ? Instant() : domain_->time();
-  if (operation.deadline <= added) return {0, Status::too_late};
+  if (operation.deadline <= added) return {0, refuse_add(Status::too_late, kTooLate)};
   while (all.count < buffers.size() && all.status == Status::ok) {
     const std::size_t some = std::min(buffers.size() - all.count, kAddedAtOnce);
     all.status = add_some(buffers.subspan(all.count, some), operation, added, all.count);
@@ -152,12 +173,12 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
     if (status = admit(buffer, QueueKind::message_send); status != Status::ok) break;
     const auto length = length_in(buffer, operation.length);
     if (!length) {
-      status = Status::invalid;
+      status = refuse_add(Status::invalid, kBadLength);
       break;
     }
     auto expected = BufferState::Phase::free;
     if (!buffer.phase.compare_exchange_strong(expected, BufferState::Phase::queued, std::memory_order_acq_rel)) {
-      status = Status::bad_state;
+      status = refuse_add(Status::bad_state, kNotFree);
       break;
     }
     parts[taken] = {buffer.memory, *length, buffer.cookie()};
@@ -165,13 +186,13 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
   // At the bound of events at least some of them can go.
   std::size_t events = taken, sent = 0;
   while (events > 0 && core_->reserve_events(port_, static_cast<std::uint32_t>(events)) != Status::ok) events /= 2;
-  if (events < taken) status = Status::no_memory;
+  if (events < taken) status = refuse_add(Status::no_memory);
   if (events > 0) {
     Status refused = Status::ok;
     sent = core_->send_all(port_, EndPointState::of(operation.to)->remote, std::span(parts).first(events), operations,
                            refused);
     if (sent < events) core_->release_events(port_, static_cast<std::uint32_t>(events - sent));
-    if (refused != Status::ok) status = refused;
+    if (refused != Status::ok) status = refuse_add(refused);
   }
   for (std::size_t i = 0; i < taken; ++i) {
     BufferState& buffer = BufferState::of(*faces[i]);
@@ -208,7 +229,7 @@ Status Machine::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted
   const Lock lock(mutex_);
   if (const Status status = admit(buffer, kind); status != Status::ok) return status;
   const auto length = length_in(buffer, wanted);
-  if (!length) return Status::invalid;
+  if (!length) return refuse_add(Status::invalid, kBadLength);
   std::uint64_t key = 0;
   const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
   const Status status = enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
@@ -230,7 +251,7 @@ Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const st
   const Lock lock(mutex_);
   if (const Status status = admit(buffer, kind); status != Status::ok) return status;
   const auto length = length_in(buffer, wanted);
-  if (!length) return Status::invalid;
+  if (!length) return refuse_add(Status::invalid, kBadLength);
   const Plan plan{.kind = kind, .length = *length, .deadline = deadline};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
     const auto passive = decode_descriptor(bytes, kind, *length);

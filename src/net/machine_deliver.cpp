@@ -1,6 +1,7 @@
 // Events: from the Core to the callbacks, on whichever thread has the turn.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -11,6 +12,7 @@ namespace fairlead::net {
 namespace {
 
 constexpr auto kFinishStep = std::chrono::milliseconds(10);
+constexpr auto kAbandonStep = std::chrono::microseconds(50);
 
 // An operation that its deadline ended is told so only if nothing else came first.
 Status status_of(const engine::Completion& completion, BufferState::Ender ender) {
@@ -22,6 +24,8 @@ bool is_receive(QueueKind kind) {
   return kind == QueueKind::message_receive || kind == QueueKind::passive_bulk_receive ||
          kind == QueueKind::active_bulk_receive;
 }
+
+constinit thread_local Machine* innermost_turn = nullptr;  // of this thread
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
 void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
@@ -83,10 +87,13 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
       sender = end_points_.find_or_make(completion.source);
       lock.unlock();
     }
+    const bool has_handle = buffer.face != nullptr;
+    BufferState::StandIn stand_in;
+    Buffer& face = has_handle ? *buffer.face : stand_in.of(buffer);
     Loan loan;  // given back after the callback, unless that has moved it out
     if (completion.is_loan) [[unlikely]]
       loan = take_loan(completion.offset);
-    const BufferEvent event{.buffer = *buffer.face,
+    const BufferEvent event{.buffer = face,
                             .queue = buffer.kind,
                             .status = completion.status,
                             .is_final = completion.is_final,
@@ -100,8 +107,11 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
       buffer.machine.store(nullptr, std::memory_order_relaxed);
       buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
     }
+    const bool is_end = event.is_final && !has_handle;
     call_back(buffer, event);
     calling.end();
+    if (is_end) [[unlikely]]
+      buffer.end_without_handle();
     ++told;
   }
   lock.lock();
@@ -132,8 +142,14 @@ std::size_t Machine::deliver(Lock& lock, std::size_t most) {
   return tell_events(lock, most);
 }
 
+void Machine::take_turn() {
+  turn_ = std::this_thread::get_id();
+  outer_turn_ = std::exchange(innermost_turn, this);
+}
+
 void Machine::end_turn() {
   turn_ = std::thread::id();
+  innermost_turn = outer_turn_;
   tell_changed();
   // The event thread waits for the turn only when it is about to stop.
   if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_thread();
@@ -144,7 +160,7 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
   take_turn();
   const bool is_thread = is_thread_delivering();
   std::size_t delivered = 0;
-  while (delivered < budget && is_thread == is_thread_delivering()) {
+  while (delivered < budget && is_thread == is_thread_delivering() && abandoning_ == 0) {
     const std::size_t more = deliver(lock, budget - delivered);
     delivered += more;
     if (more == 0 || (next_taken_ == end_taken_ && end_taken_ < kTakenMax)) break;  // there were no more
@@ -161,7 +177,10 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
   if (!is_turn_free()) return 0;
   if (next_taken_ == end_taken_) {
-    if (!take_events(budget, Look::pass)) return 0;
+    if (!take_events(budget, Look::pass)) {
+      look_for_drops();
+      return 0;
+    }
   } else {
     core_->progress();
   }
@@ -177,6 +196,7 @@ bool Machine::pending() {
   const Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return false;
   core_->progress();
+  look_for_drops();
   return is_turn_free() ? has_event() : core_->has_event(port_);
 }
 
@@ -186,11 +206,18 @@ std::expected<bool, Status> Machine::wait(Instant deadline) {
     return std::unexpected(Status::bad_state);
   }
   waiter_ = Waiter::application;  // until then the machine does not stop
-  lock.unlock();
-  core_->wait(port_, to_engine(deadline));
-  lock.lock();
+  bool has_event = false;
+  for (bool is_for_drops = true; is_for_drops;) {
+    const std::uint64_t dropped_before = core_->dropped_no_buffer(port_);
+    lock.unlock();
+    core_->wait(port_, to_engine(deadline));
+    lock.lock();
+    look_for_drops();
+    has_event = core_->has_event(port_);
+    is_for_drops = !has_event && state() == MachineState::started && !signal_ &&
+                   core_->dropped_no_buffer(port_) != dropped_before && domain_->time() < deadline;
+  }
   waiter_ = Waiter::nobody;
-  const bool has_event = core_->has_event(port_);
   if (state() == MachineState::started && !signal_) return has_event;
   thread_wake_.notify_one();  // it waits for its own turn in the Core
   return has_event && state() == MachineState::started;
@@ -206,20 +233,17 @@ Status Machine::notify(std::function<void()> signal) {
 
 // Destruction of a queued buffer ------------------------------------------------------------------------------------
 
-// In a callback of this machine nobody else can deliver the final event, so it is delivered from here, inside that
-// callback. Likewise when delivery is synchronous and nobody is at it.
+// When delivery is synchronous and nobody is at it, the final event is delivered from here.
 void Machine::finish(BufferState& buffer) {
   Lock lock(mutex_);
   if (buffer.machine.load(std::memory_order_relaxed) != this) return;
   end_early(buffer, BufferState::Ender::owner);
   while (buffer.machine.load(std::memory_order_relaxed) == this) {
-    const bool has_turn = turn_ == std::this_thread::get_id();
-    const bool may_take_turn = is_turn_free() && (!is_thread_delivering() || is_inside());
-    if (!has_turn && !may_take_turn) {
+    if (!is_turn_free() || (is_thread_delivering() && !thread_.is_this())) {
       wait_for_change(lock, kFinishStep);  // nobody tells between two events that were taken together
       continue;
     }
-    if (!has_turn) take_turn();
+    take_turn();
     if (deliver(lock, 1) == 0) {
       const bool may_wait = waiter_ == Waiter::nobody;
       if (may_wait) waiter_ = Waiter::application;
@@ -228,8 +252,61 @@ void Machine::finish(BufferState& buffer) {
       lock.lock();
       if (may_wait) waiter_ = Waiter::nobody;
     }
-    if (!has_turn) end_turn();
+    end_turn();
   }
+}
+
+bool Machine::is_calling() noexcept {
+  return innermost_turn != nullptr;
+}
+
+void Machine::PausedTurns::mark(bool is_paused) {
+  for (Machine* machine = innermost_turn; machine != nullptr; machine = machine->outer_turn_) {
+    const Lock lock(machine->mutex_);
+    machine->is_turn_paused_ = is_paused;
+    machine->tell_changed();
+  }
+}
+
+bool Machine::abandon(BufferState& buffer) {
+  Lock lock(mutex_);
+  std::optional<PausedTurns> paused;
+  const auto pause = [&] {
+    if (paused) return;
+    lock.unlock();
+    paused.emplace();
+    lock.lock();
+  };
+  while (buffer.machine.load(std::memory_order_relaxed) == this && is_telling_elsewhere()) {
+    pause();
+    if (!is_telling_elsewhere()) continue;
+    ++abandoning_;
+    wait_for_change(lock, kFinishStep);
+    --abandoning_;
+    tell_changed();
+  }
+  if (buffer.machine.load(std::memory_order_relaxed) != this) {
+    lock.unlock();
+    return false;
+  }
+  end_early(buffer, BufferState::Ender::owner);
+  buffer.face = nullptr;
+  // The memory is the caller's again when the engine is done with it. The buffer may be gone by then.
+  const std::shared_ptr<engine::Core> core = core_;
+  const auto port = port_;
+  const engine::OperationHandle operation = buffer.operation;
+  while (core->cancel(port, operation)) {
+    pause();
+    lock.unlock();
+    if (domain_->simulation) {
+      domain_->simulation->pass_time();
+    } else if (!core->progress()) {
+      std::this_thread::sleep_for(kAbandonStep);
+    }
+    lock.lock();
+  }
+  lock.unlock();
+  return true;
 }
 
 }  // namespace fairlead::net

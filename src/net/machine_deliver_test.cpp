@@ -262,7 +262,9 @@ TEST_F(MachineTest, DestroyingAQueuedBufferInACallbackOrUnderSynchronousDelivery
   ASSERT_EQ(machine_.add(*victim, PassiveReceive{}), Status::ok);
   ASSERT_EQ(machine_.add(*one, PassiveReceive{}), Status::ok);
   fake_.core->complete_nth(1, Status::ok);
-  deliver();
+  EXPECT_EQ(deliver(), 1U);
+  EXPECT_EQ(record_.entries().size(), 0U) << "a callback in a callback";
+  EXPECT_EQ(deliver(), 1U);
   EXPECT_EQ(record_.entries().size(), 1U);
 
   auto last = buffer();
@@ -370,7 +372,7 @@ TEST_F(MachineTest, SynchronousCallsNeedSynchronousDelivery) {
 TEST_F(MachineTest, DropsBecomeAnErrorEvent) {
   start();
   fake_.core->drop_message();
-  while (machine_.messages_dropped() == 0) std::this_thread::yield();
+  while (machine_events_told_ < 2) std::this_thread::yield();
   ASSERT_TRUE(machine_.stop_and_wait(StopMode::drain));
   const std::vector<std::pair<MachineEvent::Kind, MachineState>> expected{
       {MachineEvent::Kind::state_change, MachineState::started},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,11 @@ class MachineTest : public ::testing::Test {
   FakeDomain fake_;
   Record record_;
   std::vector<std::pair<MachineEvent::Kind, MachineState>> machine_events_;  // by one thread at a time
-  TransferMachine machine_{
-      fake_.domain, [this](const MachineEvent& event) { machine_events_.emplace_back(event.kind, event.next_state); }};
+  std::atomic<std::size_t> machine_events_told_ = 0;
+  TransferMachine machine_{fake_.domain, [this](const MachineEvent& event) {
+                             machine_events_.emplace_back(event.kind, event.next_state);
+                             ++machine_events_told_;
+                           }};
 };
 
 }  // namespace fairlead::net

@@ -19,6 +19,8 @@ namespace fairlead::net {
 namespace {
 
 constexpr std::size_t kEventsInBatch = 64;  // between two looks at deadlines and drops
+constexpr Duration kAbandonTurn = std::chrono::milliseconds(1);
+constexpr Duration kDropsEvery = std::chrono::milliseconds(5);
 
 Result<std::shared_ptr<engine::Core>> attach(DomainState& domain, base::SocketAddress local) {
   // Inside the process there is no range of ports to search: `*` is the first one.
@@ -53,6 +55,17 @@ Result<engine::PortHandle> open_port(engine::Core& core, NetAddress& address) {
   return port;
 }
 
+/// Whoever attaches first decides: all others share its engine.
+std::string ignored_settings(const engine::Core& core, const engine::EngineOptions& wanted) {
+  const auto differences =
+      core.options() != nullptr ? core.options()->differences(wanted) : std::vector<std::string_view>();
+  if (differences.empty()) return {};
+  return fmt::format(
+      "the engine at {} was started before with other settings, and these of this domain mean nothing: {}; open both "
+      "domains with the same ones, or take another pid",
+      core.address().to_string(), fmt::join(differences, ", "));
+}
+
 }  // namespace
 
 void Machine::run() {
@@ -69,7 +82,7 @@ Instant Machine::step() {
   if (state() == MachineState::starting) {
     if (!begin(lock)) kept_.reset();
   } else if (state() == MachineState::started || state() == MachineState::stopping) {
-    if (!serve(lock)) return deadlines_.earliest();
+    if (!serve(lock)) return std::min(deadlines_.earliest(), drops_at_);
     take_down(lock);
     kept_.reset();
   }
@@ -88,6 +101,7 @@ bool Machine::begin(Lock& lock) {
   } else {
     set_state(MachineState::started);
     tell(lock, MachineEvent::Kind::state_change, Status::ok, MachineState::started, {});
+    if (!ignored_.empty()) tell(lock, MachineEvent::Kind::diagnostic, Status::ok, MachineState::undefined, ignored_);
   }
   has_told_start_ = true;
   tell_changed();
@@ -113,14 +127,17 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
 
   const Lock lock(mutex_);
   core_ = std::move(*core);
+  ignored_ = ignored_settings(*core_, domain_->options);
   if (auto allocate = core_->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
   port_ = *port;
+  core_->watch_drops(port_);
   own_ = end_points_.find_or_make({address.engine, address.port()});
   return {};
 }
 
 /// One look at everything; true if all is done and the port may be closed.
 bool Machine::serve(Lock& lock) {
+  if (abandoning_ != 0) wait_for_change(lock, kAbandonTurn);  // theirs, before more is told
   if (is_thread_delivering() && is_turn_free() && has_event()) deliver_some(lock, kEventsInBatch);
   if (signal_ && core_->has_event(port_)) signal_pending(lock);
   expire_deadlines();
@@ -133,7 +150,7 @@ bool Machine::serve(Lock& lock) {
 void Machine::rest(Lock& lock) {
   const Instant time = deadlines_.is_empty() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
-  armed_ = std::min(armed_, deadlines_.earliest());
+  armed_ = std::min({armed_, deadlines_.earliest(), drops_at_});
   const bool listens = (is_thread_delivering() && is_turn_free()) || signal_;
   if (listens && waiter_ == Waiter::nobody) {
     waiter_ = Waiter::event_thread;
@@ -180,15 +197,26 @@ void Machine::expire_deadlines() {
   while (BufferState* buffer = deadlines_.take_expired(time)) end_early(*buffer, BufferState::Ender::deadline);
 }
 
-// The engine only counts a message that found no buffer; here it becomes an event, at the thread's next look.
+// The engine only counts messages that found no buffer; here they become an event, for all of some milliseconds.
 void Machine::report_drops(Lock& lock) {
+  if (drops_at_ != kNever) {
+    if (domain_->time() < drops_at_) return;
+    drops_at_ = kNever;
+    core_->watch_drops(port_);
+  }
   const std::uint64_t dropped = core_->dropped_no_buffer(port_);
   if (dropped == dropped_) return;
+  drops_at_ = domain_->time() + kDropsEvery;
   const std::uint64_t more = dropped - std::exchange(dropped_, dropped);
   const std::string text = fmt::format(
       "{} messages to {} were dropped, no queued buffer could take them: queue more or larger receive buffers", more,
       own_.address());
   tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
+}
+
+/// In a call of the application, which has made progress or waited in the thread's place.
+void Machine::look_for_drops() {
+  if (core_->dropped_no_buffer(port_) != dropped_) thread_wake_.notify_one();
 }
 
 // All buffers are back. When `stopped` is told, the address is free.

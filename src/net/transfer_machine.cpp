@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/process_mark.hpp"
+#include "net/last_refusal.hpp"
 #include "net/machine.hpp"
 #include "net/refused.hpp"
 
@@ -86,32 +87,35 @@ std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
 }
 
 Status TransferMachine::add(Buffer& buffer, const MessageReceive& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const MessageSend& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const PassiveReceive& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const PassiveSend& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const ActiveReceive& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 Status TransferMachine::add(Buffer& buffer, const ActiveSend& operation) {
-  if (machine_->is_inherited()) return Status::bad_state;
+  if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
 TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
-  if (machine_->is_inherited()) return {0, Status::bad_state};
+  if (machine_->is_inherited()) return {0, refuse_add(Status::bad_state, kBeforeFork)};
   return machine_->add(buffers, operation);
+}
+Error TransferMachine::explain_last() {
+  return last_refusal();
 }
 bool TransferMachine::cancel(Buffer& buffer) {
   if (machine_->is_inherited()) return false;

@@ -35,8 +35,10 @@ class Buffer {
 
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  /// Of a queued buffer: cancels it and waits until its final event has been delivered. May be called in the buffer's
-  /// own final callback ("send and forget"), the memory then goes after the callback.
+  /// Of a queued buffer: cancels it and waits until its final event has been delivered. In a callback (of whatever
+  /// buffer or transfer machine) it waits only until the memory is in use no more: the final event is delivered after
+  /// that callback, and shows a handle that stands in for this one; what the buffer's callback refers to has to live
+  /// until then. In the buffer's own final callback ("send and forget") the memory goes after the callback.
   ~Buffer();
 
   /// Gives the registration back: `bad_state` while queued. The buffer cannot be added any more.

@@ -56,9 +56,11 @@ std::string_view to_string(MachineState state) noexcept;
 /// Something happened to the transfer machine itself. Valid during the callback.
 struct MachineEvent {
   enum class Kind : std::uint8_t {
-    error = 0,         ///< `status` no_buffer: messages were dropped, no queued buffer could take them
+    error = 0,  ///< `status` no_buffer: messages were dropped, no queued buffer could take them; one event for all
+                ///< of some milliseconds. Where delivery is synchronous it comes with the next call that looks
     state_change = 1,  ///< to next_state: started, stopped, or failed with its cause in `status`
-    diagnostic = 2,    ///< `text` alone
+    diagnostic = 2,  ///< `text` alone: with `started`, the settings of the domain that mean nothing, as another domain
+                     ///< of this process had started the engine at this address before
   };
   Kind kind = Kind::state_change;
   TransferMachine& machine;

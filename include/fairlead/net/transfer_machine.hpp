@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 /// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
 /// took it there (TransferMachine::messages_dropped() of the receiver counts those).
 struct MessageSend {
-  const EndPoint& to;
+  EndPoint to{};
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
   /// Lends the buffer: a receiver on this host reads it in place, if it is of Buffer::allocate() after the machine's
@@ -150,19 +150,20 @@ class TransferMachine {
 
   // ---- buffers
 
-  /// Queues a buffer. ok promises one final event; on any other answer nothing has changed:
-  ///   bad_state      the machine is not started, or the buffer is queued or closed
-  ///   invalid        the buffer is of another domain or has no callback for this queue; a length, size_min or
-  ///   messages_max out of
-  ///                  range; an empty end point or one of another machine; a malformed or damaged descriptor
-  ///   not_permitted  the descriptor is of the wrong kind of queue
-  ///   too_big        active receive: shorter than the passive buffer's data; active send: longer than the passive
-  ///   buffer unreachable    the descriptor is of another network than this machine
-  ///   stale          the descriptor is of an earlier life of this machine's own address
-  ///   too_late       the deadline has passed
-  ///   message_size   longer than a message can be (message_size_max())
-  ///   again          a bound of the engine is reached: deliver events, then try again
-  ///   no_memory      no room for its events
+  /// Queues a buffer. ok promises one final event; on any other answer nothing has changed, and explain_last() tells
+  /// why:
+  ///
+  /// - bad_state: the machine is not started, or the buffer is queued or closed
+  /// - invalid: the buffer is of another domain or has no callback for this queue; a length, size_min or messages_max
+  ///   is out of range; an end point is empty or of another machine; a descriptor is malformed or damaged
+  /// - not_permitted: the descriptor is of the wrong kind of queue
+  /// - too_big: active receive: shorter than the passive buffer's data; active send: longer than the passive buffer
+  /// - unreachable: the descriptor is of another network than this machine
+  /// - stale: the descriptor is of an earlier life of this machine's own address
+  /// - too_late: the deadline has passed
+  /// - message_size: longer than a message can be (message_size_max())
+  /// - again: a bound of the engine is reached: deliver events, then try again
+  /// - no_memory: no room for its events
   Status add(Buffer& buffer, const MessageReceive& operation);
   Status add(Buffer& buffer, const MessageSend& operation);
   Status add(Buffer& buffer, const PassiveReceive& operation);
@@ -177,6 +178,10 @@ class TransferMachine {
     Status status = Status::ok;  ///< why not more
   };
   Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
+
+  /// Why the last add() that was refused in the calling thread was, of whatever machine: its status, and one line. ok
+  /// and empty if there was none.
+  static Error explain_last();
 
   /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
   /// exactly one more final event of it: `canceled`, or its real outcome if that came first.
