@@ -53,12 +53,12 @@ void PairConversation::act() {
 bool PairConversation::open_end(End& end) {
   PairHost& at = host(end);
   const Status status =
-      at.flows().open_flow({.type = verbs::QpType::rc,
+      at.flows().open_pair({.type = verbs::QpType::rc,
                             .capacity = {.max_send_wr = 16, .max_recv_wr = 64, .max_send_sge = 2, .max_recv_sge = 2},
                             .domain = 1,
                             .send_stream = at.stream,
                             .receive_stream = at.stream,
-                            .shared_pool = {},
+                            .shared_receives = {},
                             .events = at.notices.get()},
                            end.handle, end.number);
   SIM_CHECK(shared_.findings, status == Status::ok, "a queue pair does not open: {}", to_string(status));
@@ -81,7 +81,7 @@ void PairConversation::connect(const End& end, const End& peer, std::uint32_t sq
   for (const auto& [from, to] :
        {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
     attributes.state = to;
-    const Status status = host(end).flows().change_flow(end.handle, from, attributes, shared_.now);
+    const Status status = host(end).flows().change_pair(end.handle, from, attributes, shared_.now);
     SIM_CHECK(shared_.findings, status == Status::ok, "a queue pair does not become ready: {}", to_string(status));
   }
 }
@@ -246,7 +246,7 @@ void PairConversation::close() {
 void PairConversation::finish_close() {
   for (End* end : {&near_, &far_}) {
     if (!end->is_there || !host(*end).flows().is_quiet(end->handle)) continue;
-    host(*end).flows().free_flow(end->handle);
+    host(*end).flows().free_pair(end->handle);
     end->is_there = false;
   }
   if (near_.is_there || far_.is_there) return;

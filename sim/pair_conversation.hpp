@@ -35,7 +35,7 @@ class PairConversation {
   enum class State : std::uint8_t { closed, open, broken, closing };
   struct End {
     std::uint32_t host = 0;
-    qp::FlowHandle handle{};
+    qp::PairHandle handle{};
     std::uint32_t number = 0;
     bool is_there = false;
   };

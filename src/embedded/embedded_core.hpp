@@ -20,7 +20,7 @@
 #include "base/process_mark.hpp"
 #include "base/short_lock.hpp"
 #include "base/thread.hpp"
-#include "embedded/embedded_flows.hpp"
+#include "embedded/embedded_pairs.hpp"
 #include "embedded/keyring_watch.hpp"
 #include "engine/core.hpp"
 #include "engine/engine.hpp"
@@ -65,7 +65,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   int descriptor(engine::PortHandle port) const override;
   bool arm_descriptor(engine::PortHandle port) override;
   engine::ActivePorts* active_ports() override { return this; }
-  qp::FlowCore* flows() override { return &flows_; }
+  qp::PairCore* flows() override { return &flows_; }
   AllocateShared allocate_shared() override;
   engine::LoanView loan(std::uint64_t name) override { return engine_->loan(name); }
   void give_back(engine::PortHandle port, std::uint64_t name) override;
@@ -92,7 +92,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   void ask_peer(const base::SocketAddress& engine) override;
 
  private:
-  friend class EmbeddedFlows;
+  friend class EmbeddedPairs;
 
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
   static constexpr std::int64_t kSomebodyDrives = base::Instant::min().time_since_epoch().count();
@@ -181,7 +181,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
-  EmbeddedFlows flows_{*this};
+  EmbeddedPairs flows_{*this};
   base::Thread thread_;
   const base::ProcessMark mark_;
 };

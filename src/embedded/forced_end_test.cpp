@@ -38,13 +38,13 @@ class ForcedEnd : public testing::Test {
 
 TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
   std::vector<std::byte> memory(4096);
-  qp::FlowCore& flows = *core_->flows();
+  qp::PairCore& pairs = *core_->flows();
   std::uint32_t key = 0;
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
-  ASSERT_EQ(flows.add_region(plan, key), Status::ok);
+  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
   guest_->peer(guest_->find(core_->address())).enter();
-  EXPECT_EQ(flows.remove_region(key), Status::ok);
+  EXPECT_EQ(pairs.remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 1u);
   std::vector<shm::ConnectionEvent::Kind> told;
   guest_->attend({});
@@ -54,15 +54,15 @@ TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
 
 TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   std::vector<std::byte> memory(4096);
-  qp::FlowCore& flows = *core_->flows();
+  qp::PairCore& pairs = *core_->flows();
   std::uint32_t key = 0;
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
-  ASSERT_EQ(flows.add_region(plan, key), Status::ok);
+  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
   shm::Connection& there = guest_->peer(guest_->find(core_->address()));
   there.enter();
   there.leave();
-  EXPECT_EQ(flows.remove_region(key), Status::ok);
+  EXPECT_EQ(pairs.remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
 }
 

@@ -27,7 +27,7 @@
 #include "engine/handles.hpp"
 #include "link/send_part.hpp"
 #include "observe/facts.hpp"
-#include "qp/flow_core.hpp"
+#include "qp/pair_core.hpp"
 
 namespace fairlead::engine {
 
@@ -152,7 +152,7 @@ class Core {
   virtual AllocateShared allocate_shared() { return {}; }
 
   /// What this engine offers for queue pairs; null if nothing.
-  virtual qp::FlowCore* flows() { return nullptr; }
+  virtual qp::PairCore* flows() { return nullptr; }
   /// What this engine offers for active messages; null if nothing.
   virtual ActivePorts* active_ports() { return nullptr; }
 

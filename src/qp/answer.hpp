@@ -1,5 +1,5 @@
 #pragma once
-// What a responder says to a request, and to all before it: the envelope of an answer (docs/flows.md).
+// What a responder says to a request, and to all before it: the envelope of an answer (docs/queue-pairs.md).
 
 #include <cstdint>
 #include <optional>

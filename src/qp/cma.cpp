@@ -50,7 +50,7 @@ bool carry_out_by_calls(Shared& shared, const QueuePair& pair, const SendEntry& 
   const bool is_read = entry.traits().has_result();
   const bool is_done =
       is_read ? peer.process.read(pieces, *at, entry.length) : peer.process.write(*at, pieces, entry.length);
-  FlowCounters& counters = shared.counters;
+  PairCounters& counters = shared.counters;
   ++(!is_done ? counters.calls_failed : is_read ? counters.reads_by_calls : counters.writes_by_calls);
   return is_done;
 }

@@ -16,14 +16,14 @@ void Completer::complete_send(QueuePair& pair, const SendEntry& entry, WcStatus 
   if (!is_told) return;
   const std::uint32_t retires = pair.sends.take_unretired();
   const auto make = [&](void* place) {
-    new (place) FlowEvent{.completion = {.wr_id = entry.id,
+    new (place) PairEvent{.completion = {.wr_id = entry.id,
                                          .status = status,
                                          .opcode = entry.traits().completion,
                                          .vendor_err = std::to_underlying(cause),
                                          .byte_len = static_cast<std::uint32_t>(entry.length),
                                          .qp_num = pair.number,
                                          .timestamp_ns = shared_.timestamp()},
-                          .life = pair.incarnation,
+                          .incarnation = pair.incarnation,
                           .retires = retires};
   };
   if (pair.plan.send_stream->produce(make, status != WcStatus::success)) [[likely]]
@@ -38,14 +38,15 @@ void Completer::complete_receive(QueuePair& pair, std::uint64_t id, verbs::WorkC
   completion.qp_num = pair.number;
   completion.timestamp_ns = shared_.timestamp();
   const auto make = [&](void* place) {
-    new (place) FlowEvent{.completion = completion, .life = pair.incarnation, .retires = retires_of_receive(pair)};
+    new (place)
+        PairEvent{.completion = completion, .incarnation = pair.incarnation, .retires = retires_of_receive(pair)};
   };
   if (!pair.plan.receive_stream->produce(make, is_solicited || completion.status != WcStatus::success)) [[unlikely]]
     lose_receive(pair);
 }
 
 void Completer::lose_receive(QueuePair& pair) {
-  account(pair).receives.add(pair.incarnation, retires_of_receive(pair) & ~FlowEvent::kOfReceives);
+  account(pair).receives.add(pair.incarnation, retires_of_receive(pair) & ~PairEvent::kOfReceives);
   on_overrun(pair);
 }
 
@@ -72,7 +73,7 @@ void Completer::enter_error(QueuePair& pair) {
   arrivals_.drop_all(pair);
   flush_sends(pair);
   flush_receives(pair);
-  if (pair.plan.has_shared_pool) tell(pair, verbs::AsyncEventType::qp_last_wqe_reached);
+  if (pair.plan.has_shared_receives) tell(pair, verbs::AsyncEventType::qp_last_wqe_reached);
 }
 
 // A completion that finds no room may end the queue pair, which flushes the rest before this goes on.
@@ -88,7 +89,7 @@ void Completer::flush_receive(QueuePair& pair, std::uint64_t id) {
 void Completer::flush_receives(QueuePair& pair) {
   if (std::exchange(pair.current.has_receive, false)) flush_receive(pair, pair.current.receive_id);
   pair.current = {};
-  if (pair.plan.has_shared_pool) return;
+  if (pair.plan.has_shared_receives) return;
   ReceiveQueue& queue = receives_[pair.receives];
   while (!queue.is_empty()) flush_receive(pair, queue.take().id);
 }

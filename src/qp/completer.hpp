@@ -21,10 +21,10 @@ class Completer {
         receives_(receives),
         arrivals_(arrivals),
         published_(published),
-        accounts_(std::make_unique<FlowAccount[]>(pairs_max)) {}
+        accounts_(std::make_unique<PairAccount[]>(pairs_max)) {}
 
-  FlowAccount* accounts() { return accounts_.get(); }
-  FlowAccount& account(const QueuePair& pair) { return accounts_[pair.index]; }
+  PairAccount* accounts() { return accounts_.get(); }
+  PairAccount& account(const QueuePair& pair) { return accounts_[pair.index]; }
 
   void complete_send(QueuePair& pair, const SendEntry& entry, verbs::WcStatus status = verbs::WcStatus::success,
                      verbs::Cause cause = verbs::Cause::none);
@@ -32,12 +32,12 @@ class Completer {
   /// The plain case of it: a message without an immediate.
   void complete_plain_receive(QueuePair& pair, std::uint64_t id, std::size_t bytes, bool is_solicited) {
     const auto make = [&](void* place) {
-      new (place) FlowEvent{.completion = {.wr_id = id,
+      new (place) PairEvent{.completion = {.wr_id = id,
                                            .opcode = verbs::WcOpcode::receive,
                                            .byte_len = static_cast<std::uint32_t>(bytes),
                                            .qp_num = pair.number,
                                            .timestamp_ns = shared_.timestamp()},
-                            .life = pair.incarnation,
+                            .incarnation = pair.incarnation,
                             .retires = retires_of_receive(pair)};
     };
     if (!pair.plan.receive_stream->produce(make, is_solicited)) [[unlikely]]
@@ -54,7 +54,7 @@ class Completer {
 
  private:
   static std::uint32_t retires_of_receive(const QueuePair& pair) {
-    return FlowEvent::kOfReceives | (pair.plan.has_shared_pool ? 0 : 1);
+    return PairEvent::kOfReceives | (pair.plan.has_shared_receives ? 0 : 1);
   }
   void flush_receives(QueuePair& pair);
   void lose_receive(QueuePair& pair);
@@ -64,7 +64,7 @@ class Completer {
   ReceiveQueues& receives_;
   ReorderBuffer& arrivals_;
   PublishedTables& published_;
-  std::unique_ptr<FlowAccount[]> accounts_;
+  std::unique_ptr<PairAccount[]> accounts_;
 };
 
 }  // namespace fairlead::qp

@@ -20,14 +20,14 @@ void CompletionStream::tell(bool is_notable) {
   if (plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) armed_ = Armed::no;
 }
 
-std::uint32_t CompletionStream::take(verbs::WorkCompletion* out, std::uint32_t max, FlowAccount* accounts) {
+std::uint32_t CompletionStream::take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts) {
   std::uint32_t taken = 0;
   while (taken < max) {
-    const FlowEvent* event = events_.consume();
+    const PairEvent* event = events_.consume();
     if (event == nullptr) break;
-    FlowAccount& account = accounts[event->completion.qp_num & 0xFFF];
-    Retired& retired = (event->retires & FlowEvent::kOfReceives) != 0 ? account.receives : account.sends;
-    if (!retired.add(event->life, event->retires & ~FlowEvent::kOfReceives)) [[unlikely]]
+    PairAccount& account = accounts[event->completion.qp_num & 0xFFF];
+    Retired& retired = (event->retires & PairEvent::kOfReceives) != 0 ? account.receives : account.sends;
+    if (!retired.add(event->incarnation, event->retires & ~PairEvent::kOfReceives)) [[unlikely]]
       continue;
     out[taken++] = event->completion;
   }

@@ -2,9 +2,9 @@
 // A completion queue: an event queue that many work queues feed, produced under the engine's lock and consumed, without
 // it, by one thread at a time. A full one loses what comes (spec: verbs, section 13): it is broken from then on.
 //
-// An event says which life of its queue pair it belongs to. A queue pair that is reset or destroyed begins another
-// life, and what is still in the queue of the one before is thrown away by whoever meets it. It also gives room back:
-// a work request occupies its slot until the owner has seen the completion that retires it.
+// An event says which incarnation of its queue pair it belongs to. A queue pair that is reset or destroyed begins
+// another incarnation, and what is still in the queue of the one before is thrown away by whoever meets it. It also
+// gives room back: a work request occupies its slot until the owner has seen the completion that retires it.
 
 #include <atomic>
 #include <cstdint>
@@ -16,25 +16,27 @@
 
 namespace fairlead::qp {
 
-struct FlowEvent {
+struct PairEvent {
   verbs::WorkCompletion completion;
-  std::uint32_t life = 0;     // of the queue pair's account
-  std::uint32_t retires = 0;  // slots that come free with it; kOfReceives: of the receive queue
+  std::uint32_t incarnation = 0;  // of the queue pair's account
+  std::uint32_t retires = 0;      // slots that come free with it; kOfReceives: of the receive queue
 
   static constexpr std::uint32_t kOfReceives = 1U << 31;
 };
-static_assert(sizeof(FlowEvent) == 64);
+static_assert(sizeof(PairEvent) == 64);
 
-/// Slots that the owner of a queue pair has given back, in the lower half, of the life in the upper half.
+/// Slots that the owner of a queue pair has given back, in the lower half, of the incarnation in the upper half.
 class Retired {
  public:
-  void begin_life(std::uint32_t life) { word_.store(std::uint64_t{life} << 32, std::memory_order_release); }
+  void begin_incarnation(std::uint32_t incarnation) {
+    word_.store(std::uint64_t{incarnation} << 32, std::memory_order_release);
+  }
   std::uint32_t count() const { return static_cast<std::uint32_t>(word_.load(std::memory_order_acquire)); }
-  /// False if that life is over.
-  bool add(std::uint32_t life, std::uint32_t slots) {
+  /// False if that incarnation is over.
+  bool add(std::uint32_t incarnation, std::uint32_t slots) {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     do {
-      if (word >> 32 != life) return false;
+      if (word >> 32 != incarnation) return false;
     } while (!word_.compare_exchange_weak(word, (word & ~0xFFFFFFFFULL) | static_cast<std::uint32_t>(word + slots),
                                           std::memory_order_acq_rel, std::memory_order_relaxed));
     return true;
@@ -45,7 +47,7 @@ class Retired {
 };
 
 /// One per queue pair number, as long as the engine lives.
-struct FlowAccount {
+struct PairAccount {
   Retired sends, receives;
 };
 
@@ -65,7 +67,7 @@ class CompletionStream {
   }
 
   // Under the engine's lock.
-  /// make(place) constructs a FlowEvent where it is read. `is_notable`: solicited, or failed. False if there was no
+  /// make(place) constructs a PairEvent where it is read. `is_notable`: solicited, or failed. False if there was no
   /// room: lost, and (unless overruns are ignored) the queue is broken.
   template <typename Make>
   bool produce(Make&& make, bool is_notable) {
@@ -86,8 +88,9 @@ class CompletionStream {
   std::uint32_t users = 0;  // queue pairs that feed it, once for each direction
 
   // The consumer.
-  /// Takes up to `max`; events of lives that are over are skipped. `accounts` by the lower 12 bits of the number.
-  std::uint32_t take(verbs::WorkCompletion* out, std::uint32_t max, FlowAccount* accounts);
+  /// Takes up to `max`; events of incarnations that are over are skipped. `accounts` by the lower 12 bits of the
+  /// number.
+  std::uint32_t take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts);
   bool grow(std::uint32_t capacity) { return events_.reserve(capacity) == Status::ok; }
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(events_.capacity()); }
   std::uint64_t count() { return events_.consumer().count(); }
@@ -101,7 +104,7 @@ class CompletionStream {
   Plan plan_;
   Armed armed_ = Armed::no;
   std::atomic<bool> is_broken_{false};
-  queue::EventQueue<FlowEvent> events_;
+  queue::EventQueue<PairEvent> events_;
 };
 
 }  // namespace fairlead::qp

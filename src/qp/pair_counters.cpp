@@ -4,7 +4,7 @@
 
 namespace fairlead::qp {
 
-std::string describe(const FlowCounters& c, std::uint32_t regions) {
+std::string describe(const PairCounters& c, std::uint32_t regions) {
   return fmt::format("carried out by us on this host: writes {}, reads {}, atomics {}; waited {}\n", c.direct_writes,
                      c.direct_reads, c.direct_atomics, c.direct_waits) +
          fmt::format("of those by system calls: writes {}, reads {}; failed {}\n", c.writes_by_calls, c.reads_by_calls,

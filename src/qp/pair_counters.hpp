@@ -6,7 +6,7 @@
 
 namespace fairlead::qp {
 
-struct FlowCounters {
+struct PairCounters {
   std::uint64_t requests_sent = 0;
   std::uint64_t requests_executed = 0;
   std::uint64_t answers_sent = 0;
@@ -34,6 +34,6 @@ struct FlowCounters {
 };
 
 /// For people, a line each.
-std::string describe(const FlowCounters& counters, std::uint32_t regions);
+std::string describe(const PairCounters& counters, std::uint32_t regions);
 
 }  // namespace fairlead::qp

@@ -23,7 +23,7 @@ class PairTable {
   bool is_full() const { return free_.empty(); }
   bool is_empty() const { return free_.size() == kMost - kFirstIndex; }
   /// Not when it is full.
-  QueuePair& add(const FlowPlan& plan) {
+  QueuePair& add(const PairPlan& plan) {
     const std::uint32_t index = free_.front();
     free_.pop_front();
     pairs_[index] = std::make_unique<QueuePair>(plan, index, generations_[index]);
@@ -38,7 +38,7 @@ class PairTable {
   /// Incarnations go on from one queue pair of this number to the next.
   void begin_incarnation(QueuePair& pair) { pair.incarnation = ++incarnations_[pair.index]; }
 
-  QueuePair* find(FlowHandle handle) {
+  QueuePair* find(PairHandle handle) {
     QueuePair* const pair = handle.index < kMost ? pairs_[handle.index].get() : nullptr;
     return pair != nullptr && pair->generation == handle.generation ? pair : nullptr;
   }

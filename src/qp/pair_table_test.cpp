@@ -25,7 +25,7 @@ TEST(PairTable, FindsPairsByHandleAndByNumber) {
 TEST(PairTable, ANumberRestsUntilAllOthersHaveBeenUsedAndItsIncarnationsGoOn) {
   PairTable table(0);
   QueuePair& first = table.add({});
-  const FlowHandle handle{first.index, first.generation};
+  const PairHandle handle{first.index, first.generation};
   table.begin_incarnation(first);
   table.remove(first.index);
   EXPECT_EQ(table.at(handle.index), nullptr);

@@ -19,21 +19,21 @@ struct PartsForTests {
                                            verbs::access::remote_read | verbs::access::remote_atomic;
 
   PartsForTests() {
-    FlowPlan plan{.type = verbs::QpType::rc,
+    PairPlan plan{.type = verbs::QpType::rc,
                   .capacity = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2},
                   .signals_all = true,
                   .domain = 1,
                   .send_stream = &stream,
                   .receive_stream = &stream,
-                  .shared_pool = {}};
-    PoolHandle handle;
+                  .shared_receives = {}};
+    ReceiveQueueHandle handle;
     EXPECT_EQ(receives.open({.depth = 8, .sges = 2, .domain = 1}, handle), Status::ok);
     pair = &table.add(plan);
     pair->receives = handle.slot;
     pair->receive_sges.resize(2);
     table.begin_incarnation(*pair);
-    completer.account(*pair).sends.begin_life(pair->incarnation);
-    completer.account(*pair).receives.begin_life(pair->incarnation);
+    completer.account(*pair).sends.begin_incarnation(pair->incarnation);
+    completer.account(*pair).receives.begin_incarnation(pair->incarnation);
     pair->attributes = {.state = verbs::QpState::rts};
     pair->attributes.access_flags = kRights;
     pair->attributes.dest_qp_num = kPeer;

@@ -1,5 +1,5 @@
 #pragma once
-// A queue pair (docs/flows.md): what its requester and its responder have to remember. Who acts on it: Requester,
+// A queue pair (docs/queue-pairs.md): what its requester and its responder have to remember. Who acts on it: Requester,
 // Outstanding and OneSided on the one, Responder, Executor and Answers on the other, Datagrams on those of UD, and
 // Completer on all.
 
@@ -12,7 +12,7 @@
 #include "link/link.hpp"
 #include "qp/arrival.hpp"
 #include "qp/atomic_results.hpp"
-#include "qp/flow_core.hpp"
+#include "qp/pair_core.hpp"
 #include "qp/pair_timers.hpp"
 #include "qp/receive_queue.hpp"
 #include "qp/request_turn.hpp"
@@ -81,14 +81,14 @@ struct ArrivalChain {
 };
 
 struct QueuePair {
-  QueuePair(const FlowPlan& its_plan, std::uint32_t its_index, std::uint32_t its_generation)
+  QueuePair(const PairPlan& its_plan, std::uint32_t its_index, std::uint32_t its_generation)
       : plan(its_plan),
         index(its_index),
         generation(its_generation),
         timer{.hook = {}, .pair = its_index},
         sends(its_plan.capacity) {}
 
-  FlowPlan plan;
+  PairPlan plan;
   std::uint32_t index, generation;
   std::uint32_t number = 0;
   std::uint32_t incarnation = 0;

@@ -17,24 +17,25 @@ using verbs::QpType;
 QueuePairs::QueuePairs(transport::Transports* transports, const base::SocketAddress& address, const Bounds& bounds)
     : shared_{.transports = transports, .address = address, .bounds = bounds}, pairs_(bounds.number_first) {}
 
-QueuePair* QueuePairs::find_open(FlowHandle handle) {
+QueuePair* QueuePairs::find_open(PairHandle handle) {
   QueuePair* const pair = pairs_.find(handle);
   return pair == nullptr || pair->is_closing ? nullptr : pair;
 }
 
 // Receive queues and streams -----------------------------------------------------------------------------------------
 
-Status QueuePairs::change_pool(PoolHandle handle, std::uint32_t depth, std::uint32_t limit) {
+Status QueuePairs::change_receive_queue(ReceiveQueueHandle handle, std::uint32_t depth, std::uint32_t limit) {
   ReceiveQueue* const queue = receives_.find(handle);
   return queue == nullptr ? Status::stale : queue->change(depth, limit);
 }
 
-PoolFacts QueuePairs::pool_facts(PoolHandle handle) {
+ReceiveQueueFacts QueuePairs::receive_queue_facts(ReceiveQueueHandle handle) {
   const ReceiveQueue* const queue = receives_.find(handle);
-  return queue == nullptr ? PoolFacts{} : queue->facts();
+  return queue == nullptr ? ReceiveQueueFacts{} : queue->facts();
 }
 
-int QueuePairs::post_to_pool(PoolHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+int QueuePairs::post_to_receive_queue(ReceiveQueueHandle handle, std::span<const verbs::ReceiveRequest> requests,
+                                      std::size_t& taken) {
   taken = 0;
   ReceiveQueue* const queue = receives_.find(handle);
   if (queue == nullptr) return EINVAL;
@@ -63,18 +64,18 @@ Status QueuePairs::close_completions(CompletionStream* stream) {
 
 // Life of a queue pair -----------------------------------------------------------------------------------------------
 
-Status QueuePairs::find_receives(const FlowPlan& plan, PoolHandle& handle) {
-  handle = plan.shared_pool;
-  if (plan.has_shared_pool) return receives_.find(handle) == nullptr ? Status::stale : Status::ok;
+Status QueuePairs::find_receives(const PairPlan& plan, ReceiveQueueHandle& handle) {
+  handle = plan.shared_receives;
+  if (plan.has_shared_receives) return receives_.find(handle) == nullptr ? Status::stale : Status::ok;
   const verbs::QpCapacity& capacity = plan.capacity;
   return receives_.open({.depth = capacity.max_recv_wr, .sges = capacity.max_recv_sge, .domain = plan.domain}, handle);
 }
 
-Status QueuePairs::open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t& number) {
+Status QueuePairs::open_pair(const PairPlan& plan, PairHandle& handle, std::uint32_t& number) {
   if (shared_.bounds.number_first == base::Slab<int>::kNone) return Status::not_available;
   if (plan.capacity.max_send_sge > kSgesMax) return Status::invalid;
   if (pairs_.is_full()) return Status::no_memory;
-  PoolHandle receives;
+  ReceiveQueueHandle receives;
   if (const Status status = find_receives(plan, receives); status != Status::ok) return status;
   QueuePair& pair = pairs_.add(plan);
   pair.receives = receives.slot;
@@ -94,8 +95,8 @@ void QueuePairs::reset(QueuePair& pair) {
   if (pair.is_answer_owed && pair.route.has_peer) answers_.send_owed(pair);
   pair.is_answer_owed = false;
   pairs_.begin_incarnation(pair);
-  completer_.account(pair).sends.begin_life(pair.incarnation);
-  completer_.account(pair).receives.begin_life(pair.incarnation);
+  completer_.account(pair).sends.begin_incarnation(pair.incarnation);
+  completer_.account(pair).receives.begin_incarnation(pair.incarnation);
   pair.attributes = {};
   published_.publish(pair);
   pair.sends.reset();
@@ -105,13 +106,13 @@ void QueuePairs::reset(QueuePair& pair) {
   arrivals_.drop_all(pair);
   pair.current = {};
   pair.atomics = {};
-  if (pair.plan.has_shared_pool) return;
+  if (pair.plan.has_shared_receives) return;
   ReceiveQueue& queue = receives_[pair.receives];
   queue.forget_all();
   pair.receives_begin = queue.tail();
 }
 
-void QueuePairs::begin_close(FlowHandle handle, base::Instant now) {
+void QueuePairs::begin_close(PairHandle handle, base::Instant now) {
   shared_.now = now;
   QueuePair* const pair = pairs_.find(handle);
   if (pair == nullptr) return;
@@ -119,13 +120,13 @@ void QueuePairs::begin_close(FlowHandle handle, base::Instant now) {
   reset(*pair);
 }
 
-bool QueuePairs::is_quiet(FlowHandle handle) {
+bool QueuePairs::is_quiet(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   return pair == nullptr || pair->flights == 0;
 }
 
 // What is in flight to a peer ends with its session at the latest.
-void QueuePairs::press_for(FlowHandle handle) {
+void QueuePairs::press_for(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   if (shared_.transports == nullptr || pair == nullptr || pair->flights == 0) return;
   const auto condemn = [&](link::PeerHandle peer) {
@@ -142,19 +143,19 @@ void QueuePairs::press_for_region(std::uint32_t key) {
   });
 }
 
-void QueuePairs::free_flow(FlowHandle handle) {
+void QueuePairs::free_pair(PairHandle handle) {
   QueuePair* const pair = pairs_.find(handle);
   if (pair == nullptr) return;
   ENSURE(pair->flights == 0, "queue pair {} freed with {} messages in flight", pair->number, pair->flights);
   answers_.forget(*pair);
   requester_.forget(*pair);
-  receives_.let_go(pair->receives, !pair->plan.has_shared_pool);
+  receives_.let_go(pair->receives, !pair->plan.has_shared_receives);
   --pair->plan.send_stream->users;
   --pair->plan.receive_stream->users;
   pairs_.remove(pair->index);
 }
 
-Status QueuePairs::change_flow(FlowHandle handle, QpState from, const verbs::QpAttributes& attributes,
+Status QueuePairs::change_pair(PairHandle handle, QpState from, const verbs::QpAttributes& attributes,
                                base::Instant now) {
   shared_.now = now;
   QueuePair* const pair = find_open(handle);
@@ -199,19 +200,19 @@ void QueuePairs::apply(QueuePair& pair, QpState from, const verbs::QpAttributes&
   if (to == QpState::rts) requester_.pump(pair);
 }
 
-FlowFacts QueuePairs::flow_facts(FlowHandle handle) {
+PairFacts QueuePairs::pair_facts(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
-  return pair == nullptr ? FlowFacts{} : FlowFacts{pair->attributes};
+  return pair == nullptr ? PairFacts{} : PairFacts{pair->attributes};
 }
 
 // Posting ------------------------------------------------------------------------------------------------------------
 
-bool QueuePairs::is_near(FlowHandle handle) {
+bool QueuePairs::is_near(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   return pair != nullptr && pair->route.has_peer && shm::Transport::has(pair->route.peer);
 }
 
-int QueuePairs::post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
+int QueuePairs::post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
                           base::Instant now) {
   taken = 0;
   shared_.now = now;
@@ -227,7 +228,7 @@ int QueuePairs::post_send(FlowHandle handle, std::span<const verbs::SendRequest>
   return error;
 }
 
-int QueuePairs::post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
+int QueuePairs::post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
   shared_.now = now;
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return EINVAL;
@@ -242,10 +243,10 @@ int QueuePairs::post_send_all(FlowHandle handle, std::span<const verbs::SendRequ
   return 0;
 }
 
-int QueuePairs::post_receive(FlowHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
+int QueuePairs::post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
   taken = 0;
   QueuePair* const pair = find_open(handle);
-  if (pair == nullptr || pair->plan.has_shared_pool || pair->state() == QpState::reset) return EINVAL;
+  if (pair == nullptr || pair->plan.has_shared_receives || pair->state() == QpState::reset) return EINVAL;
   for (const verbs::ReceiveRequest& request : requests) {
     if (const int error = post_receive(*pair, request); error != 0) return error;
     ++taken;

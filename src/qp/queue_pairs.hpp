@@ -20,9 +20,9 @@
 #include "qp/completer.hpp"
 #include "qp/datagrams.hpp"
 #include "qp/executor.hpp"
-#include "qp/flow_core.hpp"
 #include "qp/one_sided.hpp"
 #include "qp/outstanding.hpp"
+#include "qp/pair_core.hpp"
 #include "qp/pair_table.hpp"
 #include "qp/published_tables.hpp"
 #include "qp/receive_queue.hpp"
@@ -41,37 +41,40 @@ class QueuePairs {
 
   QueuePairs(transport::Transports* transports, const base::SocketAddress& address, const Bounds& bounds);
 
-  FlowAccount* accounts() { return completer_.accounts(); }
+  PairAccount* accounts() { return completer_.accounts(); }
   RegionTable& regions() { return shared_.regions; }
   /// What peers of this host may do by themselves with a region, by its key: as it is now, or its end.
-  void show_region(std::uint32_t key) { published_.publish_region(key); }
+  void publish_region(std::uint32_t key) { published_.publish_region(key); }
 
-  Status open_pool(const PoolPlan& plan, PoolHandle& handle) { return receives_.open(plan, handle); }
-  Status close_pool(PoolHandle handle) { return receives_.close(handle); }
-  Status change_pool(PoolHandle handle, std::uint32_t depth, std::uint32_t limit);
-  PoolFacts pool_facts(PoolHandle handle);
-  int post_to_pool(PoolHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
+  Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {
+    return receives_.open(plan, handle);
+  }
+  Status close_receive_queue(ReceiveQueueHandle handle) { return receives_.close(handle); }
+  Status change_receive_queue(ReceiveQueueHandle handle, std::uint32_t depth, std::uint32_t limit);
+  ReceiveQueueFacts receive_queue_facts(ReceiveQueueHandle handle);
+  int post_to_receive_queue(ReceiveQueueHandle handle, std::span<const verbs::ReceiveRequest> requests,
+                            std::size_t& taken);
 
   CompletionStream* open_completions(const CompletionStream::Plan& plan);
   Status close_completions(CompletionStream* stream);
 
-  Status open_flow(const FlowPlan& plan, FlowHandle& handle, std::uint32_t& number);
+  Status open_pair(const PairPlan& plan, PairHandle& handle, std::uint32_t& number);
   /// Ends it in any state; it can be freed when is_quiet().
-  void begin_close(FlowHandle handle, base::Instant now);
+  void begin_close(PairHandle handle, base::Instant now);
   /// Nothing of it is in flight any more.
-  bool is_quiet(FlowHandle handle);
+  bool is_quiet(PairHandle handle);
   /// Peers that keep a pair from being quiet, or a region held, are expelled at the next occasion.
-  void press_for(FlowHandle handle);
+  void press_for(PairHandle handle);
   void press_for_region(std::uint32_t key);
-  void free_flow(FlowHandle handle);
-  Status change_flow(FlowHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
-  FlowFacts flow_facts(FlowHandle handle);
+  void free_pair(PairHandle handle);
+  Status change_pair(PairHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
+  PairFacts pair_facts(PairHandle handle);
 
   /// Whether it speaks to a peer of this host.
-  bool is_near(FlowHandle handle);
-  int post_send(FlowHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
-  int post_send_all(FlowHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now);
-  int post_receive(FlowHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
+  bool is_near(PairHandle handle);
+  int post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
+  int post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now);
+  int post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
 
   // The engine's side.
   void deliver(const link::Delivery& delivery, base::Instant now);
@@ -91,7 +94,7 @@ class QueuePairs {
 
   /// Whether answers wait to leave.
   bool is_owing() const { return answers_.is_any_owed() || answers_.is_any_deferred(); }
-  const FlowCounters& counters() const { return shared_.counters; }
+  const PairCounters& counters() const { return shared_.counters; }
   std::string describe() const { return qp::describe(shared_.counters, shared_.regions.used()); }
 
   /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
@@ -100,8 +103,8 @@ class QueuePairs {
  private:
   friend struct PairsForTests;
 
-  QueuePair* find_open(FlowHandle handle);
-  Status find_receives(const FlowPlan& plan, PoolHandle& handle);
+  QueuePair* find_open(PairHandle handle);
+  Status find_receives(const PairPlan& plan, ReceiveQueueHandle& handle);
   void reset(QueuePair& pair);
   void apply(QueuePair& pair, verbs::QpState from, const verbs::QpAttributes& attributes);
   void fail(QueuePair& pair, const verbs::QpAttributes& attributes);

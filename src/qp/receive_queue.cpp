@@ -10,7 +10,7 @@
 
 namespace fairlead::qp {
 
-ReceiveQueue::ReceiveQueue(const PoolPlan& plan) : plan_(plan), is_limit_armed_(plan.limit != 0) {
+ReceiveQueue::ReceiveQueue(const ReceiveQueuePlan& plan) : plan_(plan), is_limit_armed_(plan.limit != 0) {
   plan_.depth = std::max(plan.depth, 1U);
   plan_.sges = std::max(plan.sges, 1U);
   make_room();
@@ -61,7 +61,7 @@ void ReceiveQueue::check(std::uint32_t slot) const {
   ENSURE(count() <= mask_ + 1, "receive queue {}: {} receives in {} places", slot, count(), mask_ + 1);
 }
 
-Status ReceiveQueues::open(const PoolPlan& plan, PoolHandle& handle) {
+Status ReceiveQueues::open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {
   const std::uint32_t slot = queues_.acquire();
   if (slot == base::Slab<ReceiveQueue>::kNone) return Status::no_memory;
   queues_[slot] = ReceiveQueue(plan);
@@ -69,7 +69,7 @@ Status ReceiveQueues::open(const PoolPlan& plan, PoolHandle& handle) {
   return Status::ok;
 }
 
-Status ReceiveQueues::close(PoolHandle handle) {
+Status ReceiveQueues::close(ReceiveQueueHandle handle) {
   ReceiveQueue* queue = find(handle);
   if (queue == nullptr) return Status::stale;
   if (queue->users != 0) return Status::again;

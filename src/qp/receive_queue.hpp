@@ -9,7 +9,7 @@
 #include <fairlead/verbs/work_request.hpp>
 
 #include "base/slab.hpp"
-#include "qp/flow_core.hpp"
+#include "qp/pair_core.hpp"
 #include "wire/sequence.hpp"
 
 namespace fairlead::qp {
@@ -25,7 +25,7 @@ struct TakenReceive {
 class ReceiveQueue {
  public:
   ReceiveQueue() = default;
-  explicit ReceiveQueue(const PoolPlan& plan);
+  explicit ReceiveQueue(const ReceiveQueuePlan& plan);
 
   std::uint32_t count() const { return count_between(head_, tail_); }
   bool is_empty() const { return head_ == tail_; }
@@ -34,7 +34,7 @@ class ReceiveQueue {
   std::uint32_t domain() const { return plan_.domain; }
   std::uint32_t sges_max() const { return plan_.sges; }
   ReceiveNumber tail() const { return tail_; }
-  PoolFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count()}; }
+  ReceiveQueueFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count()}; }
 
   void post(const verbs::ReceiveRequest& request);
   /// The oldest, which is there, stays; take() makes it the caller's, and tells if so few are left as was asked for.
@@ -76,7 +76,7 @@ class ReceiveQueue {
   void make_room();
   void tell_limit();
 
-  PoolPlan plan_;
+  ReceiveQueuePlan plan_;
   std::uint32_t mask_ = 0;
   ReceiveNumber head_, tail_;
   bool is_limit_armed_ = false;
@@ -94,10 +94,10 @@ inline std::uint64_t room_of(std::span<const verbs::Sge> sges) {
 /// Those of an engine, by name.
 class ReceiveQueues {
  public:
-  Status open(const PoolPlan& plan, PoolHandle& handle);
+  Status open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle);
   /// `again`, and nothing changed, while queue pairs use it.
-  Status close(PoolHandle handle);
-  ReceiveQueue* find(PoolHandle handle) { return queues_.find(handle.slot, handle.generation); }
+  Status close(ReceiveQueueHandle handle);
+  ReceiveQueue* find(ReceiveQueueHandle handle) { return queues_.find(handle.slot, handle.generation); }
   ReceiveQueue& operator[](std::uint32_t slot) { return queues_[slot]; }
   /// A queue pair has ended; one of its own ends with it.
   void let_go(std::uint32_t slot, bool is_own);

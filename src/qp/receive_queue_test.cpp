@@ -48,7 +48,7 @@ TEST(ReceiveQueue, TellsOnceThatFewAreLeft) {
 
 TEST(ReceiveQueues, EndWhenNobodyUsesThem) {
   ReceiveQueues queues;
-  PoolHandle shared, own;
+  ReceiveQueueHandle shared, own;
   ASSERT_EQ(queues.open({}, shared), Status::ok);
   ASSERT_EQ(queues.open({}, own), Status::ok);
   ++queues[shared.slot].users;

@@ -32,7 +32,7 @@ struct Shared {
   RegionTable regions{kRegionsMax};
   Flights flights{regions};
   PairTimers timers{};
-  FlowCounters counters{};
+  PairCounters counters{};
 
   shm::Transport* shm_transport() const { return transports != nullptr ? transports->shm_transport() : nullptr; }
   bool is_here(const base::SocketAddress& engine) const { return engine == address; }

@@ -14,7 +14,7 @@ Result<CompletionChannel> CompletionChannel::open(const Context& context) {
   if (!owner) return failure(EINVAL, "this context is closed");
   if (auto alive = check_alive(*owner); !alive) return std::unexpected(std::move(alive.error()));
   if (!owner->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
-  auto stream = owner->flows->open_notices();
+  auto stream = owner->pair_core->open_notices();
   if (!stream) {
     owner->channels.give();
     return std::unexpected(std::move(stream.error()));
@@ -86,7 +86,7 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
     plan.channel_cookie = state->number_in_channel = state->channel->owners.add(
         state->event_thread ? reinterpret_cast<std::uintptr_t>(&state->on_event) : options.cookie);
   }
-  auto stream = owner->flows->open_completions(plan);
+  auto stream = owner->pair_core->open_completions(plan);
   if (!stream) return std::unexpected(std::move(stream.error()));
   state->stream = *stream;
   state->capacity = state->stream->capacity();
@@ -137,7 +137,7 @@ int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
     return state.stream->take(out.data(), static_cast<std::uint32_t>(out.size()), state.context->accounts);
   };
   if (const std::uint32_t count = take(); count != 0 || out.empty()) return static_cast<int>(count);
-  if (state.context->flows->progress()) {
+  if (state.context->pair_core->progress()) {
     if (const std::uint32_t count = take(); count != 0) return static_cast<int>(count);
   }
   return state.stream->is_broken() && state.stream->is_empty() ? -1 : 0;
@@ -147,7 +147,7 @@ int CompletionQueue::request_notify(bool solicited_only) noexcept {
   if (state_->is_dead()) return EIO;
   if (!state_->channel) return EINVAL;
   using Armed = qp::CompletionStream::Armed;
-  state_->context->flows->arm(state_->stream, solicited_only ? Armed::solicited : Armed::any);
+  state_->context->pair_core->arm(state_->stream, solicited_only ? Armed::solicited : Armed::any);
   return 0;
 }
 

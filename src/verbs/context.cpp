@@ -25,7 +25,7 @@ constinit base::OfProcess<Everybody> everybody;
 // What peers are owed leaves before the process does.
 void linger_at_exit() {
   const std::scoped_lock lock(everybody->mutex);
-  for (ContextState* context : everybody->contexts) context->flows->linger();
+  for (ContextState* context : everybody->contexts) context->pair_core->linger();
 }
 
 // A child of ours has it from us.
@@ -129,7 +129,7 @@ ContextState::~ContextState() {
     const std::scoped_lock lock(everybody->mutex);
     std::erase(everybody->contexts, this);
   }
-  if (events != nullptr && !is_dead()) flows->close_notices(events);
+  if (events != nullptr && !is_dead()) pair_core->close_notices(events);
 }
 
 Result<Context> Context::open(const Device& device, const ContextOptions& options) {
@@ -152,10 +152,10 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   }
   auto state = std::make_shared<ContextState>(device, options);
   state->core = std::move(*core);
-  state->flows = state->core->flows();
-  if (state->flows == nullptr) return failure(EOPNOTSUPP, "this engine knows no queue pairs");
-  state->accounts = state->flows->accounts();
-  auto events = state->flows->open_notices();
+  state->pair_core = state->core->flows();
+  if (state->pair_core == nullptr) return failure(EOPNOTSUPP, "this engine knows no queue pairs");
+  state->accounts = state->pair_core->accounts();
+  auto events = state->pair_core->open_notices();
   if (!events) return std::unexpected(std::move(events.error()));
   state->events = *events;
   state->port_number_in_context = state->event_owners.add(1);
@@ -224,13 +224,13 @@ void Context::ack_async_event(const AsyncEvent& event) noexcept {
 }
 
 bool Context::progress() noexcept {
-  return !state_->is_dead() && state_->flows->progress();
+  return !state_->is_dead() && state_->pair_core->progress();
 }
 
 std::string Context::describe() const {
   if (state_->is_dead()) return {};
   constexpr std::size_t kPeersMost = 16;
-  std::string text = state_->flows->describe();
+  std::string text = state_->pair_core->describe();
   const auto peers = state_->core->facts().peers;
   for (std::size_t i = 0; i < std::min(peers.size(), kPeersMost); ++i) {
     text += "peer " + peers[i].address.to_string() + " reached by " + std::string(peers[i].path);

@@ -73,8 +73,8 @@ struct ContextState {
   const Personality personality;
   const DeviceLimits limits;
   std::shared_ptr<engine::Core> core;
-  qp::FlowCore* flows = nullptr;
-  qp::FlowAccount* accounts = nullptr;
+  qp::PairCore* pair_core = nullptr;
+  qp::PairAccount* accounts = nullptr;
   qp::NoticeStream* events = nullptr;
   EventOwners event_owners;
   std::uint64_t port_number_in_context = 0;

@@ -19,7 +19,7 @@ Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<Conte
   auto stop = base::open_event_descriptor("the thread of completion callbacks", 0);
   if (!stop) return std::unexpected(std::move(stop.error()));
   if (!context->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
-  auto stream = context->flows->open_notices();
+  auto stream = context->pair_core->open_notices();
   if (!stream) {
     context->channels.give();
     return std::unexpected(std::move(stream.error()));

@@ -40,8 +40,8 @@ struct RegionState {
     const std::scoped_lock lock(mutex);
     if (!domain) return false;
     if (!context->is_dead()) {
-      if (key != 0) context->flows->remove_region(key);
-      if (!shown.empty()) context->flows->free(shown);
+      if (key != 0) context->pair_core->remove_region(key);
+      if (!shown.empty()) context->pair_core->free(shown);
     }
     --domain->members;
     domain.reset();
@@ -103,7 +103,7 @@ Result<MemoryRegion> MemoryRegion::allocate(const ProtectionDomain& domain, std:
   if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
   if (length == 0) return failure(EINVAL, "memory region: no length");
   auto state = std::make_shared<RegionState>(owner);
-  state->shown = owner->context->flows->allocate(length);
+  state->shown = owner->context->pair_core->allocate(length);
   if (state->shown.empty()) {
     auto own = base::PageMemory::allocate(length);
     if (!own) return std::unexpected(std::move(own.error()));
@@ -119,7 +119,7 @@ Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, co
   if (auto usable = check(*domain.context, state->plan, registration.access); !usable) {
     return std::unexpected(std::move(usable.error()));
   }
-  if (domain.context->flows->add_region(state->plan, state->key) != Status::ok) {
+  if (domain.context->pair_core->add_region(state->plan, state->key) != Status::ok) {
     return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
   }
   return MemoryRegion(std::move(state));
@@ -151,7 +151,7 @@ Result<> MemoryRegion::change(const Change& change) {
   }
   plan.domain = domain->number;
   if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
-  if (domain->context->flows->change_region(state_->key, plan) != Status::ok) {
+  if (domain->context->pair_core->change_region(state_->key, plan) != Status::ok) {
     return failure(EINVAL, "this memory region is deregistered");
   }
   state_->plan = plan;

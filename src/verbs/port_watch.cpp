@@ -30,7 +30,7 @@ void look_at_port(ContextState& context) {
   const bool is_active = is_among(context, *up);
   if (is_active == context.is_port_active.exchange(is_active)) return;
   const auto tell = [&](AsyncEventType type) {
-    context.flows->tell(context.events, {std::to_underlying(type), context.port_number_in_context});
+    context.pair_core->tell(context.events, {std::to_underlying(type), context.port_number_in_context});
   };
   const bool has_interface =
       std::ranges::find(*up, context.device.interface_index, &base::Interface::index) != up->end();

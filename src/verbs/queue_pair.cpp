@@ -21,7 +21,7 @@ struct PairState {
   bool close() {
     if (!is_open.exchange(false)) return false;
     if (!context->is_dead()) {
-      context->flows->close_flow(flow);
+      context->pair_core->close_pair(pair);
       context->event_owners.remove(number_in_context);
     }
     --send_queue->users;
@@ -40,8 +40,8 @@ struct PairState {
   std::shared_ptr<DomainState> domain;  // until it is closed, as the queues
   std::shared_ptr<QueueState> send_queue, receive_queue;
   std::shared_ptr<SharedReceiveState> shared_receive;
-  qp::FlowCore* flows = nullptr;
-  qp::FlowHandle flow;
+  qp::PairCore* pair_core = nullptr;
+  qp::PairHandle pair;
   std::uint32_t number = 0;
   std::uint64_t number_in_context = 0;
   QpType type = QpType::rc;
@@ -88,7 +88,7 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->domain = owner;
   state->send_queue = options.send_queue->state();
   state->receive_queue = options.receive_queue->state();
-  state->flows = context.flows;
+  state->pair_core = context.pair_core;
   state->type = options.type;
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
@@ -101,18 +101,18 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
     state->capacity.max_recv_sge = std::max(options.capacity.max_recv_sge, 1U);
   }
   state->number_in_context = context.event_owners.add(options.cookie);
-  qp::FlowPlan plan{.type = options.type,
+  qp::PairPlan plan{.type = options.type,
                     .capacity = state->capacity,
                     .signals_all = options.signals_all,
                     .domain = owner->number,
                     .send_stream = state->send_queue->stream,
                     .receive_stream = state->receive_queue->stream,
-                    .shared_pool = {},
-                    .has_shared_pool = state->shared_receive != nullptr,
+                    .shared_receives = {},
+                    .has_shared_receives = state->shared_receive != nullptr,
                     .events = context.events,
                     .cookie = state->number_in_context};
-  if (state->shared_receive) plan.shared_pool = state->shared_receive->pool;
-  const Status status = context.flows->open_flow(plan, state->flow, state->number);
+  if (state->shared_receive) plan.shared_receives = state->shared_receive->receives;
+  const Status status = context.pair_core->open_pair(plan, state->pair, state->number);
   if (status != Status::ok) {
     context.event_owners.remove(state->number_in_context);
     context.pairs.give();
@@ -156,7 +156,7 @@ Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
   const std::scoped_lock lock(state_->changing);
   constexpr int kTriesMost = 16;  // it may fail while we look: each time it comes nearer to ERR
   for (int i = 0; i < kTriesMost; ++i) {
-    QpAttributes wanted = state_->flows->flow_facts(state_->flow).attributes;
+    QpAttributes wanted = state_->pair_core->pair_facts(state_->pair).attributes;
     const QpState from = wanted.state;
     const QpState to = (mask & qp_mask::state) != 0 ? attributes.state : from;
     if (to > QpState::err) return failure(EINVAL, "queue pair: no such state");
@@ -168,7 +168,7 @@ Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
     merge(wanted, attributes, mask);
     wanted.state = to;
     if ((mask & qp_mask::en_sqd_async_notify) == 0) wanted.en_sqd_async_notify = false;
-    const Status status = state_->flows->change_flow(state_->flow, from, wanted);
+    const Status status = state_->pair_core->change_pair(state_->pair, from, wanted);
     if (status == Status::ok) return {};
     if (status != Status::bad_state) return failure(status, "queue pair: it is being destroyed");
   }
@@ -177,33 +177,33 @@ Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
 
 QpAttributes QueuePair::query() const {
   if (state_->is_dead()) return {};
-  QpAttributes attributes = state_->flows->flow_facts(state_->flow).attributes;
+  QpAttributes attributes = state_->pair_core->pair_facts(state_->pair).attributes;
   attributes.cur_state = attributes.state;
   return attributes;
 }
 
 QpState QueuePair::state() const noexcept {
-  return state_->is_dead() ? QpState::err : state_->flows->flow_facts(state_->flow).attributes.state;
+  return state_->is_dead() ? QpState::err : state_->pair_core->pair_facts(state_->pair).attributes.state;
 }
 
 int QueuePair::post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept {
   taken = 0;
   if (state_->is_dead()) [[unlikely]]
     return EIO;
-  return state_->flows->post_send(state_->flow, requests, taken);
+  return state_->pair_core->post_send(state_->pair, requests, taken);
 }
 
 int QueuePair::post_send_all(std::span<const SendRequest> requests) noexcept {
   if (state_->is_dead()) [[unlikely]]
     return EIO;
-  return state_->flows->post_send_all(state_->flow, requests);
+  return state_->pair_core->post_send_all(state_->pair, requests);
 }
 
 int QueuePair::post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {
   taken = 0;
   if (state_->is_dead()) [[unlikely]]
     return EIO;
-  return state_->flows->post_receive(state_->flow, requests, taken);
+  return state_->pair_core->post_receive(state_->pair, requests, taken);
 }
 
 }  // namespace fairlead::verbs

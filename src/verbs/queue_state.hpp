@@ -13,7 +13,7 @@ struct ChannelState {
   ChannelState(std::shared_ptr<ContextState> owner, qp::NoticeStream* its_stream)
       : context(std::move(owner)), stream(its_stream) {}
   ~ChannelState() {
-    if (!context->is_dead()) context->flows->close_notices(stream);
+    if (!context->is_dead()) context->pair_core->close_notices(stream);
     context->channels.give();
   }
   ChannelState(const ChannelState&) = delete;
@@ -28,7 +28,7 @@ struct ChannelState {
 struct QueueState {
   ~QueueState() {
     if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);  // nobody is called after that
-    if (stream != nullptr && !context->is_dead()) context->flows->close_completions(stream);
+    if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
     if (channel) --channel->queues;
     context->queues.give();
   }

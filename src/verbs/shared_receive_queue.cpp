@@ -22,13 +22,13 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
   state->options = options;
   state->options.max_sge = std::max(options.max_sge, 1U);
   state->number_in_context = context.event_owners.add(options.cookie);
-  const Status status = context.flows->open_pool({.depth = options.max_wr,
-                                                  .sges = state->options.max_sge,
-                                                  .domain = owner->number,
-                                                  .limit = options.limit,
-                                                  .events = context.events,
-                                                  .cookie = state->number_in_context},
-                                                 state->pool);
+  const Status status = context.pair_core->open_receive_queue({.depth = options.max_wr,
+                                                               .sges = state->options.max_sge,
+                                                               .domain = owner->number,
+                                                               .limit = options.limit,
+                                                               .events = context.events,
+                                                               .cookie = state->number_in_context},
+                                                              state->receives);
   if (status != Status::ok) return failure(ENOMEM, "all shared receive queues of the device are in use");
   state->is_open = true;
   return SharedReceiveQueue(std::move(state));
@@ -49,10 +49,10 @@ Result<> SharedReceiveQueue::modify(std::optional<std::uint32_t> max_wr, std::op
   if (!state_) return failure(EINVAL, "this shared receive queue is destroyed");
   ContextState& context = *state_->domain->context;
   if (auto alive = check_alive(context); !alive) return alive;
-  const qp::PoolFacts facts = context.flows->pool_facts(state_->pool);
+  const qp::ReceiveQueueFacts facts = context.pair_core->receive_queue_facts(state_->receives);
   const std::uint32_t depth = max_wr.value_or(facts.depth);
   if (depth > context.limits.max_srq_wr || limit.value_or(0) > depth ||
-      context.flows->change_pool(state_->pool, depth, limit.value_or(facts.limit)) != Status::ok) {
+      context.pair_core->change_receive_queue(state_->receives, depth, limit.value_or(facts.limit)) != Status::ok) {
     return failure(EINVAL,
                    "shared receive queue: max_wr below what is posted or beyond the device, or limit beyond it");
   }
@@ -62,20 +62,20 @@ Result<> SharedReceiveQueue::modify(std::optional<std::uint32_t> max_wr, std::op
 SharedReceiveOptions SharedReceiveQueue::query() const {
   SharedReceiveOptions now = state_->options;
   if (state_->domain->context->is_dead()) return now;
-  const qp::PoolFacts facts = state_->domain->context->flows->pool_facts(state_->pool);
+  const qp::ReceiveQueueFacts facts = state_->domain->context->pair_core->receive_queue_facts(state_->receives);
   now.max_wr = facts.depth;
   now.limit = facts.limit;
   return now;
 }
 
 std::uint32_t SharedReceiveQueue::number() const noexcept {
-  return state_->pool.slot;
+  return state_->receives.slot;
 }
 
 int SharedReceiveQueue::post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {
   taken = 0;
   if (state_->domain->context->is_dead()) return EIO;
-  return state_->domain->context->flows->post_to_pool(state_->pool, requests, taken);
+  return state_->domain->context->pair_core->post_to_receive_queue(state_->receives, requests, taken);
 }
 
 }  // namespace fairlead::verbs

@@ -9,13 +9,13 @@ namespace fairlead::verbs {
 struct SharedReceiveState {
   ~SharedReceiveState() {
     ContextState& context = *domain->context;
-    if (is_open && !context.is_dead()) context.flows->close_pool(pool);
+    if (is_open && !context.is_dead()) context.pair_core->close_receive_queue(receives);
     --domain->members;
     context.shared_receives.give();
   }
 
   std::shared_ptr<DomainState> domain;
-  qp::PoolHandle pool;
+  qp::ReceiveQueueHandle receives;
   bool is_open = false;
   std::uint64_t number_in_context = 0;
   SharedReceiveOptions options;

@@ -14,8 +14,8 @@ enum class Operation : std::uint8_t {
   answer = 4,   // the data of a get: cookie names the operation of the asker
   done = 5,     // end of a put or of a refused get: cookie, status, a = bytes
 
-  // Flows (docs/flows.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence << 32 |
-  // rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8 acknowledges
+  // Flows (docs/queue-pairs.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence << 32
+  // | rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8 acknowledges
   // (send and write: the requests of the other direction up to sequence `a`; the target's upper 8 bits are its life),
   // bits 8-15 traffic class.
   flow_send = 6,

@@ -1,6 +1,6 @@
 #pragma once
-// The words of an envelope of queue pairs (docs/flows.md): ports name a queue pair and which incarnation of it, a key
-// names a request and a region. The order of verdicts and the bits of flags are the wire's.
+// The words of an envelope of queue pairs (docs/queue-pairs.md): ports name a queue pair and which incarnation of it, a
+// key names a request and a region. The order of verdicts and the bits of flags are the wire's.
 
 #include <cstdint>
 

@@ -31,12 +31,12 @@ class Target {
     for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
       End& end = ends_.emplace_back();
       end.type = type;
-      ENSURE(flows().open_flow({.type = type,
+      ENSURE(flows().open_pair({.type = type,
                                 .capacity = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
                                 .domain = 2,
                                 .send_stream = stream_,
                                 .receive_stream = stream_,
-                                .shared_pool = {},
+                                .shared_receives = {},
                                 .events = &notices_},
                                end.handle, end.number) == Status::ok,
              "a flow does not open");
@@ -77,7 +77,7 @@ class Target {
     }
     for (const End& end : ends_) {
       ENSURE(flows().is_quiet(end.handle), "a flow that was closed is not quiet");
-      flows().free_flow(end.handle);
+      flows().free_pair(end.handle);
     }
     world_.expect_genuine();
     for (std::size_t i = 2 * kShared; i < memory_.size(); ++i)
@@ -86,7 +86,7 @@ class Target {
 
  private:
   struct End {
-    qp::FlowHandle handle;
+    qp::PairHandle handle;
     std::uint32_t number = 0;
     QpType type = QpType::rc;
     std::uint32_t sequence = 1000;
@@ -107,10 +107,10 @@ class Target {
   }
 
   void connect(End& end) {
-    verbs::QpAttributes attributes = flows().flow_facts(end.handle).attributes;
+    verbs::QpAttributes attributes = flows().pair_facts(end.handle).attributes;
     if (const QpState from = attributes.state; from != QpState::reset) {
       attributes.state = QpState::reset;
-      if (flows().change_flow(end.handle, from, attributes, world_.now) != Status::ok) return;
+      if (flows().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
     }
     attributes = {};
     attributes.dest_qp_num = 77;
@@ -125,7 +125,7 @@ class Target {
     for (const auto& [from, to] :
          {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
       attributes.state = to;
-      if (flows().change_flow(end.handle, from, attributes, world_.now) != Status::ok) return;
+      if (flows().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
     }
   }
 

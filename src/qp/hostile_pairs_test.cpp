@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "qp/flow_world_for_tests.hpp"
+#include "qp/pair_world_for_tests.hpp"
 
 namespace fairlead::qp {
 namespace {
@@ -26,7 +26,7 @@ struct HostilePair {
   QpType type = QpType::rc;
   std::uint32_t rights = 0;
   std::uint8_t reads_max = 4;
-  FlowHandle handle{};
+  PairHandle handle{};
   std::uint32_t number = 0;
   std::uint64_t sequence = 1000;
 
@@ -39,7 +39,7 @@ struct HeardAnswer {
   std::uint64_t size = 0;
 };
 
-class HostileFlows : public testing::Test {
+class HostilePairs : public testing::Test {
  protected:
   static engine::EngineOptions options() {
     engine::EngineOptions options;
@@ -67,12 +67,12 @@ class HostileFlows : public testing::Test {
 
   HostilePair& open(QpType type, std::uint32_t rights, std::uint8_t reads_max = 4) {
     HostilePair& one = exposed_.emplace_back(HostilePair{.type = type, .rights = rights, .reads_max = reads_max});
-    EXPECT_EQ(target_.flows().open_flow({.type = type,
+    EXPECT_EQ(target_.flows().open_pair({.type = type,
                                          .capacity = {.max_send_wr = 4, .max_recv_wr = 16, .max_recv_sge = 2},
                                          .domain = 2,
                                          .send_stream = target_.stream,
                                          .receive_stream = target_.stream,
-                                         .shared_pool = {},
+                                         .shared_receives = {},
                                          .events = target_.notices.get()},
                                         one.handle, one.number),
               Status::ok);
@@ -83,11 +83,11 @@ class HostileFlows : public testing::Test {
     return kFirstOfStranger + static_cast<std::uint32_t>(&one - exposed_.data());
   }
   void connect(HostilePair& one) {
-    verbs::QpAttributes attributes = target_.flows().flow_facts(one.handle).attributes;
+    verbs::QpAttributes attributes = target_.flows().pair_facts(one.handle).attributes;
     if (attributes.state != QpState::reset) {
       const QpState from = attributes.state;
       attributes.state = QpState::reset;
-      ASSERT_EQ(target_.flows().change_flow(one.handle, from, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.flows().change_pair(one.handle, from, attributes, world_.now), Status::ok);
     }
     attributes = {};
     attributes.dest_qp_num = number_of_stranger(one);
@@ -100,12 +100,12 @@ class HostileFlows : public testing::Test {
     for (const auto& [from, to] :
          {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
       attributes.state = to;
-      ASSERT_EQ(target_.flows().change_flow(one.handle, from, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.flows().change_pair(one.handle, from, attributes, world_.now), Status::ok);
     }
     one.sequence = 1000;
   }
   bool is_ready(const HostilePair& one) {
-    return target_.flows().flow_facts(one.handle).attributes.state == QpState::rts;
+    return target_.flows().pair_facts(one.handle).attributes.state == QpState::rts;
   }
 
   void say(const wire::Envelope& envelope, std::span<const std::byte> bytes) {
@@ -153,11 +153,11 @@ class HostileFlows : public testing::Test {
     while (target_.notices->consume() != nullptr) {
     }
   }
-  const FlowCounters& counters() const { return target_.flows().counters(); }
+  const PairCounters& counters() const { return target_.flows().counters(); }
 
   static inline const base::SocketAddress kStranger = *base::SocketAddress::from_ip("10.0.0.9", 20480);
-  FlowWorld world_{1, options()};
-  FlowHost& target_ = world_.hosts[0];
+  PairWorld world_{1, options()};
+  PairEngine& target_ = world_.hosts[0];
   std::unique_ptr<path::SimPath> path_ = std::move(*world_.network.attach(kStranger));
   link::Link link_{link::LinkOptions{}, 900, 901};
   link::PeerHandle peer_ = *link_.peer(target_.engine->address(), 1472, {});
@@ -170,7 +170,7 @@ class HostileFlows : public testing::Test {
 };
 
 // What was executed under a sequence says nothing about what may be done under it: it is judged as if it were new.
-TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
+TEST_F(HostilePairs, ARepeatedRequestMayNoMoreThanANewOne) {
   exposed_.reserve(8);
   struct Case {
     std::uint32_t rights;
@@ -202,7 +202,7 @@ TEST_F(HostileFlows, ARepeatedRequestMayNoMoreThanANewOne) {
   }
 }
 
-TEST_F(HostileFlows, ARepeatedAtomicNeedsTheRightToo) {
+TEST_F(HostilePairs, ARepeatedAtomicNeedsTheRightToo) {
   HostilePair& one = open(QpType::rc, verbs::access::remote_atomic);
   wire::Envelope add = request(one, Wire::flow_atomic, 1000, counted_);
   add.flags = 4;
@@ -210,9 +210,9 @@ TEST_F(HostileFlows, ARepeatedAtomicNeedsTheRightToo) {
   const auto has_result = [](const HeardAnswer& answer) { return (answer.envelope.flags & kResultAnswer) != 0; };
   for (const bool is_allowed : {true, true, false}) {
     if (!is_allowed) {
-      verbs::QpAttributes attributes = target_.flows().flow_facts(one.handle).attributes;
+      verbs::QpAttributes attributes = target_.flows().pair_facts(one.handle).attributes;
       attributes.access_flags = 0;
-      ASSERT_EQ(target_.flows().change_flow(one.handle, QpState::rts, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.flows().change_pair(one.handle, QpState::rts, attributes, world_.now), Status::ok);
     }
     heard_.clear();
     say(add, {});
@@ -223,7 +223,7 @@ TEST_F(HostileFlows, ARepeatedAtomicNeedsTheRightToo) {
 }
 
 // Each queue pair has other rights; each writes bytes of its own, so it is seen who wrote and who was told what.
-TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
+TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   std::mt19937_64 random(5);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
   exposed_.reserve(16);
@@ -232,8 +232,8 @@ TEST_F(HostileFlows, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
                          ((set & 2) != 0 ? verbs::access::remote_read : 0) |
                          ((set & 4) != 0 ? verbs::access::remote_atomic : 0));
   }
-  open(QpType::rc, FlowWorld::kRights, 0);
-  open(QpType::uc, FlowWorld::kRights);
+  open(QpType::rc, PairWorld::kRights, 0);
+  open(QpType::uc, PairWorld::kRights);
   open(QpType::uc, 0);
   open(QpType::ud, 0);
   // A conversation with somebody decent goes on beside it.

@@ -7,17 +7,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "qp/flow_core.hpp"
+#include "qp/pair_core.hpp"
 
 namespace fairlead::embedded {
 
 class EmbeddedCore;
 
-class EmbeddedFlows final : public qp::FlowCore {
+class EmbeddedPairs final : public qp::PairCore {
  public:
-  explicit EmbeddedFlows(EmbeddedCore& core) : core_(core) {}
+  explicit EmbeddedPairs(EmbeddedCore& core) : core_(core) {}
 
-  qp::FlowAccount* accounts() override;
+  qp::PairAccount* accounts() override;
   std::span<std::byte> allocate(std::uint64_t bytes) override;
   void free(std::span<std::byte> memory) override;
   Status add_region(const qp::RegionPlan& plan, std::uint32_t& key) override;
@@ -29,18 +29,19 @@ class EmbeddedFlows final : public qp::FlowCore {
   Result<qp::CompletionStream*> open_completions(const qp::CompletionStream::Plan& plan) override;
   Status close_completions(qp::CompletionStream* stream) override;
   void arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) override;
-  Status open_pool(const qp::PoolPlan& plan, qp::PoolHandle& pool) override;
-  Status close_pool(qp::PoolHandle pool) override;
-  Status change_pool(qp::PoolHandle pool, std::uint32_t depth, std::uint32_t limit) override;
-  qp::PoolFacts pool_facts(qp::PoolHandle pool) override;
-  int post_to_pool(qp::PoolHandle pool, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
-  Status open_flow(const qp::FlowPlan& plan, qp::FlowHandle& flow, std::uint32_t& number) override;
-  void close_flow(qp::FlowHandle flow) override;
-  Status change_flow(qp::FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) override;
-  qp::FlowFacts flow_facts(qp::FlowHandle flow) override;
-  int post_send(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
-  int post_send_all(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests) override;
-  int post_receive(qp::FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
+  Status open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) override;
+  Status close_receive_queue(qp::ReceiveQueueHandle queue) override;
+  Status change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) override;
+  qp::ReceiveQueueFacts receive_queue_facts(qp::ReceiveQueueHandle queue) override;
+  int post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
+                            std::size_t& taken) override;
+  Status open_pair(const qp::PairPlan& plan, qp::PairHandle& pair, std::uint32_t& number) override;
+  void close_pair(qp::PairHandle pair) override;
+  Status change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) override;
+  qp::PairFacts pair_facts(qp::PairHandle pair) override;
+  int post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
+  int post_send_all(qp::PairHandle pair, std::span<const verbs::SendRequest> requests) override;
+  int post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
   bool progress() override;
   void linger() override;
   std::string describe() override;

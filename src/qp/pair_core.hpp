@@ -1,8 +1,7 @@
 #pragma once
-// The part of an engine's interface that queue pairs need: regions, completion and notice streams, receive pools, and
-// flows, which are ordered conversations of requests between two numbers (docs/flows.md). A face gets it from
-// Core::flows(); like Core it may one day be answered by another process, so it takes and gives plain values, and what
-// comes up is pulled from streams.
+// The part of an engine's interface that the verbs face needs: regions, completion and notice streams, receive queues
+// and queue pairs (docs/queue-pairs.md). A face gets it from Core::flows(); like Core it may one day be answered by
+// another process, so it takes and gives plain values, and what comes up is pulled from streams.
 //
 // Thread rules: any thread, but the consumer's side of one stream belongs to one thread at a time. Hot calls answer 0
 // or a positive errno.
@@ -22,20 +21,20 @@
 
 namespace fairlead::qp {
 
-struct FlowHandle {
+struct PairHandle {
   std::uint32_t index = ~0U;
   std::uint32_t generation = 0;
-  bool operator==(const FlowHandle&) const = default;
+  bool operator==(const PairHandle&) const = default;
 };
 
-struct PoolHandle {
+struct ReceiveQueueHandle {
   std::uint32_t slot = ~0U;
   std::uint32_t generation = 0;
-  bool operator==(const PoolHandle&) const = default;
+  bool operator==(const ReceiveQueueHandle&) const = default;
 };
 
-/// Posted receives, shared by any number of flows.
-struct PoolPlan {
+/// Posted receives, shared by any number of queue pairs.
+struct ReceiveQueuePlan {
   std::uint32_t depth = 1;  // requests
   std::uint32_t sges = 1;   // of one request
   std::uint32_t domain = 0;
@@ -44,33 +43,33 @@ struct PoolPlan {
   std::uint64_t cookie = 0;
 };
 
-struct PoolFacts {
+struct ReceiveQueueFacts {
   std::uint32_t depth = 0, limit = 0, posted = 0;
 };
 
-struct FlowPlan {
+struct PairPlan {
   verbs::QpType type = verbs::QpType::rc;
   verbs::QpCapacity capacity;
   bool signals_all = false;
   std::uint32_t domain = 0;
   CompletionStream* send_stream = nullptr;
   CompletionStream* receive_stream = nullptr;
-  PoolHandle shared_pool;  // else it gets one of its own
-  bool has_shared_pool = false;
+  ReceiveQueueHandle shared_receives;  // else it gets one of its own
+  bool has_shared_receives = false;
   NoticeStream* events = nullptr;
   std::uint64_t cookie = 0;
 };
 
-struct FlowFacts {
+struct PairFacts {
   verbs::QpAttributes attributes;  // `state` as it is now
 };
 
-class FlowCore {
+class PairCore {
  public:
-  virtual ~FlowCore() = default;
+  virtual ~PairCore() = default;
 
   /// By the lower 12 bits of a queue pair number.
-  virtual FlowAccount* accounts() = 0;
+  virtual PairAccount* accounts() = 0;
 
   /// Zeroed memory in whole pages that peers of this host can reach once it is registered; empty if there is none to be
   /// had of that kind.
@@ -92,29 +91,30 @@ class FlowCore {
   virtual void tell(NoticeStream* stream, const Notice& notice) = 0;
 
   virtual Result<CompletionStream*> open_completions(const CompletionStream::Plan& plan) = 0;
-  /// `again`, and nothing changed, while flows feed it.
+  /// `again`, and nothing changed, while queue pairs feed it.
   virtual Status close_completions(CompletionStream* stream) = 0;
   virtual void arm(CompletionStream* stream, CompletionStream::Armed armed) = 0;
 
-  virtual Status open_pool(const PoolPlan& plan, PoolHandle& pool) = 0;
-  /// `again`, and nothing changed, while flows use it.
-  virtual Status close_pool(PoolHandle pool) = 0;
+  virtual Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& queue) = 0;
+  /// `again`, and nothing changed, while queue pairs use it.
+  virtual Status close_receive_queue(ReceiveQueueHandle queue) = 0;
   /// `invalid` if more are posted than `depth`.
-  virtual Status change_pool(PoolHandle pool, std::uint32_t depth, std::uint32_t limit) = 0;
-  virtual PoolFacts pool_facts(PoolHandle pool) = 0;
-  virtual int post_to_pool(PoolHandle pool, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) = 0;
+  virtual Status change_receive_queue(ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) = 0;
+  virtual ReceiveQueueFacts receive_queue_facts(ReceiveQueueHandle queue) = 0;
+  virtual int post_to_receive_queue(ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
+                                    std::size_t& taken) = 0;
 
-  virtual Status open_flow(const FlowPlan& plan, FlowHandle& flow, std::uint32_t& number) = 0;
+  virtual Status open_pair(const PairPlan& plan, PairHandle& pair, std::uint32_t& number) = 0;
   /// Returns when nothing of it is in flight any more, which the give-up time bounds.
-  virtual void close_flow(FlowHandle flow) = 0;
+  virtual void close_pair(PairHandle pair) = 0;
   /// To another state, or new attributes in the same: `bad_state`, and nothing changed, if it is not in `from` any
-  /// more. The transition's legality is the face's affair. A reset waits as close_flow() does.
-  virtual Status change_flow(FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) = 0;
-  virtual FlowFacts flow_facts(FlowHandle flow) = 0;
-  virtual int post_send(FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) = 0;
+  /// more. The transition's legality is the face's affair. A reset waits as close_pair() does.
+  virtual Status change_pair(PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) = 0;
+  virtual PairFacts pair_facts(PairHandle pair) = 0;
+  virtual int post_send(PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) = 0;
   /// All of them, or none.
-  virtual int post_send_all(FlowHandle flow, std::span<const verbs::SendRequest> requests) = 0;
-  virtual int post_receive(FlowHandle flow, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) = 0;
+  virtual int post_send_all(PairHandle pair, std::span<const verbs::SendRequest> requests) = 0;
+  virtual int post_receive(PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) = 0;
 
   virtual bool progress() = 0;
   /// Before the process ends: what peers are owed leaves, bounded in time, and they are told that we are gone.

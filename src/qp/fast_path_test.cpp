@@ -1,5 +1,5 @@
-// The straight line of short sends between two engines of a host (flow_near.cpp), and every corner where it has to give
-// way to the general one: what was promised in order stays in order.
+// The fast path of short sends between two engines of a host (Requester, Executor), and every corner where it has to
+// give way to the general one: what was promised in order stays in order.
 
 #include <algorithm>
 #include <array>
@@ -7,14 +7,14 @@
 #include <random>
 #include <vector>
 
-#include "qp/end_of_flow_for_tests.hpp"
+#include "qp/end_of_pair_for_tests.hpp"
 
 namespace fairlead::qp {
 
 struct PairsForTests {
-  static QueuePair& pair(QueuePairs& pairs, FlowHandle handle) { return *pairs.pairs_.find(handle); }
+  static QueuePair& pair(QueuePairs& pairs, PairHandle handle) { return *pairs.pairs_.find(handle); }
   /// As if so many requests had been posted, sent and received.
-  static void skip(QueuePairs& pairs, FlowHandle handle, std::uint32_t count) {
+  static void skip(QueuePairs& pairs, PairHandle handle, std::uint32_t count) {
     QueuePair& one = pair(pairs, handle);
     SendQueue& sends = one.sends;
     for (RequestNumber* number :
@@ -31,17 +31,19 @@ struct PairsForTests {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 using verbs::Cause;
 using verbs::QpState;
 using verbs::SendOpcode;
 using verbs::WcOpcode;
 using verbs::WcStatus;
 
-class FlowNear : public engine::EnginePair {
+class FastPath : public engine::EnginePair {
  protected:
   void SetUp() override {
     engine::EnginePair::SetUp();
-    for (EndOfFlow* end : {&a_, &b_}) end->open();
+    for (EndOfPair* end : {&a_, &b_}) end->open();
     a_.connect(b_, now_);
     b_.connect(a_, now_);
     // The first request of all goes the general way: who it comes from is looked up.
@@ -65,7 +67,7 @@ class FlowNear : public engine::EnginePair {
   std::uint64_t sent() const { return a_.flows().counters().fast_sends - sent_; }
   std::uint64_t arrived() const { return b_.flows().counters().fast_receives - arrived_; }
   /// Until an end has so many completions.
-  std::vector<verbs::WorkCompletion> wait_for(EndOfFlow& end, std::size_t count) {
+  std::vector<verbs::WorkCompletion> wait_for(EndOfPair& end, std::size_t count) {
     std::vector<verbs::WorkCompletion> all = end.completions();
     for (int step = 0; step < 100'000 && all.size() < count; ++step) {
       pass();
@@ -76,16 +78,16 @@ class FlowNear : public engine::EnginePair {
     return all;
   }
   /// Also when what the shm transport refers to has gone.
-  void expect_quiet(EndOfFlow& end) {
+  void expect_quiet(EndOfPair& end) {
     for (int step = 0; step < 100; ++step) pass();
     EXPECT_TRUE(end.flows().is_quiet(end.handle));
   }
 
-  EndOfFlow a_{near_}, b_{far_};
+  EndOfPair a_{near_}, b_{far_};
   std::uint64_t sent_ = 0, arrived_ = 0;
 };
 
-TEST_F(FlowNear, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
+TEST_F(FastPath, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
   const std::uint64_t answers = b_.flows().counters().answers_sent;
   constexpr std::uint64_t kRounds = 500;
   for (std::uint64_t i = 0; i < kRounds; ++i) {
@@ -117,7 +119,7 @@ TEST_F(FlowNear, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
   expect_quiet(b_);
 }
 
-TEST_F(FlowNear, TakesInlineDataEmptyMessagesAndManyAtOnce) {
+TEST_F(FastPath, TakesInlineDataEmptyMessagesAndManyAtOnce) {
   std::array<std::byte, 48> stack;
   stack.fill(std::byte{7});
   const verbs::Sge raw{reinterpret_cast<std::uintptr_t>(stack.data()), 48, 0};
@@ -141,7 +143,7 @@ TEST_F(FlowNear, TakesInlineDataEmptyMessagesAndManyAtOnce) {
   EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
 }
 
-TEST_F(FlowNear, WaitsForAReceiveAndKeepsTheOrder) {
+TEST_F(FastPath, WaitsForAReceiveAndKeepsTheOrder) {
   for (std::uint64_t id = 0; id < 4; ++id) {
     fill(100 * id, 16, id);
     a_.send(id, a_.sge(100 * id, 16), now_);
@@ -169,7 +171,7 @@ TEST_F(FlowNear, WaitsForAReceiveAndKeepsTheOrder) {
   EXPECT_EQ(arrived(), before + 1);
 }
 
-TEST_F(FlowNear, EndsBothSidesIfTheReceiveIsTooSmall) {
+TEST_F(FastPath, EndsBothSidesIfTheReceiveIsTooSmall) {
   b_.receive(1, b_.sge(0, 8));
   b_.receive(2, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 9), now_);
@@ -186,7 +188,7 @@ TEST_F(FlowNear, EndsBothSidesIfTheReceiveIsTooSmall) {
   expect_quiet(a_);
 }
 
-TEST_F(FlowNear, EndsBothSidesIfTheReceivesMemoryIsNotThereAnyMore) {
+TEST_F(FastPath, EndsBothSidesIfTheReceivesMemoryIsNotThereAnyMore) {
   b_.receive(1, {b_.at(0), 8, b_.key + 1});
   a_.send(1, a_.sge(0, 8), now_);
   EXPECT_EQ(wait_for(b_, 1)[0].status, WcStatus::loc_prot_err);
@@ -194,14 +196,14 @@ TEST_F(FlowNear, EndsBothSidesIfTheReceivesMemoryIsNotThereAnyMore) {
   EXPECT_EQ(arrived(), 0u);
 }
 
-TEST_F(FlowNear, TellsOfWrongMemoryOfItsOwn) {
+TEST_F(FastPath, TellsOfWrongMemoryOfItsOwn) {
   a_.send(1, {a_.at(0), 8, a_.key + 1}, now_);
   const auto here = wait_for(a_, 1);
   EXPECT_EQ(here[0].status, WcStatus::loc_prot_err);
   EXPECT_EQ(sent(), 0u);
 }
 
-TEST_F(FlowNear, FindsAQueuePairThatHasFailedMeanwhile) {
+TEST_F(FastPath, FindsAQueuePairThatHasFailedMeanwhile) {
   b_.receive(1, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 8), now_);
   EXPECT_EQ(sent(), 1u);
@@ -214,11 +216,11 @@ TEST_F(FlowNear, FindsAQueuePairThatHasFailedMeanwhile) {
   expect_quiet(a_);
 }
 
-TEST_F(FlowNear, FindsAQueuePairThatIsDestroyedMeanwhile) {
+TEST_F(FastPath, FindsAQueuePairThatIsDestroyedMeanwhile) {
   b_.receive(1, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 8), now_);
   b_.flows().begin_close(b_.handle, now_);
-  b_.flows().free_flow(b_.handle);
+  b_.flows().free_pair(b_.handle);
   const auto here = wait_for(a_, 1);
   EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
   EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::no_such_queue_pair));
@@ -226,8 +228,9 @@ TEST_F(FlowNear, FindsAQueuePairThatIsDestroyedMeanwhile) {
   EXPECT_EQ(arrived(), 0u);
 }
 
-// Sent, reset and connected again before the other side has looked: what was sent in the life before means nothing.
-TEST_F(FlowNear, ForgetsWhatWasSentInALifeBefore) {
+// Sent, reset and connected again before the other side has looked: what was sent in the incarnation before means
+// nothing.
+TEST_F(FastPath, ForgetsWhatWasSentInALifeBefore) {
   b_.receive(1, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 8), now_);
   a_.change(QpState::reset, now_);
@@ -244,7 +247,7 @@ TEST_F(FlowNear, ForgetsWhatWasSentInALifeBefore) {
   EXPECT_EQ(wait_for(a_, 1)[0].wr_id, 2u);
 }
 
-TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
+TEST_F(FastPath, EndsWithThePeerWhenItsTimerHasEnded) {
   const base::Instant begun = now_;
   a_.send(1, a_.sge(0, 8), now_);
   a_.send(2, a_.sge(0, 8), now_);
@@ -265,7 +268,7 @@ TEST_F(FlowNear, EndsWithThePeerWhenItsTimerHasEnded) {
   EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
 }
 
-TEST_F(FlowNear, TakesNothingFromAStranger) {
+TEST_F(FastPath, TakesNothingFromAStranger) {
   auto stranger = shm::Connections::open(engine::direct_place(3), 103, engine::direct_options()).value();
   ASSERT_TRUE(stranger->ask(engine::direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), stranger->attend({});
@@ -294,7 +297,7 @@ TEST_F(FlowNear, TakesNothingFromAStranger) {
 }
 
 // A receive without pieces is one for messages without bytes: nothing of it is looked at.
-TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
+TEST_F(FastPath, TakesNoBytesIntoAReceiveWithoutPieces) {
   std::size_t taken = 0;
   const verbs::ReceiveRequest request{.id = 5, .sges = {}};
   for (const std::uint32_t bytes : {0U, 8U}) {
@@ -308,7 +311,7 @@ TEST_F(FlowNear, TakesNoBytesIntoAReceiveWithoutPieces) {
 }
 
 // A message in pieces of which the first is empty, and the last: a shm transport's record may say so.
-TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
+TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   const wire::RequestSequence turn = PairsForTests::pair(b_.flows(), b_.handle).turn.next();
   constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::first);
@@ -329,7 +332,7 @@ TEST_F(FlowNear, TakesAWriteWithoutBytesInPieces) {
 }
 
 // The peer it is connected to writes any turn that it likes.
-TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
+TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   QueuePair& pair = PairsForTests::pair(b_.flows(), b_.handle);
@@ -369,7 +372,7 @@ TEST_F(FlowNear, BelievesItsPeerOnlyWhatIsPossible) {
 }
 
 // A sequence may go round as often as it likes.
-TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
+TEST_F(FastPath, GoesOnAfterTwoThousandMillionMessages) {
   QueuePair& sender = PairsForTests::pair(a_.flows(), a_.handle);
   QueuePair& receiver = PairsForTests::pair(b_.flows(), b_.handle);
   for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
@@ -387,7 +390,7 @@ TEST_F(FlowNear, GoesOnAfterTwoThousandMillionMessages) {
   EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
 }
 
-TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
+TEST_F(FastPath, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
   RequestTurn& turn = PairsForTests::pair(b_.flows(), b_.handle).turn;
   for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
   const std::uint64_t duplicates = b_.flows().counters().duplicates;
@@ -401,8 +404,8 @@ TEST_F(FlowNear, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
 }
 
 // So may the numbers of requests and receives, in rings of any size.
-TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
-  for (EndOfFlow* end : {&a_, &b_}) PairsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
+TEST_F(FastPath, GoesOnWhereItsNumbersGoRound) {
+  for (EndOfPair* end : {&a_, &b_}) PairsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
   for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
   for (std::uint64_t id = 0; id < 120; ++id) {
     fill(100 * id, 100, id);
@@ -418,8 +421,8 @@ TEST_F(FlowNear, GoesOnWhereItsNumbersGoRound) {
 }
 
 // Nobody acknowledges what is unreliable, however much it is.
-TEST_F(FlowNear, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
-  EndOfFlow from{near_}, to{far_};
+TEST_F(FastPath, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
+  EndOfPair from{near_}, to{far_};
   from.open(verbs::QpType::uc);
   to.open(verbs::QpType::uc);
   from.connect(to, now_);
@@ -435,7 +438,7 @@ TEST_F(FlowNear, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
 }
 
 // Straight and general ones in any order, with receives that are late.
-TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
+TEST_F(FastPath, KeepsTheOrderOfStraightAndOtherRequests) {
   constexpr std::uint64_t kRequests = 4000, kAreas = 64, kArea = 3000;
   std::mt19937_64 random(11);
   std::uint64_t posted = 0, done = 0, receives = 0, received = 0;
@@ -502,7 +505,7 @@ TEST_F(FlowNear, KeepsTheOrderOfStraightAndOtherRequests) {
 }
 
 // Its reader does not read: whoever waits for the flow, or for the memory, sees to it that neither is in flight.
-TEST_F(FlowNear, WhatIsInFlightOfAFlowEndsWithItsPeer) {
+TEST_F(FastPath, WhatIsInFlightOfAFlowEndsWithItsPeer) {
   a_.send(1, a_.sge(0, 20'000), now_);
   pass(false);
   ASSERT_FALSE(a_.flows().is_quiet(a_.handle));
@@ -512,7 +515,7 @@ TEST_F(FlowNear, WhatIsInFlightOfAFlowEndsWithItsPeer) {
   EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
 }
 
-TEST_F(FlowNear, WhatIsInFlightOfARegionEndsWithItsPeer) {
+TEST_F(FastPath, WhatIsInFlightOfARegionEndsWithItsPeer) {
   a_.send(1, a_.sge(0, 20'000), now_);
   pass(false);
   ASSERT_TRUE(a_.flows().regions().is_held(a_.key));

@@ -1,4 +1,4 @@
-#include "embedded/embedded_flows.hpp"
+#include "embedded/embedded_pairs.hpp"
 
 #include <sys/eventfd.h>
 
@@ -15,7 +15,7 @@ namespace fairlead::embedded {
 
 // What is in flight ends by acknowledgement, or by giving the peer up. A peer that is only slow gets the give-up time.
 template <typename IsDone, typename EndByForce>
-void EmbeddedFlows::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
+void EmbeddedPairs::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
   const auto patience = std::chrono::milliseconds(core_.engine_->options().get(engine::Option::give_up_after));
   base::Instant force_at = base::MonotonicClock::now() + patience;
   for (;;) {
@@ -32,19 +32,19 @@ void EmbeddedFlows::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
   }
 }
 
-void EmbeddedFlows::wait_for_region(std::uint32_t key) {
-  qp::QueuePairs& flows = core_.engine_->flows();
-  wait_until([&] { return !flows.regions().is_held(key); }, [&] { flows.press_for_region(key); });
+void EmbeddedPairs::wait_for_region(std::uint32_t key) {
+  qp::QueuePairs& pairs = core_.engine_->flows();
+  wait_until([&] { return !pairs.regions().is_held(key); }, [&] { pairs.press_for_region(key); });
 }
 
-qp::FlowAccount* EmbeddedFlows::accounts() {
+qp::PairAccount* EmbeddedPairs::accounts() {
   const EmbeddedCore::Locked lock(core_);
   return core_.engine_->flows().accounts();
 }
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
-void EmbeddedFlows::wait_for_readers() {
+void EmbeddedPairs::wait_for_readers() {
   shm::Connections* connections = core_.engine_->connections();
   if (connections == nullptr || connections->arena() == nullptr) return;
   std::vector<shm::SectionReader> readers;
@@ -56,7 +56,7 @@ void EmbeddedFlows::wait_for_readers() {
     wait_until([&] { return connections->has_left(reader); }, [&] { connections->put_out(reader); });
 }
 
-void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
+void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
   shm::Connections* connections = core_.engine_->connections();
@@ -68,34 +68,34 @@ void EmbeddedFlows::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& re
   remap = place->remap;
 }
 
-void EmbeddedFlows::unshare(std::optional<std::uint32_t> remap) {
+void EmbeddedPairs::unshare(std::optional<std::uint32_t> remap) {
   if (!remap) return;
   const EmbeddedCore::AllLocked still;
   core_.engine_->connections()->remapped().release(*remap, still.is_alone());
 }
 
-std::span<std::byte> EmbeddedFlows::allocate(std::uint64_t bytes) {
+std::span<std::byte> EmbeddedPairs::allocate(std::uint64_t bytes) {
   const std::scoped_lock sharing(sharing_);
   shm::Connections* connections = core_.engine_->connections();
   return connections != nullptr && connections->arena() != nullptr ? connections->remapped().allocate(bytes)
                                                                    : std::span<std::byte>();
 }
 
-void EmbeddedFlows::free(std::span<std::byte> memory) {
+void EmbeddedPairs::free(std::span<std::byte> memory) {
   const std::scoped_lock sharing(sharing_);
   core_.engine_->connections()->remapped().free(memory);
 }
 
-Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key) {
+Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
   share(placed, remap);
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& flows = core_.engine_->flows();
-    key = flows.regions().add(placed);
-    if (key != 0) flows.show_region(key);
+    qp::QueuePairs& pairs = core_.engine_->flows();
+    key = pairs.regions().add(placed);
+    if (key != 0) pairs.publish_region(key);
   }
   if (key == 0) {
     unshare(remap);
@@ -105,13 +105,13 @@ Status EmbeddedFlows::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
   return Status::ok;
 }
 
-Status EmbeddedFlows::remove_region(std::uint32_t key) {
+Status EmbeddedPairs::remove_region(std::uint32_t key) {
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& flows = core_.engine_->flows();
-    if (!flows.regions().is_known(key)) return Status::stale;
-    flows.regions().remove(key);
-    flows.show_region(key);
+    qp::QueuePairs& pairs = core_.engine_->flows();
+    if (!pairs.regions().is_known(key)) return Status::stale;
+    pairs.regions().remove(key);
+    pairs.publish_region(key);
   }
   wait_for_region(key);
   wait_for_readers();
@@ -120,7 +120,7 @@ Status EmbeddedFlows::remove_region(std::uint32_t key) {
   return Status::ok;
 }
 
-Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
+Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
@@ -128,9 +128,9 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
   bool is_known = false;
   {
     const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& flows = core_.engine_->flows();
-    is_known = flows.regions().change(key, placed);
-    if (is_known) flows.show_region(key);
+    qp::QueuePairs& pairs = core_.engine_->flows();
+    is_known = pairs.regions().change(key, placed);
+    if (is_known) pairs.publish_region(key);
   }
   if (!is_known) {
     unshare(remap);
@@ -143,7 +143,7 @@ Status EmbeddedFlows::change_region(std::uint32_t key, const qp::RegionPlan& pla
   return Status::ok;
 }
 
-Result<qp::NoticeStream*> EmbeddedFlows::open_notices() {
+Result<qp::NoticeStream*> EmbeddedPairs::open_notices() {
   auto semaphore = base::open_event_descriptor("a completion channel", EFD_SEMAPHORE);
   if (!semaphore) return std::unexpected(std::move(semaphore.error()));
   const EmbeddedCore::Locked lock(core_);
@@ -151,132 +151,132 @@ Result<qp::NoticeStream*> EmbeddedFlows::open_notices() {
   return notices_.back().get();
 }
 
-void EmbeddedFlows::close_notices(qp::NoticeStream* stream) {
+void EmbeddedPairs::close_notices(qp::NoticeStream* stream) {
   const EmbeddedCore::Locked lock(core_);
   std::erase_if(notices_, [&](const auto& owned) { return owned.get() == stream; });
 }
 
-void EmbeddedFlows::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
+void EmbeddedPairs::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
   const EmbeddedCore::Locked lock(core_);
   stream->produce(notice);
 }
 
-Result<qp::CompletionStream*> EmbeddedFlows::open_completions(const qp::CompletionStream::Plan& plan) {
+Result<qp::CompletionStream*> EmbeddedPairs::open_completions(const qp::CompletionStream::Plan& plan) {
   const EmbeddedCore::Locked lock(core_);
   return core_.engine_->flows().open_completions(plan);
 }
 
-Status EmbeddedFlows::close_completions(qp::CompletionStream* stream) {
+Status EmbeddedPairs::close_completions(qp::CompletionStream* stream) {
   const EmbeddedCore::Locked lock(core_);
   return core_.engine_->flows().close_completions(stream);
 }
 
-void EmbeddedFlows::arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) {
+void EmbeddedPairs::arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) {
   const EmbeddedCore::Locked lock(core_);
   stream->arm(armed);
 }
 
-Status EmbeddedFlows::open_pool(const qp::PoolPlan& plan, qp::PoolHandle& pool) {
+Status EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().open_pool(plan, pool);
+  return core_.engine_->flows().open_receive_queue(plan, queue);
 }
 
-Status EmbeddedFlows::close_pool(qp::PoolHandle pool) {
+Status EmbeddedPairs::close_receive_queue(qp::ReceiveQueueHandle queue) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().close_pool(pool);
+  return core_.engine_->flows().close_receive_queue(queue);
 }
 
-Status EmbeddedFlows::change_pool(qp::PoolHandle pool, std::uint32_t depth, std::uint32_t limit) {
+Status EmbeddedPairs::change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().change_pool(pool, depth, limit);
+  return core_.engine_->flows().change_receive_queue(queue, depth, limit);
 }
 
-qp::PoolFacts EmbeddedFlows::pool_facts(qp::PoolHandle pool) {
+qp::ReceiveQueueFacts EmbeddedPairs::receive_queue_facts(qp::ReceiveQueueHandle queue) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().pool_facts(pool);
+  return core_.engine_->flows().receive_queue_facts(queue);
 }
 
-int EmbeddedFlows::post_to_pool(qp::PoolHandle pool, std::span<const verbs::ReceiveRequest> requests,
-                                std::size_t& taken) {
+int EmbeddedPairs::post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
+                                         std::size_t& taken) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().post_to_pool(pool, requests, taken);
+  return core_.engine_->flows().post_to_receive_queue(queue, requests, taken);
 }
 
-Status EmbeddedFlows::open_flow(const qp::FlowPlan& plan, qp::FlowHandle& flow, std::uint32_t& number) {
+Status EmbeddedPairs::open_pair(const qp::PairPlan& plan, qp::PairHandle& pair, std::uint32_t& number) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().open_flow(plan, flow, number);
+  return core_.engine_->flows().open_pair(plan, pair, number);
 }
 
-void EmbeddedFlows::close_flow(qp::FlowHandle flow) {
+void EmbeddedPairs::close_pair(qp::PairHandle pair) {
   core_.submit([&](base::Instant now) {
-    core_.engine_->flows().begin_close(flow, now);
+    core_.engine_->flows().begin_close(pair, now);
     return Status::ok;
   });
-  qp::QueuePairs& flows = core_.engine_->flows();
+  qp::QueuePairs& pairs = core_.engine_->flows();
   const auto has_freed_it = [&] {
-    if (!flows.is_quiet(flow)) return false;
-    flows.free_flow(flow);
+    if (!pairs.is_quiet(pair)) return false;
+    pairs.free_pair(pair);
     return true;
   };
-  wait_until(has_freed_it, [&] { flows.press_for(flow); });
+  wait_until(has_freed_it, [&] { pairs.press_for(pair); });
   wait_for_readers();
 }
 
-Status EmbeddedFlows::change_flow(qp::FlowHandle flow, verbs::QpState from, const verbs::QpAttributes& attributes) {
+Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) {
   const Status status =
-      core_.submit([&](base::Instant now) { return core_.engine_->flows().change_flow(flow, from, attributes, now); });
+      core_.submit([&](base::Instant now) { return core_.engine_->flows().change_pair(pair, from, attributes, now); });
   if (status == Status::ok && attributes.state == verbs::QpState::reset) {
-    qp::QueuePairs& flows = core_.engine_->flows();
-    wait_until([&] { return flows.is_quiet(flow); }, [&] { flows.press_for(flow); });
+    qp::QueuePairs& pairs = core_.engine_->flows();
+    wait_until([&] { return pairs.is_quiet(pair); }, [&] { pairs.press_for(pair); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
     wait_for_readers();
   return status;
 }
 
-qp::FlowFacts EmbeddedFlows::flow_facts(qp::FlowHandle flow) {
+qp::PairFacts EmbeddedPairs::pair_facts(qp::PairHandle pair) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().flow_facts(flow);
+  return core_.engine_->flows().pair_facts(pair);
 }
 
-int EmbeddedFlows::post_send(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
+int EmbeddedPairs::post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   int error = 0;
-  qp::QueuePairs* flows = nullptr;
+  qp::QueuePairs* pairs = nullptr;
   const auto is_near = [&] {
-    flows = &core_.engine_->flows();
-    return flows->is_near(flow);
+    pairs = &core_.engine_->flows();
+    return pairs->is_near(pair);
   };
   core_.submit_near(is_near, [&](base::Instant now) {
-    error = flows->post_send(flow, requests, taken, now);
+    error = pairs->post_send(pair, requests, taken, now);
     return Status::ok;
   });
   return error;
 }
 
-int EmbeddedFlows::post_send_all(qp::FlowHandle flow, std::span<const verbs::SendRequest> requests) {
+int EmbeddedPairs::post_send_all(qp::PairHandle pair, std::span<const verbs::SendRequest> requests) {
   int error = 0;
   core_.submit([&](base::Instant now) {
-    error = core_.engine_->flows().post_send_all(flow, requests, now);
+    error = core_.engine_->flows().post_send_all(pair, requests, now);
     return Status::ok;
   });
   return error;
 }
 
-int EmbeddedFlows::post_receive(qp::FlowHandle flow, std::span<const verbs::ReceiveRequest> requests,
+int EmbeddedPairs::post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests,
                                 std::size_t& taken) {
   const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().post_receive(flow, requests, taken);
+  return core_.engine_->flows().post_receive(pair, requests, taken);
 }
 
-bool EmbeddedFlows::progress() {
+bool EmbeddedPairs::progress() {
   return core_.look();
 }
 
-void EmbeddedFlows::linger() {
+void EmbeddedPairs::linger() {
   core_.linger();
 }
 
-std::string EmbeddedFlows::describe() {
+std::string EmbeddedPairs::describe() {
   const EmbeddedCore::Locked lock(core_);
   return core_.engine_->flows().describe();
 }

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <random>
 
-#include "qp/end_of_flow_for_tests.hpp"
+#include "qp/end_of_pair_for_tests.hpp"
 
 namespace fairlead::qp {
 namespace {
@@ -23,18 +23,18 @@ using verbs::WcStatus;
 
 constexpr std::uint32_t kAll = verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
 
-class FlowForeign : public engine::EnginePair {
+class Cma : public engine::EnginePair {
  protected:
-  explicit FlowForeign(std::uint64_t awake_max = shm::kCarriedOutMax) : engine::EnginePair(true, awake_max) {}
+  explicit Cma(std::uint64_t awake_max = shm::kCarriedOutMax) : engine::EnginePair(true, awake_max) {}
   void SetUp() override {
     engine::EnginePair::SetUp();
-    b_.flows().show_region(b_.key);
+    b_.flows().publish_region(b_.key);
     join();
     for (std::size_t i = 0; i < a_.memory.size(); ++i) a_.memory[i] = static_cast<std::byte>(i * 7 >> 3);
   }
   /// By queue pairs of their own: after an error, too.
   void join(QpType type = QpType::rc) {
-    for (EndOfFlow* end : {&a_, &b_}) end->open(type);
+    for (EndOfPair* end : {&a_, &b_}) end->open(type);
     a_.connect(b_, now_);
     b_.connect(a_, now_);
     // The first request of all is a message; only then b is known to be there.
@@ -44,7 +44,7 @@ class FlowForeign : public engine::EnginePair {
     ASSERT_EQ(wait_for(a_).status, WcStatus::success);
     for (int step = 0; step < 100; ++step) pass();
   }
-  verbs::WorkCompletion wait_for(EndOfFlow& end) {
+  verbs::WorkCompletion wait_for(EndOfPair& end) {
     for (int step = 0; step < 100'000; ++step, pass())
       if (const auto some = end.completions(); !some.empty()) return some[0];
     ADD_FAILURE() << "no completion";
@@ -86,10 +86,10 @@ class FlowForeign : public engine::EnginePair {
   }
   RegionPlan plan() { return b_.flows().regions().plan(b_.key); }
 
-  EndOfFlow a_{near_, kAll}, b_{far_, kAll};
+  EndOfPair a_{near_, kAll}, b_{far_, kAll};
 };
 
-TEST_F(FlowForeign, AWriteAndAReadNeedNobodyAtTheTarget) {
+TEST_F(Cma, AWriteAndAReadNeedNobodyAtTheTarget) {
   std::uint64_t done = 0;
   for (const std::uint32_t size : {1u, 4u, 7u, 8u, 63u, 4096u, 300'000u}) {
     std::ranges::fill(b_.memory, std::byte{0xAA});
@@ -122,7 +122,7 @@ TEST_F(FlowForeign, AWriteAndAReadNeedNobodyAtTheTarget) {
   EXPECT_EQ(failed(), 0u);
 }
 
-TEST_F(FlowForeign, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
+TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   const std::vector<std::byte> before = b_.memory;
   const std::size_t end = b_.memory.size();
   const RegionPlan first = plan();
@@ -131,12 +131,12 @@ TEST_F(FlowForeign, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
     post(opcode, 0, 64, address, key);
     EXPECT_EQ(wait_for(a_).status, status);
     EXPECT_EQ(b_.state(), QpState::err);
-    if (b_.flows().regions().change(b_.key, first)) b_.flows().show_region(b_.key);
+    if (b_.flows().regions().change(b_.key, first)) b_.flows().publish_region(b_.key);
     join();
   };
   const auto change = [&](const RegionPlan& to) {
     ASSERT_TRUE(b_.flows().regions().change(b_.key, to));
-    b_.flows().show_region(b_.key);
+    b_.flows().publish_region(b_.key);
   };
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 1);
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 256);
@@ -162,7 +162,7 @@ TEST_F(FlowForeign, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   EXPECT_EQ(wait_for(a_).status, WcStatus::success);
   EXPECT_EQ(by_calls(), 1u);
   ASSERT_TRUE(b_.flows().regions().remove(b_.key));
-  b_.flows().show_region(b_.key);
+  b_.flows().publish_region(b_.key);
   post(SendOpcode::write, 0, 64, 1000);
   EXPECT_EQ(wait_for(a_).status, WcStatus::rem_access_err);
   EXPECT_EQ(by_calls(), 1u);
@@ -170,13 +170,13 @@ TEST_F(FlowForeign, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
 }
 
 // Every peer can write to the tables: they lead nobody to memory outside the arena that its owner does not show.
-TEST_F(FlowForeign, LiesInTheSharedTablesLeadNowhere) {
+TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
   const std::uint64_t there = reinterpret_cast<std::uintptr_t>(bystander.data());
   const std::uint32_t far_key = b_.flows().regions().add(
       {.base = bystander.data(), .length = 4096, .iova = there, .access = verbs::access::local_write, .domain = 1});
-  b_.flows().show_region(far_key);
+  b_.flows().publish_region(far_key);
   shm::SharedTables& tables = far_.tables();
   shm::PublishCount lies;
   for (int step = 0; step < 400; ++step) {
@@ -204,7 +204,7 @@ TEST_F(FlowForeign, LiesInTheSharedTablesLeadNowhere) {
   EXPECT_TRUE(std::ranges::all_of(bystander, [](std::byte byte) { return byte == std::byte{0x11}; }));
 }
 
-TEST_F(FlowForeign, ARecordThatIsBeingChangedIsNotBelieved) {
+TEST_F(Cma, ARecordThatIsBeingChangedIsNotBelieved) {
   using Record = shm::SharedRecord<shm::SharedRegion>;
   shm::SharedRegion value;
   Record::Image one{};
@@ -229,7 +229,7 @@ TEST_F(FlowForeign, ARecordThatIsBeingChangedIsNotBelieved) {
   EXPECT_EQ(failed(), 0u);
 }
 
-TEST_F(FlowForeign, KeepsTheOrderWithWhatIsForTheProgram) {
+TEST_F(Cma, KeepsTheOrderWithWhatIsForTheProgram) {
   b_.receive(2, b_.sge(50'000, 64));
   post(SendOpcode::write, 0, 4096, 1000);
   a_.send(3, a_.sge(5000, 64), now_);
@@ -259,7 +259,7 @@ TEST_F(FlowForeign, KeepsTheOrderWithWhatIsForTheProgram) {
 }
 
 // Theirs complete before they are executed, so what comes later could come too early.
-TEST_F(FlowForeign, UnreliableOnesTakeTheRing) {
+TEST_F(Cma, UnreliableOnesTakeTheRing) {
   join(QpType::uc);
   post(SendOpcode::write, 100, 64, 200);
   EXPECT_FALSE(is_same(100, 200, 64));
@@ -271,13 +271,13 @@ TEST_F(FlowForeign, UnreliableOnesTakeTheRing) {
 
 // Whoever withdraws something waits for those that are inside (verbs/direct_test.cpp: in earnest). What is read here is
 // the word that says so.
-TEST_F(FlowForeign, WhoeverIsAtItIsAVisitor) {
+TEST_F(Cma, WhoeverIsAtItIsAVisitor) {
   const std::atomic<std::uint64_t>& visits = far_of_near().own->visits;
   const auto address = reinterpret_cast<std::uintptr_t>(&visits);
   auto* const base = std::bit_cast<std::byte*>(address);
   const std::uint32_t key =
       b_.flows().regions().add({.base = base, .length = 8, .iova = address, .access = kAll, .domain = 1});
-  b_.flows().show_region(key);
+  b_.flows().publish_region(key);
   const std::uint64_t before = visits.load();
   post(SendOpcode::read, 0, 8, address, key);
   EXPECT_EQ(by_calls(), 1u);
@@ -288,7 +288,7 @@ TEST_F(FlowForeign, WhoeverIsAtItIsAVisitor) {
   EXPECT_EQ(visits.load(), before + 2);
 }
 
-TEST_F(FlowForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
+TEST_F(Cma, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
   auto* const nonce = reinterpret_cast<shm::Nonce*>(far_.engine->connections()->records() - shm::Identity::kRecordsAt);
   *nonce = {1, 2};
   expect_write_through_the_ring(4096);
@@ -298,7 +298,7 @@ TEST_F(FlowForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
   EXPECT_EQ(failed(), 1u) << "it is not tried again";
 }
 
-TEST_F(FlowForeign, WhatFailsHalfWayIsAskedFor) {
+TEST_F(Cma, WhatFailsHalfWayIsAskedFor) {
   constexpr std::size_t kPage = 4096;
   auto* const half =
       static_cast<std::byte*>(::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -319,7 +319,7 @@ TEST_F(FlowForeign, WhatFailsHalfWayIsAskedFor) {
   ::munmap(half, kPage);
 }
 
-TEST_F(FlowForeign, WhatMayNotBeWrittenHereIsNotRead) {
+TEST_F(Cma, WhatMayNotBeWrittenHereIsNotRead) {
   const std::uint32_t key = a_.flows().regions().add(
       {.base = a_.memory.data(), .length = a_.memory.size(), .iova = a_.at(0), .access = 0, .domain = 1});
   const verbs::Sge to{a_.at(0), 100, key};
@@ -333,12 +333,12 @@ TEST_F(FlowForeign, WhatMayNotBeWrittenHereIsNotRead) {
 }
 
 /// Beside one that looks, and is quicker, the ring.
-class FlowForeignAsleep : public FlowForeign {
+class CmaAsleep : public Cma {
  protected:
-  FlowForeignAsleep() : FlowForeign(0) {}
+  CmaAsleep() : Cma(0) {}
 };
 
-TEST_F(FlowForeignAsleep, OnlyWhoeverDoesNotLookIsSpared) {
+TEST_F(CmaAsleep, OnlyWhoeverDoesNotLookIsSpared) {
   expect_write_through_the_ring(4096);
   ASSERT_TRUE(far_.engine->connections()->arm());
   post(SendOpcode::write, 100, 5000, 200);

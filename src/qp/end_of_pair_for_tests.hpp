@@ -15,8 +15,8 @@ namespace fairlead::qp {
 
 inline constexpr std::uint32_t kPsnForTests = 0xFFFF'FFFA;  // it wraps
 
-struct EndOfFlow {
-  explicit EndOfFlow(engine::DirectSide& its_side, std::uint32_t its_rights = verbs::access::remote_write)
+struct EndOfPair {
+  explicit EndOfPair(engine::DirectSide& its_side, std::uint32_t its_rights = verbs::access::remote_write)
       : side(its_side), rights(its_rights) {
     notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
     stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
@@ -29,22 +29,22 @@ struct EndOfFlow {
   QueuePairs& flows() const { return side.engine->flows(); }
   std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
   verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, key}; }
-  verbs::QpState state() const { return flows().flow_facts(handle).attributes.state; }
+  verbs::QpState state() const { return flows().pair_facts(handle).attributes.state; }
 
   void open(verbs::QpType type = verbs::QpType::rc) {
-    ASSERT_EQ(flows().open_flow(
+    ASSERT_EQ(flows().open_pair(
                   {.type = type,
                    .capacity =
                        {.max_send_wr = 128, .max_recv_wr = 120, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
                    .domain = 1,
                    .send_stream = stream,
                    .receive_stream = stream,
-                   .shared_pool = {},
+                   .shared_receives = {},
                    .events = notices.get()},
                   handle, number),
               Status::ok);
   }
-  void connect(const EndOfFlow& to, base::Instant now) {
+  void connect(const EndOfPair& to, base::Instant now) {
     verbs::QpAttributes wanted;
     wanted.dest_qp_num = to.number;
     wanted.sq_psn = wanted.rq_psn = kPsnForTests;
@@ -58,14 +58,14 @@ struct EndOfFlow {
     using enum verbs::QpState;
     for (const auto& [from, into] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
       wanted.state = into;
-      ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
+      ASSERT_EQ(flows().change_pair(handle, from, wanted, now), Status::ok);
     }
   }
   void change(verbs::QpState to, base::Instant now) {
-    verbs::QpAttributes wanted = flows().flow_facts(handle).attributes;
+    verbs::QpAttributes wanted = flows().pair_facts(handle).attributes;
     const verbs::QpState from = wanted.state;
     wanted.state = to;
-    ASSERT_EQ(flows().change_flow(handle, from, wanted, now), Status::ok);
+    ASSERT_EQ(flows().change_pair(handle, from, wanted, now), Status::ok);
   }
   void receive(std::uint64_t id, const verbs::Sge& into) {
     std::size_t taken = 0;
@@ -91,7 +91,7 @@ struct EndOfFlow {
   CompletionStream* stream = nullptr;
   std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
   std::uint32_t key = 0;
-  FlowHandle handle;
+  PairHandle handle;
   std::uint32_t number = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "qp/flow_world_for_tests.hpp"
+#include "qp/pair_world_for_tests.hpp"
 
 namespace fairlead::qp {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::size_t kCounter = 1'000'000;  // where the atomics add
 
 struct Conversation {
   std::size_t from;  // host
-  FlowWorld::End near, far;
+  PairWorld::End near, far;
   std::uint64_t posted = 0, done = 0, received = 0, received_posted = 0, sends = 0;
   std::uint64_t sum = 0;
   std::vector<SendOpcode> opcodes{};
@@ -38,9 +38,9 @@ std::byte value(std::uint64_t request, std::size_t at) {
   return static_cast<std::byte>(request * 37 + at * 11 + (at >> 8));
 }
 
-class FlowSeeds {
+class PairSeeds {
  public:
-  explicit FlowSeeds(std::uint64_t seed) : random_(seed), world_(seed, options(seed)) {
+  explicit PairSeeds(std::uint64_t seed) : random_(seed), world_(seed, options(seed)) {
     path::SimLink link;
     link.loss = draw(3) == 0 ? 0 : 0.08;
     link.reordering = draw(3) == 0 ? 0 : 0.2;
@@ -85,7 +85,7 @@ class FlowSeeds {
     }
   }
 
-  const FlowCounters& counters(std::size_t host) { return world_.hosts[host].flows().counters(); }
+  const PairCounters& counters(std::size_t host) { return world_.hosts[host].flows().counters(); }
 
  private:
   static engine::EngineOptions options(std::uint64_t seed) {
@@ -102,8 +102,8 @@ class FlowSeeds {
 
   void post(std::size_t index) {
     Conversation& c = conversations_[index];
-    FlowHost& near = world_.hosts[c.from];
-    FlowHost& far = world_.hosts[1 - c.from];
+    PairEngine& near = world_.hosts[c.from];
+    PairEngine& far = world_.hosts[1 - c.from];
     // Areas of reads are checked when they are done, so at most so many are under way.
     while (c.posted < kRequests && c.posted < c.done + kAreas) {
       const auto opcode = static_cast<SendOpcode>(draw(7));
@@ -142,7 +142,7 @@ class FlowSeeds {
   void receive(std::size_t index) {
     Conversation& c = conversations_[index];
     if (draw(3) != 0 || c.received_posted >= c.sent_sizes.size()) return;
-    FlowHost& far = world_.hosts[1 - c.from];
+    PairEngine& far = world_.hosts[1 - c.from];
     std::uint64_t request = 0, nth = 0;
     for (;; ++request) {
       const SendOpcode opcode = c.opcodes[request];
@@ -183,20 +183,20 @@ class FlowSeeds {
     check_memory(world_.hosts[is_read ? c.from : 1 - c.from], at, request, c.sizes[request]);
   }
 
-  static void check_memory(const FlowHost& host, std::size_t at, std::uint64_t request, std::uint32_t size) {
+  static void check_memory(const PairEngine& host, std::size_t at, std::uint64_t request, std::uint32_t size) {
     for (std::uint32_t i = 0; i < size; ++i) ASSERT_EQ(host.memory[at + i], value(request, i)) << i << " of " << size;
   }
 
   std::mt19937_64 random_;
-  FlowWorld world_;
+  PairWorld world_;
   std::vector<Conversation> conversations_;
 };
 
-TEST(FlowSeeds, EndWellOnceAndInOrder) {
+TEST(PairSeeds, EndWellOnceAndInOrder) {
   std::uint64_t held = 0, refused = 0, not_ready = 0, duplicates = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    FlowSeeds world(seed);
+    PairSeeds world(seed);
     world.run();
     if (::testing::Test::HasFailure()) return;
     for (std::size_t host = 0; host < 2; ++host) {

@@ -17,7 +17,7 @@ namespace fairlead::qp {
 
 using namespace std::chrono_literals;
 
-struct FlowHost {
+struct PairEngine {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<NoticeStream> notices;
   CompletionStream* stream = nullptr;
@@ -34,19 +34,19 @@ struct FlowHost {
   }
 };
 
-class FlowWorld {
+class PairWorld {
  public:
   static constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
                                            verbs::access::remote_read | verbs::access::remote_atomic;
 
-  FlowWorld(std::uint64_t its_seed, const engine::EngineOptions& its_options)
+  PairWorld(std::uint64_t its_seed, const engine::EngineOptions& its_options)
       : network(its_seed), seed(its_seed), options(its_options) {
     for (std::uint8_t i = 0; i < 2; ++i) start(i);
   }
 
   /// Again at the same address, if it was there before.
   void start(std::size_t index) {
-    FlowHost& host = hosts[index];
+    PairEngine& host = hosts[index];
     const auto at = *base::SocketAddress::from_ip("10.0.0." + std::to_string(index + 1), 20480);
     ++lives;
     host.engine = std::make_unique<engine::Engine>(std::move(*network.attach(at)), at, options, 99U + lives,
@@ -62,7 +62,7 @@ class FlowWorld {
 
   /// The process ends.
   void end(std::size_t index, bool says_so) {
-    FlowHost& host = hosts[index];
+    PairEngine& host = hosts[index];
     if (says_so) host.engine->farewell(now);
     host.engine.reset();
     host.notices.reset();
@@ -70,20 +70,20 @@ class FlowWorld {
   }
 
   struct End {
-    FlowHandle handle;
+    PairHandle handle;
     std::uint32_t number = 0;
   };
 
   End open(std::size_t index, verbs::QpType type) {
-    FlowHost& host = hosts[index];
+    PairEngine& host = hosts[index];
     End end;
-    const Status status = host.flows().open_flow(
+    const Status status = host.flows().open_pair(
         {.type = type,
          .capacity = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
          .domain = 1,
          .send_stream = host.stream,
          .receive_stream = host.stream,
-         .shared_pool = {},
+         .shared_receives = {},
          .events = host.notices.get()},
         end.handle, end.number);
     EXPECT_EQ(status, Status::ok);
@@ -109,17 +109,17 @@ class FlowWorld {
     using enum verbs::QpState;
     for (const auto& [from, to] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
       attributes.state = to;
-      ASSERT_EQ(flows.change_flow(end.handle, from, attributes, now), Status::ok);
+      ASSERT_EQ(flows.change_pair(end.handle, from, attributes, now), Status::ok);
     }
   }
 
   /// Lets time pass to the next moment at which anything happens, at most to `limit`.
   void step(base::Instant limit) {
     bool any = false;
-    for (FlowHost& host : hosts) any |= host.engine && host.engine->progress(now);
+    for (PairEngine& host : hosts) any |= host.engine && host.engine->progress(now);
     if (any) return;
     base::Instant next = network.next_event();
-    for (FlowHost& host : hosts) {
+    for (PairEngine& host : hosts) {
       if (host.engine) next = std::min(next, host.engine->next_deadline());
     }
     now = std::min(limit, std::max(next, now + 1ns));
@@ -137,7 +137,7 @@ class FlowWorld {
   std::uint32_t lives = 0;
   std::uint8_t timeout = 16, retry_cnt = 7, min_rnr_timer = 6;
   base::Instant now{1s};
-  std::array<FlowHost, 2> hosts;
+  std::array<PairEngine, 2> hosts;
 };
 
 }  // namespace fairlead::qp

@@ -1,7 +1,7 @@
 // A reliable queue pair whose peer's process has ended: when its requests fail, in which order, what ends them earlier,
 // and that a process that comes back at the same address has no part in them.
 
-#include "qp/flow_world_for_tests.hpp"
+#include "qp/pair_world_for_tests.hpp"
 
 namespace fairlead::qp {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::uint32_t kPsnOfA = 100, kPsnOfB = 500;
 constexpr std::uint8_t kRnrLong = 30;
 constexpr base::Duration kRnrPause = 327'680us;
 
-class FlowLoss : public testing::Test {
+class LostPeer : public testing::Test {
  protected:
   /// One send each way: there is a session.
   void connect(std::uint8_t timeout, std::uint8_t retry_cnt) {
@@ -33,25 +33,25 @@ class FlowLoss : public testing::Test {
     ASSERT_EQ(world_.hosts[0].completions().size(), 2u);
     ASSERT_EQ(world_.hosts[1].completions().size(), 2u);
   }
-  void send(std::size_t index, const FlowWorld::End& end, std::uint64_t id) {
+  void send(std::size_t index, const PairWorld::End& end, std::uint64_t id) {
     const verbs::Sge sge = world_.hosts[index].sge(0, 8);
     const verbs::SendRequest request{.id = id, .sges = {&sge, 1}, .flags = verbs::send_flags::signaled};
     std::size_t taken = 0;
     ASSERT_EQ(world_.hosts[index].flows().post_send(end.handle, {&request, 1}, taken, world_.now), 0);
   }
-  void receive(std::size_t index, const FlowWorld::End& end, std::uint64_t id) {
+  void receive(std::size_t index, const PairWorld::End& end, std::uint64_t id) {
     const verbs::Sge sge = world_.hosts[index].sge(4096, 64);
     const verbs::ReceiveRequest request{.id = id, .sges = {&sge, 1}};
     std::size_t taken = 0;
     ASSERT_EQ(world_.hosts[index].flows().post_receive(end.handle, {&request, 1}, taken), 0);
   }
   QueuePairs& flows() const { return world_.hosts[0].flows(); }
-  QpState state() const { return flows().flow_facts(a_.handle).attributes.state; }
+  QpState state() const { return flows().pair_facts(a_.handle).attributes.state; }
   void change(QpState to) {
-    verbs::QpAttributes wanted = flows().flow_facts(a_.handle).attributes;
+    verbs::QpAttributes wanted = flows().pair_facts(a_.handle).attributes;
     const QpState from = wanted.state;
     wanted.state = to;
-    ASSERT_EQ(flows().change_flow(a_.handle, from, wanted, world_.now), Status::ok);
+    ASSERT_EQ(flows().change_pair(a_.handle, from, wanted, world_.now), Status::ok);
   }
   static base::Duration patience(std::uint8_t timeout, std::uint8_t retry_cnt) {
     return std::chrono::nanoseconds(4096LL << timeout) * (retry_cnt + 1);
@@ -82,11 +82,11 @@ class FlowLoss : public testing::Test {
     return sent;
   }
 
-  FlowWorld world_{1, {}};
-  FlowWorld::End a_, b_;
+  PairWorld world_{1, {}};
+  PairWorld::End a_, b_;
 };
 
-TEST_F(FlowLoss, RequestsFailWhenTheTimerWouldHaveEndedAndNotBefore) {
+TEST_F(LostPeer, RequestsFailWhenTheTimerWouldHaveEndedAndNotBefore) {
   connect(14, 7);
   const base::Instant sent = lose_two();
   expect_nothing_before(sent + patience(14, 7));
@@ -94,7 +94,7 @@ TEST_F(FlowLoss, RequestsFailWhenTheTimerWouldHaveEndedAndNotBefore) {
   expect_failed({1, 2}, Cause::port_unreachable);
 }
 
-TEST_F(FlowLoss, ShortTimersAreThoseOfAnswers) {
+TEST_F(LostPeer, ShortTimersAreThoseOfAnswers) {
   connect(1, 0);
   const base::Instant sent = lose_two();
   expect_nothing_before(sent + 50ms);
@@ -103,7 +103,7 @@ TEST_F(FlowLoss, ShortTimersAreThoseOfAnswers) {
 }
 
 // The give-up time counts, too: what is over when the loss is noticed is not waited for again.
-TEST_F(FlowLoss, OfAPeerThatFellSilentTheyFailWhenThatIsKnown) {
+TEST_F(LostPeer, OfAPeerThatFellSilentTheyFailWhenThatIsKnown) {
   connect(14, 7);
   const base::Instant sent = world_.now;
   send(0, a_, 1);
@@ -113,7 +113,7 @@ TEST_F(FlowLoss, OfAPeerThatFellSilentTheyFailWhenThatIsKnown) {
   expect_failed({1}, Cause::no_ack);
 }
 
-TEST_F(FlowLoss, OfAPeerThatFellSilentTheyFailWithTheTimerIfThatIsLonger) {
+TEST_F(LostPeer, OfAPeerThatFellSilentTheyFailWithTheTimerIfThatIsLonger) {
   connect(18, 7);
   const base::Instant sent = world_.now;
   send(0, a_, 1);
@@ -123,14 +123,14 @@ TEST_F(FlowLoss, OfAPeerThatFellSilentTheyFailWithTheTimerIfThatIsLonger) {
   expect_failed({1}, Cause::no_ack);
 }
 
-TEST_F(FlowLoss, WithoutATimeoutTheyFailAtOnce) {
+TEST_F(LostPeer, WithoutATimeoutTheyFailAtOnce) {
   connect(0, 7);
   lose_two();
   world_.run_until(world_.now + 1ms);
   expect_failed({1, 2}, Cause::port_unreachable);
 }
 
-TEST_F(FlowLoss, NobodyWaitsLongerThanAMinute) {
+TEST_F(LostPeer, NobodyWaitsLongerThanAMinute) {
   connect(31, 7);
   const base::Instant sent = lose_two();
   expect_nothing_before(sent + 60s);
@@ -138,7 +138,7 @@ TEST_F(FlowLoss, NobodyWaitsLongerThanAMinute) {
   expect_failed({1, 2}, Cause::port_unreachable);
 }
 
-TEST_F(FlowLoss, WhatIsPostedMeanwhileFailsWithTheRestAndInOrder) {
+TEST_F(LostPeer, WhatIsPostedMeanwhileFailsWithTheRestAndInOrder) {
   connect(14, 7);
   const base::Instant sent = lose_two();
   world_.run_until(sent + 100ms);
@@ -150,7 +150,7 @@ TEST_F(FlowLoss, WhatIsPostedMeanwhileFailsWithTheRestAndInOrder) {
   expect_failed({1, 2, 3, 4}, Cause::port_unreachable);
 }
 
-TEST_F(FlowLoss, InTheErrorStateTheyAreFlushedAtOnce) {
+TEST_F(LostPeer, InTheErrorStateTheyAreFlushedAtOnce) {
   connect(18, 7);
   const base::Instant sent = lose_two();
   world_.run_until(sent + 100ms);
@@ -165,7 +165,7 @@ TEST_F(FlowLoss, InTheErrorStateTheyAreFlushedAtOnce) {
   EXPECT_EQ(world_.hosts[0].completions().size(), 0u);
 }
 
-TEST_F(FlowLoss, AResetOrACloseNeedNotWait) {
+TEST_F(LostPeer, AResetOrACloseNeedNotWait) {
   for (const bool is_close : {false, true}) {
     connect(18, 7);
     const base::Instant sent = lose_two();
@@ -176,27 +176,27 @@ TEST_F(FlowLoss, AResetOrACloseNeedNotWait) {
       change(QpState::reset);
     }
     EXPECT_TRUE(flows().is_quiet(a_.handle));
-    if (is_close) flows().free_flow(a_.handle);
+    if (is_close) flows().free_pair(a_.handle);
     world_.run_until(sent + 20s);
     EXPECT_EQ(world_.hosts[0].completions().size(), 0u);
     world_.start(1);
   }
 }
 
-TEST_F(FlowLoss, AQueueThatIsDrainedWaitsForThem) {
+TEST_F(LostPeer, AQueueThatIsDrainedWaitsForThem) {
   connect(14, 7);
   const base::Instant sent = lose_two();
   world_.run_until(sent + 100ms);
   change(QpState::sqd);
   send(0, a_, 3);
-  EXPECT_TRUE(flows().flow_facts(a_.handle).attributes.is_sq_draining);
+  EXPECT_TRUE(flows().pair_facts(a_.handle).attributes.is_sq_draining);
   expect_nothing_before(sent + patience(14, 7));
   world_.run_until(sent + patience(14, 7));
   expect_failed({1, 2, 3}, Cause::port_unreachable);
 }
 
 // The other half of the queue pair hears nothing of it until then.
-TEST_F(FlowLoss, ReceivesStayUntilThen) {
+TEST_F(LostPeer, ReceivesStayUntilThen) {
   connect(14, 7);
   receive(0, a_, 7);
   const base::Instant sent = lose_two();
@@ -209,7 +209,7 @@ TEST_F(FlowLoss, ReceivesStayUntilThen) {
 }
 
 // It has arrived and nobody has posted a receive: the link has nothing more to say of it.
-TEST_F(FlowLoss, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
+TEST_F(LostPeer, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
   world_.min_rnr_timer = kRnrLong;
   connect(14, 7);
   const base::Instant sent = world_.now;
@@ -225,21 +225,21 @@ TEST_F(FlowLoss, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
 }
 
 // The only request has not even left: there is no such address.
-TEST_F(FlowLoss, AQueueThatIsDrainedWaitsForWhatCannotBeSent) {
+TEST_F(LostPeer, AQueueThatIsDrainedWaitsForWhatCannotBeSent) {
   connect(14, 7);
-  verbs::QpAttributes wanted = flows().flow_facts(a_.handle).attributes;
+  verbs::QpAttributes wanted = flows().pair_facts(a_.handle).attributes;
   wanted.av.dgid = {};
-  ASSERT_EQ(flows().change_flow(a_.handle, QpState::rts, wanted, world_.now), Status::ok);
+  ASSERT_EQ(flows().change_pair(a_.handle, QpState::rts, wanted, world_.now), Status::ok);
   const base::Instant sent = world_.now;
   send(0, a_, 1);
   change(QpState::sqd);
-  EXPECT_TRUE(flows().flow_facts(a_.handle).attributes.is_sq_draining);
+  EXPECT_TRUE(flows().pair_facts(a_.handle).attributes.is_sq_draining);
   expect_nothing_before(sent + patience(14, 7));
   world_.run_until(sent + patience(14, 7));
   expect_failed({1}, Cause::never_heard);
 }
 
-TEST_F(FlowLoss, WithNothingUnderWayAQueuePairStaysAsItIs) {
+TEST_F(LostPeer, WithNothingUnderWayAQueuePairStaysAsItIs) {
   connect(14, 0);
   world_.end(1, true);
   world_.run_until(world_.now + 10s);
@@ -251,11 +251,11 @@ TEST_F(FlowLoss, WithNothingUnderWayAQueuePairStaysAsItIs) {
 
 // The next process has a queue pair of the same number that expects just what was sent to the one before it: as close
 // as can be.
-class FlowLossAndReturn : public FlowLoss, public testing::WithParamInterface<bool> {};
-INSTANTIATE_TEST_SUITE_P(, FlowLossAndReturn, testing::Bool(),
+class LostPeerAndReturn : public LostPeer, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(, LostPeerAndReturn, testing::Bool(),
                          [](const auto& one) { return one.param ? "OfWhatWaitedForAReceiver" : "OfWhatWasUnderWay"; });
 
-TEST_P(FlowLossAndReturn, TheNextProcessGetsNothing) {
+TEST_P(LostPeerAndReturn, TheNextProcessGetsNothing) {
   world_.min_rnr_timer = kRnrLong;
   connect(18, 7);
   const base::Instant sent = world_.now;
@@ -285,7 +285,7 @@ TEST_P(FlowLossAndReturn, TheNextProcessGetsNothing) {
 }
 
 // Nor is it believed what it says of them.
-TEST_F(FlowLoss, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
+TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   connect(18, 7);
   const base::Instant sent = lose_two();
   world_.run_until(sent + 50ms);
