@@ -105,7 +105,7 @@ Operation* Application::send(std::uint32_t flow, std::uint32_t to, std::uint32_t
   path_.asked_for(address_of(to));
   // Counted before: on one host the message arrives within the call.
   ++pending_to_[to];
-  const Status status = engine_.send(
+  const Status status = engine_.messages().send(
       ports_[port].handle, {.to = {address_of(to), to_port}, .part = {message.region->pieces(), size, message.number}},
       message.handle, local(now));
   engine_.ports().notify_touched();
@@ -119,7 +119,7 @@ Operation* Application::expose(bool is_writable, std::uint64_t size, base::Insta
   Operation& exposure =
       open(is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, port, size, now);
   if (!is_writable) fill_pattern(exposure.region->bytes(), exposure.number);
-  const Status status = engine_.expose(
+  const Status status = engine_.messages().expose(
       ports_[port].handle,
       {.memory = exposure.region->pieces(), .length = size, .is_writable = is_writable, .cookie = exposure.number},
       exposure.handle, exposure.key);
@@ -140,14 +140,14 @@ Operation* Application::transfer(const Request& request, base::Instant now) {
     exposure->partner = operation.number;
   path_.asked_for(address_of(request.to));
   ++pending_to_[request.to];
-  const Status status = engine_.transfer(ports_[port].handle, request.kind,
-                                         {.target = {address_of(request.to), request.to_port},
-                                          .target_epoch = request.epoch,
-                                          .key = request.key,
-                                          .memory = operation.region->pieces(),
-                                          .length = request.size,
-                                          .cookie = operation.number},
-                                         operation.handle, local(now));
+  const Status status = engine_.messages().transfer(ports_[port].handle, request.kind,
+                                                    {.target = {address_of(request.to), request.to_port},
+                                                     .target_epoch = request.epoch,
+                                                     .key = request.key,
+                                                     .memory = operation.region->pieces(),
+                                                     .length = request.size,
+                                                     .cookie = operation.number},
+                                                    operation.handle, local(now));
   engine_.ports().notify_touched();
   if (status != Status::ok) --pending_to_[request.to];
   return settle(operation, status, 1);
@@ -181,12 +181,12 @@ bool Application::post_receive(std::uint32_t port, base::Instant now) {
       std::min<std::uint64_t>(message_size_max_ * std::min(messages, kReceiveSizesInBuffer), kReceiveSizeMost));
   Operation& receive = open(OperationKind::receive, port, size, now);
   receive.messages_max = messages;
-  const Status status = engine_.post_receive(ports_[port].handle,
-                                             {.memory = receive.region->pieces(),
-                                              .size_min = message_size_max_,
-                                              .messages_max = messages,
-                                              .cookie = receive.number},
-                                             receive.handle);
+  const Status status = engine_.messages().post_receive(ports_[port].handle,
+                                                        {.memory = receive.region->pieces(),
+                                                         .size_min = message_size_max_,
+                                                         .messages_max = messages,
+                                                         .cookie = receive.number},
+                                                        receive.handle);
   if (settle(receive, status, messages) == nullptr) return false;
   ++ports_[port].receives;
   return true;

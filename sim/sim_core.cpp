@@ -27,7 +27,7 @@ void SimCore::release_events(engine::PortHandle handle, std::uint32_t count) {
 
 Status SimCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
   if (send.part.length > kMessageSizeMax) return Status::message_size;
-  return engine_->send(port, send, operation, now());
+  return engine_->messages().send(port, send, operation, now());
 }
 
 std::size_t SimCore::send_all(engine::PortHandle port, const engine::RemotePort& to,

@@ -43,18 +43,18 @@ class SimCore final : public engine::Core {
   void release_events(engine::PortHandle port, std::uint32_t count) override;
   Status post_receive(engine::PortHandle port, const engine::Receive& receive,
                       engine::OperationHandle& operation) override {
-    return engine_->post_receive(port, receive, operation);
+    return engine_->messages().post_receive(port, receive, operation);
   }
   Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override;
   Status expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
                 std::uint64_t& key) override {
-    return engine_->expose(port, exposure, operation, key);
+    return engine_->messages().expose(port, exposure, operation, key);
   }
   Status put(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return engine_->transfer(port, engine::OperationKind::put, transfer, operation, now());
+    return engine_->messages().transfer(port, engine::OperationKind::put, transfer, operation, now());
   }
   Status get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return engine_->transfer(port, engine::OperationKind::get, transfer, operation, now());
+    return engine_->messages().transfer(port, engine::OperationKind::get, transfer, operation, now());
   }
   bool cancel(engine::PortHandle port, engine::OperationHandle operation) override {
     return engine_->cancel(port, operation, now());

@@ -24,8 +24,8 @@ std::uint32_t taken_of(const engine::EngineOptions& options, std::size_t size) {
   const engine::RemotePort nobody{*base::SocketAddress::from_ip("10.0.0.2", 20480), 5};
   std::uint32_t taken = 0;
   engine::OperationHandle operation;
-  while (taken < 200 &&
-         engine.send(port, {.to = nobody, .part = {{&piece, 1}, size}}, operation, base::Instant{}) == Status::ok) {
+  while (taken < 200 && engine.messages().send(port, {.to = nobody, .part = {{&piece, 1}, size}}, operation,
+                                               base::Instant{}) == Status::ok) {
     ++taken;
   }
   return taken;
@@ -74,7 +74,8 @@ std::uint32_t longest_datagram(const engine::EngineOptions& options, std::size_t
   engine::OperationHandle operation;
   base::Instant now{std::chrono::seconds(1)};
   const auto send = [&](int messages) {
-    for (int i = 0; i < messages; ++i) near.send(port, {.to = {at[1], 5}, .part = {{&piece, 1}, size}}, operation, now);
+    for (int i = 0; i < messages; ++i)
+      near.messages().send(port, {.to = {at[1], 5}, .part = {{&piece, 1}, size}}, operation, now);
   };
   send(1);  // what waits for a session is packed to the least that a path carries
   std::uint32_t longest = 0;

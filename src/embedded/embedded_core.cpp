@@ -131,20 +131,20 @@ bool EmbeddedCore::has_event(engine::PortHandle handle) const {
 Status EmbeddedCore::post_receive(engine::PortHandle port, const engine::Receive& receive,
                                   engine::OperationHandle& operation) {
   Locked lock(*this);
-  return engine_->post_receive(port, receive, operation);
+  return engine_->messages().post_receive(port, receive, operation);
 }
 
 Status EmbeddedCore::expose(engine::PortHandle port, const engine::Exposure& exposure,
                             engine::OperationHandle& operation, std::uint64_t& key) {
   Locked lock(*this);
-  return engine_->expose(port, exposure, operation, key);
+  return engine_->messages().expose(port, exposure, operation, key);
 }
 
 Status EmbeddedCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
   if (send.part.length > kMessageSizeMax) return Status::message_size;
   return submit_locked([&] {
-    if (!send.is_loan && send_near(port, send.to, {&send.part, 1}, {&operation, 1}) == 1) return Status::ok;
-    return engine_->send(port, send, operation, send.now == base::Instant{} ? base::MonotonicClock::now() : send.now);
+    if (!send.is_loan && send_short(port, send.to, {&send.part, 1}, {&operation, 1}) == 1) return Status::ok;
+    return engine_->messages().send(port, send, operation, time_of_call(send.now));
   });
 }
 
@@ -153,14 +153,14 @@ std::size_t EmbeddedCore::send_all(engine::PortHandle port, const engine::Remote
                                    Status& status) {
   std::size_t sent = 0;
   status = submit_locked([&] {
-    sent = send_near(port, to, parts, operations);
+    sent = send_short(port, to, parts, operations);
     if (sent == parts.size()) return Status::ok;
-    const base::Instant now = base::MonotonicClock::now();
+    const base::Instant now = time_of_call();
     for (; sent < parts.size(); ++sent) {
       const link::SendPart& part = parts[sent];
       if (part.length > kMessageSizeMax) return Status::message_size;
       const engine::Send send{.to = to, .part = part};
-      if (const Status refused = engine_->send(port, send, operations[sent], now); refused != Status::ok)
+      if (const Status refused = engine_->messages().send(port, send, operations[sent], now); refused != Status::ok)
         return refused;
     }
     return Status::ok;
@@ -168,27 +168,29 @@ std::size_t EmbeddedCore::send_all(engine::PortHandle port, const engine::Remote
   return sent;
 }
 
-/// Under the lock. How many went the straight line; the others have to go the general way.
-std::size_t EmbeddedCore::send_near(engine::PortHandle port, const engine::RemotePort& to,
-                                    std::span<const link::SendPart> parts,
-                                    std::span<engine::OperationHandle> operations) {
-  if (!engine_->is_near(to.engine)) return 0;
-  time_of_near_call();
-  return engine_->send_near(port, to, parts, operations);
+/// Under the lock. How many took the fast path; the others have to go the general way.
+std::size_t EmbeddedCore::send_short(engine::PortHandle port, const engine::RemotePort& to,
+                                     std::span<const link::SendPart> parts,
+                                     std::span<engine::OperationHandle> operations) {
+  const link::PeerHandle* const peer = engine_->find_local(to.engine);
+  if (peer == nullptr) return 0;
+  return engine_->messages().send_short(port, *peer, to.port, parts, operations, time_of_local_call());
 }
 
 Status EmbeddedCore::put(engine::PortHandle port, const engine::Transfer& transfer,
                          engine::OperationHandle& operation) {
-  return submit_near(
-      [&] { return engine_->is_near(transfer.target.engine); },
-      [&](base::Instant now) { return engine_->transfer(port, engine::OperationKind::put, transfer, operation, now); });
+  return submit_local([&] { return is_local(transfer.target); },
+                      [&](base::Instant now) {
+                        return engine_->messages().transfer(port, engine::OperationKind::put, transfer, operation, now);
+                      });
 }
 
 Status EmbeddedCore::get(engine::PortHandle port, const engine::Transfer& transfer,
                          engine::OperationHandle& operation) {
-  return submit_near(
-      [&] { return engine_->is_near(transfer.target.engine); },
-      [&](base::Instant now) { return engine_->transfer(port, engine::OperationKind::get, transfer, operation, now); });
+  return submit_local([&] { return is_local(transfer.target); },
+                      [&](base::Instant now) {
+                        return engine_->messages().transfer(port, engine::OperationKind::get, transfer, operation, now);
+                      });
 }
 
 engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
@@ -206,11 +208,11 @@ engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
 }
 
 void EmbeddedCore::give_back(engine::PortHandle port, std::uint64_t name) {
-  submit_near([&] { return engine_->is_near(); },
-              [&](base::Instant now) {
-                engine_->give_back(port, name, now);
-                return Status::ok;
-              });
+  submit_local([&] { return engine_->is_network_idle(); },
+               [&](base::Instant now) {
+                 engine_->messages().give_back(port, name, now);
+                 return Status::ok;
+               });
 }
 
 bool EmbeddedCore::cancel(engine::PortHandle port, engine::OperationHandle operation) {
@@ -250,8 +252,8 @@ void EmbeddedCore::forget_request(engine::PortHandle port, std::uint64_t name) {
 
 Status EmbeddedCore::send_active(engine::PortHandle port, const engine::ActiveMessage& message,
                                  engine::Conversation& conversation) {
-  return submit_near([&] { return engine_->is_near(message.to.engine); },
-                     [&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });
+  return submit_local([&] { return is_local(message.to); },
+                      [&](base::Instant now) { return engine_->send_active(port, message, now, &conversation); });
 }
 
 bool EmbeddedCore::next_loss(std::uint64_t& seen, engine::PeerLoss& loss) {

@@ -67,7 +67,7 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   engine::ActivePorts* active_ports() override { return this; }
   qp::PairCore* flows() override { return &flows_; }
   AllocateShared allocate_shared() override;
-  engine::LoanView loan(std::uint64_t name) override { return engine_->loan(name); }
+  engine::LoanView loan(std::uint64_t name) override { return engine_->messages().loan(name); }
   void give_back(engine::PortHandle port, std::uint64_t name) override;
   void take_leave() override;
   void watch_drops(engine::PortHandle port) override;
@@ -141,11 +141,13 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   Status submit_locked(Submit&& call);
   template <typename Submit>
   Status submit(Submit&& call);
-  template <typename IsNear, typename Submit>
-  Status submit_near(IsNear&& is_near, Submit&& call);
-  std::size_t send_near(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
-                        std::span<engine::OperationHandle> operations);
-  base::Instant time_of_near_call();
+  template <typename IsLocal, typename Submit>
+  Status submit_local(IsLocal&& is_local, Submit&& call);
+  std::size_t send_short(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
+                         std::span<engine::OperationHandle> operations);
+  bool is_local(const engine::RemotePort& to) const { return engine_->find_local(to.engine) != nullptr; }
+  base::Instant time_of_call(base::Instant known = {});
+  base::Instant time_of_local_call();
   base::Instant deadline_to_tell() const;
   bool pass(base::Instant now);
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
@@ -186,10 +188,15 @@ class EmbeddedCore final : public engine::Core, public engine::ActivePorts {
   const base::ProcessMark mark_;
 };
 
-// For what goes to peers of this host, which no timer needs to know exactly.
-inline base::Instant EmbeddedCore::time_of_near_call() {
-  if (!pace_.may_skip()) engine_->set_now(base::MonotonicClock::now());
+/// `known`: the clock has just been asked.
+inline base::Instant EmbeddedCore::time_of_call(base::Instant known) {
+  engine_->set_now(known == base::Instant{} ? base::MonotonicClock::now() : known);
   return engine_->now();
+}
+
+// For what goes to peers of this host, which no timer needs to know exactly.
+inline base::Instant EmbeddedCore::time_of_local_call() {
+  return pace_.may_skip() ? engine_->now() : time_of_call();
 }
 
 // When the engine's thread has to wake at the latest. While somebody drives it wants to know of no deadline.
@@ -215,13 +222,13 @@ Status EmbeddedCore::submit_locked(Submit&& call) {
 
 template <typename Submit>
 Status EmbeddedCore::submit(Submit&& call) {
-  return submit_locked([&] { return call(base::MonotonicClock::now()); });
+  return submit_locked([&] { return call(time_of_call()); });
 }
 
-/// `is_near`: whether what is submitted goes to a peer of this host.
-template <typename IsNear, typename Submit>
-Status EmbeddedCore::submit_near(IsNear&& is_near, Submit&& call) {
-  return submit_locked([&] { return call(is_near() ? time_of_near_call() : base::MonotonicClock::now()); });
+/// `is_local`: whether what is submitted goes to a peer of this host.
+template <typename IsLocal, typename Submit>
+Status EmbeddedCore::submit_local(IsLocal&& is_local, Submit&& call) {
+  return submit_locked([&] { return call(is_local() ? time_of_local_call() : time_of_call()); });
 }
 
 }  // namespace fairlead::embedded

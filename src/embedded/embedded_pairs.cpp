@@ -242,11 +242,11 @@ qp::PairFacts EmbeddedPairs::pair_facts(qp::PairHandle pair) {
 int EmbeddedPairs::post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   int error = 0;
   qp::QueuePairs* pairs = nullptr;
-  const auto is_near = [&] {
+  const auto is_local = [&] {
     pairs = &core_.engine_->flows();
     return pairs->is_near(pair);
   };
-  core_.submit_near(is_near, [&](base::Instant now) {
+  core_.submit_local(is_local, [&](base::Instant now) {
     error = pairs->post_send(pair, requests, taken, now);
     return Status::ok;
   });

@@ -111,7 +111,7 @@ bool EmbeddedCore::look_by(Progress&& progress) {
   if (wanted_.load(std::memory_order_relaxed) != 0) return false;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
-  const bool is_time_good = engine_->is_near() && pace_.may_skip();
+  const bool is_time_good = engine_->is_network_idle() && pace_.may_skip();
   if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->connections()->glance();
   const bool any = progress(is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
   was_in_vain_.store(!any, std::memory_order_relaxed);

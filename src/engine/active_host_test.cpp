@@ -121,10 +121,12 @@ TEST_F(ActiveHost, TheSenderStaysAwakeWhenTheReaderHasMadeRoom) {
   std::vector<std::byte> bytes(1 << 20, std::byte{1}), inbox(1 << 20);
   const iovec from{bytes.data(), bytes.size()}, to{inbox.data(), inbox.size()};
   OperationHandle operation;
-  ASSERT_EQ(far_.engine->post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation), Status::ok);
-  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
-                               operation, now_),
+  ASSERT_EQ(far_.engine->messages().post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation),
             Status::ok);
+  ASSERT_EQ(
+      near_.engine->messages().send(
+          near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}}, operation, now_),
+      Status::ok);
   unsigned times = 0;
   for (int step = 0; step < 1000 && !far_.engine->ports().find(far_.port)->has_news(); ++step) {
     far_.engine->progress(now_ += 25us);

@@ -29,7 +29,7 @@ void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::
   if (arrival.is_placed) [[unlikely]]
     return place(port, arrival, 0, bytes);
   ActivePort::Pieces pieces;
-  port.permit(arrival, pieces)->write_short(bytes);
+  port.permit(arrival, pieces)->write(0, bytes);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/ensure.hpp"
 #include "qp/queue_pairs.hpp"
 
 namespace fairlead::engine {
@@ -77,9 +78,8 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       transports_(make_transports(std::move(path), options, epoch, seed, secrets_, std::move(shm), std::move(sealing))),
       ports_(address),
       active_(ports_, transports_.get(), address, active_bounds(options)),
-      operations_(static_cast<std::uint32_t>(options.get(Option::operations_max))),
-      placements_(static_cast<std::uint32_t>(2 * options.get(Option::operations_max))),
-      loans_(static_cast<std::uint32_t>(options.get(Option::operations_max))) {}
+      messages_(ports_, transports_.get(), address, epoch, options_, secrets_),
+      lost_peers_(std::chrono::milliseconds(options.get(Option::give_up_after))) {}
 
 Engine::~Engine() = default;
 
@@ -88,19 +88,20 @@ qp::QueuePairs& Engine::make_flows() {
   constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-  flows_ = std::make_unique<qp::QueuePairs>(transports_.get(), address_,
-                                       qp::QueuePairs::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
-                                                         .port_first = port_first,
-                                                         .copied_max = options_.get(Option::embedded_max),
-                                                         .early_max = options_.get(Option::early_max),
-                                                         .cma_max = options_.get(Option::shm_foreign_max),
-                                                         .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
+  flows_ = std::make_unique<qp::QueuePairs>(
+      transports_.get(), address_,
+      qp::QueuePairs::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
+                             .port_first = port_first,
+                             .copied_max = options_.get(Option::embedded_max),
+                             .early_max = options_.get(Option::early_max),
+                             .cma_max = options_.get(Option::shm_foreign_max),
+                             .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
   return *flows_;
 }
 
 bool Engine::is_owing() const {
   if (!transports_) return false;
-  return !deferred_.is_empty() || active_.is_owing() || transports_->link().counters().messages_pending != 0 ||
+  return messages_.is_owing() || active_.is_owing() || transports_->link().counters().messages_pending != 0 ||
          (flows_ && flows_->is_owing()) || (shm_transport() != nullptr && !shm_transport()->is_quiet());
 }
 
@@ -110,17 +111,18 @@ void Engine::farewell(base::Instant now) {
   transports_->farewell(std::chrono::microseconds(options_.get(Option::ack_delay)), now);
 }
 
-bool Engine::is_here(const base::SocketAddress& engine) const {
-  return engine == address_;
+bool Engine::cancel(PortHandle port, OperationHandle operation, base::Instant now) {
+  now_ = now;
+  if (!messages_.cancel(port, operation, now)) return false;
+  if (!transports_) return true;
+  react(now);
+  messages_.grant_patience(port, operation, now);
+  return true;
 }
 
-void Engine::cancel_all(PortHandle handle, base::Instant now) {
-  operations_.for_each([&](std::uint32_t slot, const Operation& operation) {
-    if (operation.port == handle.slot) cancel(handle, handle_of(slot), now);
-  });
-  loans_.for_each([&](std::uint32_t slot, const LentMessage& loan) {
-    if (loan.port == handle.slot) end_loan(slot, now);
-  });
+void Engine::cancel_all(PortHandle port, base::Instant now) {
+  messages_.for_each_of(port, [&](OperationHandle operation) { cancel(port, operation, now); });
+  messages_.give_back_all(port, now);
 }
 
 void Engine::free_port(PortHandle handle) {
@@ -129,42 +131,46 @@ void Engine::free_port(PortHandle handle) {
   ports_.free(handle);
 }
 
-std::uint32_t Engine::make_operation(OperationKind kind, PortHandle port, std::uint64_t cookie) {
-  const std::uint32_t slot = operations_.acquire();
-  if (slot == kNone) return kNone;
-  Operation& operation = operations_[slot];
-  operation.kind = kind;
-  operation.port = port.slot;
-  operation.cookie = cookie;
-  ++ports_[port.slot].operations;
-  return slot;
+Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base::Instant now,
+                           Conversation* conversation) {
+  Port* const found = ports_.find(handle);
+  if (found == nullptr || !found->active) return Status::stale;
+  Port& port = *found;
+  if (const Status status = active_.begin(port, message); status != Status::ok) return status;
+  now_ = now;
+  const bool is_referenced = message.length > options_.get(Option::embedded_max);
+  if (message.to.engine == address_) {
+    active_.send_here(port, message, now);
+    if (is_referenced)
+      ports_.produce(handle.slot, {.cookie = message.cookie, .length = message.length, .source = message.to});
+    return Status::ok;
+  }
+  if (!transports_) return Status::unreachable;
+  link::PeerHandle peer;
+  if (const Status status = transports_->resolve(message.to.engine, now, peer); status != Status::ok) return status;
+  if (conversation != nullptr) *conversation = active_.conversation(peer);
+  if (!is_referenced) [[likely]]
+    return active_.send(peer, port, message, 0, now);
+  const std::uint64_t name = messages_.track_send(handle, peer, message.to, message.length, message.cookie);
+  if (name == 0) return Status::no_memory;
+  const Status status = active_.send(peer, port, message, name, now);
+  if (status != Status::ok) messages_.untrack_send(name);
+  return status;
 }
 
-void Engine::release_operation(std::uint32_t slot) {
-  Operation& operation = operations_[slot];
-  --ports_[operation.port].operations;
-  if (operation.is_shown) hide_exposure(slot);
-  operation.key = 0;  // what it had exposed is looked up by slot, used or not
-  operations_.release(slot);
-}
-
-void Engine::complete(std::uint32_t slot, Status status, std::uint64_t length) {
-  const Operation& operation = operations_[slot];
-  ports_.produce(operation.port, {.cookie = operation.cookie,
-                                  .length = status == Status::ok ? length : 0,
-                                  .offset = 0,
-                                  .time_ns = now_.time_since_epoch().count(),
-                                  .source = operation.other,
-                                  .status = status,
-                                  .is_final = true});
-  release_operation(slot);
-}
-
-std::uint64_t Engine::make_key(std::uint32_t slot) {
-  constexpr std::uint64_t kSlotMask = (1ULL << kKeySlotBits) - 1;
-  std::uint64_t key = 0;
-  while ((key & ~kSlotMask) == 0) key = (secrets_.next() & ~kSlotMask) | slot;
-  return key;
+void Engine::check() {
+  std::vector<std::uint32_t> of_port;
+  messages_.check(of_port);
+  ports_.for_each([&](std::uint32_t slot, const Port& port) {
+    const std::uint64_t own = slot < of_port.size() ? of_port[slot] : 0;
+    const std::uint64_t elsewhere = shm_transport() != nullptr ? shm_transport()->count_pending(slot) : 0;
+    ENSURE(port.operations == own + elsewhere, "port {}: {} operations, of which {} are here and {} in shared memory",
+           port.number, port.operations, own, elsewhere);
+  });
+  active_.check();
+  if (flows_) flows_->check();
+  if (shm_transport() != nullptr) shm_transport()->check();
+  if (transports_) ENSURE(transports_->link().counters().is_consistent(), "the link's counters contradict each other");
 }
 
 }  // namespace fairlead::engine

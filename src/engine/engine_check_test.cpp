@@ -13,10 +13,12 @@ class EngineCheck : public EnginePair {
  protected:
   void post_and_send() {
     OperationHandle operation;
-    ASSERT_EQ(far_.engine->post_receive(far_.port, {.memory = {&to_, 1}, .size_min = 1, .messages_max = 1}, operation), Status::ok);
+    ASSERT_EQ(far_.engine->messages().post_receive(far_.port, {.memory = {&to_, 1}, .size_min = 1, .messages_max = 1},
+                                                   operation),
+              Status::ok);
     ASSERT_EQ(
-        near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from_, 1}, bytes_.size()}},
-                           operation, now_),
+        near_.engine->messages().send(
+            near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from_, 1}, bytes_.size()}}, operation, now_),
         Status::ok);
   }
 

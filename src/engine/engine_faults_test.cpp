@@ -62,7 +62,7 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
   std::vector<iovec> from(kMessages);
   const iovec into{target.data(), target.size()};
   OperationHandle operation;
-  ASSERT_EQ(receiver.engine->post_receive(
+  ASSERT_EQ(receiver.engine->messages().post_receive(
                 receiver.port, {.memory = {&into, 1}, .size_min = kSize, .messages_max = kMessages}, operation),
             Status::ok);
   std::uint32_t submitted = 0, sent = 0;
@@ -71,7 +71,7 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
     while (submitted < kMessages) {
       from[submitted] = {source.data() + std::size_t{submitted} * kSize, kSize};
       const Send send{.to = {host("10.0.0.2"), kNumber}, .part = {{&from[submitted], 1}, kSize, 1}};
-      if (sender.engine->send(sender.port, send, operation, now) != Status::ok) break;
+      if (sender.engine->messages().send(sender.port, send, operation, now) != Status::ok) break;
       ++submitted;
     }
     bool any = false;

@@ -17,10 +17,12 @@ TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
   std::array<std::byte, 64> bytes{}, room{};
   const iovec from{bytes.data(), bytes.size()}, to{room.data(), room.size()};
   OperationHandle operation;
-  ASSERT_EQ(far_.engine->post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation), Status::ok);
-  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
-                               operation, now_),
+  ASSERT_EQ(far_.engine->messages().post_receive(far_.port, {.memory = {&to, 1}, .size_min = 1}, operation),
             Status::ok);
+  ASSERT_EQ(
+      near_.engine->messages().send(
+          near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}}, operation, now_),
+      Status::ok);
   pass();                           // near finds nothing, then far takes it ...
   ASSERT_TRUE(far_.engine->arm());  // ... and tells so before it sleeps
   ASSERT_FALSE(near_.event().has_value());
@@ -34,9 +36,10 @@ TEST_F(EngineSleep, WhatWasCancelledAndHasEndedWakesNobody) {
   std::vector<std::byte> bytes(100'000);
   const iovec from{bytes.data(), bytes.size()};
   OperationHandle operation;
-  ASSERT_EQ(near_.engine->send(near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}},
-                               operation, now_),
-            Status::ok);
+  ASSERT_EQ(
+      near_.engine->messages().send(
+          near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}}, operation, now_),
+      Status::ok);
   near_.engine->progress(now_);
   ASSERT_TRUE(near_.engine->cancel(near_.port, operation, now_));
   ASSERT_NE(near_.engine->next_deadline(), base::kNever);

@@ -100,10 +100,11 @@ TEST_F(TwoEngines, AMessageReachesThePostedBufferWithItsSender) {
   std::vector<std::byte> received(200);
   const iovec from = piece(sent), to = piece(received);
   OperationHandle name;
-  ASSERT_EQ(
-      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 100, .messages_max = 1, .cookie = 7}, name),
-      Status::ok);
-  ASSERT_EQ(a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 100, 8}}, name, now_), Status::ok);
+  ASSERT_EQ(b().engine->messages().post_receive(
+                b().port, {.memory = {&to, 1}, .size_min = 100, .messages_max = 1, .cookie = 7}, name),
+            Status::ok);
+  ASSERT_EQ(a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 100, 8}}, name, now_),
+            Status::ok);
   run(100ms);
   const auto at_b = b().events();
   ASSERT_EQ(at_b.size(), 1u);
@@ -125,14 +126,15 @@ TEST_F(TwoEngines, SeveralMessagesLieBehindOneAnotherAndTheLastEventIsFinal) {
   std::vector<std::byte> received(10'000);
   const iovec to = piece(received);
   OperationHandle name;
-  ASSERT_EQ(
-      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 3, .cookie = 1}, name),
-      Status::ok);
+  ASSERT_EQ(b().engine->messages().post_receive(
+                b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 3, .cookie = 1}, name),
+            Status::ok);
   std::array<std::vector<std::byte>, 3> sent{pattern(5000, 1), pattern(7, 2), pattern(3000, 3)};
   std::array<iovec, 3> from;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     from[i] = piece(sent[i]);
-    ASSERT_EQ(a().engine->send(a().port, {.to = b().remote(), .part = {{&from[i], 1}, sent[i].size(), i}}, name, now_),
+    ASSERT_EQ(a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from[i], 1}, sent[i].size(), i}},
+                                          name, now_),
               Status::ok);
   }
   run(100ms);
@@ -153,7 +155,7 @@ TEST_F(TwoEngines, AMessageWithoutBufferIsDroppedAndCountedAndItsSendSucceeds) {
   auto sent = pattern(10, 1);
   const iovec from = piece(sent);
   OperationHandle name;
-  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
+  a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
   run(100ms);
   EXPECT_EQ(b().engine->ports().find(b().port)->dropped_no_buffer.load(), 1u);
   const auto events = a().events();
@@ -167,15 +169,15 @@ TEST_F(TwoEngines, MessagesThatWaitBehindAnUnfinishedOneAreBounded) {
   std::vector<std::byte> received(6'000'000);
   const iovec to = piece(received);
   OperationHandle name;
-  ASSERT_EQ(
-      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 100, .cookie = 1}, name),
-      Status::ok);
+  ASSERT_EQ(b().engine->messages().post_receive(
+                b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 100, .cookie = 1}, name),
+            Status::ok);
   auto large = pattern(5'000'000, 1), small = pattern(10, 2);
   const iovec from_large = piece(large), from_small = piece(small);
-  a().engine->send(a().port, {.to = b().remote(), .part = {{&from_large, 1}, large.size()}}, name, now_);
+  a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from_large, 1}, large.size()}}, name, now_);
   for (int i = 0; i < 100 && b().engine->use().placements == 0; ++i) run(5us);
   for (int i = 0; i < 40; ++i) {
-    a().engine->send(a().port, {.to = b().remote(), .part = {{&from_small, 1}, small.size()}}, name, now_);
+    a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from_small, 1}, small.size()}}, name, now_);
   }
   run(5s);
   const auto dropped = b().engine->ports().find(b().port)->dropped_no_buffer.load();
@@ -187,12 +189,12 @@ TEST_F(TwoEngines, ACancelEndsInTimeThoughASlowMessageGoesOn) {
   std::vector<std::byte> received(60'000'000);
   const iovec to = piece(received);
   OperationHandle receive, name;
-  ASSERT_EQ(
-      b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 9, .cookie = 1}, receive),
-      Status::ok);
+  ASSERT_EQ(b().engine->messages().post_receive(
+                b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 9, .cookie = 1}, receive),
+            Status::ok);
   auto sent = pattern(50'000'000, 1);
   const iovec from = piece(sent);
-  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, sent.size(), 8}}, name, now_);
+  a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, sent.size(), 8}}, name, now_);
   for (int i = 0; i < 100 && b().engine->use().placements == 0; ++i) run(5us);
   ASSERT_EQ(b().engine->use().placements, 1U);
   const auto slow = std::move(a().engine);  // from here on it does a little every second
@@ -222,11 +224,13 @@ TEST_F(TwoEngines, AMessageTooLongForTheFirstBufferTakesTheNext) {
   std::vector<std::byte> small(10), large(100);
   const iovec to_small = piece(small), to_large = piece(large);
   OperationHandle name;
-  b().engine->post_receive(b().port, {.memory = {&to_small, 1}, .size_min = 1, .messages_max = 1, .cookie = 1}, name);
-  b().engine->post_receive(b().port, {.memory = {&to_large, 1}, .size_min = 1, .messages_max = 1, .cookie = 2}, name);
+  b().engine->messages().post_receive(b().port,
+                                      {.memory = {&to_small, 1}, .size_min = 1, .messages_max = 1, .cookie = 1}, name);
+  b().engine->messages().post_receive(b().port,
+                                      {.memory = {&to_large, 1}, .size_min = 1, .messages_max = 1, .cookie = 2}, name);
   auto sent = pattern(50, 1);
   const iovec from = piece(sent);
-  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 50, 8}}, name, now_);
+  a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 50, 8}}, name, now_);
   run(100ms);
   const auto events = b().events();
   ASSERT_EQ(events.size(), 1u);
@@ -244,7 +248,7 @@ class Bulk : public TwoEngines {
     active_piece_ = piece(active_);
     OperationHandle name;
     EXPECT_EQ(
-        b().engine->expose(
+        b().engine->messages().expose(
             b().port, {.memory = {&passive_piece_, 1}, .length = passive_size, .is_writable = is_writable, .cookie = 5},
             name, key_),
         Status::ok);
@@ -252,14 +256,14 @@ class Bulk : public TwoEngines {
   }
   Status again(OperationKind kind) {
     OperationHandle name;
-    return a().engine->transfer(a().port, kind,
-                                {.target = b().remote(),
-                                 .target_epoch = b().engine->epoch(),
-                                 .key = key_,
-                                 .memory = {&active_piece_, 1},
-                                 .length = active_.size(),
-                                 .cookie = 6},
-                                name, now_);
+    return a().engine->messages().transfer(a().port, kind,
+                                           {.target = b().remote(),
+                                            .target_epoch = b().engine->epoch(),
+                                            .key = key_,
+                                            .memory = {&active_piece_, 1},
+                                            .length = active_.size(),
+                                            .cookie = 6},
+                                           name, now_);
   }
 
   std::vector<std::byte> passive_, active_, before_;
@@ -343,7 +347,7 @@ TEST_F(Bulk, AnExposureCanBeCancelledUntilATransferHasBegun) {
   passive_ = pattern(10, 1);
   passive_piece_ = piece(passive_);
   OperationHandle name;
-  ASSERT_EQ(b().engine->expose(
+  ASSERT_EQ(b().engine->messages().expose(
                 b().port, {.memory = {&passive_piece_, 1}, .length = 10, .is_writable = true, .cookie = 5}, name, key_),
             Status::ok);
   EXPECT_TRUE(b().engine->cancel(b().port, name, now_));
@@ -372,7 +376,7 @@ TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
   const iovec from = piece(sent);
   OperationHandle name;
   const RemotePort nobody{host(9), 1};  // the network says that no such host exists
-  ASSERT_EQ(a().engine->send(a().port, {.to = nobody, .part = {{&from, 1}, 10, 8}}, name, now_), Status::ok);
+  ASSERT_EQ(a().engine->messages().send(a().port, {.to = nobody, .part = {{&from, 1}, 10, 8}}, name, now_), Status::ok);
   run(30s);
   const auto events = a().events();
   ASSERT_EQ(events.size(), 1u);
@@ -385,10 +389,11 @@ TEST_F(TwoEngines, ACancelledReceiveTellsItsMessagesFirst) {
   std::vector<std::byte> received(100);
   const iovec to = piece(received);
   OperationHandle receive, name;
-  b().engine->post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 5, .cookie = 1}, receive);
+  b().engine->messages().post_receive(b().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 5, .cookie = 1},
+                                      receive);
   auto sent = pattern(10, 1);
   const iovec from = piece(sent);
-  a().engine->send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
+  a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, 8}}, name, now_);
   run(100ms);
   EXPECT_TRUE(b().engine->cancel(b().port, receive, now_));
   const auto events = b().events();
@@ -404,13 +409,14 @@ TEST_F(TwoEngines, ARefusedSubmissionLeavesNothingBehind) {
   const iovec to = piece(memory);
   OperationHandle name;
   Engine& engine = *a().engine;
-  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 0}, name), Status::invalid);
-  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 11}, name), Status::invalid);
-  EXPECT_EQ(engine.post_receive(a().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 0}, name),
+  EXPECT_EQ(engine.messages().post_receive(a().port, {.memory = {&to, 1}, .size_min = 0}, name), Status::invalid);
+  EXPECT_EQ(engine.messages().post_receive(a().port, {.memory = {&to, 1}, .size_min = 11}, name), Status::invalid);
+  EXPECT_EQ(engine.messages().post_receive(a().port, {.memory = {&to, 1}, .size_min = 1, .messages_max = 0}, name),
             Status::invalid);
-  EXPECT_EQ(engine.send(a().port, {.to = b().remote(), .part = {{&to, 1}, 11}}, name, now_), Status::invalid);
-  EXPECT_EQ(engine.send({}, {.to = b().remote(), .part = {{&to, 1}, 1}}, name, now_), Status::stale);
-  EXPECT_EQ(engine.send(a().port, {.to = {}, .part = {{&to, 1}, 1}}, name, now_), Status::unreachable);
+  EXPECT_EQ(engine.messages().send(a().port, {.to = b().remote(), .part = {{&to, 1}, 11}}, name, now_),
+            Status::invalid);
+  EXPECT_EQ(engine.messages().send({}, {.to = b().remote(), .part = {{&to, 1}, 1}}, name, now_), Status::stale);
+  EXPECT_EQ(engine.messages().send(a().port, {.to = {}, .part = {{&to, 1}, 1}}, name, now_), Status::unreachable);
   EXPECT_EQ(engine.ports().find(a().port)->operations, 0u);
   EXPECT_TRUE(a().events().empty());
 }

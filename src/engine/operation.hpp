@@ -23,12 +23,13 @@ struct Operation {
   Status status = Status::ok;  // what is known of the end before it may be told
   bool is_busy = false;        // exposure: taken by a transfer; receive: no further message is matched
   bool is_cancel_wanted = false;
+  bool has_patience = false;       // cancelled, and ends by force after the give-up time
   bool is_link_pending = false;    // the link still refers to the memory: an outcome will come
   bool is_answer_pending = false;  // put, get: the target has not answered yet
   bool is_in_chain = false;
   bool takes_loans = false;     // receive
-  bool is_shown = false;        // exposure: peers of this host may use it by themselves
-  bool is_foreign = false;      // and it lies outside the arena
+  bool is_published = false;    // exposure: peers of this host may use it by themselves
+  bool is_cma = false;          // and it lies outside the arena: by cross-memory attach
   bool is_carried_out = false;  // by one of them; another one is still looking at it
   std::uint32_t port = 0;       // slot
   std::uint64_t cookie = 0;

@@ -23,12 +23,10 @@ class Permit {
   /// `at`: in the message.
   void write(std::uint64_t at, std::span<const std::byte> bytes) const {
     check(at, bytes.size());
-    base::scatter_write(memory_, offset_ + at, bytes);
-  }
-  /// The whole of a short message, into memory of one piece.
-  void write_short(std::span<const std::byte> bytes) const {
-    check(0, bytes.size());
-    base::copy_short(static_cast<std::byte*>(memory_[0].iov_base) + offset_, bytes.data(), bytes.size());
+    if (memory_.size() != 1) [[unlikely]]
+      return base::scatter_write(memory_, offset_ + at, bytes);
+    if (!bytes.empty())
+      base::copy_short(static_cast<std::byte*>(memory_[0].iov_base) + offset_ + at, bytes.data(), bytes.size());
   }
 
  private:

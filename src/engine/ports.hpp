@@ -49,7 +49,11 @@ class Ports {
 
   /// make(place) constructs a Completion where it is read.
   template <typename Make>
-  void put_event(std::uint32_t slot, Make&& make);
+  void put_event(std::uint32_t slot, Make&& make) {
+    put_event(ports_[slot], slot, make);
+  }
+  template <typename Make>
+  void put_event(Port& port, std::uint32_t slot, Make&& make);
   void produce(std::uint32_t slot, const Completion& completion) {
     put_event(slot, [&](void* place) { new (place) Completion(completion); });
   }
@@ -86,8 +90,7 @@ class Ports {
 };
 
 template <typename Make>
-inline void Ports::put_event(std::uint32_t slot, Make&& make) {
-  Port& port = ports_[slot];
+inline void Ports::put_event(Port& port, std::uint32_t slot, Make&& make) {
   if (port.direct != port.direct_end) {
     make(static_cast<void*>(port.direct++));
     return;

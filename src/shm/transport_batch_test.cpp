@@ -18,11 +18,12 @@ class TransportBatch : public engine::EnginePair {
     // Whoever sends first learns where the peer is; then nothing of the network may be due.
     receive(8);
     ASSERT_EQ(send({8}), 0u);
-    ASSERT_EQ(near_.engine->send(near_.port, {.to = to_, .part = parts_.back()}, names_.emplace_back(), now_),
-              Status::ok);
+    ASSERT_EQ(
+        near_.engine->messages().send(near_.port, {.to = to_, .part = parts_.back()}, names_.emplace_back(), now_),
+        Status::ok);
     ASSERT_TRUE(next(far_) && next(near_));
     for (int step = 0; step < 1000; ++step) pass();
-    ASSERT_TRUE(near_.engine->is_near(to_.engine));
+    ASSERT_NE(near_.engine->find_local(to_.engine), nullptr);
     parts_.clear();
   }
   /// Makes one message of each size; how many of them went straight.
@@ -36,7 +37,8 @@ class TransportBatch : public engine::EnginePair {
     }
     parts_.insert(parts_.end(), parts.begin(), parts.end());
     std::vector<engine::OperationHandle> names(parts.size());
-    return near_.engine->is_near(to_.engine) ? near_.engine->send_near(near_.port, to_, parts, names) : 0;
+    const link::PeerHandle* const peer = near_.engine->find_local(to_.engine);
+    return peer == nullptr ? 0 : near_.engine->messages().send_short(near_.port, *peer, to_.port, parts, names, now_);
   }
   Connection& peer_ring() {
     Connections& connections = *near_.engine->connections();
@@ -47,7 +49,7 @@ class TransportBatch : public engine::EnginePair {
     pieces_.push_back({buffer.data(), bytes});
     engine::OperationHandle name;
     EXPECT_EQ(
-        far_.engine->post_receive(
+        far_.engine->messages().post_receive(
             far_.port, {.memory = {&pieces_.back(), 1}, .size_min = 1, .messages_max = messages, .cookie = 1}, name),
         Status::ok);
     return buffer;

@@ -20,7 +20,7 @@ class TransportPull : public engine::EnginePair {
   engine::OperationHandle send(std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     engine::OperationHandle operation;
-    EXPECT_EQ(near_.engine->send(
+    EXPECT_EQ(near_.engine->messages().send(
                   near_.port,
                   {.to = {engine::direct_place(2), engine::kPort}, .part = {{&pieces_.back(), 1}, memory.size(), 5}},
                   operation, now_),
@@ -30,7 +30,7 @@ class TransportPull : public engine::EnginePair {
   void receive(std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     engine::OperationHandle operation;
-    EXPECT_EQ(far_.engine->post_receive(
+    EXPECT_EQ(far_.engine->messages().post_receive(
                   far_.port, {.memory = {&pieces_.back(), 1}, .size_min = 1, .messages_max = 1, .takes_loans = true},
                   operation),
               Status::ok);

@@ -21,7 +21,15 @@ constexpr Client client_of(std::uint64_t word) {
   return (word & kActiveMark) != 0 ? Client::active : Client::messages;
 }
 
-/// What the engine calls of a client beside messages. Nothing of it calls the engine back.
+/// To whom a message goes that begins with this envelope. What is no operation is refused by the messages' client.
+constexpr Client client_of(wire::Operation operation) {
+  if (operation >= wire::Operation::flow_send && operation <= wire::Operation::flow_datagram)
+    return Client::queue_pairs;
+  const bool is_active = operation >= wire::Operation::active_request && operation <= wire::Operation::active_rejected;
+  return is_active ? Client::active : Client::messages;
+}
+
+/// What the engine calls of a client. Nothing of it calls the engine back.
 template <typename T>
 concept EngineClient = requires(T client, const T& at_rest, const link::Delivery& delivery, link::PeerHandle peer,
                                 std::uint64_t target, Status status, base::Instant now) {

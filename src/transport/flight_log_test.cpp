@@ -35,8 +35,8 @@ class FlightLogTest : public testing::Test {
 
   void send(std::uint64_t length) {
     engine::OperationHandle operation;
-    ASSERT_EQ(engines_[0]->send(ports_[0], {.to = {host_number(1), kFirstNumber}, .part = {{&piece_, 1}, length}},
-                                operation, now_),
+    ASSERT_EQ(engines_[0]->messages().send(
+                  ports_[0], {.to = {host_number(1), kFirstNumber}, .part = {{&piece_, 1}, length}}, operation, now_),
               Status::ok);
   }
 

@@ -26,7 +26,7 @@ class EngineForeign : public EnginePair {
   std::uint64_t expose(std::size_t size, bool is_writable) {
     pieces_.push_back({there_.data(), size});
     std::uint64_t key = 0;
-    EXPECT_EQ(far_.engine->expose(
+    EXPECT_EQ(far_.engine->messages().expose(
                   far_.port, {.memory = {&pieces_.back(), 1}, .length = size, .is_writable = is_writable, .cookie = 77},
                   exposed_, key),
               Status::ok);
@@ -35,14 +35,14 @@ class EngineForeign : public EnginePair {
   Status transfer(OperationKind kind, std::uint64_t key, std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     OperationHandle operation;
-    return near_.engine->transfer(near_.port, kind,
-                                  {.target = {direct_place(2), kPort},
-                                   .target_epoch = 102,
-                                   .key = key,
-                                   .memory = {&pieces_.back(), 1},
-                                   .length = memory.size(),
-                                   .cookie = 5},
-                                  operation, now_);
+    return near_.engine->messages().transfer(near_.port, kind,
+                                             {.target = {direct_place(2), kPort},
+                                              .target_epoch = 102,
+                                              .key = key,
+                                              .memory = {&pieces_.back(), 1},
+                                              .length = memory.size(),
+                                              .cookie = 5},
+                                             operation, now_);
   }
   void expect_put_through_the_ring(std::uint64_t key, std::size_t size) {
     const std::uint64_t before = near_.counter("engine.direct.puts");

@@ -66,9 +66,10 @@ class ManyEngines : public ::testing::Test {
   bool can_send(std::size_t from, std::size_t to) {
     Side &sender = sides_[from], &receiver = sides_[to];
     OperationHandle name;
-    EXPECT_EQ(receiver.engine->post_receive(receiver.port, {.memory = {&receiver.piece, 1}, .size_min = 1}, name),
-              Status::ok);
-    const Status status = sender.engine->send(
+    EXPECT_EQ(
+        receiver.engine->messages().post_receive(receiver.port, {.memory = {&receiver.piece, 1}, .size_min = 1}, name),
+        Status::ok);
+    const Status status = sender.engine->messages().send(
         sender.port, {.to = {receiver.engine->address(), kPortOfAll}, .part = {{&sender.piece, 1}, 64}}, name, now_);
     if (status != Status::ok) return false;
     run(10ms);

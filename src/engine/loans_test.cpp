@@ -18,7 +18,7 @@ class EngineLoan : public EnginePair {
   OperationHandle lend(DirectSide& from, std::uint16_t to, std::span<std::byte> memory) {
     pieces_.push_back({memory.data(), memory.size()});
     OperationHandle operation;
-    EXPECT_EQ(from.engine->send(
+    EXPECT_EQ(from.engine->messages().send(
                   from.port,
                   {.to = {direct_place(to), kPort}, .part = {{&pieces_.back(), 1}, memory.size(), 5}, .is_loan = true},
                   operation, now_),
@@ -28,13 +28,13 @@ class EngineLoan : public EnginePair {
   void receive(DirectSide& side, std::span<std::byte> memory, bool takes_loans, std::uint32_t messages = 1) {
     pieces_.push_back({memory.data(), memory.size()});
     OperationHandle operation;
-    EXPECT_EQ(side.engine->post_receive(side.port,
-                                        {.memory = {&pieces_.back(), 1},
-                                         .size_min = 1,
-                                         .messages_max = messages,
-                                         .takes_loans = takes_loans,
-                                         .cookie = 6},
-                                        operation),
+    EXPECT_EQ(side.engine->messages().post_receive(side.port,
+                                                   {.memory = {&pieces_.back(), 1},
+                                                    .size_min = 1,
+                                                    .messages_max = messages,
+                                                    .takes_loans = takes_loans,
+                                                    .cookie = 6},
+                                                   operation),
               Status::ok);
   }
   static std::span<std::byte> filled(std::span<std::byte> bytes, int seed) {
@@ -57,15 +57,15 @@ TEST_F(EngineLoan, IsReadWhereItLiesAndComesBack) {
     EXPECT_EQ(event->is_final, is_last);
     EXPECT_EQ(event->length, there.size());
     EXPECT_EQ(event->source, (RemotePort{direct_place(1), kPort}));
-    const LoanView loan = far_.engine->loan(event->offset);
+    const LoanView loan = far_.engine->messages().loan(event->offset);
     EXPECT_TRUE(are_equal(loan.bytes, there));
     there[3] = std::byte{0x99};
     EXPECT_EQ(loan.bytes[3], std::byte{0x99}) << "in place";
     EXPECT_EQ(buffer[0], std::byte{0xEE});
     for (int step = 0; step < 50; ++step) pass();
     EXPECT_FALSE(near_.event()) << "it is being read";
-    far_.engine->give_back(far_.port, event->offset, now_);
-    far_.engine->give_back(far_.port, event->offset, now_);
+    far_.engine->messages().give_back(far_.port, event->offset, now_);
+    far_.engine->messages().give_back(far_.port, event->offset, now_);
     const auto end = next(near_);
     ASSERT_TRUE(end);
     EXPECT_EQ(end->status, Status::ok);
@@ -116,9 +116,9 @@ TEST_F(EngineLoan, OutlivesWhoLentIt) {
   ASSERT_TRUE(late && late->is_loan);
   for (int step = 0; step < 100; ++step, now_ += 25us) far_.engine->progress(now_);
   EXPECT_EQ(far_.engine->connections()->counters().ended, 1u);
-  EXPECT_TRUE(are_equal(far_.engine->loan(event->offset).bytes, copy));
-  EXPECT_TRUE(are_equal(far_.engine->loan(late->offset).bytes, copy));
-  far_.engine->give_back(far_.port, event->offset, now_);
+  EXPECT_TRUE(are_equal(far_.engine->messages().loan(event->offset).bytes, copy));
+  EXPECT_TRUE(are_equal(far_.engine->messages().loan(late->offset).bytes, copy));
+  far_.engine->messages().give_back(far_.port, event->offset, now_);
   far_.engine->cancel_all(far_.port, now_);  // gives back the other
   EXPECT_EQ(far_.event()->status, Status::canceled);
   EXPECT_EQ(far_.engine->use().loans, 0u);
@@ -135,7 +135,7 @@ TEST_F(EngineLoan, ComesBackWhenItsReaderIsGoneOrItIsCancelled) {
   EXPECT_EQ(next(near_)->status, Status::canceled) << "though it is being read";
   const auto of_canceled = next(far_);
   ASSERT_TRUE(of_canceled);
-  far_.engine->give_back(far_.port, of_canceled->offset, now_);
+  far_.engine->messages().give_back(far_.port, of_canceled->offset, now_);
   for (int step = 0; step < 50; ++step) pass();
   EXPECT_EQ(near_.counter("engine.dropped.late_answer"), 1u);
   EXPECT_FALSE(near_.event());
@@ -182,10 +182,11 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
     to.reader.tell();
     while (const auto event = far_.event()) {
       if (!event->is_loan) continue;
-      for (const std::byte byte : far_.engine->loan(event->offset).bytes) sum += std::to_integer<std::uint64_t>(byte);
+      for (const std::byte byte : far_.engine->messages().loan(event->offset).bytes)
+        sum += std::to_integer<std::uint64_t>(byte);
       taken.push_back(event->offset);
     }
-    if (taken.size() > 3) far_.engine->give_back(far_.port, taken[random() % taken.size()], now_);
+    if (taken.size() > 3) far_.engine->messages().give_back(far_.port, taken[random() % taken.size()], now_);
   }
   EXPECT_GT(far_.counter("engine.loan.refused"), 500u);
   EXPECT_GT(far_.counter("engine.loan.taken"), 10u);

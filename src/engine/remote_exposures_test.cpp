@@ -17,7 +17,7 @@ namespace {
 /// Memory that is exposed once.
 struct Exposed {
   Exposed(DirectSide& side, std::span<std::byte> bytes, bool is_writable) : piece{bytes.data(), bytes.size()} {
-    EXPECT_EQ(side.engine->expose(
+    EXPECT_EQ(side.engine->messages().expose(
                   side.port, {.memory = {&piece, 1}, .length = bytes.size(), .is_writable = is_writable, .cookie = 77},
                   operation, key),
               Status::ok);
@@ -33,14 +33,14 @@ class EngineDirect : public EnginePair {
     iovec piece{memory.data(), memory.size()};
     pieces_.push_back(piece);
     OperationHandle operation;
-    return from.engine->transfer(from.port, kind,
-                                 {.target = {direct_place(2), kPort},
-                                  .target_epoch = 102,
-                                  .key = exposed.key,
-                                  .memory = {&pieces_.back(), 1},
-                                  .length = memory.size(),
-                                  .cookie = 5},
-                                 operation, now_);
+    return from.engine->messages().transfer(from.port, kind,
+                                            {.target = {direct_place(2), kPort},
+                                             .target_epoch = 102,
+                                             .key = exposed.key,
+                                             .memory = {&pieces_.back(), 1},
+                                             .length = memory.size(),
+                                             .cookie = 5},
+                                            operation, now_);
   }
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
@@ -241,8 +241,8 @@ TEST_F(EngineDirect, AMessageThatIsCancelledEndsThoughItsReaderIsSlow) {
   std::vector<std::byte> bytes(4 << 20);
   iovec piece{bytes.data(), bytes.size()};
   OperationHandle operation;
-  ASSERT_EQ(near_.engine->send(near_.port, {.to = {direct_place(2), kPort}, .part = {{&piece, 1}, bytes.size(), 5}},
-                               operation, now_),
+  ASSERT_EQ(near_.engine->messages().send(
+                near_.port, {.to = {direct_place(2), kPort}, .part = {{&piece, 1}, bytes.size(), 5}}, operation, now_),
             Status::ok);
   pass();
   EXPECT_TRUE(near_.engine->cancel(near_.port, operation, now_));

@@ -1,0 +1,59 @@
+// Peers that come and go, and those that are put out: their session, or their connection, is ended as soon as what they
+// sent last is done with. They may come back; what is kept of them does not begin anew with that.
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "engine/engine.hpp"
+#include "qp/queue_pairs.hpp"
+
+namespace fairlead::engine {
+
+void Engine::take_notice(const link::Notice& notice, base::Instant now) {
+  switch (notice.kind) {
+    case link::Notice::Kind::connected:
+      lost_peers_.forget(transports_->address(notice.peer));
+      return greet_local(notice);
+    case link::Notice::Kind::reassembly_lost:
+      return end_arrival(notice.target, notice.status);
+    case link::Notice::Kind::forgotten:
+      // What waits for an answer asks for it all the time, and what waits for room is tried all the time: nothing does.
+      active_.drop_answers(notice.peer);
+      return messages_.end_peer(notice.peer, Status::refused, now);
+    case link::Notice::Kind::lost:
+      return end_peer(notice, now);
+  }
+}
+
+void Engine::greet_local(const link::Notice& notice) {
+  if (!shm::Transport::has(notice.peer)) return;
+  const shm::Connection* const there = shm_transport()->mapped_peer(notice.peer);
+  const auto denial = there != nullptr ? there->process.denial() : shm::CrossMemory::Denial::none;
+  const bool is_denied = denial != shm::CrossMemory::Denial::none;
+  transports_->flight().report(
+      fmt::format("{} is reached through shared memory{}{}\n", transports_->address(notice.peer).to_string(),
+                  is_denied ? "; other memory through the ring: " : "", shm::CrossMemory::reason(denial)));
+}
+
+// From now on a peer of shared memory is reached another way.
+void Engine::end_peer(const link::Notice& notice, base::Instant now) {
+  const base::SocketAddress address = transports_->address(notice.peer);
+  const bool is_local = shm::Transport::has(notice.peer);
+  active_.end_peer(notice.peer, notice.status, now, lost_peers_.add(address, notice, now));
+  if (!is_local) transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
+  messages_.end_peer(notice.peer, notice.status, now);
+  if (flows_) flows_->end_peer(notice.peer, notice.status, now);
+  if (is_local) messages_.end_abandoned(notice.status, now);
+}
+
+void Engine::expel_condemned(base::Instant now) {
+  for (const transport::Offences::Condemned& one : transports_->offences().take_condemned()) {
+    const base::SocketAddress address = transports_->address(one.peer);
+    transports_->expel(one.peer, std::string(describe(one.offence)), now);
+    react(now);
+    lost_peers_.blame(address, one.offence);
+  }
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,244 @@
+#include "engine/exposures.hpp"
+
+#include <algorithm>
+
+#include "base/scatter.hpp"
+#include "shm/shared_tables.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+// Whoever ends an exposure outside the arena looks at each of them.
+constexpr std::uint32_t kCmaPeersMax = 64;
+
+constexpr std::uint32_t place_of(std::uint64_t key) {
+  return static_cast<std::uint32_t>(key % shm::SharedTables::kExposures);
+}
+
+}  // namespace
+
+Status Exposures::add(PortHandle handle, const Exposure& exposure, OperationHandle& handle_out, std::uint64_t& key) {
+  if (context_.ports.find(handle) == nullptr) return Status::stale;
+  if (exposure.memory.size() > link::kPiecesMax || exposure.length > base::scatter_size(exposure.memory))
+    return Status::invalid;
+  const std::uint32_t slot = context_.operations.make(
+      exposure.is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, handle, exposure.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = context_.operations[slot];
+  operation.memory = exposure.memory;
+  operation.length = exposure.length;
+  operation.key = key = make_key(slot);
+  handle_out = context_.operations.handle_of(slot);
+  publish(slot);
+  return Status::ok;
+}
+
+std::uint64_t Exposures::make_key(std::uint32_t slot) {
+  constexpr std::uint64_t kSlotMask = (1ULL << kKeySlotBits) - 1;
+  std::uint64_t key = 0;
+  while ((key & ~kSlotMask) == 0) key = (secrets_.next() & ~kSlotMask) | slot;
+  return key;
+}
+
+Status Exposures::take(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length,
+                       std::uint32_t& slot_out) {
+  const auto slot = static_cast<std::uint32_t>(key & ((1ULL << kKeySlotBits) - 1));
+  const std::uint32_t port_slot = context_.ports.find_number(port);
+  Operation* const exposure = slot < context_.operations.size() ? &context_.operations[slot] : nullptr;
+  Status status = Status::stale;
+  const bool is_known =
+      exposure != nullptr && key != 0 && exposure->key == key && exposure->port == port_slot && !exposure->is_busy;
+  if (is_known && !is_right(*exposure, kind, length, status)) return status;
+  if (!is_known || !withdraw(slot)) {
+    ++context_.counters.refused_stale;
+    return Status::stale;
+  }
+  exposure->is_busy = true;
+  exposure->key = 0;
+  slot_out = slot;
+  return Status::ok;
+}
+
+bool Exposures::is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status) {
+  if (exposure.kind != kind) {
+    ++context_.counters.refused_not_permitted;
+    status = Status::not_permitted;
+    return false;
+  }
+  const bool fits = kind == OperationKind::expose_writable ? length <= exposure.length : exposure.length <= length;
+  if (!fits) {
+    ++context_.counters.refused_too_big;
+    status = Status::too_big;
+  }
+  return fits;
+}
+
+void Exposures::cancel(std::uint32_t slot, base::Instant now) {
+  if (context_.operations[slot].is_busy) return;
+  if (withdraw(slot)) return complete(slot, Status::canceled, 0, now);
+  withdrawing_.push_back(context_.operations.name_of(slot));
+}
+
+void Exposures::complete(std::uint32_t slot, Status status, std::uint64_t length, base::Instant now) {
+  if (context_.operations[slot].is_published) hide(slot);
+  context_.operations.complete(slot, status, length, now);
+}
+
+// What peers see -----------------------------------------------------------------------------------------------------
+
+shm::PublishedExposure& Exposures::published(std::uint64_t key) {
+  std::byte* const arena = context_.shm_transport()->connections().arena()->head();
+  return reinterpret_cast<shm::SharedTables*>(arena)->exposures[place_of(key)];
+}
+
+shm::OwnedExposure& Exposures::own_record(std::uint64_t key) {
+  return reinterpret_cast<shm::OwnedRecords*>(context_.shm_transport()->connections().records())
+      ->exposures[place_of(key)];
+}
+
+/// If its memory lies where peers reach it, and its place in the table is free.
+void Exposures::publish(std::uint32_t slot) {
+  shm::Connections* const connections =
+      context_.shm_transport() != nullptr ? &context_.shm_transport()->connections() : nullptr;
+  Operation& operation = context_.operations[slot];
+  if (connections == nullptr || connections->arena() == nullptr || operation.memory.size() != 1 ||
+      operation.length == 0)
+    return;
+  const iovec& piece = operation.memory[0];
+  const auto found = connections->arena()->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
+  const std::uint64_t cma_max =
+      std::max(context_.options.get(Option::shm_foreign_max), context_.options.get(Option::shm_foreign_awake_max));
+  const bool is_cma = !found && connections->records() != nullptr && operation.length <= cma_max &&
+                      connections->peer_count() <= kCmaPeersMax;
+  if (!found && !is_cma) return;
+  if (published_.empty()) published_.resize(shm::SharedTables::kExposures, kNone);
+  std::uint32_t& place = published_[place_of(operation.key)];
+  if (place != kNone) {
+    ++context_.counters.exposures_crowded;
+    return;
+  }
+  place = slot;
+  operation.is_published = true;
+  operation.is_cma = is_cma;
+  const bool is_writable = operation.kind == OperationKind::expose_writable;
+  if (is_cma) {
+    own_record(operation.key)
+        .show({.key = operation.key,
+               .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
+               .length = operation.length,
+               .is_writable = is_writable});
+  }
+  published(operation.key)
+      .show({.key = operation.key,
+             .offset = found.value_or(0),
+             .length = operation.length,
+             .port = context_.ports[operation.port].number,
+             .is_writable = is_writable},
+            publications_);
+}
+
+/// False if a peer has claimed it: then its result comes.
+bool Exposures::withdraw(std::uint32_t slot) {
+  const Operation& operation = context_.operations[slot];
+  if (!operation.is_published) return true;
+  shm::PublishedExposure& exposure = published(operation.key);
+  if (operation.is_cma) {
+    own_record(operation.key).key.store(0, std::memory_order_relaxed);
+    if (is_held_by_calls(operation)) return false;
+  }
+  if (!exposure.claim(operation.key, 0) && is_held(exposure)) return false;
+  hide(slot);
+  return true;
+}
+
+/// Frees its place in the table.
+void Exposures::hide(std::uint32_t slot) {
+  Operation& operation = context_.operations[slot];
+  if (operation.is_cma) own_record(operation.key).key.store(0, std::memory_order_relaxed);
+  published(operation.key).holder.store(0, std::memory_order_relaxed);
+  published_[place_of(operation.key)] = kNone;
+  operation.is_published = operation.is_cma = false;
+}
+
+/// By a peer that may still be at it. Anybody may have written there.
+bool Exposures::is_held(const shm::PublishedExposure& exposure) {
+  const std::uint64_t name = exposure.holder.load(std::memory_order_relaxed);
+  return name != 0 && name <= shm::DoorbellPage::kBits &&
+         context_.shm_transport()->connections().may_live(static_cast<std::uint32_t>(name - 1));
+}
+
+bool Exposures::is_held_by_calls(const Operation& exposure) {
+  return exposure.is_cma && context_.shm_transport()->connections().is_held(exposure.key);
+}
+
+// What peers have done -----------------------------------------------------------------------------------------------
+
+std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, base::Instant now) {
+  const std::uint32_t slot = find_claimed(delivery);
+  if (slot == kNone) {
+    ++context_.counters.refused_stale;
+    return kNone;
+  }
+  const wire::Envelope& envelope = delivery.envelope;
+  Operation& operation = context_.operations[slot];
+  const bool is_put = operation.kind == OperationKind::expose_writable;
+  ++(is_put ? context_.counters.puts_received : context_.counters.gets_received);
+  operation.other = {context_.transports->address(delivery.peer), envelope.source_port};
+  if (!is_held_by_calls(operation)) {
+    complete(slot, Status::ok, envelope.a, now);
+    return kNone;
+  }
+  // Somebody came too late, or lies. He may be about to look at our records, or be at it.
+  operation.is_carried_out = operation.is_busy = true;
+  operation.length_done = envelope.a;
+  own_record(operation.key).key.store(0, std::memory_order_relaxed);
+  withdrawing_.push_back(context_.operations.name_of(slot));
+  return slot;
+}
+
+/// The one of which a peer says that it has carried it out, if that may be; else kNone.
+std::uint32_t Exposures::find_claimed(const link::Delivery& delivery) {
+  const wire::Envelope& envelope = delivery.envelope;
+  const std::uint64_t key = envelope.key ^ context_.epoch;
+  const std::uint32_t slot = published_.empty() ? kNone : published_[place_of(key)];
+  if (slot == kNone || !shm::Transport::has(delivery.peer)) return kNone;
+  const Operation& operation = context_.operations[slot];
+  const bool is_good =
+      operation.key == key && context_.ports[operation.port].number == envelope.target_port &&
+      envelope.a <= operation.length && !operation.is_carried_out &&
+      published(key).holder.load(std::memory_order_relaxed) == context_.shm_transport()->name_of(delivery.peer);
+  return is_good ? slot : kNone;
+}
+
+void Exposures::retry_withdrawals(base::Instant now) {
+  std::erase_if(withdrawing_, [&](std::uint64_t name) { return retry(name, now); });
+}
+
+/// What had been cancelled, or done, while somebody held it: true once he has let go.
+bool Exposures::retry(std::uint64_t name, base::Instant now) {
+  const Operation* const operation = context_.operations.find(name);
+  if (operation == nullptr) return true;
+  if (operation->is_carried_out) {
+    if (context_.shm_transport()->connections().is_held(operation->key)) return false;
+    complete(slot_of(name), Status::ok, operation->length_done, now);
+    return true;
+  }
+  if (operation->is_busy) return true;
+  if (!withdraw(slot_of(name))) return false;
+  complete(slot_of(name), Status::canceled, 0, now);
+  return true;
+}
+
+void Exposures::end_abandoned(Status status, base::Instant now) {
+  for (std::size_t place = 0; place < published_.size(); ++place) {
+    const std::uint32_t slot = published_[place];
+    if (slot == kNone) continue;
+    const Operation& operation = context_.operations[slot];
+    const shm::PublishedExposure& exposure = published(place);
+    const bool is_claimed = exposure.holder.load(std::memory_order_relaxed) != operation.key;
+    if (!operation.is_carried_out && is_claimed && !is_held(exposure) && !is_held_by_calls(operation))
+      complete(slot, status, 0, now);
+  }
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,67 @@
+#pragma once
+// Memory for one put or one get, by whoever knows its key. Peers of this host carry it out by themselves where they
+// reach the memory: it is published in the table that they see (shm/shared_tables.hpp), and outside the arena also in
+// records that only we can write. A record tells us afterwards, and the exposure ends.
+//
+// Whoever wants a published exposure claims it in the table: one succeeds. The owner withdraws it likewise, so nobody
+// writes to what has been withdrawn. What lies outside the arena ends only when nobody says that he is at it.
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core.hpp"
+#include "engine/message_context.hpp"
+#include "link/token_source.hpp"
+#include "shm/publish_count.hpp"
+
+namespace fairlead::shm {
+struct OwnedExposure;
+struct PublishedExposure;
+}  // namespace fairlead::shm
+
+namespace fairlead::engine {
+
+class Exposures {
+ public:
+  static constexpr std::uint32_t kNone = Operations::kNone;
+
+  Exposures(MessageContext& context, link::TokenSource& secrets) : context_(context), secrets_(secrets) {}
+
+  Status add(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
+  /// Takes it for a transfer, which it is good for: from then on the key names nothing.
+  Status take(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length, std::uint32_t& slot);
+  /// Once a transfer has begun its real result comes.
+  void cancel(std::uint32_t slot, base::Instant now);
+  void complete(std::uint32_t slot, Status status, std::uint64_t length, base::Instant now);
+
+  /// A peer says that it has carried it out. The slot of one that cannot end yet, as somebody else is still at it.
+  std::uint32_t deliver_carried_out(const link::Delivery& delivery, base::Instant now);
+  /// What peers had claimed that are no more.
+  void end_abandoned(Status status, base::Instant now);
+  /// What ended while a peer held it is tried again in each pass.
+  bool is_withdrawing() const { return !withdrawing_.empty(); }
+  void retry_withdrawals(base::Instant now);
+
+ private:
+  static constexpr std::uint32_t kKeySlotBits = 20;
+
+  std::uint64_t make_key(std::uint32_t slot);
+  bool is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status);
+  void publish(std::uint32_t slot);
+  bool withdraw(std::uint32_t slot);
+  void hide(std::uint32_t slot);
+  shm::PublishedExposure& published(std::uint64_t key);
+  shm::OwnedExposure& own_record(std::uint64_t key);
+  bool is_held(const shm::PublishedExposure& exposure);
+  bool is_held_by_calls(const Operation& exposure);
+  std::uint32_t find_claimed(const link::Delivery& delivery);
+  bool retry(std::uint64_t name, base::Instant now);
+
+  MessageContext& context_;
+  link::TokenSource& secrets_;
+  std::vector<std::uint32_t> published_;  // in the table that peers of this host see, by place; made when needed
+  shm::PublishCount publications_;
+  std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
+};
+
+}  // namespace fairlead::engine

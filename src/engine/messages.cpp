@@ -1,0 +1,214 @@
+// What transports tell the messages' client. Everything in a delivery comes from the network: sizes were checked
+// against the datagram by the link, all else is checked here, and what is wrong is refused or dropped with a counter.
+
+#include "engine/messages.hpp"
+
+#include "base/ensure.hpp"
+
+namespace fairlead::engine {
+
+void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
+  if (!delivery.is_first) return place_chunk(delivery, slot_of(delivery.target), now);
+  switch (delivery.envelope.operation) {
+    case wire::Operation::message:
+      return deliver_message(delivery, now);
+    case wire::Operation::put:
+      return place(delivery, transfers_.deliver_put(delivery, now), 0, now);
+    case wire::Operation::get:
+      return transfers_.deliver_get(delivery, now);
+    case wire::Operation::answer:
+      return deliver_answer(delivery, now);
+    case wire::Operation::done:
+      return settle(transfers_.deliver_done(delivery), now);
+    case wire::Operation::carried_out:
+      if (const std::uint32_t slot = exposures_.deliver_carried_out(delivery, now); slot != kNone)
+        patience_.grant(context_.operations.name_of(slot), now);
+      return;
+    case wire::Operation::lent:
+      return loans_.deliver(delivery, now);
+    case wire::Operation::given_back:
+      return settle(loans_.deliver_given_back(delivery), now);
+    default:
+      ++context_.counters.dropped_unknown_operation;
+  }
+}
+
+void Messages::deliver_message(const link::Delivery& delivery, base::Instant now) {
+  const wire::Envelope& envelope = delivery.envelope;
+  if (delivery.reassembly == link::Delivery::kWhole) [[likely]]
+    return deliver_short(delivery.peer, envelope.source_port, envelope.target_port, delivery.bytes, now);
+  const auto match = receives_.match(envelope.target_port, delivery.size, true);
+  if (!match) return;
+  ++context_.counters.messages_received;
+  place(delivery, match.slot, receives_.take_room(match, delivery.size), now);
+}
+
+void Messages::deliver_answer(const link::Delivery& delivery, base::Instant now) {
+  const std::uint32_t slot = transfers_.deliver_answer(delivery);
+  if (slot == kNone || context_.operations[slot].is_busy) return place(delivery, slot, 0, now);
+  settle(slot, now);  // it was too big
+}
+
+// Placing ------------------------------------------------------------------------------------------------------------
+
+// The first bytes of what goes into an operation's memory: at once if it came whole, else by chunks from here on.
+void Messages::place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now) {
+  if (slot == kNone) return;
+  if (delivery.reassembly == link::Delivery::kWhole) {
+    context_.operations[slot].permit(offset, delivery.size).write(0, delivery.bytes);
+    return end_placed(delivery, slot, now);
+  }
+  const RemotePort source{context_.transports->address(delivery.peer), delivery.envelope.source_port};
+  const std::uint32_t placement = receives_.begin_placement(slot, offset, delivery.size, source);
+  context_.transports->set_target(delivery.peer, delivery.reassembly,
+                                  pack_name(placement, context_.placements.generation(placement)));
+  place_chunk(delivery, placement, now);
+}
+
+void Messages::place_chunk(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
+  if (delivery.target == 0 && !delivery.is_first) return;  // refused or unwanted from its first chunk on
+  const Placement& placement = context_.placements[slot];
+  const Operation* const operation = context_.operations.find(placement.operation);
+  // A get that was cancelled half-way is gone, and its memory with it.
+  if (operation == nullptr) return drop_chunk(delivery, slot, now);
+  operation->permit(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
+  if (!delivery.is_last) return;
+  if (operation->kind == OperationKind::receive) return receives_.end_placement(slot, Status::ok, now);
+  const std::uint32_t target = slot_of(placement.operation);
+  context_.placements.release(slot);
+  end_placed(delivery, target, now);
+}
+
+/// Of a message whose operation has ended.
+void Messages::drop_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now) {
+  if (!delivery.is_last) return;
+  ++context_.counters.dropped_late_answer;
+  context_.placements.release(placement);
+  const wire::Envelope& whole = delivery.envelope;
+  if (whole.operation == wire::Operation::put) answers_.tell_done(delivery.peer, whole.cookie, Status::stale, now);
+}
+
+/// All bytes of a transfer are there.
+void Messages::end_placed(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
+  if (transfers_.end_placed(slot, delivery, now)) settle(slot, now);
+}
+
+// The sender of a half-received message is lost.
+void Messages::end_arrival(std::uint64_t target, Status status, base::Instant now) {
+  Placement* const placement = context_.placements.find(slot_of(target), generation_of(target));
+  if (placement == nullptr) return;
+  const std::uint32_t slot = slot_of(placement->operation);
+  const Operation* const operation = context_.operations.find(placement->operation);
+  if (operation != nullptr && operation->kind == OperationKind::receive)
+    return receives_.end_placement(slot_of(target), status, now);
+  context_.placements.release(slot_of(target));
+  // A get ends with its peer, like all that wait for it; exposed memory ends here.
+  if (operation != nullptr && operation->kind == OperationKind::expose_writable)
+    exposures_.complete(slot, status, 0, now);
+}
+
+// Ends ---------------------------------------------------------------------------------------------------------------
+
+void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
+  Operation* const operation = context_.operations.find(outcome.cookie);
+  if (operation == nullptr) return;  // fire and forget
+  const std::uint32_t slot = slot_of(outcome.cookie);
+  operation->is_link_pending = false;
+  if (outcome.status != Status::ok && operation->kind != OperationKind::expose_readable) [[unlikely]]
+    context_.transports->flight().failed(operation->peer, now);
+  if (operation->kind == OperationKind::send || operation->kind == OperationKind::expose_readable)
+    return context_.operations.complete(slot, outcome.status, operation->length, now);
+  if (outcome.status != Status::ok) {
+    if (operation->status == Status::ok) operation->status = outcome.status;
+    operation->is_answer_pending = false;
+  }
+  settle(slot, now);
+}
+
+void Messages::end_short(const shm::ShortEnd& end, base::Instant now) {
+  Port& port = context_.ports[end.owner];
+  --port.operations;
+  context_.ports.put_event(port, end.owner, [&](void* place) {
+    new (place) Completion{.cookie = end.cookie,
+                           .length = end.status == Status::ok ? end.length : 0,
+                           .offset = 0,
+                           .time_ns = now.time_since_epoch().count(),
+                           .source = {},
+                           .status = end.status,
+                           .is_final = true};
+  });
+}
+
+// Completes what has two ends when both have come.
+void Messages::settle(std::uint32_t slot, base::Instant now) {
+  if (slot == kNone || !awaited_.is_over(slot)) return;
+  const Operation& operation = context_.operations[slot];
+  if (operation.kind == OperationKind::loan && operation.status == Status::not_available)
+    return loans_.send_instead(slot, now);
+  context_.operations.complete(slot, operation.status, operation.length_done, now);
+}
+
+void Messages::end_peer(link::PeerHandle peer, Status status, base::Instant now) {
+  for (std::uint32_t slot; (slot = awaited_.take_lost(peer, status)) != kNone;) settle(slot, now);
+  answers_.drop(peer, status, now);
+}
+
+void Messages::progress(base::Instant now) {
+  if (exposures_.is_withdrawing()) [[unlikely]]
+    exposures_.retry_withdrawals(now);
+  answers_.retry(now);
+  if (now >= awaited_.next_deadline()) [[unlikely]]
+    awaited_.ask(now);
+}
+
+// Those that have ended by themselves go without waiting for their time: else each would wake the engine once.
+void Messages::end_impatient(base::Instant now) {
+  while (!patience_.is_empty()) {
+    const Patience::Granted first = patience_.first();
+    const bool is_open = context_.operations.find(first.name) != nullptr;
+    if (is_open && first.until > now) return;
+    patience_.take_first();
+    if (!is_open) continue;
+    ++context_.counters.ended_by_force;
+    end_by_force(slot_of(first.name), now);
+    if (context_.operations.find(first.name) != nullptr) patience_.grant(first.name, now);  // its outcome is on the way
+  }
+}
+
+void Messages::end_by_force(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  // The transport reads the memory until the outcome. Only the end of the session, or of the connection, brings that.
+  if (operation.is_link_pending)
+    return context_.transports->offences().condemn(operation.peer, transport::Offence::holds_memory);
+  switch (operation.kind) {
+    case OperationKind::receive:
+      return receives_.abandon(slot, now);
+    case OperationKind::expose_readable:
+    case OperationKind::expose_writable:
+      // Somebody had come too late for it, or lies.
+      if (operation.is_carried_out) return exposures_.complete(slot, Status::ok, operation.length_done, now);
+      // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A mapped peer that has
+      // claimed it has stopped in the middle, or something in the table says so that is not true.
+      return exposures_.complete(slot, Status::canceled, 0, now);
+    default:
+      operation.is_answer_pending = false;
+      if (operation.status == Status::ok) operation.status = Status::canceled;
+      return settle(slot, now);
+  }
+}
+
+void Messages::check(std::vector<std::uint32_t>& of_port) {
+  context_.operations.for_each([&](std::uint32_t slot, const Operation& operation) {
+    if (operation.port >= of_port.size()) of_port.resize(operation.port + 1);
+    ++of_port[operation.port];
+    ENSURE(operation.fill <= operation.length, "operation {}: {} of {} bytes are given away", slot, operation.fill,
+           operation.length);
+    ENSURE(operation.kind != OperationKind::receive || operation.is_busy || operation.is_in_chain,
+           "operation {}: a receive that takes nothing and does not end", slot);
+    ENSURE(operation.first_placement == kNone ||
+               context_.placements[operation.first_placement].operation == context_.operations.name_of(slot),
+           "operation {}: its first message is another's", slot);
+  });
+}
+
+}  // namespace fairlead::engine

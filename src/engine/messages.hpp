@@ -1,0 +1,157 @@
+#pragma once
+// Messages, and bulk transfer into and out of exposed memory: what the net face asks for. A client of the engine
+// (transport/client.hpp), made of nouns that each keep their own state:
+//
+//   receives   posted buffers, and the matching of messages with them
+//   exposures  memory that peers may put into or get from, once
+//   transfers  puts and gets, asked for and answered
+//   awaited    operations that wait for a peer's answer
+//   answers    ours, as far as they wait for room
+//   loans      messages that are read in their sender's memory
+//   patience   what was cancelled and does not end
+//
+// An operation lives from its submission to its final event. A short message that takes the fast path inside the host
+// has none: it is copied, and only its cookie, owner and length remain, in the transport.
+
+#include <cstdint>
+#include <span>
+
+#include "engine/answers.hpp"
+#include "engine/awaited.hpp"
+#include "engine/core.hpp"
+#include "engine/exposures.hpp"
+#include "engine/loans.hpp"
+#include "engine/message_context.hpp"
+#include "engine/patience.hpp"
+#include "engine/receives.hpp"
+#include "engine/transfers.hpp"
+#include "transport/client.hpp"
+
+namespace fairlead::engine {
+
+class Messages {
+ public:
+  Messages(Ports& ports, transport::Transports* transports, const base::SocketAddress& address, std::uint64_t epoch,
+           const EngineOptions& options, link::TokenSource& secrets)
+      : context_(ports, transports, address, epoch, options),
+        receives_(context_),
+        exposures_(context_, secrets),
+        answers_(context_),
+        awaited_(context_),
+        loans_(context_, receives_, answers_, awaited_),
+        transfers_(context_, exposures_, answers_, awaited_),
+        patience_(context_.give_up_after()) {}
+
+  // What applications ask for (core.hpp) -----------------------------------------------------------------------------
+
+  Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) {
+    return receives_.post(port, receive, operation);
+  }
+  Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
+  /// The fast path of send(): short messages to a peer of this host. How many of the parts; with the next, send() has
+  /// to go on.
+  std::size_t send_short(PortHandle port, link::PeerHandle peer, std::uint32_t target_port,
+                         std::span<const link::SendPart> parts, std::span<OperationHandle> operations,
+                         base::Instant now);
+  Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) {
+    return exposures_.add(port, exposure, operation, key);
+  }
+  Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
+                  base::Instant now) {
+    return transfers_.submit(port, kind, transfer, operation, now);
+  }
+  /// Outcomes may have come of it.
+  bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+  /// It ends by force if it has not ended after the give-up time.
+  void grant_patience(PortHandle port, OperationHandle operation, base::Instant now);
+  /// Calls visit(handle) for each operation of a port.
+  template <typename Visit>
+  void for_each_of(PortHandle port, Visit&& visit) {
+    context_.operations.for_each([&](std::uint32_t slot, const Operation& operation) {
+      if (operation.port == port.slot) visit(context_.operations.handle_of(slot));
+    });
+  }
+  /// What a completion says is lent. Needs no lock.
+  LoanView loan(std::uint64_t name) { return loans_.view(name); }
+  void give_back(PortHandle port, std::uint64_t name, base::Instant now) { loans_.give_back(port, name, now); }
+  void give_back_all(PortHandle port, base::Instant now) { loans_.give_back_all(port, now); }
+  /// An operation for what another client sends by reference, which its outcome ends; 0 if there are too many.
+  std::uint64_t track_send(PortHandle port, link::PeerHandle peer, const RemotePort& to, std::uint64_t length,
+                           std::uint64_t cookie);
+  void untrack_send(std::uint64_t name) { context_.operations.release(slot_of(name)); }
+
+  // As a client ------------------------------------------------------------------------------------------------------
+
+  void deliver(const link::Delivery& delivery, base::Instant now);
+  /// A short message that came whole, by whichever transport.
+  void deliver_short(link::PeerHandle from, std::uint32_t source_port, std::uint32_t target_port,
+                     std::span<const std::byte> bytes, base::Instant now) {
+    receives_.take(context_.transports->address(from), source_port, target_port, bytes, now);
+  }
+  void end_outcome(const link::Outcome& outcome, base::Instant now);
+  void end_short(const shm::ShortEnd& end, base::Instant now);
+  void end_arrival(std::uint64_t target, Status status, base::Instant now);
+  /// Everything that waits for the peer.
+  void end_peer(link::PeerHandle peer, Status status, base::Instant now);
+  /// What peers that are gone had claimed.
+  void end_abandoned(Status status, base::Instant now) { exposures_.end_abandoned(status, now); }
+  /// What was cancelled long ago.
+  void expire(base::Instant now) {
+    if (!patience_.is_empty()) [[unlikely]]
+      end_impatient(now);
+  }
+  /// What waits is tried again.
+  void progress(base::Instant now);
+  /// Answers that wait for room, withdrawals that a peer holds up: tried in each pass.
+  bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing(); }
+  bool is_owing() const { return !answers_.is_empty(); }
+  base::Instant next_deadline() const { return std::min(awaited_.next_deadline(), patience_.next_deadline()); }
+  bool is_awaiting(std::uint32_t peer_slot) { return awaited_.has(peer_slot); }
+  /// As Engine::check(). The operations of each port are counted in `of_port`, by slot.
+  void check(std::vector<std::uint32_t>& of_port);
+
+  EngineCounters& counters() { return context_.counters; }
+  const EngineCounters& counters() const { return context_.counters; }
+  /// How much of its bounded memory is in use: all zero when nothing is pending.
+  struct Use {
+    std::uint32_t operations = 0;
+    std::uint32_t placements = 0;  // messages in several chunks that are under way
+    std::uint32_t answers = 0;     // that wait for room in the transport
+    std::uint32_t loans = 0;       // messages in peers' memory that are being read here
+  };
+  Use use() const {
+    return {context_.operations.used(), context_.placements.used(), static_cast<std::uint32_t>(answers_.size()),
+            loans_.taken()};
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = Operations::kNone;
+  static constexpr std::uint32_t kShortSlots = 1U << 31;  // handles from here on: of short messages
+
+  // messages_submit.cpp
+  void send_loopback(std::uint32_t slot, std::uint32_t target_port, base::Instant now);
+  Status send_by_reference(std::uint32_t slot, const Send& send, base::Instant now);
+  void cancel_kind(Operation& operation, OperationHandle name, base::Instant now);
+
+  // messages.cpp
+  void place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now);
+  void place_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
+  void drop_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
+  void end_placed(const link::Delivery& delivery, std::uint32_t slot, base::Instant now);
+  void deliver_message(const link::Delivery& delivery, base::Instant now);
+  void deliver_answer(const link::Delivery& delivery, base::Instant now);
+  void settle(std::uint32_t slot, base::Instant now);
+  void end_impatient(base::Instant now);
+  void end_by_force(std::uint32_t slot, base::Instant now);
+
+  MessageContext context_;
+  Receives receives_;
+  Exposures exposures_;
+  Answers answers_;
+  Awaited awaited_;
+  Loans loans_;
+  Transfers transfers_;
+  Patience patience_;
+};
+
+}  // namespace fairlead::engine

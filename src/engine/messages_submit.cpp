@@ -1,0 +1,140 @@
+// What applications ask of the messages' client.
+
+#include <utility>
+
+#include "base/scatter.hpp"
+#include "engine/messages.hpp"
+#include "shm/transport_fast_path.hpp"
+
+namespace fairlead::engine {
+
+Status Messages::send(PortHandle handle, const Send& send, OperationHandle& handle_out, base::Instant now) {
+  if (context_.ports.find(handle) == nullptr) return Status::stale;
+  if (send.part.memory.size() > link::kPiecesMax || send.part.length > base::scatter_size(send.part.memory))
+    return Status::invalid;
+  const bool is_loopback = send.to.engine == context_.address;
+  if (!is_loopback && context_.transports == nullptr) return Status::unreachable;
+  if (Status status = Status::ok; send.is_loan && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
+    return status;
+  const std::uint32_t slot = context_.operations.make(OperationKind::send, handle, send.part.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = context_.operations[slot];
+  operation.memory = send.part.memory;
+  operation.length = send.part.length;
+  operation.other = send.to;
+  handle_out = context_.operations.handle_of(slot);
+  handle_out.at = now;
+  Status status = Status::ok;
+  if (is_loopback) {
+    send_loopback(slot, send.to.port, now);
+  } else if (status = send_by_reference(slot, send, now); status != Status::ok) {
+    context_.operations.release(slot);
+    return status;
+  }
+  ++context_.counters.messages_sent;
+  return Status::ok;
+}
+
+Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  Status status = context_.transports->resolve(send.to.engine, now, operation.peer);
+  if (status != Status::ok) return status;
+  operation.is_link_pending = true;
+  status = context_.transports->submit(operation.peer,
+                                       {.envelope = {.operation = wire::Operation::message,
+                                                     .source_port = context_.ports[operation.port].number,
+                                                     .target_port = send.to.port},
+                                        .pieces = send.part.memory,
+                                        .size = send.part.length,
+                                        .cookie = context_.operations.name_of(slot)},
+                                       now);
+  if (status != Status::ok) return status;
+  context_.transports->flight().submitted(operation.peer, send.part.length, now);
+  context_.transports->send_eagerly(operation.peer, now);
+  return Status::ok;
+}
+
+/// Both ends are in this engine: one copy, both events.
+void Messages::send_loopback(std::uint32_t slot, std::uint32_t target_port, base::Instant now) {
+  const Operation& sender = context_.operations[slot];
+  if (const auto match = receives_.match(target_port, sender.length, false)) {
+    const std::uint64_t offset = receives_.take_room(match, sender.length);
+    base::scatter_copy(match.operation->memory, offset, sender.memory, sender.length);
+    receives_.complete(match, offset, sender.length, context_.address, context_.ports[sender.port].number, now);
+  }
+  context_.operations.complete(slot, Status::ok, sender.length, now);
+}
+
+std::size_t Messages::send_short(PortHandle handle, link::PeerHandle peer, std::uint32_t target_port,
+                                 std::span<const link::SendPart> parts, std::span<OperationHandle> names,
+                                 base::Instant now) {
+  Port* const port = context_.ports.find(handle);
+  if (port == nullptr) [[unlikely]]
+    return 0;
+  // The peer's place in the transport and the record's in its ring name it, as far as a cancel has to know.
+  const std::uint32_t slot = kShortSlots | (peer.slot - shm::Transport::kFirstSlot);
+  const std::size_t sent = context_.shm_transport()->send_now(
+      peer, {.source_port = port->number, .target_port = target_port, .owner = handle.slot, .parts = parts}, now,
+      [&](std::size_t index, std::uint32_t number) { names[index] = {slot, number, now}; });
+  port->operations += static_cast<std::uint32_t>(sent);
+  context_.counters.messages_sent += sent;
+  return sent;
+}
+
+std::uint64_t Messages::track_send(PortHandle port, link::PeerHandle peer, const RemotePort& to, std::uint64_t length,
+                                   std::uint64_t cookie) {
+  const std::uint32_t slot = context_.operations.make(OperationKind::send, port, cookie);
+  if (slot == kNone) return 0;
+  Operation& operation = context_.operations[slot];
+  operation.length = length;
+  operation.other = to;
+  operation.peer = peer;
+  operation.is_link_pending = true;
+  return context_.operations.name_of(slot);
+}
+
+bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) {
+  // A short message is in the peer's memory already: its end comes by itself.
+  if (name.slot >= kShortSlots && name.slot != kNone)
+    return context_.shm_transport() != nullptr &&
+           context_.shm_transport()->is_on_its_way(name.slot & ~kShortSlots, name.generation);
+  Operation* const operation = context_.operations.find(port, name);
+  if (operation == nullptr) return false;
+  operation->is_cancel_wanted = true;
+  cancel_kind(*operation, name, now);
+  return true;
+}
+
+void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Instant now) {
+  switch (operation.kind) {
+    case OperationKind::receive:
+      return receives_.cancel(name.slot, now);
+    case OperationKind::expose_readable:
+    case OperationKind::expose_writable:
+      return exposures_.cancel(name.slot, now);
+    case OperationKind::send:
+    case OperationKind::put:
+      // The outcome brings the end: `canceled` if nothing of it had been sent.
+      context_.transports->cancel(operation.peer, pack_name(name.slot, name.generation));
+      return;
+    case OperationKind::loan:
+      // As soon as the peer has it. Its reader may go on reading: what is written there then, it may see.
+      operation.is_answer_pending = false;
+      operation.status = Status::canceled;
+      return settle(name.slot, now);
+    case OperationKind::get:
+      // The answer will find nobody and is thrown away; only the request has to leave the link.
+      operation.is_answer_pending = false;
+      if (operation.status == Status::ok) operation.status = Status::canceled;
+      context_.transports->cancel(operation.peer, pack_name(name.slot, name.generation));
+      return settle(name.slot, now);
+  }
+}
+
+void Messages::grant_patience(PortHandle port, OperationHandle name, base::Instant now) {
+  Operation* const operation = context_.operations.find(port, name);
+  if (operation == nullptr || std::exchange(operation->has_patience, true)) return;
+  patience_.grant(pack_name(name.slot, name.generation), now);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,149 @@
+#include "engine/receives.hpp"
+
+#include "base/ensure.hpp"
+#include "base/scatter.hpp"
+
+namespace fairlead::engine {
+
+Status Receives::post(PortHandle handle, const Receive& receive, OperationHandle& handle_out) {
+  Port* const port = context_.ports.find(handle);
+  if (port == nullptr) return Status::stale;
+  const std::uint64_t size = base::scatter_size(receive.memory);
+  if (receive.size_min == 0 || receive.size_min > size || receive.messages_max == 0) return Status::invalid;
+  const std::uint32_t slot = context_.operations.make(OperationKind::receive, handle, receive.cookie);
+  if (slot == kNone) return Status::no_memory;
+  Operation& operation = context_.operations[slot];
+  operation.memory = receive.memory;
+  operation.length = size;
+  operation.size_min = receive.size_min;
+  operation.messages_left = receive.messages_max;
+  operation.takes_loans = receive.takes_loans;
+  context_.operations.append(port->posted, slot);
+  handle_out = context_.operations.handle_of(slot);
+  return Status::ok;
+}
+
+Receives::Match Receives::find(std::uint32_t port_number, std::uint64_t size) {
+  const std::uint32_t port_slot = context_.ports.find_number(port_number);
+  if (port_slot == kNone) return drop(kNone);
+  Port& port = context_.ports[port_slot];
+  const std::uint32_t slot = find_room(port, size);
+  if (slot == kNone) return drop(port_slot);
+  const Match found{&port, &context_.operations[slot], slot};
+  if (slot != port.posted.first()) return found;
+  last_number_ = port_number;
+  return last_ = found;
+}
+
+std::uint32_t Receives::find_room(const Port& port, std::uint64_t size) {
+  std::uint32_t slot = port.posted.first();
+  for (std::uint32_t walked = 0; slot != kNone && walked < kWalkMax; ++walked) {
+    const Operation& operation = context_.operations[slot];
+    if (size <= operation.length - operation.fill) return slot;
+    slot = operation.next;
+  }
+  return kNone;
+}
+
+/// No such port, or none of its buffers takes it.
+Receives::Match Receives::drop(std::uint32_t port_slot) {
+  if (port_slot == kNone) {
+    ++context_.counters.dropped_no_port;
+  } else {
+    ++context_.counters.dropped_no_buffer;
+    context_.ports.drop(port_slot);
+  }
+  return {};
+}
+
+void Receives::retire(std::uint32_t slot) {
+  Operation& operation = context_.operations[slot];
+  context_.operations.remove(context_.ports[operation.port].posted, slot);
+  operation.is_busy = true;
+  if (last_.slot == slot) last_ = {};
+}
+
+std::uint32_t Receives::begin_placement(std::uint32_t slot, std::uint64_t offset, std::uint64_t size,
+                                        const RemotePort& source) {
+  const std::uint32_t added = context_.placements.acquire();
+  ENSURE(added != kNone, "more placements than the slab can hold ({})", context_.placements.used());
+  context_.placements[added] = {
+      .operation = context_.operations.name_of(slot), .offset = offset, .size = size, .source = source};
+  if (context_.operations[slot].kind == OperationKind::receive) append(slot, added);
+  return added;
+}
+
+void Receives::append(std::uint32_t slot, std::uint32_t placement) {
+  Operation& operation = context_.operations[slot];
+  const std::uint32_t last = operation.last_placement;
+  (last == kNone ? operation.first_placement : context_.placements[last].next) = placement;
+  operation.last_placement = placement;
+}
+
+/// Complete, but behind an unfinished one.
+void Receives::wait(std::uint32_t slot, std::uint64_t offset, std::uint64_t length, const RemotePort& source) {
+  context_.placements[begin_placement(slot, offset, length, source)].state = Placement::State::complete;
+}
+
+void Receives::end_placement(std::uint32_t placement, Status status, base::Instant now) {
+  Placement& ended = context_.placements[placement];
+  ended.state = status == Status::ok ? Placement::State::complete : Placement::State::failed;
+  ended.status = status;
+  finish(slot_of(ended.operation), now);
+}
+
+// Tells of all messages that are finished and have none unfinished before them; ends the receive after its last one.
+void Receives::finish(std::uint32_t slot, base::Instant now) {
+  const Operation& operation = context_.operations[slot];
+  Status status = Status::canceled;
+  while (operation.first_placement != kNone) {
+    if (context_.placements[operation.first_placement].state == Placement::State::filling) return;
+    if (take_first(slot, status, now)) return context_.operations.release(slot);
+  }
+  if (operation.is_busy) context_.operations.complete(slot, status, 0, now);
+}
+
+/// Takes the first message out, and tells of it if it is complete. True if that was the last event of the receive.
+bool Receives::take_first(std::uint32_t slot, Status& status, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  const std::uint32_t first = operation.first_placement;
+  const Placement placement = context_.placements[first];
+  operation.first_placement = placement.next;
+  if (operation.first_placement == kNone) operation.last_placement = kNone;
+  if (placement.state == Placement::State::abandoned) {
+    context_.placements[first].operation = 0;  // further chunks are thrown away
+  } else {
+    context_.placements.release(first);
+  }
+  if (placement.state != Placement::State::complete) {
+    context_.counters.dropped_sender_lost += placement.state == Placement::State::failed;
+    status = operation.is_cancel_wanted ? Status::canceled : placement.status;
+    return false;
+  }
+  const bool is_last = operation.is_busy && operation.first_placement == kNone;
+  const bool is_final = is_last && !(operation.is_cancel_wanted && operation.messages_left > 0);
+  context_.ports.produce(operation.port, {.cookie = operation.cookie,
+                                          .length = placement.size,
+                                          .offset = placement.offset,
+                                          .time_ns = now.time_since_epoch().count(),
+                                          .source = placement.source,
+                                          .status = Status::ok,
+                                          .is_final = is_final});
+  return is_final;
+}
+
+void Receives::cancel(std::uint32_t slot, base::Instant now) {
+  retire(slot);
+  finish(slot, now);
+}
+
+void Receives::abandon(std::uint32_t slot, base::Instant now) {
+  for (std::uint32_t next = context_.operations[slot].first_placement; next != kNone;) {
+    Placement& placement = context_.placements[next];
+    next = placement.next;
+    if (placement.state == Placement::State::filling) placement.state = Placement::State::abandoned;
+  }
+  finish(slot, now);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,138 @@
+#pragma once
+// Posted buffers, and the messages that are matched with them: first come, first served; the first buffer of the port
+// that has room for the message (LNet's rule).
+//
+// A message that came whole has its event at once. One that comes in several chunks has a placement meanwhile, and what
+// comes after it into the same buffer waits for it: events go out in the order of offsets.
+
+#include <cstdint>
+#include <span>
+
+#include "engine/core.hpp"
+#include "engine/message_context.hpp"
+
+namespace fairlead::engine {
+
+class Receives {
+ public:
+  static constexpr std::uint32_t kNone = Operations::kNone;
+
+  /// The buffer that a message goes into; no port: it was dropped, and counted.
+  struct Match {
+    Port* port = nullptr;
+    Operation* operation = nullptr;
+    std::uint32_t slot = kNone;  // of the operation
+    explicit operator bool() const { return port != nullptr; }
+  };
+
+  explicit Receives(MessageContext& context)
+      : context_(context), operations_max_(context.options.get(Option::operations_max)) {}
+
+  Status post(PortHandle port, const Receive& receive, OperationHandle& operation);
+  /// For a message to that port. Those that come `in_chunks` need a placement.
+  Match match(std::uint32_t port_number, std::uint64_t size, bool in_chunks);
+  /// Gives the message the next bytes of the buffer, and retires the buffer when no further one may follow. Where.
+  std::uint64_t take_room(const Match& match, std::uint64_t size);
+  /// The message is in the buffer.
+  void complete(const Match& match, std::uint64_t offset, std::uint64_t length, const base::SocketAddress& engine,
+                std::uint32_t source_port, base::Instant now);
+  /// All bytes of a message that matched.
+  void put(const Match& match, const base::SocketAddress& engine, std::uint32_t source_port,
+           std::span<const std::byte> bytes, base::Instant now);
+  /// All of the above: a message that came whole, by whichever transport.
+  void take(const base::SocketAddress& engine, std::uint32_t source_port, std::uint32_t port_number,
+            std::span<const std::byte> bytes, base::Instant now);
+  /// No further message goes into it.
+  void retire(std::uint32_t slot);
+
+  /// A message of which the first chunk has come: its placement.
+  std::uint32_t begin_placement(std::uint32_t slot, std::uint64_t offset, std::uint64_t size, const RemotePort& source);
+  /// It is complete, or its sender is lost.
+  void end_placement(std::uint32_t placement, Status status, base::Instant now);
+  /// Ends when what has begun to arrive has come.
+  void cancel(std::uint32_t slot, base::Instant now);
+  /// What comes of the messages that are on their way into it is thrown away from now on; those that are complete are
+  /// told.
+  void abandon(std::uint32_t slot, base::Instant now);
+
+ private:
+  static constexpr std::uint32_t kWalkMax = 4096;
+
+  [[gnu::noinline]] Match find(std::uint32_t port_number, std::uint64_t size);
+  Match drop(std::uint32_t port_slot);
+  std::uint32_t find_room(const Port& port, std::uint64_t size);
+  void wait(std::uint32_t slot, std::uint64_t offset, std::uint64_t length, const RemotePort& source);
+  void append(std::uint32_t slot, std::uint32_t placement);
+  bool take_first(std::uint32_t slot, Status& status, base::Instant now);
+  void finish(std::uint32_t slot, base::Instant now);
+
+  MessageContext& context_;
+  std::uint64_t operations_max_;
+  // Messages come in runs: the match of the last one, which holds for the next to that port while it is the port's
+  // first buffer.
+  Match last_;
+  std::uint32_t last_number_ = 0;
+};
+
+// In the code of whoever takes short messages by the million.
+
+[[gnu::always_inline]] inline Receives::Match Receives::match(std::uint32_t port_number, std::uint64_t size,
+                                                              bool in_chunks) {
+  const bool is_run = last_ && port_number == last_number_ && size <= last_.operation->length - last_.operation->fill;
+  const Match match = is_run ? last_ : find(port_number, size);
+  if (!match) [[unlikely]]
+    return match;
+  // Messages that wait behind an unfinished one take at most half of the placements: peers decide how many there are.
+  const bool needs_placement = in_chunks || match.operation->first_placement != kNone;
+  if (needs_placement && context_.placements.used() >= operations_max_) [[unlikely]]
+    return drop(match.operation->port);
+  return match;
+}
+
+[[gnu::always_inline]] inline std::uint64_t Receives::take_room(const Match& match, std::uint64_t size) {
+  Operation& operation = *match.operation;
+  const std::uint64_t offset = operation.fill, left = operation.length - offset - size;
+  operation.fill = offset + size;
+  if (--operation.messages_left == 0 || left < operation.size_min) [[unlikely]]
+    retire(match.slot);
+  return offset;
+}
+
+[[gnu::always_inline]] inline void Receives::complete(const Match& match, std::uint64_t offset, std::uint64_t length,
+                                                      const base::SocketAddress& engine, std::uint32_t source_port,
+                                                      base::Instant now) {
+  const Operation& operation = *match.operation;
+  if (operation.first_placement != kNone) [[unlikely]]
+    return wait(match.slot, offset, length, {engine, source_port});
+  context_.ports.put_event(*match.port, operation.port, [&](void* place) {
+    new (place) Completion{.cookie = operation.cookie,
+                           .length = length,
+                           .offset = offset,
+                           .time_ns = now.time_since_epoch().count(),
+                           .source = {engine, source_port},
+                           .status = Status::ok,
+                           .is_final = operation.is_busy};
+  });
+  if (operation.is_busy) [[unlikely]]
+    context_.operations.release(match.slot);
+}
+
+[[gnu::always_inline]] inline void Receives::put(const Match& match, const base::SocketAddress& engine,
+                                                 std::uint32_t source_port, std::span<const std::byte> bytes,
+                                                 base::Instant now) {
+  const std::uint64_t offset = take_room(match, bytes.size());
+  match.operation->permit(offset, bytes.size()).write(0, bytes);
+  complete(match, offset, bytes.size(), engine, source_port, now);
+}
+
+[[gnu::always_inline]] inline void Receives::take(const base::SocketAddress& engine, std::uint32_t source_port,
+                                                  std::uint32_t port_number, std::span<const std::byte> bytes,
+                                                  base::Instant now) {
+  const Match match = this->match(port_number, bytes.size(), false);
+  if (!match) [[unlikely]]
+    return;
+  ++context_.counters.messages_received;
+  put(match, engine, source_port, bytes, now);
+}
+
+}  // namespace fairlead::engine

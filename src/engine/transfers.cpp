@@ -1,0 +1,172 @@
+#include "engine/transfers.hpp"
+
+#include <utility>
+
+#include "base/scatter.hpp"
+
+namespace fairlead::engine {
+
+// Asking -------------------------------------------------------------------------------------------------------------
+
+Status Transfers::submit(PortHandle handle, OperationKind kind, const Transfer& transfer, OperationHandle& handle_out,
+                         base::Instant now) {
+  if (context_.ports.find(handle) == nullptr) return Status::stale;
+  if (transfer.memory.size() > link::kPiecesMax || transfer.length > base::scatter_size(transfer.memory))
+    return Status::invalid;
+  const bool is_loopback = transfer.target.engine == context_.address;
+  if (!is_loopback && context_.transports == nullptr) return Status::unreachable;
+  if (is_loopback && transfer.target_epoch != context_.epoch) return Status::stale;
+  if (!is_loopback && remote_.carry_out(handle, kind == OperationKind::put, transfer, now)) {
+    handle_out = {.at = now};
+    return Status::ok;
+  }
+  const std::uint32_t slot = make(handle, kind, transfer);
+  if (slot == kNone) return Status::no_memory;
+  handle_out = context_.operations.handle_of(slot);
+  if (is_loopback) {
+    carry_out_here(slot, transfer, now);
+    return Status::ok;
+  }
+  const Status status = ask(slot, transfer, now);
+  if (status != Status::ok) context_.operations.release(slot);
+  return status;
+}
+
+std::uint32_t Transfers::make(PortHandle port, OperationKind kind, const Transfer& transfer) {
+  const std::uint32_t slot = context_.operations.make(kind, port, transfer.cookie);
+  if (slot == kNone) return kNone;
+  Operation& operation = context_.operations[slot];
+  operation.memory = transfer.memory;
+  operation.length = transfer.length;
+  operation.other = transfer.target;
+  return slot;
+}
+
+/// Both ends are in this engine: one copy, both events.
+void Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
+  const Operation& active = context_.operations[slot];
+  const bool is_put = active.kind == OperationKind::put;
+  std::uint32_t exposure = kNone;
+  const auto kind = is_put ? OperationKind::expose_writable : OperationKind::expose_readable;
+  const Status status = exposures_.take(transfer.key, transfer.target.port, kind, active.length, exposure);
+  if (status != Status::ok) return context_.operations.complete(slot, status, 0, now);
+  Operation& passive = context_.operations[exposure];
+  const std::uint64_t length = is_put ? active.length : passive.length;
+  base::scatter_copy(is_put ? passive.memory : active.memory, 0, is_put ? active.memory : passive.memory, length);
+  passive.other = {context_.address, context_.ports[active.port].number};
+  exposures_.complete(exposure, Status::ok, length, now);
+  context_.operations.complete(slot, Status::ok, length, now);
+}
+
+Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  const bool is_put = operation.kind == OperationKind::put;
+  const std::uint64_t name = context_.operations.name_of(slot);
+  Status status = context_.transports->resolve(transfer.target.engine, now, operation.peer);
+  if (status != Status::ok) return status;
+  operation.is_link_pending = operation.is_answer_pending = true;
+  status = context_.transports->submit(operation.peer,
+                                       {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
+                                                     .source_port = context_.ports[operation.port].number,
+                                                     .target_port = transfer.target.port,
+                                                     .key = transfer.key ^ transfer.target_epoch,
+                                                     .cookie = name,
+                                                     .a = transfer.length},
+                                        .pieces = is_put ? transfer.memory : std::span<const iovec>{},
+                                        .size = is_put ? transfer.length : 0,
+                                        .cookie = name},
+                                       now);
+  if (status != Status::ok) return status;
+  awaited_.add(slot, now);
+  context_.transports->flight().submitted(operation.peer, is_put ? transfer.length : 0, now);
+  context_.transports->send_eagerly(operation.peer, now);
+  return Status::ok;
+}
+
+std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery) {
+  const std::uint64_t name = delivery.envelope.cookie;
+  Operation* const get = context_.operations.find(name);
+  if (get == nullptr || get->kind != OperationKind::get || !get->is_answer_pending || get->is_busy ||
+      get->peer != delivery.peer) {
+    ++context_.counters.dropped_late_answer;
+    return kNone;
+  }
+  get->is_busy = delivery.size <= get->length;
+  if (!get->is_busy) {
+    ++context_.counters.refused_too_big;
+    get->is_answer_pending = false;
+    get->status = Status::too_big;
+  }
+  return slot_of(name);
+}
+
+std::uint32_t Transfers::deliver_done(const link::Delivery& delivery) {
+  const wire::Envelope& done = delivery.envelope;
+  if (done.cookie == 0) return kNone;  // the peer only asks whether we are still here
+  Operation* const operation = context_.operations.find(done.cookie);
+  if (operation == nullptr || operation->peer != delivery.peer || !operation->is_answer_pending ||
+      (operation->kind != OperationKind::put && operation->kind != OperationKind::get)) {
+    ++context_.counters.dropped_late_answer;
+    return kNone;
+  }
+  operation->is_answer_pending = false;
+  if (done.status != 0) {
+    operation->status =
+        done.status <= std::to_underlying(Status::system) ? static_cast<Status>(done.status) : Status::system;
+  } else if (operation->kind == OperationKind::put) {
+    operation->length_done = operation->length;
+  } else {
+    operation->status = Status::system;  // a get ends well only by its answer
+  }
+  return slot_of(done.cookie);
+}
+
+// Being asked --------------------------------------------------------------------------------------------------------
+
+std::uint32_t Transfers::take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
+                                       base::Instant now) {
+  const wire::Envelope& asked = delivery.envelope;
+  std::uint32_t slot = kNone;
+  const Status status = exposures_.take(asked.key ^ context_.epoch, asked.target_port, kind, length, slot);
+  if (status == Status::ok) {
+    context_.operations[slot].other = {context_.transports->address(delivery.peer), asked.source_port};
+    return slot;
+  }
+  if (status == Status::stale)
+    context_.transports->offences().note_wrong_secret(delivery.peer, transport::Secret::exposure, now);
+  // Later chunks of a refused put have no target and are thrown away.
+  answers_.tell_done(delivery.peer, asked.cookie, status, now);
+  return kNone;
+}
+
+std::uint32_t Transfers::deliver_put(const link::Delivery& delivery, base::Instant now) {
+  const std::uint32_t slot = take_exposure(delivery, OperationKind::expose_writable, delivery.size, now);
+  if (slot != kNone) ++context_.counters.puts_received;
+  return slot;
+}
+
+void Transfers::deliver_get(const link::Delivery& delivery, base::Instant now) {
+  const wire::Envelope& get = delivery.envelope;
+  const std::uint32_t slot = take_exposure(delivery, OperationKind::expose_readable, get.a, now);
+  if (slot == kNone) return;
+  ++context_.counters.gets_received;
+  Operation& exposure = context_.operations[slot];
+  exposure.peer = delivery.peer;
+  exposure.is_link_pending = true;
+  answers_.answer(delivery.peer, {.operation = wire::Operation::answer, .cookie = get.cookie},
+                  context_.operations.name_of(slot), now);
+}
+
+bool Transfers::end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  if (operation.kind == OperationKind::expose_writable) {
+    answers_.tell_done(delivery.peer, delivery.envelope.cookie, Status::ok, now);
+    exposures_.complete(slot, Status::ok, delivery.size, now);
+    return false;
+  }
+  operation.is_answer_pending = false;
+  operation.length_done = delivery.size;
+  return true;
+}
+
+}  // namespace fairlead::engine

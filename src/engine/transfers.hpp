@@ -1,0 +1,49 @@
+#pragma once
+// Puts and gets: those that we ask a peer for, until it has answered, and those that peers ask us for. Bytes are placed
+// by the client; what is to be placed where, and what ends, is told by value.
+
+#include <cstdint>
+
+#include "engine/answers.hpp"
+#include "engine/awaited.hpp"
+#include "engine/core.hpp"
+#include "engine/exposures.hpp"
+#include "engine/message_context.hpp"
+#include "engine/remote_exposures.hpp"
+
+namespace fairlead::engine {
+
+class Transfers {
+ public:
+  static constexpr std::uint32_t kNone = Operations::kNone;
+
+  Transfers(MessageContext& context, Exposures& exposures, Answers& answers, Awaited& awaited)
+      : context_(context), exposures_(exposures), answers_(answers), awaited_(awaited), remote_(context) {}
+
+  Status submit(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
+                base::Instant now);
+
+  // What peers ask for and answer. The operation whose memory the bytes go to, or (of deliver_done) that is to be
+  // settled; kNone if there is none.
+  std::uint32_t deliver_put(const link::Delivery& delivery, base::Instant now);
+  void deliver_get(const link::Delivery& delivery, base::Instant now);
+  std::uint32_t deliver_answer(const link::Delivery& delivery);
+  std::uint32_t deliver_done(const link::Delivery& delivery);
+  /// All bytes of a put or of a get's answer are in place. Whether that has to be settled.
+  bool end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
+
+ private:
+  std::uint32_t make(PortHandle port, OperationKind kind, const Transfer& transfer);
+  void carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now);
+  Status ask(std::uint32_t slot, const Transfer& transfer, base::Instant now);
+  std::uint32_t take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
+                              base::Instant now);
+
+  MessageContext& context_;
+  Exposures& exposures_;
+  Answers& answers_;
+  Awaited& awaited_;
+  RemoteExposures remote_;
+};
+
+}  // namespace fairlead::engine

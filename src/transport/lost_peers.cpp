@@ -1,0 +1,115 @@
+#include "transport/lost_peers.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "wire/segment.hpp"
+
+namespace fairlead::transport {
+namespace {
+
+double in_seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double in_milliseconds(base::Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+std::string describe_status(const std::string& peer, const link::Notice& notice, double ago) {
+  switch (notice.status) {
+    case Status::unreachable:
+      return fmt::format("never heard from {} in {:.1f} s ({} attempts): is the peer running, and its address right?",
+                         peer, in_seconds(notice.silent_for), notice.resends + 1);
+    case Status::refused:
+      return fmt::format("nobody listens at {} ({:.1f} s ago): start the peer, or check the port", peer, ago);
+    case Status::restarted:
+      return fmt::format("{} restarted {:.1f} s ago: what was pending to its earlier life is lost; connect again", peer,
+                         ago);
+    default:
+      return fmt::format(
+          "no ack from {} for {:.1f} s (rto {:.1f} ms, {} resends, last heard {:.1f} s ago): is the peer running?",
+          peer, in_seconds(notice.silent_for), in_milliseconds(notice.resend_after), notice.resends,
+          in_seconds(notice.silent_for) + ago);
+  }
+}
+
+}  // namespace
+
+bool LostPeers::add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now) {
+  const auto before = losses_.find(peer);
+  const bool has_left =
+      notice.diagnosis == link::Diagnosis::left || (before != losses_.end() && before->second.has_left);
+  if (before != losses_.end() || losses_.size() < kMost)
+    losses_[peer] = {.notice = notice, .when = now, .has_left = has_left};
+  return has_left;
+}
+
+void LostPeers::blame(const base::SocketAddress& peer, Offence offence) {
+  if (const auto loss = losses_.find(peer); loss != losses_.end()) loss->second.offence = offence;
+}
+
+std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant now) const {
+  const auto found = losses_.find(peer);
+  if (found == losses_.end()) return {};
+  const Loss& loss = found->second;
+  const double ago = in_seconds(now - loss.when);
+  if (loss.offence != Offence::none)
+    return fmt::format("we put {} out {:.1f} s ago: it {}", peer.to_string(), ago, transport::describe(loss.offence));
+  if (loss.has_left)
+    return fmt::format("{} ended {:.1f} s ago, as it said before: start it again", peer.to_string(), ago);
+  std::string known = describe_diagnosis(peer.to_string(), loss, ago);
+  return known.empty() ? describe_status(peer.to_string(), loss.notice, ago) : known;
+}
+
+/// Empty if its status says all.
+std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& loss, double ago) const {
+  const link::Notice& notice = loss.notice;
+  switch (notice.diagnosis) {
+    case link::Diagnosis::no_route:
+      return fmt::format(
+          "no way to {} ({:.1f} s ago): this host has no route to it, or no host answers at that address: check the "
+          "address, `ip route get` and the interfaces",
+          peer, ago);
+    case link::Diagnosis::not_let_out:
+      return fmt::format(
+          "a firewall of this host drops what goes to {} ({:.1f} s ago): see the output rules (`nft list ruleset`, "
+          "`iptables -S OUTPUT`)",
+          peer, ago);
+    case link::Diagnosis::too_long:
+      return fmt::format(
+          "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "
+          "it",
+          peer, in_seconds(notice.silent_for), wire::kDatagramSizeLeast);
+    case link::Diagnosis::stuck:
+      return fmt::format(
+          "{} began a message and brought nothing more of it for {:.1f} s, though it is heard: is it overloaded? raise "
+          "give_up_after if its path is that slow",
+          peer, in_seconds(give_up_after_));
+    case link::Diagnosis::refused_there:
+      return fmt::format("{} refused to talk with us, it says ({:.1f} s ago): {}", peer, ago,
+                         seal::to_string(notice.refused, seal::Teller::refused));
+    case link::Diagnosis::refused_here:
+      return fmt::format("{} has to be greeted sealed, and is not: {}", peer,
+                         notice.refused == seal::Refused::unknown_key
+                             ? "our known peers have no public key for it, add its line (`fairlead keygen "
+                               "--public` there)"
+                             : "there is no key here, or one that is worth nothing");
+    case link::Diagnosis::keys_not_changed:
+      return fmt::format(
+          "the session with {} ended ({:.1f} s ago): it made no new keys with us, so one of the two does "
+          "not accept the other's key any more",
+          peer, ago);
+    case link::Diagnosis::one_direction:
+      return fmt::format(
+          "{} is heard, but does not hear us ({:.1f} s, {} resends): look for a firewall or a route that lets "
+          "datagrams "
+          "pass in one direction only",
+          peer, ago, notice.resends);
+    default:
+      return {};
+  }
+}
+
+}  // namespace fairlead::transport
