@@ -116,7 +116,7 @@ std::uint32_t ActiveMessages::accept(const wire::Envelope& envelope, const base:
 }
 
 void ActiveMessages::deliver(const link::Delivery& delivery, base::Instant now) {
-  if (!delivery.is_first) return place_chunk(delivery, slot_of(delivery.target & ~transport::kActiveMark));
+  if (!delivery.is_first) return place_chunk(delivery, transport::Cookie::of(delivery.target).place);
   Arrival* arrival = nullptr;
   const std::uint32_t slot =
       accept(delivery.envelope, transports_->address(delivery.peer), &delivery.peer, delivery.size, arrival, now);
@@ -145,8 +145,9 @@ void ActiveMessages::fill_in_chunks(const link::Delivery& delivery, std::uint32_
   }
   fillings_[filling] = {slot, &arrival};
   port.queue(arrival, false);
-  transports_->set_target(delivery.peer, delivery.reassembly,
-                          pack_name(filling, fillings_.generation(filling)) | transport::kActiveMark);
+  const transport::Cookie cookie{
+      .client = transport::Client::active, .place = filling, .number = fillings_.generation(filling)};
+  transports_->set_target(delivery.peer, delivery.reassembly, cookie.word());
   place_chunk(delivery, filling);
 }
 
@@ -168,8 +169,8 @@ void ActiveMessages::end_filling(std::uint32_t slot, Status status) {
 
 /// The sender of a half-received message is lost.
 void ActiveMessages::end_arrival(std::uint64_t target, Status status) {
-  const std::uint64_t name = target & ~transport::kActiveMark;
-  if (fillings_.find(slot_of(name), generation_of(name)) != nullptr) end_filling(slot_of(name), status);
+  const auto cookie = transport::Cookie::of(target);
+  if (fillings_.find(cookie.place, cookie.number) != nullptr) end_filling(cookie.place, status);
 }
 
 void ActiveMessages::forget_request(PortHandle handle, std::uint64_t name) {

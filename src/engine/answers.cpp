@@ -25,7 +25,7 @@ Status Answers::submit(link::PeerHandle peer, const Waiting& answer, base::Insta
   if (readable != nullptr) {
     message.pieces = readable->memory;
     message.size = readable->length;
-    message.cookie = answer.exposure;
+    message.cookie = context_.operations.cookie_of(slot_of(answer.exposure)).word();
     message.wants_outcome = true;
   }
   const Status status = context_.transports->submit(peer, message, now);

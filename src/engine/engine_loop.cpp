@@ -107,7 +107,7 @@ bool Engine::collect(base::Instant now) {
 
 void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
   switch (delivery.is_first ? transport::client_of(delivery.envelope.operation)
-                            : transport::client_of(delivery.target)) {
+                            : transport::Cookie::of(delivery.target).client) {
     case transport::Client::messages:
       return messages_.deliver(delivery, now);
     case transport::Client::active:
@@ -145,13 +145,14 @@ void Engine::end_short(const shm::ShortEnd& end) {
 }
 
 void Engine::end_outcome(const link::Outcome& outcome) {
-  if (transport::client_of(outcome.cookie) == transport::Client::queue_pairs) return flows_->end_outcome(outcome, now_);
+  if (transport::Cookie::of(outcome.cookie).client == transport::Client::queue_pairs)
+    return flows_->end_outcome(outcome, now_);
   messages_.end_outcome(outcome, now_);
 }
 
 // The sender of a half-received message is lost.
 void Engine::end_arrival(std::uint64_t target, Status status) {
-  switch (transport::client_of(target)) {
+  switch (transport::Cookie::of(target).client) {
     case transport::Client::messages:
       return messages_.end_arrival(target, status, now_);
     case transport::Client::active:

@@ -42,7 +42,7 @@ bool Loans::lend(PortHandle handle, const Send& send, OperationHandle& handle_ou
                                                      .offset = *place,
                                                      .a = send.part.length},
                                         .pieces = {},
-                                        .cookie = name},
+                                        .cookie = context_.operations.cookie_of(slot).word()},
                                        now);
   if (status != Status::ok) {
     context_.operations.release(slot);
@@ -83,7 +83,7 @@ void Loans::send_instead(std::uint32_t slot, base::Instant now) {
                                                                   .target_port = operation.other.port},
                                                      .pieces = operation.memory,
                                                      .size = operation.length,
-                                                     .cookie = context_.operations.name_of(slot)},
+                                                     .cookie = context_.operations.cookie_of(slot).word()},
                                                     now);
   if (status != Status::ok) context_.operations.complete(slot, status, 0, now);
 }

@@ -8,7 +8,7 @@
 namespace fairlead::engine {
 
 void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
-  if (!delivery.is_first) return place_chunk(delivery, slot_of(delivery.target), now);
+  if (!delivery.is_first) return place_chunk(delivery, transport::Cookie::of(delivery.target).place, now);
   switch (delivery.envelope.operation) {
     case wire::Operation::message:
       return deliver_message(delivery, now);
@@ -60,8 +60,8 @@ void Messages::place(const link::Delivery& delivery, std::uint32_t slot, std::ui
   }
   const RemotePort source{context_.transports->address(delivery.peer), delivery.envelope.source_port};
   const std::uint32_t placement = receives_.begin_placement(slot, offset, delivery.size, source);
-  context_.transports->set_target(delivery.peer, delivery.reassembly,
-                                  pack_name(placement, context_.placements.generation(placement)));
+  const transport::Cookie target{.place = placement, .number = context_.placements.generation(placement)};
+  context_.transports->set_target(delivery.peer, delivery.reassembly, target.word());
   place_chunk(delivery, placement, now);
 }
 
@@ -95,24 +95,27 @@ void Messages::end_placed(const link::Delivery& delivery, std::uint32_t slot, ba
 
 // The sender of a half-received message is lost.
 void Messages::end_arrival(std::uint64_t target, Status status, base::Instant now) {
-  Placement* const placement = context_.placements.find(slot_of(target), generation_of(target));
+  const auto cookie = transport::Cookie::of(target);
+  const std::uint32_t place = cookie.place;
+  const Placement* const placement = context_.placements.find(place, cookie.number);
   if (placement == nullptr) return;
-  const std::uint32_t slot = slot_of(placement->operation);
-  const Operation* const operation = context_.operations.find(placement->operation);
+  const std::uint64_t name = placement->operation;
+  const Operation* const operation = context_.operations.find(name);
   if (operation != nullptr && operation->kind == OperationKind::receive)
-    return receives_.end_placement(slot_of(target), status, now);
-  context_.placements.release(slot_of(target));
+    return receives_.end_placement(place, status, now);
+  context_.placements.release(place);
   // A get ends with its peer, like all that wait for it; exposed memory ends here.
   if (operation != nullptr && operation->kind == OperationKind::expose_writable)
-    exposures_.complete(slot, status, 0, now);
+    exposures_.complete(slot_of(name), status, 0, now);
 }
 
 // Ends ---------------------------------------------------------------------------------------------------------------
 
 void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
-  Operation* const operation = context_.operations.find(outcome.cookie);
+  const auto cookie = transport::Cookie::of(outcome.cookie);
+  Operation* const operation = context_.operations.find(cookie);
   if (operation == nullptr) return;  // fire and forget
-  const std::uint32_t slot = slot_of(outcome.cookie);
+  const std::uint32_t slot = cookie.place;
   operation->is_link_pending = false;
   if (outcome.status != Status::ok && operation->kind != OperationKind::expose_readable) [[unlikely]]
     context_.transports->flight().failed(operation->peer, now);

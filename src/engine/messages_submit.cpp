@@ -46,7 +46,7 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
                                                      .target_port = send.to.port},
                                         .pieces = send.part.memory,
                                         .size = send.part.length,
-                                        .cookie = context_.operations.name_of(slot)},
+                                        .cookie = context_.operations.cookie_of(slot).word()},
                                        now);
   if (status != Status::ok) return status;
   context_.transports->flight().submitted(operation.peer, send.part.length, now);
@@ -115,7 +115,7 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
     case OperationKind::send:
     case OperationKind::put:
       // The outcome brings the end: `canceled` if nothing of it had been sent.
-      context_.transports->cancel(operation.peer, pack_name(name.slot, name.generation));
+      context_.transports->cancel(operation.peer, context_.operations.cookie_of(name.slot).word());
       return;
     case OperationKind::loan:
       // As soon as the peer has it. Its reader may go on reading: what is written there then, it may see.
@@ -126,7 +126,7 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
       // The answer will find nobody and is thrown away; only the request has to leave the link.
       operation.is_answer_pending = false;
       if (operation.status == Status::ok) operation.status = Status::canceled;
-      context_.transports->cancel(operation.peer, pack_name(name.slot, name.generation));
+      context_.transports->cancel(operation.peer, context_.operations.cookie_of(name.slot).word());
       return settle(name.slot, now);
   }
 }

@@ -7,6 +7,7 @@
 #include "base/slab.hpp"
 #include "engine/operation.hpp"
 #include "engine/ports.hpp"
+#include "transport/client.hpp"
 
 namespace fairlead::engine {
 
@@ -21,10 +22,15 @@ class Operations {
   Operation& operator[](std::uint32_t slot) { return operations_[slot]; }
   /// Null if it has ended.
   Operation* find(std::uint64_t name) { return operations_.find(slot_of(name), generation_of(name)); }
+  Operation* find(const transport::Cookie& cookie) { return operations_.find(cookie.place, cookie.number); }
   /// Null also if it is another port's.
   Operation* find(PortHandle port, OperationHandle name);
   OperationHandle handle_of(std::uint32_t slot) const { return {slot, operations_.generation(slot)}; }
   std::uint64_t name_of(std::uint32_t slot) const { return pack_name(slot, operations_.generation(slot)); }
+  /// What its messages have in the transports.
+  transport::Cookie cookie_of(std::uint32_t slot) const {
+    return {.place = slot, .number = operations_.generation(slot)};
+  }
   std::uint32_t used() const { return operations_.used(); }
   /// Slots that exist, in use or not.
   std::uint32_t size() const { return operations_.size(); }

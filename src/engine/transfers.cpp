@@ -74,7 +74,7 @@ Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instan
                                                      .a = transfer.length},
                                         .pieces = is_put ? transfer.memory : std::span<const iovec>{},
                                         .size = is_put ? transfer.length : 0,
-                                        .cookie = name},
+                                        .cookie = context_.operations.cookie_of(slot).word()},
                                        now);
   if (status != Status::ok) return status;
   awaited_.add(slot, now);

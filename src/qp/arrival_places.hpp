@@ -39,11 +39,9 @@ class ArrivalPlaces {
 
   /// What the transports are told, so that later chunks find their place.
   std::uint64_t target_of(std::uint32_t slot) const {
-    return std::uint64_t{generation(slot)} << 32 | transport::kQueuePairsMark | slot;
+    return transport::Cookie{transport::Client::queue_pairs, false, slot, generation(slot)}.word();
   }
-  static std::uint32_t slot_of(std::uint64_t target) {
-    return static_cast<std::uint32_t>(target & ~transport::kQueuePairsMark);
-  }
+  static std::uint32_t slot_of(std::uint64_t target) { return transport::Cookie::of(target).place; }
   Arrival* find_target(std::uint64_t target) { return find(slot_of(target), static_cast<std::uint32_t>(target >> 32)); }
 
  private:

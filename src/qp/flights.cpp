@@ -20,7 +20,7 @@ void Flights::commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHan
 }
 
 FlightOwner Flights::end(std::uint64_t cookie) {
-  const auto slot = static_cast<std::uint32_t>(cookie & ~transport::kQueuePairsMark);
+  const auto slot = transport::Cookie::of(cookie).place;
   const Flight* flight = flights_.find(slot, static_cast<std::uint32_t>(cookie >> 32));
   ENSURE(flight != nullptr, "the outcome of flight {} came twice", slot);
   const FlightOwner owner = flight->owner;

@@ -23,14 +23,14 @@ struct FlightOwner {
 
 /// Of a request that the transports have copied.
 constexpr std::uint64_t copied_cookie(const FlightOwner& owner) {
-  return std::uint64_t{owner.number.value} << 32 | transport::kQueuePairsMark | transport::kActiveMark | owner.pair;
+  return transport::Cookie{transport::Client::queue_pairs, true, owner.pair, owner.number.value}.word();
 }
 constexpr bool is_copied(std::uint64_t cookie) {
-  return (cookie & transport::kActiveMark) != 0;
+  return transport::Cookie::of(cookie).is_copied;
 }
 constexpr FlightOwner owner_of_copied(std::uint64_t cookie) {
-  constexpr std::uint64_t kIndex = transport::kActiveMark - 1;
-  return {static_cast<std::uint32_t>(cookie & kIndex), {static_cast<std::uint32_t>(cookie >> 32)}, true};
+  const auto copied = transport::Cookie::of(cookie);
+  return {copied.place, {copied.number}, true};
 }
 
 class Flights {
@@ -45,7 +45,7 @@ class Flights {
   void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer);
   void release(std::uint32_t slot) { flights_.release(slot); }
   std::uint64_t cookie(std::uint32_t slot) const {
-    return std::uint64_t{flights_.generation(slot)} << 32 | transport::kQueuePairsMark | slot;
+    return transport::Cookie{transport::Client::queue_pairs, false, slot, flights_.generation(slot)}.word();
   }
   /// The outcome of one that was committed has come: lets go of what it held.
   FlightOwner end(std::uint64_t cookie);

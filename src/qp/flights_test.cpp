@@ -40,7 +40,7 @@ TEST_F(FlightsOfOneRegion, HoldTheirRegionUntilTheirOutcome) {
 
 TEST(Flights, WhatWasCopiedIsItsCookieAlone) {
   const std::uint64_t cookie = copied_cookie({.pair = 4095, .number = {0xFFFF'FFFF}});
-  EXPECT_EQ(transport::client_of(cookie), transport::Client::queue_pairs);
+  EXPECT_EQ(transport::Cookie::of(cookie).client, transport::Client::queue_pairs);
   ASSERT_TRUE(is_copied(cookie));
   const FlightOwner owner = owner_of_copied(cookie);
   EXPECT_EQ(owner.pair, 4095u);

@@ -12,14 +12,31 @@ namespace fairlead::transport {
 
 enum class Client : std::uint8_t { messages = 0, active = 1, queue_pairs = 2 };
 
-/// The client stands in the upper two bits of a word's lower half. Queue pairs have both words with the upper bit.
-inline constexpr std::uint64_t kQueuePairsMark = 1ULL << 31;
-inline constexpr std::uint64_t kActiveMark = 1ULL << 30;
+/// What a client gives the transports as a word: the cookie of a message, the target of what arrives in chunks. It
+/// names one of the client's objects by its place and a number that tells this use of the place from others. Queue
+/// pairs also name what the transports have copied: `is_copied`, of which nothing else is kept.
+struct Cookie {
+  Client client = Client::messages;
+  bool is_copied = false;
+  std::uint32_t place = 0;  // below kPlaceEnd
+  std::uint32_t number = 0;
 
-constexpr Client client_of(std::uint64_t word) {
-  if ((word & kQueuePairsMark) != 0) return Client::queue_pairs;
-  return (word & kActiveMark) != 0 ? Client::active : Client::messages;
-}
+  static constexpr std::uint32_t kPlaceEnd = 1U << 30;
+
+  constexpr std::uint64_t word() const {
+    const std::uint64_t kind = static_cast<std::uint64_t>(client) | (is_copied ? 1 : 0);
+    return std::uint64_t{number} << 32 | kind << 30 | place;
+  }
+  static constexpr Cookie of(std::uint64_t word) {
+    const auto kind = static_cast<std::uint32_t>(word >> 30) & 3;
+    const bool is_of_pairs = kind >= static_cast<std::uint32_t>(Client::queue_pairs);
+    return {.client = is_of_pairs ? Client::queue_pairs : static_cast<Client>(kind),
+            .is_copied = is_of_pairs && (kind & 1) != 0,
+            .place = static_cast<std::uint32_t>(word) & (kPlaceEnd - 1),
+            .number = static_cast<std::uint32_t>(word >> 32)};
+  }
+  constexpr bool operator==(const Cookie&) const = default;
+};
 
 /// To whom a message goes that begins with this envelope. What is no operation is refused by the messages' client.
 constexpr Client client_of(wire::Operation operation) {
