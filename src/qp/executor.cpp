@@ -49,9 +49,6 @@ void Executor::note_wrong_key(const QueuePair& pair, const Judgement& judged) {
 
 bool Executor::execute(QueuePair& pair, const wire::Envelope& envelope, std::span<const iovec> source,
                        std::uint64_t size, Answer& answer) {
-  if (source.size() == 1 && source[0].iov_len >= size &&
-      execute_plain(pair, envelope, {static_cast<const std::byte*>(source[0].iov_base), size}))
-    return true;
   if (!begin(pair, envelope, size, answer)) return false;
   std::uint64_t offset = 0;
   for (const iovec& piece : source) {

@@ -212,18 +212,21 @@ bool QueuePairs::is_near(PairHandle handle) {
   return pair != nullptr && pair->route.has_peer && shm::Transport::has(pair->route.peer);
 }
 
+/// `taken` of them; the rest meets the error.
+int QueuePairs::post(QueuePair& pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
+  for (taken = 0; taken < requests.size(); ++taken) {
+    if (const int error = requester_.post(pair, requests[taken]); error != 0) return error;
+  }
+  return 0;
+}
+
 int QueuePairs::post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken,
                           base::Instant now) {
   taken = 0;
   shared_.now = now;
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return EINVAL;
-  int error = 0;
-  for (const verbs::SendRequest& request : requests) {
-    error = requester_.post(*pair, request);
-    if (error != 0) break;
-    ++taken;
-  }
+  const int error = post(*pair, requests, taken);
   if (taken != 0) requester_.pump(*pair);
   return error;
 }
@@ -233,14 +236,14 @@ int QueuePairs::post_send_all(PairHandle handle, std::span<const verbs::SendRequ
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return EINVAL;
   const RequestNumber tail = pair->sends.tail();
-  for (const verbs::SendRequest& request : requests) {
-    if (const int error = requester_.post(*pair, request); error != 0) {
-      pair->sends.take_back(tail);  // nobody has seen them yet
-      return error;
-    }
+  std::size_t taken = 0;
+  const int error = post(*pair, requests, taken);
+  if (error == 0) {
+    requester_.pump(*pair);
+  } else {
+    pair->sends.take_back(tail);  // nobody has seen them yet
   }
-  requester_.pump(*pair);
-  return 0;
+  return error;
 }
 
 int QueuePairs::post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
@@ -302,7 +305,8 @@ bool QueuePairs::deliver_short(link::PeerHandle from, const wire::ShmHead& head,
   return true;
 }
 
-void QueuePairs::take_request(const link::Delivery& delivery) {
+// One function for both ways, so that what it calls is compiled into it.
+[[gnu::noinline]] void QueuePairs::take_request(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   QueuePair* const pair = responder_.admit(delivery);
   if (pair == nullptr) return;

@@ -108,6 +108,7 @@ class QueuePairs {
   void reset(QueuePair& pair);
   void apply(QueuePair& pair, verbs::QpState from, const verbs::QpAttributes& attributes);
   void fail(QueuePair& pair, const verbs::QpAttributes& attributes);
+  int post(QueuePair& pair, std::span<const verbs::SendRequest> requests, std::size_t& taken);
   int post_receive(QueuePair& pair, const verbs::ReceiveRequest& request);
   void take_request(const link::Delivery& delivery);
   void take_chunk(const link::Delivery& delivery);
