@@ -206,16 +206,16 @@ std::expected<bool, Status> Machine::wait(Instant deadline) {
     return std::unexpected(Status::bad_state);
   }
   waiter_ = Waiter::application;  // until then the machine does not stop
-  bool has_event = false;
-  for (bool is_for_drops = true; is_for_drops;) {
-    const std::uint64_t dropped_before = core_->dropped_no_buffer(port_);
+  bool has_event = false, goes_on = true;
+  while (goes_on) {
     lock.unlock();
     core_->wait(port_, to_engine(deadline));
     lock.lock();
     look_for_drops();
     has_event = core_->has_event(port_);
-    is_for_drops = !has_event && state() == MachineState::started && !signal_ &&
-                   core_->dropped_no_buffer(port_) != dropped_before && domain_->time() < deadline;
+    // Else it was interrupted for drops, now or before, which are not the caller's affair.
+    goes_on = !has_event && state() == MachineState::started && !signal_ && !domain_->simulation &&
+              domain_->time() < deadline;
   }
   waiter_ = Waiter::nobody;
   if (state() == MachineState::started && !signal_) return has_event;
