@@ -121,8 +121,8 @@ TEST(SourceRules, WhatPeersSendIsPlacedByPermits) {
        .applies = {"src/engine"}});
   expect_kept({.word = "(",
                .pattern = kCopies,
-               .places = {"src/qp/permit.hpp", "src/qp/flow_post.cpp", "src/qp/flow_arrival.cpp",
-                          "src/qp/flow_datagram.cpp", "src/qp/flow_direct.cpp"},
+               .places = {"src/qp/permit.hpp", "src/qp/send_queue.cpp", "src/qp/reorder_buffer.cpp",
+                          "src/qp/datagrams.cpp", "src/qp/network_header.cpp", "src/qp/one_sided.cpp"},
                .applies = {"src/qp"}});
 }
 
