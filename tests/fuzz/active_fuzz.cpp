@@ -141,6 +141,7 @@ class Target {
   void take(Script& script) {
     engine::Arrival* arrival = active().next();
     if (arrival == nullptr) return;
+    world_.expect_said(arrival->name, arrival->word);
     ENSURE(arrival->head <= engine::kActiveHeadMax && arrival->head % 8 == 0, "a head of {}", arrival->head);
     std::size_t sum = 0;
     for (std::size_t i = 0; i < arrival->head; ++i) sum += static_cast<std::size_t>(arrival->head_bytes[i]);

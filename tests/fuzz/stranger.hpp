@@ -10,7 +10,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ensure.hpp"
@@ -39,15 +41,19 @@ class Stranger {
 
   void send(const wire::Envelope& envelope, std::size_t size) {
     const iovec& piece = pieces_.emplace_back(payload_.data(), std::min(size, payload_.size()));
-    said_ += link_.submit(peer_, {.envelope = envelope, .pieces = {&piece, 1}, .size = piece.iov_len, .cookie = 1},
-                          now) == Status::ok;
+    const Status status =
+        link_.submit(peer_, {.envelope = envelope, .pieces = {&piece, 1}, .size = piece.iov_len, .cookie = 1}, now);
+    if (status != Status::ok) return;
+    ++said_;
+    said_words_.emplace(envelope.cookie, envelope.flags);
   }
 
   /// What somebody on the path does, if it is sealed: one of the last datagrams comes again, to either end, changed or
-  /// not.
+  /// not; the next one may be held back, so that what is changed comes first.
   void meddle(Script& script) {
     const std::uint8_t how = script.byte();
     if (!is_sealed_ || seen_.empty()) return;
+    holds_back_ = (how & 0x40) != 0;
     std::vector<std::byte> bytes = seen_[script.byte() % seen_.size()];
     for (int changes = how % 4; changes > 0 && !bytes.empty(); --changes)
       bytes[script.take<std::uint16_t>() % bytes.size()] = static_cast<std::byte>(script.byte());
@@ -58,6 +64,12 @@ class Stranger {
         .to = target(), .pieces = {&piece, 1}, .datagram_size = static_cast<std::uint32_t>(bytes.size())};
     path_->send({&sent, 1}, now);
     run(100us);
+  }
+  /// A message of that name, with that word, was said, and has not arrived before.
+  void expect_said(std::uint64_t cookie, std::uint16_t flags) {
+    const auto said = said_words_.find({cookie, flags});
+    ENSURE(said != said_words_.end(), "message {} with word {} was not said", cookie, flags);
+    said_words_.erase(said);
   }
   /// Of a sealed session nothing has arrived that was not said.
   void expect_genuine() const {
@@ -136,6 +148,7 @@ class Stranger {
                              .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                              .datagram_size = train_.datagram_size};
       see(train_);
+      if (std::exchange(holds_back_, false)) continue;
       if (path_->send({&sent, 1}, now) == 1) continue;
       link_.take_back(train_, now);
       break;
@@ -156,6 +169,8 @@ class Stranger {
   std::deque<iovec> pieces_;  // of all that was sent: the link refers to them
   link::Train train_;
   std::uint64_t last_cookie_ = 0, said_ = 0;
+  std::multiset<std::pair<std::uint64_t, std::uint16_t>> said_words_;  // that have not arrived
+  bool holds_back_ = false;
   std::deque<std::vector<std::byte>> seen_;  // by somebody on the path
 };
 
