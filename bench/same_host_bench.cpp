@@ -28,6 +28,9 @@ using namespace fairlead;
 constexpr int kRuns = 9;
 constexpr std::uint64_t kWarmUp = 2000;
 
+/// Time that does not count.
+using Elsewhere = std::chrono::duration<double, std::nano>;
+
 [[noreturn]] void give_up(std::string_view what) {
   fmt::print(stderr, "same_host_bench: {}\n", what);
   std::exit(1);
@@ -124,6 +127,43 @@ __attribute__((noinline)) void measured_net_stream(NetPair& pair, std::uint64_t 
     pair.far.machine.deliver_all();
     pair.near.machine.deliver_all();
   }
+}
+
+// One sender, many receivers in turn. Only the sends are timed: receivers have processors of their
+// own.
+struct NetFan {
+  static constexpr std::size_t kInRound = 64;
+
+  explicit NetFan(std::size_t count) : near(domain, "127.0.0.1", kInRound, 8) {
+    for (std::size_t i = 0; i < count; ++i) {
+      far.push_back(std::make_unique<NetEnd>(domain, fmt::format("127.0.0.{}", i + 2), 1, 8));
+      to.push_back(take(near.machine.create_end_point(far.back()->own.address())));
+    }
+  }
+
+  net::Domain domain = take(net::Domain::open({.engine = {{"path", "shm"}}}));
+  NetEnd near;
+  std::vector<std::unique_ptr<NetEnd>> far;
+  std::vector<net::EndPoint> to;
+};
+
+__attribute__((noinline)) void measured_net_fan(NetFan& fan) {
+  for (std::size_t i = 0; i < NetFan::kInRound; ++i) fan.near.send(fan.to[i % fan.to.size()], 8);
+}
+
+/// How long the rest took: the receivers take all, and the sender learns of it.
+Elsewhere net_fan(NetFan& fan, std::uint64_t messages) {
+  Elsewhere elsewhere{};
+  for (std::uint64_t sent = 0; sent < messages; sent += NetFan::kInRound) {
+    measured_net_fan(fan);
+    const auto start = std::chrono::steady_clock::now();
+    for (int look = 0; look < 4; ++look) {
+      for (const auto& end : fan.far) end->machine.deliver_all();
+    }
+    while (fan.near.idle.size() < NetFan::kInRound) fan.near.machine.deliver_all();
+    elsewhere += std::chrono::steady_clock::now() - start;
+  }
+  return elsewhere;
 }
 
 // Active messages -------------------------------------------------------------------------------------------------
@@ -279,31 +319,50 @@ __attribute__((noinline)) void measured_verbs(VerbsPair& pair, std::uint64_t mes
 
 struct Row {
   std::string name;
-  std::function<std::function<void(std::uint64_t)>()> make;
+  std::function<std::function<Elsewhere(std::uint64_t)>()> make;
 };
 
 std::vector<Row> rows() {
   const auto net = [](auto measured, std::size_t in_flight, std::uint64_t size) {
-    return [=]() -> std::function<void(std::uint64_t)> {
+    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
       auto pair = std::make_shared<NetPair>(in_flight, size);
-      return [=](std::uint64_t messages) { measured(*pair, messages); };
+      return [=](std::uint64_t messages) {
+        measured(*pair, messages);
+        return Elsewhere{};
+      };
     };
   };
   const auto am = [](bool is_medium) {
-    return [=]() -> std::function<void(std::uint64_t)> {
+    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
       auto pair = std::make_shared<AmPair>();
-      return [=](std::uint64_t messages) { measured_am(*pair, messages, is_medium); };
+      return [=](std::uint64_t messages) {
+        measured_am(*pair, messages, is_medium);
+        return Elsewhere{};
+      };
+    };
+  };
+  const auto net_to = [](std::size_t destinations) {
+    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
+      auto fan = std::make_shared<NetFan>(destinations);
+      return [=](std::uint64_t messages) { return net_fan(*fan, messages); };
     };
   };
   return {{"net", net(measured_net, 4, 8)},
           {"net stream", net(measured_net_stream, 64, 8)},
           {"net batch", net(measured_net_batch, 64, 8)},
           {"net 4 KiB", net(measured_net, 4, 4096)},
+          {"net to 1", net_to(1)},
+          {"net to 2", net_to(2)},
+          {"net to 8", net_to(8)},
+          {"net to 64", net_to(64)},
           {"am short", am(false)},
           {"am medium", am(true)},
-          {"verbs send", []() -> std::function<void(std::uint64_t)> {
+          {"verbs send", []() -> std::function<Elsewhere(std::uint64_t)> {
              auto pair = std::make_shared<VerbsPair>();
-             return [=](std::uint64_t messages) { measured_verbs(*pair, messages); };
+             return [=](std::uint64_t messages) {
+               measured_verbs(*pair, messages);
+               return Elsewhere{};
+             };
            }}};
 }
 
@@ -328,9 +387,9 @@ int main(int argc, char** argv) {
     std::vector<double> times;
     for (int i = 0; i < kRuns; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      run(kMessages);
-      const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-      times.push_back(took.count() / kMessages);
+      const Elsewhere elsewhere = run(kMessages);
+      const Elsewhere took = std::chrono::steady_clock::now() - start;
+      times.push_back((took - elsewhere).count() / kMessages);
     }
     std::ranges::sort(times);
     fmt::print("{:<12} {:7.1f} ns a message (best {:.1f}, worst {:.1f})\n", row.name, times[kRuns / 2], times.front(),
