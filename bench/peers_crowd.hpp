@@ -104,7 +104,7 @@ class Node {
   void send(const engine::RemotePort& to, base::Instant now) {
     const engine::Send message{.to = to, .part = {{&piece_, 1}, sizeof word_, kSend}};
     engine::OperationHandle operation;
-    ENSURE(engine_->send(port_, message, operation, now) == Status::ok, "a message was not taken");
+    ENSURE(engine_->messages().send(port_, message, operation, now) == Status::ok, "a message was not taken");
   }
   void pass(base::Instant now) {
     if (pipe_->has_arrivals() || engine_->next_deadline() <= now) {
@@ -132,7 +132,7 @@ class Node {
     const engine::Receive receive{
         .memory = {&buffer_piece_, 1}, .size_min = 64, .messages_max = kMessagesInBuffer, .cookie = kReceive};
     engine::OperationHandle operation;
-    ENSURE(engine_->post_receive(port_, receive, operation) == Status::ok, "no receive buffer");
+    ENSURE(engine_->messages().post_receive(port_, receive, operation) == Status::ok, "no receive buffer");
   }
 
   Pipe* pipe_ = nullptr;  // the engine's
