@@ -83,7 +83,8 @@ class LinkPair {
         } else if ((action & 0x20) == 0) {
           links_[i]->disconnect(peer(i), now_);
         } else {
-          links_[i]->unreachable(addresses_[1 - i], now_);
+          links_[i]->unreachable(addresses_[1 - i], static_cast<link::Obstacle>((action >> 4 & 1) + (action >> 7)),
+                                 now_);
         }
     }
   }
