@@ -89,14 +89,14 @@ class Resident {
   engine::PortHandle port_;
 };
 
-/// Another process with engines of these numbers that say one word to `connections`, and stay.
-void settle(std::uint32_t first, std::uint32_t engines, const engine::RemotePort& connections) {
+/// Another process with engines of these numbers that say one word to `hub`, and stay.
+void settle(std::uint32_t first, std::uint32_t engines, const engine::RemotePort& hub) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::vector<std::unique_ptr<Resident>> residents;
   std::uint64_t messages = 0, ends = 0;
   for (std::uint32_t i = 0; i < engines; ++i) {
     residents.push_back(std::make_unique<Resident>(first + i));
-    residents.back()->send(connections);
+    residents.back()->send(hub);
     while (ends == i) {
       residents.back()->core().progress();
       residents.back()->take(messages, ends);
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   app.add_option("--peers", counts, "numbers of idle peers, growing")->delimiter(',')->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
 
-  Resident connections(0), partner(1);
+  Resident hub(0), partner(1);
   std::vector<pid_t> children;
   std::uint64_t met = 0, ends = 0;
   std::uint32_t settled = 0;
@@ -151,17 +151,17 @@ int main(int argc, char** argv) {
       const std::uint32_t engines = std::min(kEnginesOfProcess, count - settled);
       const pid_t child = fork();
       if (child < 0) stop("no further process");
-      if (child == 0) settle(settled + 2, engines, connections.place());
+      if (child == 0) settle(settled + 2, engines, hub.place());
       children.push_back(child);
       settled += engines;
       while (met < settled) {
-        connections.core().progress();
-        connections.take(met, ends);
+        hub.core().progress();
+        hub.take(met, ends);
       }
     }
-    for (int i = 0; i < kExchanges; ++i) exchange(connections, partner);  // warm, and nobody else is watched any more
-    const Sample message = sample(kExchanges, [&] { exchange(connections, partner); });
-    const Sample pass = sample(kPasses, [&] { connections.core().progress(); });
+    for (int i = 0; i < kExchanges; ++i) exchange(hub, partner);  // warm, and nobody else is watched any more
+    const Sample message = sample(kExchanges, [&] { exchange(hub, partner); });
+    const Sample pass = sample(kPasses, [&] { hub.core().progress(); });
     if (first.best_ns == 0) first = message, first_pass = pass;
     fmt::print(
         "{:5} idle peers: a message and its answer {:6.1f} ns (best {:6.1f}, {:.3f} of the first row's, goal {:.2f}); "

@@ -36,7 +36,7 @@ std::optional<std::uint64_t> count_instructions(std::uint32_t idle, std::uint64_
                                  "--quiet",
                                  "--log-file=/dev/null",
                                  "--collect-atstart=no",
-                                 "--toggle-collect=*Crowd::connections_*",
+                                 "--toggle-collect=*Crowd::hub_*",
                                  "--callgrind-out-file=" + file,
                                  own.data(),
                                  "--idle",

@@ -148,23 +148,23 @@ class Crowd {
   /// The engine meets `idle` peers, all of them fall quiet, and one more that stays.
   explicit Crowd(std::uint32_t idle) {
     engine::EngineOptions options;
-    connections_ = std::make_unique<Node>(0, options);
+    hub_ = std::make_unique<Node>(0, options);
     for (std::uint32_t i = 0; i < idle; ++i) {
       meet(i + 1, options);
-      exchange(*peer_, *connections_);
-      exchange(*connections_, *peer_);
+      exchange(*peer_, *hub_);
+      exchange(*hub_, *peer_);
     }
     meet(idle + 1, options);
-    for (int i = 0; i < 64; ++i) exchange(*connections_, *peer_);
+    for (int i = 0; i < 64; ++i) exchange(*hub_, *peer_);
     pass_time(std::chrono::seconds(5));
-    exchange(*connections_, *peer_);
+    exchange(*hub_, *peer_);
   }
 
   /// Messages from the engine to its one busy peer and back, one at a time.
   void exchange_messages(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      pass_on(*connections_, *peer_);
-      pass_on(*peer_, *connections_);
+      pass_on(*hub_, *peer_);
+      pass_on(*peer_, *hub_);
     }
   }
 
@@ -172,16 +172,16 @@ class Crowd {
   std::uint64_t measure_memory() {
     pass_time(std::chrono::seconds(5));
     const std::uint64_t before = heap_bytes();
-    connections_.reset();
+    hub_.reset();
     return before - heap_bytes();
   }
 
  private:
   void meet(std::uint32_t number, const engine::EngineOptions& options) {
-    connections_->pipe().join(nullptr);
+    hub_->pipe().join(nullptr);
     peer_ = std::make_unique<Node>(number, options);
-    connections_->pipe().join(&peer_->pipe());
-    peer_->pipe().join(&connections_->pipe());
+    hub_->pipe().join(&peer_->pipe());
+    peer_->pipe().join(&hub_->pipe());
   }
 
   static std::uint64_t heap_bytes() {
@@ -198,10 +198,10 @@ class Crowd {
 
   // Not inlined: what these two do is counted, by their names.
   [[gnu::noinline]] void hub_turn() {
-    connections_->pass(now_);
-    connections_->take_events();
+    hub_->pass(now_);
+    hub_->take_events();
   }
-  [[gnu::noinline]] void hub_send() { connections_->send(peer_->address(), now_); }
+  [[gnu::noinline]] void hub_send() { hub_->send(peer_->address(), now_); }
 
   /// A message, until it is acknowledged.
   void exchange(Node& from, Node& to) {
@@ -216,7 +216,7 @@ class Crowd {
   /// A message, until it has arrived.
   void pass_on(Node& from, Node& to) {
     const std::uint64_t received = to.received();
-    if (&from == connections_.get()) {
+    if (&from == hub_.get()) {
       hub_send();
     } else {
       from.send(to.address(), now_);
@@ -230,7 +230,7 @@ class Crowd {
   void pass_time(base::Duration time) {
     const base::Instant until = now_ + time;
     while (now_ < until) {
-      const base::Instant next = std::min({connections_->next_deadline(), peer_->next_deadline(), until});
+      const base::Instant next = std::min({hub_->next_deadline(), peer_->next_deadline(), until});
       now_ = std::max(now_, next - std::chrono::microseconds(1));
       turn();
     }
@@ -238,7 +238,7 @@ class Crowd {
 
   static constexpr int kTurnsMax = 1'000'000;
   base::Instant now_{std::chrono::seconds(1)};
-  std::unique_ptr<Node> connections_, peer_;
+  std::unique_ptr<Node> hub_, peer_;
 };
 
 }  // namespace fairlead::bench

@@ -22,7 +22,7 @@ constexpr std::string_view kNearSetup = R"(link add fl0 mtu 1500 type veth peer 
 link add fb0 address 02:00:0a:4d:00:01 type bridge
 link set fl0 master fb0
 address add 10.77.0.1/24 dev fb0
-mapped_peer add 10.77.0.2 lladdr 02:00:0a:4d:00:02 nud permanent dev fb0
+neighbour add 10.77.0.2 lladdr 02:00:0a:4d:00:02 nud permanent dev fb0
 link set lo up
 link set fl0 up
 link set fb0 up
@@ -30,7 +30,7 @@ link set fb0 up
 constexpr std::string_view kFarSetup = R"(link add fb1 address 02:00:0a:4d:00:02 type bridge
 link set fl1 master fb1
 address add 10.77.0.2/24 dev fb1
-mapped_peer add 10.77.0.1 lladdr 02:00:0a:4d:00:01 nud permanent dev fb1
+neighbour add 10.77.0.1 lladdr 02:00:0a:4d:00:01 nud permanent dev fb1
 link set lo up
 link set fl1 up
 link set fb1 up

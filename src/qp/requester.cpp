@@ -24,7 +24,7 @@ RequestNumber end_of_sending(const QueuePair& pair) {
 
 int check_request(const QueuePair& pair, const verbs::SendRequest& request, std::uint64_t length) {
   const verbs::QpCapacity& capacity = pair.plan.capacity;
-  if (request.sges.size() > capacity.max_send_sge || !is_opcode(request.opcode)) return EINVAL;
+  if (!is_opcode(request.opcode)) return EINVAL;
   const OpcodeTraits& traits = traits_of(request.opcode);
   if (pair.is(QpType::ud) && (!traits.is_send() || request.to == nullptr)) return EINVAL;
   if (pair.is(QpType::uc) && !traits.has_data()) return EINVAL;
@@ -37,7 +37,8 @@ int check_request(const QueuePair& pair, const verbs::SendRequest& request, std:
 // Posting ------------------------------------------------------------------------------------------------------------
 
 int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
-  if (pair.state() < QpState::rts) return EINVAL;
+  // The count of pieces is the caller's: none of them is looked at before it has been checked.
+  if (pair.state() < QpState::rts || request.sges.size() > pair.plan.capacity.max_send_sge) return EINVAL;
   std::uint64_t length = 0;
   for (const verbs::Sge& sge : request.sges) length += sge.length;
   if (const int error = check_request(pair, request, length); error != 0) return error;

@@ -35,12 +35,13 @@ void parse(std::vector<std::string> words) {
   tools::add_explain(app, exit_code);
   tools::add_options(app, exit_code);
   tools::want_subcommand(app);
-  words.emplace_back("--one-too-many");
+  std::erase(words, "--");                               // behind it everything is a word of its own
+  words.insert(words.end(), {"--no-such", "--option"});  // the first may be the value of an option before it
   std::vector<const char*> pointers{"fairlead"};
   for (const std::string& word : words) pointers.push_back(word.c_str());
   try {
     app.parse(static_cast<int>(pointers.size()), pointers.data());
-    ENSURE(false, "a command line with a word too many was taken");
+    ENSURE(false, "a command line with an option that there is not was taken");
   } catch (const CLI::ParseError& error) {
     const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     ENSURE(is_help || std::string_view(error.what()) != "", "refused without a reason");

@@ -222,9 +222,14 @@ class World {
 
   // The stranger ----------------------------------------------------------------------------------------------------
 
-  void arrive(const Datagram& datagram) {
-    if (datagram.from != stranger_.address && datagram.from != honest_.address)
+  /// What an address that nobody owns is said to have sent bounds what may be sent there.
+  void note_sender(const Datagram& datagram) {
+    if (datagram.from != stranger_.address && datagram.from != honest_.address && datagram.from != victim_.address)
       unknown_bytes_ += static_cast<std::int64_t>(datagram.bytes.size());
+  }
+
+  void arrive(const Datagram& datagram) {
+    note_sender(datagram);
     hear(victim_, datagram);
     drain(victim_);
     check();
@@ -265,6 +270,7 @@ class World {
     if ((how & 0x20) != 0) to = to == victim_.address ? honest_.address : victim_.address;
     if ((how & 0x40) != 0) datagram.from = sender(script.byte());
     if (to == victim_.address) return arrive(datagram);
+    note_sender(datagram);
     hear(honest_, datagram);
     drain(honest_);
     check();
