@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "am/pair_for_tests.hpp"
+#include "base/thread_sanitizer.hpp"
 
 namespace fairlead::am {
 namespace {
@@ -171,6 +172,9 @@ class Leaving : public testing::TestWithParam<Case> {
 
   static unsigned rounds(unsigned usual) {
     const char* wanted = std::getenv("FAIRLEAD_TEST_LEAVES");
+#ifdef FAIRLEAD_THREAD_SANITIZER
+    usual = 1;  // each takes seconds
+#endif
     return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
   }
 
