@@ -6,7 +6,7 @@
 
 namespace fairlead::base {
 
-inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   // Two words from either end, which may overlap.
   const auto copy_ends = [=]<typename Word>(Word first, Word last) {
     __builtin_memcpy(&first, from, sizeof first);

@@ -21,7 +21,7 @@ struct Operation;
 class Permit {
  public:
   /// `at`: in the message.
-  void write(std::uint64_t at, std::span<const std::byte> bytes) const {
+  [[gnu::always_inline]] void write(std::uint64_t at, std::span<const std::byte> bytes) const {
     check(at, bytes.size());
     if (memory_.size() != 1) [[unlikely]]
       return base::scatter_write(memory_, offset_ + at, bytes);

@@ -14,7 +14,7 @@ void release(EndPointState* state) noexcept {
 
 }  // namespace
 
-// The public handle -------------------------------------------------------------------------------------------------
+// The public handles ------------------------------------------------------------------------------------------------
 
 EndPoint::EndPoint(const EndPoint& other) noexcept : state_(other.state_) {
   if (state_ != nullptr) state_->references.fetch_add(1, std::memory_order_relaxed);
@@ -28,6 +28,14 @@ std::string_view EndPoint::address() const noexcept {
   return state_ == nullptr ? std::string_view() : state_->address;
 }
 
+Destination::Destination(const EndPoint& end_point) noexcept {
+  if (const EndPointState* const state = EndPointState::of(end_point); state != nullptr) [[likely]] {
+    table_ = state->table;
+    place_ = state->place;
+    serial_ = state->serial;
+  }
+}
+
 EndPoint EndPointState::refer(EndPointState* state) noexcept {
   state->references.fetch_add(1, std::memory_order_relaxed);
   return EndPoint(state);
@@ -39,7 +47,8 @@ std::size_t EndPointTable::Hash::operator()(const engine::RemotePort& remote) co
   return base::SocketAddressHash{seed ^ (std::uint64_t{remote.port} << 32)}(remote.engine);
 }
 
-EndPointTable::EndPointTable(std::uint64_t seed) : states_(0, Hash{seed}) {}
+EndPointTable::EndPointTable(std::uint64_t seed)
+    : states_(0, Hash{seed}), next_serial_(static_cast<std::uint32_t>(seed)) {}
 
 EndPointTable::~EndPointTable() {
   for (const auto& [remote, state] : states_) release(state);
@@ -57,14 +66,28 @@ EndPoint EndPointTable::find_or_make(const engine::RemotePort& remote) {
   state->remote = remote;
   state->address = address_text(remote);
   state->table = this;
+  state->place = take_place(state);
+  state->serial = next_serial_++;
   states_.emplace(remote, state);
   last_ = state;
   return EndPointState::refer(state);
 }
 
-bool EndPointTable::owns(const EndPoint& end_point) const noexcept {
-  const EndPointState* state = EndPointState::of(end_point);
-  return state != nullptr && state->table == this;
+std::uint32_t EndPointTable::take_place(EndPointState* state) {
+  if (free_places_.empty()) {
+    places_.push_back(state);
+    return static_cast<std::uint32_t>(places_.size() - 1);
+  }
+  const std::uint32_t place = free_places_.back();
+  free_places_.pop_back();
+  places_[place] = state;
+  return place;
+}
+
+const EndPointState* EndPointTable::find(const Destination& destination) const noexcept {
+  if (destination.table_ != this || destination.place_ >= places_.size()) return nullptr;
+  const EndPointState* const state = places_[destination.place_];
+  return state != nullptr && state->serial == destination.serial_ ? state : nullptr;
 }
 
 bool EndPointTable::is_referred(const EndPoint& own) const {
@@ -76,8 +99,10 @@ bool EndPointTable::is_referred(const EndPoint& own) const {
 
 void EndPointTable::sweep() {
   last_ = nullptr;
-  std::erase_if(states_, [](const auto& entry) {
+  std::erase_if(states_, [this](const auto& entry) {
     if (entry.second->references.load(std::memory_order_acquire) != 1) return false;
+    places_[entry.second->place] = nullptr;
+    free_places_.push_back(entry.second->place);
     release(entry.second);
     return true;
   });

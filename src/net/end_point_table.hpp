@@ -10,14 +10,13 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <fairlead/net/end_point.hpp>
 
 #include "engine/core.hpp"
 
 namespace fairlead::net {
-
-class EndPointTable;
 
 struct EndPointState {
   static EndPoint refer(EndPointState* state) noexcept;  // one more reference
@@ -27,6 +26,8 @@ struct EndPointState {
   engine::RemotePort remote;
   std::string address;
   const EndPointTable* table = nullptr;  // only compared
+  std::uint32_t place = 0;               // in the table
+  std::uint32_t serial = 0;              // tells it from others that have had the place
 };
 
 class EndPointTable {
@@ -38,7 +39,8 @@ class EndPointTable {
   EndPointTable& operator=(const EndPointTable&) = delete;
 
   EndPoint find_or_make(const engine::RemotePort& remote);
-  bool owns(const EndPoint& end_point) const noexcept;
+  /// Null if there is no such end point here, or not any more.
+  const EndPointState* find(const Destination& destination) const noexcept;
   /// True if somebody refers to an end point, apart from `own` by the machine itself.
   bool is_referred(const EndPoint& own) const;
   std::size_t size() const { return states_.size(); }
@@ -50,9 +52,13 @@ class EndPointTable {
     std::uint64_t seed;
     std::size_t operator()(const engine::RemotePort& remote) const noexcept;
   };
+  std::uint32_t take_place(EndPointState* state);
   void sweep();
 
   std::unordered_map<engine::RemotePort, EndPointState*, Hash> states_;
+  std::vector<EndPointState*> places_;  // null: free
+  std::vector<std::uint32_t> free_places_;
+  std::uint32_t next_serial_;      // begins anywhere: a destination may outlive its table, and another be where it was
   EndPointState* last_ = nullptr;  // of the last look-up: senders come in runs
   std::size_t sweep_at_ = kSweepLeast;
 };

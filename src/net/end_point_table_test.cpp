@@ -27,9 +27,27 @@ TEST(EndPointTable, OneObjectPerAddress) {
 
 TEST(EndPointTable, KnowsItsOwn) {
   EndPointTable table(1), other(1);
-  EXPECT_TRUE(table.owns(table.find_or_make(remote(1))));
-  EXPECT_FALSE(table.owns(other.find_or_make(remote(1))));
-  EXPECT_FALSE(table.owns(EndPoint()));
+  const EndPoint own = table.find_or_make(remote(1));
+  EXPECT_EQ(table.find(own), EndPointState::of(own));
+  EXPECT_EQ(table.find(other.find_or_make(remote(1))), nullptr);
+  EXPECT_EQ(table.find(EndPoint()), nullptr);
+  EXPECT_EQ(table.find(Destination()), nullptr);
+}
+
+// A destination holds no reference. Once its end point is swept it names nothing, whoever has the place then.
+TEST(EndPointTable, DestinationsOfWhatIsGoneNameNothing) {
+  EndPointTable table(1);
+  const Destination kept = table.find_or_make(remote(1));
+  ASSERT_NE(table.find(kept), nullptr) << "still kept for the next message of its sender";
+  std::vector<EndPoint> others;
+  for (std::uint16_t i = 2; others.size() < 2 * EndPointTable::kSweepLeast; ++i) {
+    others.push_back(table.find_or_make(remote(i)));
+    ASSERT_EQ(table.find(others.back()), EndPointState::of(others.back()));
+  }
+  EXPECT_EQ(table.find(kept), nullptr);
+  const EndPoint again = table.find_or_make(remote(1));
+  EXPECT_EQ(table.find(kept), nullptr);
+  EXPECT_EQ(table.find(again), EndPointState::of(again));
 }
 
 TEST(EndPointTable, CountsWhoRefers) {

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kNotStarted = "the transfer machine is not started, or is stopping";
 constexpr const char* kNotFree = "the buffer is queued, closed or being destroyed: wait for its final event";
 constexpr const char* kNoEndPoint =
-    "the end point is empty or of another transfer machine: make it with create_end_point() of this one";
+    "the end point is empty, gone, or of another transfer machine: make it with create_end_point() of this one";
 constexpr const char* kBadDescriptor =
     "the descriptor is malformed or damaged (inspect() tells how): pass on the bytes of Buffer::descriptor() unchanged";
 constexpr const char* kTooLate = "the deadline has passed";
@@ -127,10 +127,11 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
   if (const Status status = admit(buffer, QueueKind::message_send); status != Status::ok) return status;
   const auto length = length_in(buffer, operation.length);
   if (!length) return refuse_add(Status::invalid, kBadLength);
-  if (!end_points_.owns(operation.to)) return refuse_add(Status::invalid, kNoEndPoint);
+  const EndPointState* const to = end_points_.find(operation.to);
+  if (to == nullptr) return refuse_add(Status::invalid, kNoEndPoint);
   const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant added) {
-    const engine::Send send{.to = EndPointState::of(operation.to)->remote,
+    const engine::Send send{.to = to->remote,
                             .part = {buffer.memory, *length, buffer.cookie()},
                             .now = to_engine(added),
                             .is_loan = operation.is_loan};
@@ -149,7 +150,7 @@ TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const Mess
   if (state_.load(std::memory_order_relaxed) != MachineState::started) {
     return {0, refuse_add(Status::bad_state, kNotStarted)};
   }
-  if (!end_points_.owns(operation.to)) return {0, refuse_add(Status::invalid, kNoEndPoint)};
+  if (end_points_.find(operation.to) == nullptr) return {0, refuse_add(Status::invalid, kNoEndPoint)};
   const Instant added = operation.deadline == kNever ? Instant() : domain_->time();
   if (operation.deadline <= added) return {0, refuse_add(Status::too_late, kTooLate)};
   while (all.count < buffers.size() && all.status == Status::ok) {
@@ -189,7 +190,7 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
   if (events < taken) status = refuse_add(Status::no_memory);
   if (events > 0) {
     Status refused = Status::ok;
-    sent = core_->send_all(port_, EndPointState::of(operation.to)->remote, std::span(parts).first(events), operations,
+    sent = core_->send_all(port_, end_points_.find(operation.to)->remote, std::span(parts).first(events), operations,
                            refused);
     if (sent < events) core_->release_events(port_, static_cast<std::uint32_t>(events - sent));
     if (refused != Status::ok) status = refuse_add(refused);

@@ -1,11 +1,13 @@
 #pragma once
 // A counted reference to the address of a transfer machine (spec/motr.md 1.4).
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 namespace fairlead::net {
 
+class EndPointTable;
 struct EndPointState;
 
 /// Within one transfer machine there is at most one object per address while anybody refers to it, so equal addresses
@@ -38,6 +40,24 @@ class EndPoint {
   explicit EndPoint(EndPointState* state) noexcept : state_(state) {}  // takes over one reference
 
   EndPointState* state_ = nullptr;
+};
+
+/// Where a message goes: names an end point without a reference to it, so that a send counts none. An EndPoint becomes
+/// one by itself. It may outlive its end point: add() answers `invalid` if the transfer machine has none of that name.
+/// Thread rules: as of an int.
+class Destination {
+ public:
+  /// Names nothing.
+  Destination() noexcept = default;
+  Destination(const EndPoint& end_point) noexcept;
+
+  bool operator==(const Destination&) const noexcept = default;
+
+ private:
+  friend class EndPointTable;
+
+  const EndPointTable* table_ = nullptr;  // only compared
+  std::uint32_t place_ = 0, serial_ = 0;
 };
 
 }  // namespace fairlead::net

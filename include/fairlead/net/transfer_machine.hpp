@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 /// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
 /// took it there (TransferMachine::messages_dropped() of the receiver counts those).
 struct MessageSend {
-  EndPoint to{};
+  Destination to{};  ///< an EndPoint of the same transfer machine
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
   /// Lends the buffer: a receiver on this host reads it in place, if it is of Buffer::allocate() after the machine's
