@@ -1,5 +1,6 @@
 # Each tests/fuzz/NAME_fuzz.cpp defines LLVMFuzzerTestOneInput. In the fuzz build it becomes a libFuzzer program NAME_fuzz;
-# in all others NAME_replay: a test that feeds it the corpus and a fixed number of inputs made from a seed.
+# with the sanitizers NAME_replay: a test that feeds it the corpus and a fixed number of inputs made from a seed. The
+# target that needs the command is built where the command is.
 option(FAIRLEAD_FUZZERS "build libFuzzer programs (clang; preset fuzz)" OFF)
 set(FAIRLEAD_REPLAY_INPUTS 20000 CACHE STRING "made inputs per fuzz target and test run")
 
@@ -12,7 +13,14 @@ function(fairlead_fuzzers folder)
   foreach(source IN LISTS sources)
     get_filename_component(target ${source} NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" name ${target})
-    if(name STREQUAL command_line AND NOT TARGET fairlead_tools)
+    set(needs_tools OFF)
+    if(name STREQUAL command_line)
+      set(needs_tools ON)
+    endif()
+    if(needs_tools AND NOT TARGET fairlead_tools)
+      continue()
+    endif()
+    if(NOT needs_tools AND NOT FAIRLEAD_FUZZERS AND NOT FAIRLEAD_TEST_WHOLE_PROGRAMS)
       continue()
     endif()
     if(FAIRLEAD_FUZZERS)
@@ -23,7 +31,7 @@ function(fairlead_fuzzers folder)
       add_executable(${target} ${source})
       target_link_libraries(${target} PRIVATE fairlead_replay)
       set(inputs ${FAIRLEAD_REPLAY_INPUTS})
-      if(name MATCHES "^(active|command_line|flow|link|sealed_link)$")  # whole engines or links for each input
+      if(name MATCHES "^(active|command_line|datagram|flow|link|sealed_link|shm_watch)$")  # whole engines or links for each input
         math(EXPR inputs "${inputs} / 5")
       endif()
       add_test(NAME ${FAIRLEAD_TEST_PREFIX}fuzz.${name}
@@ -31,7 +39,7 @@ function(fairlead_fuzzers folder)
       set_tests_properties(${FAIRLEAD_TEST_PREFIX}fuzz.${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
     endif()
     target_link_libraries(${target} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers Threads::Threads)
-    if(name STREQUAL command_line)
+    if(needs_tools)
       target_link_libraries(${target} PRIVATE fairlead_tools)
     endif()
   endforeach()

@@ -1,6 +1,7 @@
-# One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. The
-# sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs
-# (twice as long). FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
+# One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. Many
+# tests wait most of their time, so three run beside each other on two processors. The sanitizers get the tests of the
+# modules, the fuzz inputs and the examples; with --full also those of whole programs (twice as long).
+# FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
 run_test() {
   local full=OFF
   if [ "${1:-}" = --full ]; then
@@ -21,7 +22,7 @@ run_test() {
   rm -f "$FAIRLEAD_TEST_SKIP_LOG"
   export FAIRLEAD_TEST_SIM_SEED=${FAIRLEAD_TEST_SIM_SEED:-$(seed_of_commit)}
   local status=0
-  ctest --test-dir build/everything --parallel "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
+  ctest --test-dir build/everything --parallel "$(($(nproc) * 3 / 2))" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
   tell_skips || status=1
   echo "building and testing took $((SECONDS / 60)) min $((SECONDS % 60)) s"
   return $status

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "base/slowness_for_tests.hpp"
 #include "sim/fresh_seed_for_tests.hpp"
 #include "sim/scenario_file.hpp"
 #include "sim/swarm.hpp"
@@ -21,17 +22,7 @@
 namespace fairlead::sim {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSlowness = 8;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kSlowness = 8;
-#else
-constexpr std::uint64_t kSlowness = 1;
-#endif
-#else
-constexpr std::uint64_t kSlowness = 1;
-#endif
+using base::kSlowness;
 
 constexpr std::uint64_t kFixedSeeds = 200 / kSlowness;
 constexpr std::uint64_t kFreshSeeds = 200 / kSlowness;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/slowness_for_tests.hpp"
 #include "qp/pair_world_for_tests.hpp"
 
 namespace fairlead::qp {
@@ -14,6 +15,7 @@ using verbs::QpType;
 using verbs::SendOpcode;
 using verbs::WcStatus;
 
+constexpr std::uint64_t kSeeds = 60 / base::kSlowness;
 constexpr std::size_t kPairs = 2;
 constexpr std::uint64_t kRequests = 60;
 constexpr std::uint32_t kArea = 60'000;  // bytes of a request's own memory at both sides, reused every kAreas requests
@@ -194,7 +196,7 @@ class PairSeeds {
 
 TEST(PairSeeds, EndWellOnceAndInOrder) {
   std::uint64_t held = 0, refused = 0, not_ready = 0, duplicates = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     PairSeeds world(seed);
     world.run();
@@ -207,10 +209,10 @@ TEST(PairSeeds, EndWellOnceAndInOrder) {
     }
   }
   // The rare ways were all taken.
-  EXPECT_GT(held, 100u);
-  EXPECT_GT(refused, 10u);
-  EXPECT_GT(not_ready, 100u);
-  EXPECT_GT(duplicates, 100u);
+  EXPECT_GT(held, kSeeds);
+  EXPECT_GT(refused, kSeeds / 6);
+  EXPECT_GT(not_ready, kSeeds);
+  EXPECT_GT(duplicates, kSeeds);
 }
 
 }  // namespace

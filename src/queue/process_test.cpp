@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/slowness_for_tests.hpp"
 #include "queue/queue_fixture.hpp"
 
 namespace fairlead::queue {
@@ -128,11 +129,13 @@ Death die_after(std::uint64_t instructions, const std::function<void()>& work) {
 
 // Death after each number of instructions: `trial` dies once and checks the survivor. The steps get wider where a
 // sanitizer makes the work long.
+constexpr std::uint64_t kStepsWider = base::kSlowness == 1 ? 8 : 2;
+
 template <typename Trial>
 void die_everywhere(const Trial& trial) {
   int deaths = 0;
   for (std::uint64_t instructions = 0; instructions < 100'000;
-       instructions += 1 + instructions / (instructions < 600 ? 100 : 8)) {
+       instructions += 1 + instructions / (instructions < 600 ? 100 : kStepsWider)) {
     const auto death = trial(instructions);
     if (death == Death::not_possible_here) GTEST_SKIP() << "ptrace is forbidden here";
     if (testing::Test::HasFatalFailure()) FAIL() << "death after " << instructions << " instructions";
@@ -140,7 +143,6 @@ void die_everywhere(const Trial& trial) {
     ++deaths;
   }
   EXPECT_GT(deaths, 30);
-  fprintf(stderr, "deaths %d\n", deaths);
 }
 
 TEST(Survivor, ConsumerKeepsWhatADeadProducerPublished) {

@@ -11,10 +11,11 @@
 
 #include <thread>
 
-// A child of fork() may make threads, also of a parent that has some: it is not watched then.
+// A child of fork() may make threads, also of a parent that has some: it is not watched then. A process that has
+// threads at its end does not sleep for a second, in case that they race with it: tests have hundreds of processes.
 extern "C" const char* __tsan_default_options();  // NOLINT(bugprone-reserved-identifier): its name
 extern "C" const char* __tsan_default_options() {
-  return "die_after_fork=0";
+  return "die_after_fork=0:atexit_sleep_ms=0";
 }
 
 // It begins with the program's first thread, and ends when the program says that it is about to lock itself in.

@@ -1,0 +1,24 @@
+#pragma once
+// How many times as long a test takes under a sanitizer. What needs no other thread, and no address that it has not,
+// is done so many times less there.
+
+#include <cstdint>
+
+namespace fairlead::base {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FAIRLEAD_IS_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAIRLEAD_IS_SANITIZED
+#endif
+
+#ifdef FAIRLEAD_IS_SANITIZED
+inline constexpr std::uint64_t kSlowness = 8;
+#else
+inline constexpr std::uint64_t kSlowness = 1;
+#endif
+
+}  // namespace fairlead::base
