@@ -111,8 +111,7 @@ class Side {
  private:
   static net::Domain open(const Plan& plan) {
     const char* most = plan.way == Way::calls ? "67108864" : "0";
-    auto domain =
-        net::Domain::open({.engine = {{"path", "shm"}, {"shm_foreign_max", most}, {"shm_foreign_awake_max", most}}});
+    auto domain = net::Domain::open({.engine = {{"path", "shm"}, {"shm_cma_max", most}, {"shm_cma_awake_max", most}}});
     if (!domain) std::exit(1);
     return std::move(*domain);
   }

@@ -53,7 +53,7 @@ void PairConversation::act() {
 bool PairConversation::open_end(End& end) {
   PairHost& at = host(end);
   const Status status =
-      at.flows().open_pair({.type = verbs::QpType::rc,
+      at.pairs().open_pair({.type = verbs::QpType::rc,
                             .capacity = {.max_send_wr = 16, .max_recv_wr = 64, .max_send_sge = 2, .max_recv_sge = 2},
                             .domain = 1,
                             .send_stream = at.stream,
@@ -81,7 +81,7 @@ void PairConversation::connect(const End& end, const End& peer, std::uint32_t sq
   for (const auto& [from, to] :
        {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
     attributes.state = to;
-    const Status status = host(end).flows().change_pair(end.handle, from, attributes, shared_.now);
+    const Status status = host(end).pairs().change_pair(end.handle, from, attributes, shared_.now);
     SIM_CHECK(shared_.findings, status == Status::ok, "a queue pair does not become ready: {}", to_string(status));
   }
 }
@@ -134,7 +134,7 @@ void PairConversation::post() {
   posted.sges = {&sge, request.size == 0 ? 0U : 1U};
   if (random.chance(0.2)) posted.flags |= verbs::send_flags::fence;
   std::size_t taken = 0;
-  const int code = near.flows().post_send(near_.handle, {&posted, 1}, taken, shared_.now);
+  const int code = near.pairs().post_send(near_.handle, {&posted, 1}, taken, shared_.now);
   SIM_CHECK(shared_.findings, code == 0, "conversation {}: a request was refused: {}", index_, code);
   if (code != 0) return;
   if (pending_.empty()) moved_at_ = shared_.now;
@@ -152,7 +152,7 @@ void PairConversation::post_receive() {
   const verbs::Sge sge{far.address(area(request.number)), kArea, far.key};
   const verbs::ReceiveRequest posted{.id = request.number, .sges = {&sge, 1}};
   std::size_t taken = 0;
-  if (far.flows().post_receive(far_.handle, {&posted, 1}, taken) == 0) ++receives_;
+  if (far.pairs().post_receive(far_.handle, {&posted, 1}, taken) == 0) ++receives_;
 }
 
 bool PairConversation::take(std::uint32_t at, const verbs::WorkCompletion& completion) {
@@ -237,7 +237,7 @@ void PairConversation::on_death(std::uint32_t dead) {
 
 void PairConversation::close() {
   for (const End* end : {&near_, &far_}) {
-    if (end->is_there) host(*end).flows().begin_close(end->handle, shared_.now);
+    if (end->is_there) host(*end).pairs().begin_close(end->handle, shared_.now);
   }
   moved_at_ = shared_.now;
   state_ = State::closing;
@@ -245,8 +245,8 @@ void PairConversation::close() {
 
 void PairConversation::finish_close() {
   for (End* end : {&near_, &far_}) {
-    if (!end->is_there || !host(*end).flows().is_quiet(end->handle)) continue;
-    host(*end).flows().free_pair(end->handle);
+    if (!end->is_there || !host(*end).pairs().is_quiet(end->handle)) continue;
+    host(*end).pairs().free_pair(end->handle);
     end->is_there = false;
   }
   if (near_.is_there || far_.is_there) return;

@@ -39,7 +39,7 @@ struct PairHost {
   engine::PortHandle port;
 
   bool is_up() const { return engine != nullptr; }
-  qp::QueuePairs& flows() const { return engine->flows(); }
+  qp::QueuePairs& pairs() const { return engine->pairs(); }
   engine::Port& active_port() const { return *engine->ports().find(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
@@ -55,8 +55,8 @@ struct PairHost {
     engine = std::make_unique<engine::Engine>(std::move(*path), address_of(number), options, epoch, random.next(),
                                               std::move(shm),
                                               is_sealed ? std::optional(with_one_secret(epoch)) : std::nullopt);
-    stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
-    key = flows().regions().add(
+    stream = pairs().open_completions({.capacity = 4096, .events = notices.get()});
+    key = pairs().regions().add(
         {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});
     port = *engine->ports().open(kActivePort);
     ENSURE(active_port().events->reserve(kEvents) == Status::ok && engine->activate(port) == Status::ok,

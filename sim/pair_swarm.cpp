@@ -97,8 +97,8 @@ class PairSwarm {
     };
     set(engine::Option::shm_ring, 64 << 10);
     set(engine::Option::shm_shared_max, draw.chance(0.5) ? 0 : 8 << 20);
-    if (draw.chance(0.3)) set(engine::Option::shm_foreign_max, 0);
-    if (draw.chance(0.3)) set(engine::Option::shm_foreign_awake_max, 1 << 20);
+    if (draw.chance(0.3)) set(engine::Option::shm_cma_max, 0);
+    if (draw.chance(0.3)) set(engine::Option::shm_cma_awake_max, 1 << 20);
   }
   void draw_seals(std::uint64_t seed) {
     Random draw(seed ^ kSeals);
@@ -151,7 +151,7 @@ class PairSwarm {
   void take(PairHost& host) {
     if (!host.is_up()) return;
     verbs::WorkCompletion completions[64];
-    const std::size_t count = host.stream->take(completions, 64, host.flows().accounts());
+    const std::size_t count = host.stream->take(completions, 64, host.pairs().accounts());
     for (std::size_t i = 0; i < count; ++i) {
       for (PairConversation& one : conversations_) {
         if (one.take(host.number, completions[i])) break;
@@ -208,7 +208,7 @@ class PairSwarm {
                 link.messages_pending, link.segments_in_flight);
       SIM_CHECK(findings_, host.engine->next_deadline() == base::kNever, "host {} is idle, but wants a pass in {}",
                 host.number, to_text(host.engine->next_deadline() - shared_.now));
-      SIM_CHECK(findings_, host.flows().counters().completions_lost == 0, "host {} lost completions", host.number);
+      SIM_CHECK(findings_, host.pairs().counters().completions_lost == 0, "host {} lost completions", host.number);
     }
   }
 

@@ -129,8 +129,8 @@ class Swarm {
     scenario_.is_one_machine = true;
     set(Option::shm_ring, one_of<2>({64 << 10, 256 << 10}));
     set(Option::shm_shared_max, one_of<2>({0, 8 << 20}));
-    if (is_on()) set(Option::shm_foreign_max, 0);
-    if (is_on()) set(Option::shm_foreign_awake_max, 1 << 20);
+    if (is_on()) set(Option::shm_cma_max, 0);
+    if (is_on()) set(Option::shm_cma_awake_max, 1 << 20);
   }
 
   base::Duration any_time() { return random_.between(0ns, scenario_.time); }

@@ -323,8 +323,8 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   ASSERT_EQ(victim->counters().opened, 1u);
   liar.say('g');
   ASSERT_TRUE(liar.hear('i'));
-  EXPECT_TRUE(victim->readers().empty());
-  EXPECT_FALSE(victim->is_held(kName));
+  EXPECT_TRUE(victim->read_sections().readers().empty());
+  EXPECT_FALSE(victim->read_sections().is_held(kName));
 }
 
 // The doorbell is shared by all peers: whoever clears what others set there holds them up, but not for long.
@@ -355,14 +355,14 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
   attend(*honest);
   const auto looks_at = [&](std::uint32_t slot) {
     bool does = false;
-    victim->look([&](std::uint32_t one) { does |= one == slot; });
+    victim->watch().look([&](std::uint32_t one) { does |= one == slot; });
     return does;
   };
   const std::uint32_t slot = victim->find(place(2));
   ASSERT_NE(slot, Connections::kNone);
   ASSERT_TRUE(looks_at(slot)) << "it is new";
-  ASSERT_TRUE(victim->arm()) << "from now on it has to ring";
-  victim->disarm();
+  ASSERT_TRUE(victim->watch().arm()) << "from now on it has to ring";
+  victim->watch().disarm();
   shm::Connection& to = honest->peer(honest->find(there));
   ASSERT_NE(to.writer.reserve(8), nullptr);
   to.writer.publish(8, to.reader.read());

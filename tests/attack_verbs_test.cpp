@@ -49,7 +49,7 @@ TEST_F(AttackedQueuePair, IsNotReadUnderTheNumberOfAWrite) {
 
   const std::uint64_t key = 1000ULL << 32 | side_.region.rkey();
   const std::vector<std::byte> byte(1);
-  stranger.say({.operation = Operation::flow_write,
+  stranger.say({.operation = Operation::pair_write,
                 .source_port = number_of(stranger),
                 .target_port = pair->number(),
                 .key = key,
@@ -59,7 +59,7 @@ TEST_F(AttackedQueuePair, IsNotReadUnderTheNumberOfAWrite) {
   ASSERT_TRUE(!stranger.heard().empty() || stranger.listen(1));
   EXPECT_EQ(stranger.heard().back().envelope.status, 0) << "the write is executed";
   stranger.heard().clear();
-  stranger.say({.operation = Operation::flow_read,
+  stranger.say({.operation = Operation::pair_read,
                 .source_port = number_of(stranger),
                 .target_port = pair->number(),
                 .key = key,
@@ -83,21 +83,21 @@ TEST_F(AttackedQueuePair, KeepsNothingOfDatagramsThatItWouldNotTake) {
   const std::vector<std::byte> half(2000);
   constexpr std::uint32_t kOpen = 64;  // as many as one peer may have open
   for (std::uint32_t slot = 0; slot < kOpen; ++slot) {
-    stranger.say_chunk({.operation = Operation::flow_datagram,
+    stranger.say_chunk({.operation = Operation::pair_datagram,
                         .source_port = 9,
                         .target_port = slot % 2 == 0 ? pair->number() : pair->number() + 1,
                         .key = verbs::kQueueKey + 1},
                        {.message = slot + 1, .slot = slot, .size = 4000, .offset = 0}, half);
   }
   ASSERT_TRUE(stranger.settle());
-  EXPECT_THAT(side_.context.describe(), testing::HasSubstr("wrong queue key 32,"));
-  EXPECT_THAT(side_.context.describe(), testing::HasSubstr("not ready 32,"));
+  EXPECT_EQ(side_.counted("qp.dropped_queue_key"), 32u);
+  EXPECT_EQ(side_.counted("qp.refused_not_ready"), 32u);
 
   // Who knows the key is heard, in the same way.
   Stranger decent(address_of(*pair), "127.0.0.78");
   ASSERT_TRUE(decent.open_session());
   const wire::Envelope envelope{
-      .operation = Operation::flow_datagram, .source_port = 9, .target_port = pair->number(), .key = verbs::kQueueKey};
+      .operation = Operation::pair_datagram, .source_port = 9, .target_port = pair->number(), .key = verbs::kQueueKey};
   for (const std::uint64_t offset : {2000, 0})
     decent.say_chunk(envelope, {.message = 1, .slot = 0, .size = 4000, .offset = offset}, half);
   ASSERT_TRUE(decent.settle());

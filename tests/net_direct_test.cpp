@@ -90,8 +90,8 @@ net::Domain shm_domain(const char* path = "shm") {
   settings.engine = {{"path", path},
                      {"give_up_after", "60000"},
                      {"unreachable_after", "60000"},
-                     {"shm_foreign_max", "1000000"},
-                     {"shm_foreign_awake_max", "1000000"}};
+                     {"shm_cma_max", "1000000"},
+                     {"shm_cma_awake_max", "1000000"}};
   return net::Domain::open(settings).value();
 }
 
@@ -280,7 +280,7 @@ TEST_P(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
 }
 
 /// From now on the kernel refuses us all memory of other processes.
-bool forbid_foreign_memory() {
+bool forbid_cma() {
   std::array<sock_filter, 5> program{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
@@ -295,7 +295,7 @@ bool forbid_foreign_memory() {
 // One direction may be allowed and the other not: then the ring serves, and the counters say why.
 TEST_P(NetDirect, WhoIsNotPermittedPutsThroughTheRingAndSaysSo) {
   const Fellow initiator([](int socket) {
-    if (!forbid_foreign_memory()) return;
+    if (!forbid_cma()) return;
     net::Domain own_domain = shm_domain();
     Machine own(own_domain);
     for (Offer offer; hear(socket, offer);) {

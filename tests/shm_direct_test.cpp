@@ -30,7 +30,7 @@ struct Card {
 /// The target: a process that after its set-up only answers what it is asked over a socket, and otherwise sleeps.
 class Target {
  public:
-  /// Of Road::foreign: with a thread of its own, beside which its memory cannot be moved into the arena.
+  /// Of Road::cma: with a thread of its own, beside which its memory cannot be moved into the arena.
   explicit Target(std::uint8_t host, Road road = Road::shm) {
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -66,7 +66,7 @@ class Target {
  private:
   static int serve(int socket, std::uint8_t host, Road road) {
     std::jthread other;
-    if (road == Road::foreign) {
+    if (road == Road::cma) {
       other = std::jthread([](const std::stop_token& stop) {
         while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
       });
@@ -97,9 +97,7 @@ class Target {
 };
 
 std::uint64_t writes_of(const Side& side) {
-  const std::string text = side.context.describe();
-  const std::size_t at = text.find("writes ", text.find("carried out by us"));
-  return std::strtoull(text.c_str() + at + 7, nullptr, 10);
+  return side.counted("qp.direct_writes");
 }
 
 class ShmDirect : public ::testing::Test {
@@ -166,9 +164,9 @@ TEST_F(ShmDirect, AStoppedTargetGetsWhatIsWritten) {
 }
 
 TEST_F(ShmDirect, AStoppedTargetGetsWhatIsWrittenToMemoryThatCouldNotBeMoved) {
-  const Target target(2, Road::foreign);
-  Initiator a(target, Road::foreign);
-  ASSERT_NE(a.side.context.describe().find("of those by system calls: writes 1,"), std::string::npos);
+  const Target target(2, Road::cma);
+  Initiator a(target, Road::cma);
+  ASSERT_EQ(a.side.counted("qp.writes_by_calls"), 1u);
   ASSERT_EQ(::kill(target.child(), SIGSTOP), 0);
   int status = 0;
   ASSERT_EQ(::waitpid(target.child(), &status, WUNTRACED), target.child());
@@ -242,14 +240,14 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     }
     const auto tables = all_tables();
     ASSERT_FALSE(tables.empty());
-    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % shm::SharedTables::kFlows;
+    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % shm::SharedTables::kPairs;
     shm::PublishCount lies;
     for (int step = 0; step < 200; ++step) {
       for (shm::SharedTables* one : tables) {
         shm::SharedRegion region;
-        shm::SharedFlow flow;
+        shm::SharedPair pair;
         one->regions[slot].read(region);
-        one->flows[index].read(flow);
+        one->pairs[index].read(pair);
         if (region.key != c.b.region.rkey()) continue;
         const std::array<std::uint64_t*, 5> fields{&region.iova, &region.length, &region.begin, &region.end,
                                                    &region.offset};

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/event_descriptor.hpp"
-#include "embedded/embedded_core.hpp"
 #include "qp/queue_pairs.hpp"
 
 namespace fairlead::embedded {
@@ -16,52 +15,52 @@ namespace fairlead::embedded {
 // What is in flight ends by acknowledgement, or by giving the peer up. A peer that is only slow gets the give-up time.
 template <typename IsDone, typename EndByForce>
 void EmbeddedPairs::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
-  const auto patience = std::chrono::milliseconds(core_.engine_->options().get(engine::Option::give_up_after));
+  const auto patience = std::chrono::milliseconds(driver_.engine().options().get(engine::Option::give_up_after));
   base::Instant force_at = base::MonotonicClock::now() + patience;
   for (;;) {
     const base::Instant now = base::MonotonicClock::now();
     {
-      const EmbeddedCore::Locked lock(core_);
+      const Driver::Locked lock(driver_);
       if (is_done()) return;
       if (now >= force_at) {
         end_by_force();
         force_at = now + patience;
       }
     }
-    if (!core_.pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (!driver_.pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
 void EmbeddedPairs::wait_for_region(std::uint32_t key) {
-  qp::QueuePairs& pairs = core_.engine_->flows();
+  qp::QueuePairs& pairs = driver_.engine().pairs();
   wait_until([&] { return !pairs.regions().is_held(key); }, [&] { pairs.press_for_region(key); });
 }
 
 qp::PairAccount* EmbeddedPairs::accounts() {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().accounts();
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().accounts();
 }
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
 void EmbeddedPairs::wait_for_readers() {
-  shm::Connections* connections = core_.engine_->connections();
+  shm::Connections* connections = driver_.engine().connections();
   if (connections == nullptr || connections->arena() == nullptr) return;
   std::vector<shm::SectionReader> readers;
   {
-    const EmbeddedCore::Locked lock(core_);
-    readers = connections->readers();
+    const Driver::Locked lock(driver_);
+    readers = connections->read_sections().readers();
   }
   for (const shm::SectionReader& reader : readers)
-    wait_until([&] { return connections->has_left(reader); }, [&] { connections->put_out(reader); });
+    wait_until([&] { return connections->read_sections().has_left(reader); }, [&] { connections->put_out(reader); });
 }
 
 void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
-  shm::Connections* connections = core_.engine_->connections();
+  shm::Connections* connections = driver_.engine().connections();
   if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0) return;
-  const EmbeddedCore::AllLocked still;
+  const Driver::AllLocked still;
   const auto place = connections->remapped().take({plan.base, plan.length}, still.is_alone());
   if (!place) return;
   plan.arena = {place->begin, place->end, place->offset};
@@ -70,20 +69,20 @@ void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& re
 
 void EmbeddedPairs::unshare(std::optional<std::uint32_t> remap) {
   if (!remap) return;
-  const EmbeddedCore::AllLocked still;
-  core_.engine_->connections()->remapped().release(*remap, still.is_alone());
+  const Driver::AllLocked still;
+  driver_.engine().connections()->remapped().release(*remap, still.is_alone());
 }
 
 std::span<std::byte> EmbeddedPairs::allocate(std::uint64_t bytes) {
   const std::scoped_lock sharing(sharing_);
-  shm::Connections* connections = core_.engine_->connections();
+  shm::Connections* connections = driver_.engine().connections();
   return connections != nullptr && connections->arena() != nullptr ? connections->remapped().allocate(bytes)
                                                                    : std::span<std::byte>();
 }
 
 void EmbeddedPairs::free(std::span<std::byte> memory) {
   const std::scoped_lock sharing(sharing_);
-  core_.engine_->connections()->remapped().free(memory);
+  driver_.engine().connections()->remapped().free(memory);
 }
 
 Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key) {
@@ -92,8 +91,8 @@ Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
   std::optional<std::uint32_t> remap;
   share(placed, remap);
   {
-    const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& pairs = core_.engine_->flows();
+    const Driver::Locked lock(driver_);
+    qp::QueuePairs& pairs = driver_.engine().pairs();
     key = pairs.regions().add(placed);
     if (key != 0) pairs.publish_region(key);
   }
@@ -107,8 +106,8 @@ Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
 
 Status EmbeddedPairs::remove_region(std::uint32_t key) {
   {
-    const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& pairs = core_.engine_->flows();
+    const Driver::Locked lock(driver_);
+    qp::QueuePairs& pairs = driver_.engine().pairs();
     if (!pairs.regions().is_known(key)) return Status::stale;
     pairs.regions().remove(key);
     pairs.publish_region(key);
@@ -127,8 +126,8 @@ Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& pla
   share(placed, remap);
   bool is_known = false;
   {
-    const EmbeddedCore::Locked lock(core_);
-    qp::QueuePairs& pairs = core_.engine_->flows();
+    const Driver::Locked lock(driver_);
+    qp::QueuePairs& pairs = driver_.engine().pairs();
     is_known = pairs.regions().change(key, placed);
     if (is_known) pairs.publish_region(key);
   }
@@ -146,73 +145,73 @@ Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& pla
 Result<qp::NoticeStream*> EmbeddedPairs::open_notices() {
   auto semaphore = base::open_event_descriptor("a completion channel", EFD_SEMAPHORE);
   if (!semaphore) return std::unexpected(std::move(semaphore.error()));
-  const EmbeddedCore::Locked lock(core_);
+  const Driver::Locked lock(driver_);
   notices_.push_back(std::make_unique<qp::NoticeStream>(std::move(*semaphore)));
   return notices_.back().get();
 }
 
 void EmbeddedPairs::close_notices(qp::NoticeStream* stream) {
-  const EmbeddedCore::Locked lock(core_);
+  const Driver::Locked lock(driver_);
   std::erase_if(notices_, [&](const auto& owned) { return owned.get() == stream; });
 }
 
 void EmbeddedPairs::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
-  const EmbeddedCore::Locked lock(core_);
+  const Driver::Locked lock(driver_);
   stream->produce(notice);
 }
 
 Result<qp::CompletionStream*> EmbeddedPairs::open_completions(const qp::CompletionStream::Plan& plan) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().open_completions(plan);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().open_completions(plan);
 }
 
 Status EmbeddedPairs::close_completions(qp::CompletionStream* stream) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().close_completions(stream);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().close_completions(stream);
 }
 
 void EmbeddedPairs::arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) {
-  const EmbeddedCore::Locked lock(core_);
+  const Driver::Locked lock(driver_);
   stream->arm(armed);
 }
 
 Status EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().open_receive_queue(plan, queue);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().open_receive_queue(plan, queue);
 }
 
 Status EmbeddedPairs::close_receive_queue(qp::ReceiveQueueHandle queue) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().close_receive_queue(queue);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().close_receive_queue(queue);
 }
 
 Status EmbeddedPairs::change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().change_receive_queue(queue, depth, limit);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().change_receive_queue(queue, depth, limit);
 }
 
 qp::ReceiveQueueFacts EmbeddedPairs::receive_queue_facts(qp::ReceiveQueueHandle queue) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().receive_queue_facts(queue);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().receive_queue_facts(queue);
 }
 
 int EmbeddedPairs::post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
                                          std::size_t& taken) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().post_to_receive_queue(queue, requests, taken);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().post_to_receive_queue(queue, requests, taken);
 }
 
 Status EmbeddedPairs::open_pair(const qp::PairPlan& plan, qp::PairHandle& pair, std::uint32_t& number) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().open_pair(plan, pair, number);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().open_pair(plan, pair, number);
 }
 
 void EmbeddedPairs::close_pair(qp::PairHandle pair) {
-  core_.submit([&](base::Instant now) {
-    core_.engine_->flows().begin_close(pair, now);
+  driver_.submit([&](base::Instant now) {
+    driver_.engine().pairs().begin_close(pair, now);
     return Status::ok;
   });
-  qp::QueuePairs& pairs = core_.engine_->flows();
+  qp::QueuePairs& pairs = driver_.engine().pairs();
   const auto has_freed_it = [&] {
     if (!pairs.is_quiet(pair)) return false;
     pairs.free_pair(pair);
@@ -223,10 +222,10 @@ void EmbeddedPairs::close_pair(qp::PairHandle pair) {
 }
 
 Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) {
-  const Status status =
-      core_.submit([&](base::Instant now) { return core_.engine_->flows().change_pair(pair, from, attributes, now); });
+  const Status status = driver_.submit(
+      [&](base::Instant now) { return driver_.engine().pairs().change_pair(pair, from, attributes, now); });
   if (status == Status::ok && attributes.state == verbs::QpState::reset) {
-    qp::QueuePairs& pairs = core_.engine_->flows();
+    qp::QueuePairs& pairs = driver_.engine().pairs();
     wait_until([&] { return pairs.is_quiet(pair); }, [&] { pairs.press_for(pair); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
@@ -235,18 +234,18 @@ Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, cons
 }
 
 qp::PairFacts EmbeddedPairs::pair_facts(qp::PairHandle pair) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().pair_facts(pair);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().pair_facts(pair);
 }
 
 int EmbeddedPairs::post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   int error = 0;
   qp::QueuePairs* pairs = nullptr;
   const auto is_local = [&] {
-    pairs = &core_.engine_->flows();
-    return pairs->is_near(pair);
+    pairs = &driver_.engine().pairs();
+    return pairs->is_on_host(pair);
   };
-  core_.submit_local(is_local, [&](base::Instant now) {
+  driver_.submit_local(is_local, [&](base::Instant now) {
     error = pairs->post_send(pair, requests, taken, now);
     return Status::ok;
   });
@@ -255,8 +254,8 @@ int EmbeddedPairs::post_send(qp::PairHandle pair, std::span<const verbs::SendReq
 
 int EmbeddedPairs::post_send_all(qp::PairHandle pair, std::span<const verbs::SendRequest> requests) {
   int error = 0;
-  core_.submit([&](base::Instant now) {
-    error = core_.engine_->flows().post_send_all(pair, requests, now);
+  driver_.submit([&](base::Instant now) {
+    error = driver_.engine().pairs().post_send_all(pair, requests, now);
     return Status::ok;
   });
   return error;
@@ -264,21 +263,16 @@ int EmbeddedPairs::post_send_all(qp::PairHandle pair, std::span<const verbs::Sen
 
 int EmbeddedPairs::post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests,
                                 std::size_t& taken) {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().post_receive(pair, requests, taken);
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().post_receive(pair, requests, taken);
 }
 
 bool EmbeddedPairs::progress() {
-  return core_.look();
+  return driver_.look();
 }
 
 void EmbeddedPairs::linger() {
-  core_.linger();
-}
-
-std::string EmbeddedPairs::describe() {
-  const EmbeddedCore::Locked lock(core_);
-  return core_.engine_->flows().describe();
+  driver_.linger();
 }
 
 }  // namespace fairlead::embedded

@@ -1,5 +1,5 @@
 #pragma once
-// The flows of the engine of this process, behind its lock. Completion and notice streams are consumed without it.
+// Queue pairs of the engine of this process, behind its lock. Completion and notice streams are consumed without it.
 
 #include <memory>
 #include <mutex>
@@ -7,15 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "embedded/driver.hpp"
 #include "qp/pair_core.hpp"
 
 namespace fairlead::embedded {
 
-class EmbeddedCore;
-
 class EmbeddedPairs final : public qp::PairCore {
  public:
-  explicit EmbeddedPairs(EmbeddedCore& core) : core_(core) {}
+  explicit EmbeddedPairs(Driver& driver) : driver_(driver) {}
 
   qp::PairAccount* accounts() override;
   std::span<std::byte> allocate(std::uint64_t bytes) override;
@@ -44,7 +43,6 @@ class EmbeddedPairs final : public qp::PairCore {
   int post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
   bool progress() override;
   void linger() override;
-  std::string describe() override;
 
  private:
   /// Makes progress until `is_done` says so. After each give-up time that this takes `end_by_force` sees to its end.
@@ -59,7 +57,7 @@ class EmbeddedPairs final : public qp::PairCore {
   void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
   void unshare(std::optional<std::uint32_t> remap);
 
-  EmbeddedCore& core_;
+  Driver& driver_;
   std::mutex sharing_;                                       // before the engine's lock
   std::unordered_map<std::uint32_t, std::uint32_t> remaps_;  // by key; under sharing_
   std::vector<std::unique_ptr<qp::NoticeStream>> notices_;   // under the engine's lock

@@ -38,7 +38,7 @@ class ForcedEnd : public testing::Test {
 
 TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
   std::vector<std::byte> memory(4096);
-  qp::PairCore& pairs = *core_->flows();
+  qp::PairCore& pairs = *core_->pairs();
   std::uint32_t key = 0;
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
@@ -54,7 +54,7 @@ TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
 
 TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   std::vector<std::byte> memory(4096);
-  qp::PairCore& pairs = *core_->flows();
+  qp::PairCore& pairs = *core_->pairs();
   std::uint32_t key = 0;
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};

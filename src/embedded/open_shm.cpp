@@ -20,8 +20,8 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
     return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
   }
   const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
-  const bool is_foreign =
-      options.get(engine::Option::shm_foreign_max) != 0 || options.get(engine::Option::shm_foreign_awake_max) != 0;
+  const bool has_cma =
+      options.get(engine::Option::shm_cma_max) != 0 || options.get(engine::Option::shm_cma_awake_max) != 0;
   auto connections =
       shm::Connections::open(own, epoch,
                              {.directory = options.shm_directory(),
@@ -31,7 +31,7 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
                               .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
                               .arena_head_bytes = sizeof(shm::SharedTables),
                               .huge_max = options.get(engine::Option::shm_huge_max),
-                              .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0});
+                              .identity_bytes = has_cma ? sizeof(shm::OwnedRecords) : 0});
   if (!connections) {
     if (is_forced) return std::unexpected(std::move(connections.error()));
     base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),

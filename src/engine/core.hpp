@@ -152,7 +152,7 @@ class Core {
   virtual AllocateShared allocate_shared() { return {}; }
 
   /// What this engine offers for queue pairs; null if nothing.
-  virtual qp::PairCore* flows() { return nullptr; }
+  virtual qp::PairCore* pairs() { return nullptr; }
   /// What this engine offers for active messages; null if nothing.
   virtual ActivePorts* active_ports() { return nullptr; }
 

@@ -9,6 +9,7 @@
 #include "link/link_counter_rows.hpp"
 #include "path/fault_counters.hpp"
 #include "path/path_counter_rows.hpp"
+#include "qp/pair_counters.hpp"
 #include "shm/counters.hpp"
 #include "transport/offences.hpp"
 
@@ -79,6 +80,8 @@ std::vector<CounterMeaning> counter_catalog() {
   Catalog catalog;
   add("engine.", kEngineCounterRows, catalog);
   add("engine.active.", kActiveCounterRows, catalog);
+  add("qp.", qp::kPairCounterRows, catalog);
+  catalog.push_back({"qp.regions", "memory regions that are registered now"});
   add_offences(catalog);
   add("path.", path::kPathCounterRows, catalog);
   add("path.fault.", path::kFaultCounterRows, catalog);

@@ -83,31 +83,31 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 
 Engine::~Engine() = default;
 
-qp::QueuePairs& Engine::make_flows() {
+qp::QueuePairs& Engine::make_pairs() {
   // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
   constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
-  flows_ = std::make_unique<qp::QueuePairs>(
+  pairs_ = std::make_unique<qp::QueuePairs>(
       transports_.get(), address_,
       qp::QueuePairs::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
                              .port_first = port_first,
                              .copied_max = options_.get(Option::embedded_max),
                              .early_max = options_.get(Option::early_max),
-                             .cma_max = options_.get(Option::shm_foreign_max),
-                             .cma_awake_max = options_.get(Option::shm_foreign_awake_max)});
-  return *flows_;
+                             .cma_max = options_.get(Option::shm_cma_max),
+                             .cma_awake_max = options_.get(Option::shm_cma_awake_max)});
+  return *pairs_;
 }
 
 bool Engine::is_owing() const {
   if (!transports_) return false;
   return messages_.is_owing() || active_.is_owing() || transports_->link().counters().messages_pending != 0 ||
-         (flows_ && flows_->is_owing()) || (shm_transport() != nullptr && !shm_transport()->is_quiet());
+         (pairs_ && pairs_->is_owing()) || (shm_transport() != nullptr && !shm_transport()->is_quiet());
 }
 
 void Engine::farewell(base::Instant now) {
   if (!transports_) return;
-  if (flows_) flows_->progress(now);
+  if (pairs_) pairs_->progress(now);
   transports_->farewell(std::chrono::microseconds(options_.get(Option::ack_delay)), now);
 }
 
@@ -168,7 +168,7 @@ void Engine::check() {
            port.number, port.operations, own, elsewhere);
   });
   active_.check();
-  if (flows_) flows_->check();
+  if (pairs_) pairs_->check();
   if (shm_transport() != nullptr) shm_transport()->check();
   if (transports_) ENSURE(transports_->link().counters().is_consistent(), "the link's counters contradict each other");
 }

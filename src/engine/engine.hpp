@@ -91,7 +91,7 @@ class Engine {
   }
 
   /// Queue pairs and what they need; made at the first call.
-  qp::QueuePairs& flows() { return flows_ ? *flows_ : make_flows(); }
+  qp::QueuePairs& pairs() { return pairs_ ? *pairs_ : make_pairs(); }
 
   /// One pass; true if anything happened.
   bool progress(base::Instant now);
@@ -115,7 +115,7 @@ class Engine {
   /// Shared memory is armed by one call and disarmed by one, however many threads sleep (docs/shm.md).
   bool arm() { return !shm_transport() || shm_transport()->arm(); }
   void disarm() {
-    if (shm_transport()) shm_transport()->connections().disarm();
+    if (shm_transport()) shm_transport()->connections().watch().disarm();
   }
   /// Of shared memory; -1 if there is none.
   int shm_descriptor() const { return shm_transport() ? shm_transport()->connections().descriptor() : -1; }
@@ -146,7 +146,7 @@ class Engine {
   struct LocalArrivals;
 
   shm::Transport* shm_transport() { return transports_ ? transports_->shm_transport() : nullptr; }
-  qp::QueuePairs& make_flows();
+  qp::QueuePairs& make_pairs();
   /// What waits for something else than time, so that each pass tries it again.
   bool is_retrying() const { return messages_.is_retrying() || active_.is_owing(); }
 
@@ -175,7 +175,7 @@ class Engine {
   Ports ports_;
   ActiveMessages active_;
   Messages messages_;
-  std::unique_ptr<qp::QueuePairs> flows_;
+  std::unique_ptr<qp::QueuePairs> pairs_;
   transport::LostPeers lost_peers_;
   std::uint64_t closings_seen_ = 0;  // of connections in shared memory
   base::Instant attend_at_{};        // when the comings and goings of shared memory are looked at

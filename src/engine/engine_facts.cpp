@@ -11,6 +11,7 @@
 #include "link/link_counter_rows.hpp"
 #include "path/fault_counters.hpp"
 #include "path/path_counter_rows.hpp"
+#include "qp/queue_pairs.hpp"
 #include "shm/transport_facts.hpp"
 
 namespace fairlead::engine {
@@ -49,6 +50,8 @@ observe::EngineFacts Engine::facts() const {
   facts.path = transports_ ? transports_->path().name() : "self";
   facts.add("engine.", kEngineCounterRows, messages_.counters());
   facts.add("engine.active.", kActiveCounterRows, active_.counters());
+  facts.add("qp.", qp::kPairCounterRows, pairs_ ? pairs_->counters() : qp::PairCounters());
+  facts.counters.push_back({"qp.regions", pairs_ ? pairs_->regions().used() : 0});
   if (!transports_) return facts;
   add_offences(transports_->offences(), facts);
   facts.counters.push_back({"engine.trains_not_taken", transports_->trains_not_taken()});
@@ -59,12 +62,13 @@ observe::EngineFacts Engine::facts() const {
   if (shm_transport()) shm::add_transport(*shm_transport(), facts);
   transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
-    facts.peers.push_back({.address = peer.address,
-                           .path_reason = shm_transport() ? shm_transport()->reason(peer.address) : std::string(),
-                           .is_connected = peer.is_connected,
-                           .round_trip = peer.round_trip,
-                           .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
-                           .bytes_in_flight = peer.bytes_in_flight});
+    facts.peers.push_back(
+        {.address = peer.address,
+         .path_reason = shm_transport() ? shm_transport()->search().reason(peer.address) : std::string(),
+         .is_connected = peer.is_connected,
+         .round_trip = peer.round_trip,
+         .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
+         .bytes_in_flight = peer.bytes_in_flight});
   });
   return facts;
 }

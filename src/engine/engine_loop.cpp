@@ -12,7 +12,7 @@ namespace fairlead::engine {
 
 bool Engine::progress(base::Instant now) {
   now = now_ = std::max(now, now_);  // the threads' clocks differ by some 100 ns
-  bool any = flows_ && flows_->progress(now);
+  bool any = pairs_ && pairs_->progress(now);
   if (!transports_) return any;
   if (shm_transport() != nullptr) {
     any |= collect_local(now);
@@ -37,11 +37,11 @@ bool Engine::progress(base::Instant now) {
 }
 
 base::Instant Engine::next_deadline() const {
-  const base::Instant flows = flows_ ? flows_->next_deadline() : base::kNever;
-  if (!transports_) return flows;
+  const base::Instant pairs = pairs_ ? pairs_->next_deadline() : base::kNever;
+  if (!transports_) return pairs;
   // What is tried again in each pass needs a pass.
   const base::Instant retry = is_retrying() ? now_ + std::chrono::milliseconds(1) : base::kNever;
-  return std::min({transports_->next_deadline(now_), retry, messages_.next_deadline(), flows});
+  return std::min({transports_->next_deadline(now_), retry, messages_.next_deadline(), pairs});
 }
 
 // What has come -----------------------------------------------------------------------------------------------------
@@ -52,15 +52,15 @@ struct Engine::LocalArrivals {
   base::Instant now;
 
   bool has_room() const { return engine.ports_.has_room(); }
-  bool brief(link::PeerHandle from, const wire::ShmHead& head, std::span<const std::byte> bytes) {
+  bool inlined(link::PeerHandle from, const wire::ShmHead& head, std::span<const std::byte> bytes) {
     if (head.operation != static_cast<std::uint8_t>(wire::Operation::message)) [[unlikely]]
       return false;
     engine.messages_.deliver_short(from, head.source_port, head.target_port, bytes, now);
     return true;
   }
-  bool turn(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
-            std::span<const std::byte> bytes) {
-    return engine.flows_ && engine.flows_->deliver_short(from, head, turn, bytes, now);
+  bool ordered(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
+               std::span<const std::byte> bytes) {
+    return engine.pairs_ && engine.pairs_->deliver_short(from, head, turn, bytes, now);
   }
   void deliver(const link::Delivery& delivery) { engine.deliver(delivery, now); }
   void ended(const shm::ShortEnd& end) { engine.end_short(end); }
@@ -113,7 +113,7 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
     case transport::Client::active:
       return active_.deliver(delivery, now);
     case transport::Client::queue_pairs:
-      return flows().deliver(delivery, now);
+      return pairs().deliver(delivery, now);
   }
 }
 
@@ -140,13 +140,13 @@ bool Engine::react(base::Instant now) {
 }
 
 void Engine::end_short(const shm::ShortEnd& end) {
-  if (end.owner == shm::Transport::kOfFlows) return flows_->end_outcome({end.cookie, end.status}, now_);
+  if (end.owner == shm::Transport::kOfPairs) return pairs_->end_outcome({end.cookie, end.status}, now_);
   messages_.end_short(end, now_);
 }
 
 void Engine::end_outcome(const link::Outcome& outcome) {
   if (transport::Cookie::of(outcome.cookie).client == transport::Client::queue_pairs)
-    return flows_->end_outcome(outcome, now_);
+    return pairs_->end_outcome(outcome, now_);
   messages_.end_outcome(outcome, now_);
 }
 
@@ -158,7 +158,7 @@ void Engine::end_arrival(std::uint64_t target, Status status) {
     case transport::Client::active:
       return active_.end_arrival(target, status);
     case transport::Client::queue_pairs:
-      return flows_->end_arrival(target, status);
+      return pairs_->end_arrival(target, status);
   }
 }
 

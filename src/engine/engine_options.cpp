@@ -1,23 +1,32 @@
 #include "engine/engine_options.hpp"
 
-#include "engine/active.hpp"
-#include "shm/shared_tables.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <type_traits>
 #include <utility>
 
 #include "base/environment.hpp"
 #include "base/shown.hpp"
+#include "engine/active.hpp"
+#include "link/link_options.hpp"
+#include "link/seal_settings.hpp"
+#include "path/udp_options.hpp"
+#include "shm/connections.hpp"
+#include "shm/shared_tables.hpp"
 
 namespace fairlead::engine {
 namespace {
 
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
+
+// A default stands where it is obeyed, if that is in a layer below.
+using namespace std::chrono_literals;
+constexpr link::LinkOptions kLink;
+constexpr path::UdpOptions kUdp;
 
 constexpr WordOptionRow kWords[] = {
     {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "what is done on purpose to the datagrams that are sent"},
@@ -40,32 +49,37 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"port_first", "port", 20480, 1024, 65535, "FAIRLEAD_PORT_FIRST",
      "first UDP port of the range searched for a free one"},
     {"port_count", "ports", 4096, 1, 64512, "FAIRLEAD_PORT_COUNT", "length of that range"},
-    {"receive_buffer", "bytes", 4 * kMi, 64 * kKi, 1024 * kMi, "FAIRLEAD_RECEIVE_BUFFER",
+    {"receive_buffer", "bytes", kUdp.receive_buffer_bytes, 64 * kKi, 1024 * kMi, "FAIRLEAD_RECEIVE_BUFFER",
      "kernel receive buffer asked for; what peers may have in flight towards us is bounded by what was granted"},
-    {"send_buffer", "bytes", 4 * kMi, 64 * kKi, 1024 * kMi, "FAIRLEAD_SEND_BUFFER", "kernel send buffer asked for"},
-    {"hot_peers", "peers", 4, 0, 64, "FAIRLEAD_HOT_PEERS", "busiest peers that get a connected socket of their own"},
-    {"datagram_size", "bytes", 65000, 1200, 65000, "FAIRLEAD_DATAGRAM_SIZE",
+    {"send_buffer", "bytes", kUdp.send_buffer_bytes, 64 * kKi, 1024 * kMi, "FAIRLEAD_SEND_BUFFER",
+     "kernel send buffer asked for"},
+    {"hot_peers", "peers", kUdp.hot_sockets_max, 0, 64, "FAIRLEAD_HOT_PEERS",
+     "busiest peers that get a connected socket of their own"},
+    {"datagram_size", "bytes", kLink.datagram_size_max, 1200, 65000, "FAIRLEAD_DATAGRAM_SIZE",
      "largest UDP payload of one datagram; the route's MTU lowers it further"},
-    {"window_segments", "segments", 1024, 64, 4096, "FAIRLEAD_WINDOW_SEGMENTS",
+    {"window_segments", "segments", kLink.window_segments, 64, 4096, "FAIRLEAD_WINDOW_SEGMENTS",
      "segments in flight to one peer; a power of two"},
-    {"window_bytes", "bytes", 1 * kMi, 64 * kKi, 64 * kMi, "FAIRLEAD_WINDOW_BYTES",
+    {"window_bytes", "bytes", kLink.window_bytes, 64 * kKi, 64 * kMi, "FAIRLEAD_WINDOW_BYTES",
      "bytes in flight to one peer, counted as the kernel charges them"},
-    {"embedded_max", "bytes", 768, 0, 1024, "FAIRLEAD_EMBEDDED_MAX",
+    {"embedded_max", "bytes", kLink.embedded_max, 0, 1024, "FAIRLEAD_EMBEDDED_MAX",
      "messages up to this size are copied at submission instead of referenced"},
-    {"tiny_max", "bytes", 768, 0, 1024, "FAIRLEAD_TINY_MAX", "messages up to this size travel on the command channel"},
-    {"command_depth", "messages", 4096, 16, 65536, "FAIRLEAD_COMMAND_DEPTH",
+    {"tiny_max", "bytes", kLink.tiny_max, 0, 1024, "FAIRLEAD_TINY_MAX",
+     "messages up to this size travel on the command channel"},
+    {"command_depth", "messages", kLink.command_depth, 16, 65536, "FAIRLEAD_COMMAND_DEPTH",
      "messages of the command channel that wait to be sent to one peer; a further one is asked to come again"},
-    {"data_depth", "messages", 4096, 16, 65536, "FAIRLEAD_DATA_DEPTH",
+    {"data_depth", "messages", kLink.data_depth, 16, 65536, "FAIRLEAD_DATA_DEPTH",
      "messages of the data channel that wait or are in flight to one peer; a further one is asked to come again"},
-    {"command_segment", "bytes", 1472, 1200, 1920, "FAIRLEAD_COMMAND_SEGMENT",
+    {"command_segment", "bytes", kLink.command_segment_max, 1200, 1920, "FAIRLEAD_COMMAND_SEGMENT",
      "size to which short messages that wait together are packed; segments of long ones have datagram_size"},
-    {"ack_delay", "us", 25, 1, 10000, "FAIRLEAD_ACK_DELAY", "longest time an acknowledgement waits for company"},
-    {"resend_after_min", "us", 2000, 100, 1000000, "FAIRLEAD_RESEND_AFTER_MIN", "lower bound of the resend timeout"},
-    {"give_up_after", "ms", 5000, 10, 600000, "FAIRLEAD_GIVE_UP_AFTER",
+    {"ack_delay", "us", kLink.ack_after / 1us, 1, 10000, "FAIRLEAD_ACK_DELAY",
+     "longest time an acknowledgement waits for company"},
+    {"resend_after_min", "us", kLink.resend_after_min / 1us, 100, 1000000, "FAIRLEAD_RESEND_AFTER_MIN",
+     "lower bound of the resend timeout"},
+    {"give_up_after", "ms", kLink.give_up_after / 1ms, 10, 600000, "FAIRLEAD_GIVE_UP_AFTER",
      "silence of a known peer after which what is pending to it fails"},
-    {"unreachable_after", "ms", 2000, 10, 600000, "FAIRLEAD_UNREACHABLE_AFTER",
+    {"unreachable_after", "ms", kLink.connect_within / 1ms, 10, 600000, "FAIRLEAD_UNREACHABLE_AFTER",
      "time after which a peer that was never heard counts as unreachable"},
-    {"peers_max", "peers", 65536, 1, 1048575, "FAIRLEAD_PEERS_MAX", "peers that one engine remembers"},
+    {"peers_max", "peers", kLink.peers_max, 1, 1048575, "FAIRLEAD_PEERS_MAX", "peers that one engine remembers"},
     {"operations_max", "operations", 262144, 16, 1048575, "FAIRLEAD_OPERATIONS_MAX",
      "operations pending in one engine"},
     {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
@@ -79,9 +93,9 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "buffers for longer active messages that wait at one port; replies may take as much again"},
     {"active_messages_max", "messages", 65536, 16, 1048576, "FAIRLEAD_ACTIVE_MESSAGES_MAX",
      "active requests that wait at one port; replies may be as many again"},
-    {"shm_ring", "bytes", 256 * kKi, 64 * kKi, 64 * kMi, "FAIRLEAD_SHM_RING",
+    {"shm_ring", "bytes", shm::ConnectionOptions::kRingBytes, 64 * kKi, 64 * kMi, "FAIRLEAD_SHM_RING",
      "shared memory for each direction to a peer of this host; a power of two"},
-    {"shm_peers_max", "peers", 1024, 1, 4096, "FAIRLEAD_SHM_PEERS_MAX",
+    {"shm_peers_max", "peers", shm::ConnectionOptions::kPeersMax, 1, 4096, "FAIRLEAD_SHM_PEERS_MAX",
      "peers of this host that are reached through shared memory; more go over UDP"},
     {"shm_shared_max", "bytes", 16384 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_SHARED_MAX",
      "registered memory that peers of this host may write and read by themselves; 0: everything goes through the "
@@ -90,25 +104,36 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "memory of 2 MiB up to this that the library allocates where peers of this host reach it gets huge pages at once, "
      "if "
      "the kernel has them; 0: never"},
-    {"shm_foreign_max", "bytes", 256 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_MAX",
+    {"shm_cma_max", "bytes", 256 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_MAX",
      "puts and gets, writes and reads of reliable queue pairs, up to this size in memory outside the shared one are "
      "carried out by process_vm_writev and process_vm_readv if the peer of this host does not look at its ring just "
      "then, and the kernel lets us; 0: never"},
-    {"shm_foreign_awake_max", "bytes", 0, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_FOREIGN_AWAKE_MAX",
+    {"shm_cma_awake_max", "bytes", 0, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_AWAKE_MAX",
      "the same if it does look; the ring is quicker then"},
     {"shm_pull_min", "bytes", 8 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
      "messages from this size on that lie in shared memory are copied once, by the peer of this host, instead of going "
      "through the ring; those up to 8 KiB never"},
     {"shm_pull_max", "bytes", 4 * kMi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
      "messages up to this size do so; 0: none"},
-    {"seal_rekey_bytes", "bytes", 65536 * kMi, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
+    {"seal_rekey_bytes", "bytes", link::SealSettings::kBytesMax, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
      "how much a sealed session encrypts and decrypts before it makes new keys"},
-    {"seal_rekey_after", "s", 3600, 1, 86400, "FAIRLEAD_SEAL_REKEY_AFTER",
+    {"seal_rekey_after", "s", link::SealSettings::kAgeMax / 1s, 1, 86400, "FAIRLEAD_SEAL_REKEY_AFTER",
      "how old the keys of a sealed session get before the next message makes new ones"},
 }};
 
+constexpr FormerOption kFormer[] = {
+    {"shm_foreign_max", "FAIRLEAD_SHM_FOREIGN_MAX", Option::shm_cma_max},
+    {"shm_foreign_awake_max", "FAIRLEAD_SHM_FOREIGN_AWAKE_MAX", Option::shm_cma_awake_max},
+};
+
 const OptionRow& row_of(Option option) {
   return kTable[static_cast<std::size_t>(option)];
+}
+
+// The name that the option has today.
+std::string_view name_today(std::string_view name) {
+  const auto* const former = std::ranges::find(kFormer, name, &FormerOption::name);
+  return former == std::end(kFormer) ? name : row_of(former->now).name;
 }
 
 Error out_of_range(const OptionRow& row, std::string_view text, std::string_view where) {
@@ -125,16 +150,16 @@ EngineOptions::EngineOptions() noexcept {
 
 Result<EngineOptions> EngineOptions::from_environment() {
   EngineOptions options;
-  for (const OptionRow& row : kTable) {
-    const char* text = base::environment(std::string(row.environment).c_str());
-    if (text == nullptr) continue;
-    auto set = options.set(row.name, text);
-    if (!set) {
-      Error error =
-          out_of_range(row, fmt::format("'{}'", base::shown(text)), fmt::format("or unset {}", row.environment));
-      return std::unexpected(std::move(error));
-    }
-  }
+  const auto read = [&](const OptionRow& row, std::string_view variable) -> Result<> {
+    const char* text = base::environment(std::string(variable).c_str());
+    if (text == nullptr || options.set(row.name, text)) return {};
+    return std::unexpected(
+        out_of_range(row, fmt::format("'{}'", base::shown(text)), fmt::format("or unset {}", variable)));
+  };
+  for (const FormerOption& former : kFormer)
+    if (auto done = read(row_of(former.now), former.environment); !done) return std::unexpected(done.error());
+  for (const OptionRow& row : kTable)
+    if (auto done = read(row, row.environment); !done) return std::unexpected(done.error());
   for (const WordOptionRow& word : kWords) {
     const char* text = base::environment(std::string(word.environment).c_str());
     if (text == nullptr) continue;
@@ -210,7 +235,7 @@ std::vector<base::AddressRange> EngineOptions::seal_require() const {
 
 Result<> EngineOptions::set(std::string_view name, std::string_view text) {
   if (Result<> word; set_word(name, text, word)) return word;
-  const auto* row = std::ranges::find(kTable, name, &OptionRow::name);
+  const auto* row = std::ranges::find(kTable, name_today(name), &OptionRow::name);
   if (row == kTable.end()) {
     return std::unexpected(Error{
         Status::invalid, 0, fmt::format("no option is called '{}': `fairlead options` lists them", base::shown(name))});
@@ -230,6 +255,10 @@ Result<> EngineOptions::set(Option option, std::uint64_t value) {
   }
   values_[static_cast<std::size_t>(option)] = value;
   return {};
+}
+
+std::span<const FormerOption> former_options() noexcept {
+  return kFormer;
 }
 
 std::vector<std::string_view> EngineOptions::differences(const EngineOptions& other) const {

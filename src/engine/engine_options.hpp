@@ -53,14 +53,21 @@ enum class Option : std::uint8_t {
   shm_peers_max,
   shm_shared_max,
   shm_huge_max,
-  shm_foreign_max,
-  shm_foreign_awake_max,
+  shm_cma_max,
+  shm_cma_awake_max,
   shm_pull_min,
   shm_pull_max,
   seal_rekey_bytes,
   seal_rekey_after,
   count_,
 };
+
+/// A name that an option had before, which is taken for one more release.
+struct FormerOption {
+  std::string_view name, environment;
+  Option now;
+};
+std::span<const FormerOption> former_options() noexcept;
 
 /// Which way engines of the same host are reached.
 enum class PathChoice : std::uint8_t { automatic, udp, shm };

@@ -49,6 +49,31 @@ TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
   EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
 }
 
+TEST(EngineOptions, AFormerNameSetsTheOptionUntilTheNameOfTodayDoes) {
+  for (const FormerOption& former : former_options()) {
+    EngineOptions options;
+    const OptionRow& row = option_table()[static_cast<std::size_t>(former.now)];
+    const std::uint64_t other = row.value_default == row.value_min ? row.value_max : row.value_min;
+    ASSERT_TRUE(options.set(former.name, std::to_string(other)));
+    EXPECT_EQ(options.get(former.now), other);
+
+    const std::string then(former.environment), today(row.environment);
+    ::setenv(then.c_str(), std::to_string(other).c_str(), 1);
+    const auto by_former = EngineOptions::from_environment();
+    ::setenv(today.c_str(), std::to_string(row.value_default).c_str(), 1);
+    const auto by_both = EngineOptions::from_environment();
+    ::setenv(then.c_str(), "soon", 1);
+    const auto refused = EngineOptions::from_environment();
+    ::unsetenv(then.c_str());
+    ::unsetenv(today.c_str());
+    ASSERT_TRUE(by_former && by_both);
+    EXPECT_EQ(by_former->get(former.now), other);
+    EXPECT_EQ(by_both->get(former.now), row.value_default);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find(then), std::string::npos) << refused.error().message;
+  }
+}
+
 TEST(EngineOptions, EveryWordIsComplete) {
   for (const WordOptionRow& row : word_option_table()) {
     EXPECT_FALSE(row.name.empty() || row.wanted.empty() || row.sentence.empty());

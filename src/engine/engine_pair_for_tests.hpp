@@ -28,37 +28,35 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
   return base::place_for_tests(number);
 }
 
-inline shm::ConnectionOptions direct_options(bool is_foreign = false) {
+inline shm::ConnectionOptions direct_options(bool has_cma = false) {
   return {.ring_bytes = 64 * 1024,
           .arena_bytes = sizeof(shm::SharedTables) + kShown,
           .arena_head_bytes = sizeof(shm::SharedTables),
-          .identity_bytes = is_foreign ? sizeof(shm::OwnedRecords) : 0};
+          .identity_bytes = has_cma ? sizeof(shm::OwnedRecords) : 0};
 }
 
 /// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
 /// of whoever looks up to `awake_max`.
-inline EngineOptions direct_engine_options(bool is_foreign, std::uint64_t awake_max = shm::kCarriedOutMax) {
+inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max = shm::kCarriedOutMax) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
   EXPECT_TRUE(options.set(Option::active_messages_max, 128));
-  const std::uint64_t most = is_foreign ? shm::kCarriedOutMax : 0;
-  EXPECT_TRUE(options.set(Option::shm_foreign_max, most) &&
-              options.set(Option::shm_foreign_awake_max, std::min(most, awake_max)));
+  const std::uint64_t most = has_cma ? shm::kCarriedOutMax : 0;
+  EXPECT_TRUE(options.set(Option::shm_cma_max, most) &&
+              options.set(Option::shm_cma_awake_max, std::min(most, awake_max)));
   return options;
 }
 
 struct DirectSide {
-  DirectSide(path::SimNetwork& network, std::uint16_t number, bool is_foreign,
+  DirectSide(path::SimNetwork& network, std::uint16_t number, bool has_cma,
              std::uint64_t awake_max = shm::kCarriedOutMax) {
-    auto connections = shm::Connections::open(direct_place(number), number + 100U, direct_options(is_foreign)).value();
+    auto connections = shm::Connections::open(direct_place(number), number + 100U, direct_options(has_cma)).value();
     auto shm = std::make_unique<shm::Transport>(
-        std::move(connections), shm::TransportOptions{.give_up_after = 5s,
-                                                      .connect_within = 1s,
-                                                      .pull_min = 1,
-                                                      .pull_max = is_foreign ? shm::kCarriedOutMax : 0});
-    engine =
-        std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
-                                 direct_engine_options(is_foreign, awake_max), number + 100U, number, std::move(shm));
+        std::move(connections),
+        shm::TransportOptions{
+            .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = has_cma ? shm::kCarriedOutMax : 0});
+    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
+                                      direct_engine_options(has_cma, awake_max), number + 100U, number, std::move(shm));
     port = *engine->ports().open(kPort);
     EXPECT_EQ(engine->ports().find(port)->events->reserve(100'000), Status::ok);
   }
@@ -84,8 +82,8 @@ struct DirectSide {
 /// Near has found far, and each sees what the other shows of its memory.
 class EnginePair : public testing::Test {
  protected:
-  explicit EnginePair(bool is_foreign = false, std::uint64_t awake_max = shm::kCarriedOutMax)
-      : far_(network_, 2, is_foreign, awake_max), near_(network_, 1, is_foreign, awake_max) {}
+  explicit EnginePair(bool has_cma = false, std::uint64_t awake_max = shm::kCarriedOutMax)
+      : far_(network_, 2, has_cma, awake_max), near_(network_, 1, has_cma, awake_max) {}
   void SetUp() override {
     ASSERT_TRUE(near_.engine->connections()->ask(direct_place(2), {}));
     const auto has_met = [](DirectSide& side) { return side.engine->connections()->counters().arenas_seen == 1; };

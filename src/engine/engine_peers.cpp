@@ -43,7 +43,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   active_.end_peer(notice.peer, notice.status, now, lost_peers_.add(address, notice, now));
   if (!is_local) transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
   messages_.end_peer(notice.peer, notice.status, now);
-  if (flows_) flows_->end_peer(notice.peer, notice.status, now);
+  if (pairs_) pairs_->end_peer(notice.peer, notice.status, now);
   if (is_local) messages_.end_abandoned(notice.status, now);
 }
 

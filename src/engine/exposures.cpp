@@ -107,7 +107,7 @@ void Exposures::publish(std::uint32_t slot) {
   const iovec& piece = operation.memory[0];
   const auto found = connections->arena()->find({static_cast<const std::byte*>(piece.iov_base), operation.length});
   const std::uint64_t cma_max =
-      std::max(context_.options.get(Option::shm_foreign_max), context_.options.get(Option::shm_foreign_awake_max));
+      std::max(context_.options.get(Option::shm_cma_max), context_.options.get(Option::shm_cma_awake_max));
   const bool is_cma = !found && connections->records() != nullptr && operation.length <= cma_max &&
                       connections->peer_count() <= kCmaPeersMax;
   if (!found && !is_cma) return;
@@ -168,7 +168,7 @@ bool Exposures::is_held(const shm::PublishedExposure& exposure) {
 }
 
 bool Exposures::is_held_by_calls(const Operation& exposure) {
-  return exposure.is_cma && context_.shm_transport()->connections().is_held(exposure.key);
+  return exposure.is_cma && context_.shm_transport()->connections().read_sections().is_held(exposure.key);
 }
 
 // What peers have done -----------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ bool Exposures::retry(std::uint64_t name, base::Instant now) {
   const Operation* const operation = context_.operations.find(name);
   if (operation == nullptr) return true;
   if (operation->is_carried_out) {
-    if (context_.shm_transport()->connections().is_held(operation->key)) return false;
+    if (context_.shm_transport()->connections().read_sections().is_held(operation->key)) return false;
     complete(slot_of(name), Status::ok, operation->length_done, now);
     return true;
   }

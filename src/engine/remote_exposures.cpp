@@ -100,7 +100,7 @@ bool RemoteExposures::copy_mapped(shm::Connection& there, shm::PublishedExposure
 bool RemoteExposures::may_call(const shm::Connection& there, std::uint64_t length) const {
   const bool is_awake = there.other->is_watching.load(std::memory_order_relaxed) != 0;
   return there.process.is_reached() &&
-         length <= context_.options.get(is_awake ? Option::shm_foreign_awake_max : Option::shm_foreign_max);
+         length <= context_.options.get(is_awake ? Option::shm_cma_awake_max : Option::shm_cma_max);
 }
 
 /// Outside the arena. False: it has to be asked for; what may have been written is then written again.

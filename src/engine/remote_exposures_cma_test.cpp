@@ -16,9 +16,9 @@
 namespace fairlead::engine {
 namespace {
 
-class EngineForeign : public EnginePair {
+class EngineCma : public EnginePair {
  protected:
-  EngineForeign() : EnginePair(true) {
+  EngineCma() : EnginePair(true) {
     for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<std::byte>(i * 7 >> 3);
   }
 
@@ -70,7 +70,7 @@ class EngineForeign : public EnginePair {
   OperationHandle exposed_;
 };
 
-TEST_F(EngineForeign, APutAndAGetNeedNobodyAtTheTarget) {
+TEST_F(EngineCma, APutAndAGetNeedNobodyAtTheTarget) {
   EXPECT_EQ(near_.counter("shm.process.reached"), 1u);
   for (const std::size_t size : {1, 4, 8, 63, 4096, 100'000}) {
     std::ranges::fill(there_, std::byte{0xAA});
@@ -99,7 +99,7 @@ TEST_F(EngineForeign, APutAndAGetNeedNobodyAtTheTarget) {
   EXPECT_EQ(far_.engine->use().operations, 0u);
 }
 
-TEST_F(EngineForeign, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
+TEST_F(EngineCma, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
   const std::uint64_t key = expose(4096, true);
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4097)), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::too_big);
@@ -114,7 +114,7 @@ TEST_F(EngineForeign, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
 }
 
 // Every peer can write to the table: it leads nobody to memory that its owner has not exposed.
-TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
+TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
   shm::PublishCount lies;
@@ -148,7 +148,7 @@ TEST_F(EngineForeign, LiesInTheSharedTableLeadNowhere) {
 }
 
 // Between a look at the owner's records and the last byte. What others do to the table meanwhile does not matter.
-TEST_F(EngineForeign, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
+TEST_F(EngineCma, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
   for (const std::uint64_t name : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, ~std::uint64_t{0}}) {
     const std::uint64_t key = expose(4096, true);
     far_of_near().hold(key);
@@ -175,7 +175,7 @@ TEST_F(EngineForeign, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
 }
 
 // Whoever comes second looks, too, and may do so when the first has said that it is done.
-TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
+TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   const std::uint64_t key = expose(4096, true);
   auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
@@ -196,7 +196,7 @@ TEST_F(EngineForeign, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   EXPECT_EQ(end->length, 4096u);
 }
 
-TEST_F(EngineForeign, WhatSomebodyHoldsForLongEndsByForce) {
+TEST_F(EngineCma, WhatSomebodyHoldsForLongEndsByForce) {
   const std::uint64_t key = expose(4096, true);
   far_of_near().hold(key);
   EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
@@ -208,7 +208,7 @@ TEST_F(EngineForeign, WhatSomebodyHoldsForLongEndsByForce) {
 }
 
 // It is done, and somebody else is at it: nobody has cancelled anything, and its event comes all the same.
-TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
+TEST_F(EngineCma, WhatIsDoneIsToldThoughSomebodyStays) {
   const std::uint64_t key = expose(4096, true);
   auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
   ASSERT_TRUE(second->ask(direct_place(2), {}));
@@ -225,7 +225,7 @@ TEST_F(EngineForeign, WhatIsDoneIsToldThoughSomebodyStays) {
   EXPECT_EQ(end->length, 4096u);
 }
 
-TEST_F(EngineForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
+TEST_F(EngineCma, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
   auto* const nonce = reinterpret_cast<shm::Nonce*>(far_.engine->connections()->records() - shm::Identity::kRecordsAt);
   *nonce = {1, 2};
   expect_put_through_the_ring(expose(4096, true), 4096);
@@ -235,7 +235,7 @@ TEST_F(EngineForeign, AProcessThatIsNoMoreTheSameIsReachedThroughTheRing) {
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u) << "it is not tried again";
 }
 
-TEST_F(EngineForeign, WhatFailsHalfWayIsAskedFor) {
+TEST_F(EngineCma, WhatFailsHalfWayIsAskedFor) {
   constexpr std::size_t kPage = 4096;
   auto* const half =
       static_cast<std::byte*>(::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

@@ -22,6 +22,7 @@ constexpr std::size_t kNameMax = 64;
 std::vector<std::string_view> known_names() {
   std::vector<std::string_view> names(std::begin(kOthers), std::end(kOthers));
   for (const OptionRow& row : option_table()) names.push_back(row.environment);
+  for (const FormerOption& former : former_options()) names.push_back(former.environment);
   for (const WordOptionRow& row : word_option_table()) names.push_back(row.environment);
   return names;
 }

@@ -39,7 +39,7 @@ struct LinkOptions {
   std::uint32_t rooms_max = 1U << 16;       // segments of all peers that wait or are in flight (the hotel)
   std::uint32_t reassembly_slots = 64;      // 1..64: chunked messages that one peer may have open towards us
   std::uint64_t parts_bytes = 4U << 20;     // held of segments that come in parts, of all peers
-  std::uint32_t peers_max = 1U << 17;       // <= 2^20
+  std::uint32_t peers_max = 1U << 16;       // <= 2^20
   std::uint32_t half_open_max = 4096;       // peers that said hello, with a cookie, and nothing else yet
   std::uint32_t half_open_each_max = 1024;  // of one host
 

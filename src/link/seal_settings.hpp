@@ -21,9 +21,11 @@ struct SealSettings {
 
   // New keys are made when the old ones have sealed and opened so much, or are so old and still in use. If the peer
   // does not make them with us in time, the session ends (link_rekey.cpp).
-  std::uint64_t bytes_max = std::uint64_t{1} << 36;
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 36;
+  static constexpr base::Duration kAgeMax = std::chrono::hours(1);
+  std::uint64_t bytes_max = kBytesMax;
   std::uint64_t segments_max = std::uint64_t{1} << 32;
-  base::Duration age_max = std::chrono::hours(1);
+  base::Duration age_max = kAgeMax;
 };
 
 }  // namespace fairlead::link

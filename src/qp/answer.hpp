@@ -32,7 +32,7 @@ struct AnswerRoute {
 
 inline wire::Envelope encode(const Answer& answer, wire::RequestSequence sequence, const AnswerRoute& route) {
   const auto flags = static_cast<std::uint16_t>(answer.carries_result ? wire::kCarriesResult : 0);
-  return {.operation = wire::Operation::flow_answer,
+  return {.operation = wire::Operation::pair_answer,
           .status = std::to_underlying(answer.verdict),
           .flags = static_cast<std::uint16_t>(std::to_underlying(answer.cause) | flags),
           .source_port = route.source,

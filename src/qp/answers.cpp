@@ -17,15 +17,15 @@ wire::RequestSequence sequence_in(const wire::Envelope& envelope) {
 void Answers::conclude(QueuePair& pair, const wire::Envelope& envelope, const Answer& answer) {
   if (!pair.is(QpType::rc)) return;
   if (!answer.is_ack()) return send(pair, sequence_in(envelope), answer);
-  if (envelope.operation == Wire::flow_read) return answer_read(pair, envelope);
-  if (envelope.operation == Wire::flow_atomic)
+  if (envelope.operation == Wire::pair_read) return answer_read(pair, envelope);
+  if (envelope.operation == Wire::pair_atomic)
     return send(pair, sequence_in(envelope), {.carries_result = true, .value = answer.value});
   owe(pair);
 }
 
 void Answers::repeat(QueuePair& pair, const wire::Envelope& envelope) {
-  if (envelope.operation == Wire::flow_read) answer_read(pair, envelope);
-  if (envelope.operation == Wire::flow_atomic) return repeat_atomic(pair, envelope);
+  if (envelope.operation == Wire::pair_read) answer_read(pair, envelope);
+  if (envelope.operation == Wire::pair_atomic) return repeat_atomic(pair, envelope);
   owe(pair);
 }
 

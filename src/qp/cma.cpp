@@ -13,11 +13,11 @@ namespace {
 /// Its address there, if queue pair and region permit it now.
 std::optional<std::uint64_t> look_up(Shared& shared, const QueuePair& pair, const SendEntry& entry,
                                      shm::Connection& peer) {
-  const std::uint32_t slot = entry.rkey >> 8, place = pair.attributes.dest_qp_num % shm::SharedTables::kFlows;
+  const std::uint32_t slot = entry.rkey >> 8, place = pair.attributes.dest_qp_num % shm::SharedTables::kPairs;
   if (slot >= shm::SharedTables::kRegions) return std::nullopt;
-  std::array<shm::SharedRecord<shm::SharedFlow>::Image, 2> pairs;
+  std::array<shm::SharedRecord<shm::SharedPair>::Image, 2> pairs;
   std::array<shm::SharedRecord<shm::SharedRegion>::Image, 2> regions;
-  const std::uint64_t pair_at = offsetof(shm::OwnedRecords, flows) + sizeof pairs[0] * place;
+  const std::uint64_t pair_at = offsetof(shm::OwnedRecords, pairs) + sizeof pairs[0] * place;
   const std::uint64_t region_at = offsetof(shm::OwnedRecords, regions) + sizeof regions[0] * slot;
   const auto bytes_of = [](auto& image) { return std::as_writable_bytes(std::span(image)); };
   const std::array<shm::CrossRecord, 4> records{{{pair_at, bytes_of(pairs[0])},
@@ -28,9 +28,9 @@ std::optional<std::uint64_t> look_up(Shared& shared, const QueuePair& pair, cons
     ++shared.counters.calls_failed;
     return std::nullopt;
   }
-  shm::SharedFlow there;
+  shm::SharedPair there;
   shm::SharedRegion region;
-  if (!shm::SharedRecord<shm::SharedFlow>::read(pairs[0], pairs[1], there) ||
+  if (!shm::SharedRecord<shm::SharedPair>::read(pairs[0], pairs[1], there) ||
       !shm::SharedRecord<shm::SharedRegion>::read(regions[0], regions[1], region)) {
     return std::nullopt;
   }

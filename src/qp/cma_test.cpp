@@ -28,7 +28,7 @@ class Cma : public engine::EnginePair {
   explicit Cma(std::uint64_t awake_max = shm::kCarriedOutMax) : engine::EnginePair(true, awake_max) {}
   void SetUp() override {
     engine::EnginePair::SetUp();
-    b_.flows().publish_region(b_.key);
+    b_.pairs().publish_region(b_.key);
     join();
     for (std::size_t i = 0; i < a_.memory.size(); ++i) a_.memory[i] = static_cast<std::byte>(i * 7 >> 3);
   }
@@ -69,9 +69,9 @@ class Cma : public engine::EnginePair {
     return std::memcmp(&a_.memory[here], &b_.memory[there], length) == 0;
   }
   std::uint64_t by_calls() const {
-    return a_.flows().counters().writes_by_calls + a_.flows().counters().reads_by_calls;
+    return a_.pairs().counters().writes_by_calls + a_.pairs().counters().reads_by_calls;
   }
-  std::uint64_t failed() const { return a_.flows().counters().calls_failed; }
+  std::uint64_t failed() const { return a_.pairs().counters().calls_failed; }
   void expect_write_through_the_ring(std::uint32_t length) {
     const std::uint64_t before = by_calls();
     post(SendOpcode::write, 100, length, 200);
@@ -84,7 +84,7 @@ class Cma : public engine::EnginePair {
   shm::Connection& far_of_near() {
     return near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   }
-  RegionPlan plan() { return b_.flows().regions().plan(b_.key); }
+  RegionPlan plan() { return b_.pairs().regions().plan(b_.key); }
 
   EndOfPair a_{near_, kAll}, b_{far_, kAll};
 };
@@ -131,12 +131,12 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
     post(opcode, 0, 64, address, key);
     EXPECT_EQ(wait_for(a_).status, status);
     EXPECT_EQ(b_.state(), QpState::err);
-    if (b_.flows().regions().change(b_.key, first)) b_.flows().publish_region(b_.key);
+    if (b_.pairs().regions().change(b_.key, first)) b_.pairs().publish_region(b_.key);
     join();
   };
   const auto change = [&](const RegionPlan& to) {
-    ASSERT_TRUE(b_.flows().regions().change(b_.key, to));
-    b_.flows().publish_region(b_.key);
+    ASSERT_TRUE(b_.pairs().regions().change(b_.key, to));
+    b_.pairs().publish_region(b_.key);
   };
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 1);
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 256);
@@ -161,8 +161,8 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   post(SendOpcode::read, 0, 64, 1000);
   EXPECT_EQ(wait_for(a_).status, WcStatus::success);
   EXPECT_EQ(by_calls(), 1u);
-  ASSERT_TRUE(b_.flows().regions().remove(b_.key));
-  b_.flows().publish_region(b_.key);
+  ASSERT_TRUE(b_.pairs().regions().remove(b_.key));
+  b_.pairs().publish_region(b_.key);
   post(SendOpcode::write, 0, 64, 1000);
   EXPECT_EQ(wait_for(a_).status, WcStatus::rem_access_err);
   EXPECT_EQ(by_calls(), 1u);
@@ -174,9 +174,9 @@ TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
   const std::uint64_t there = reinterpret_cast<std::uintptr_t>(bystander.data());
-  const std::uint32_t far_key = b_.flows().regions().add(
+  const std::uint32_t far_key = b_.pairs().regions().add(
       {.base = bystander.data(), .length = 4096, .iova = there, .access = verbs::access::local_write, .domain = 1});
-  b_.flows().publish_region(far_key);
+  b_.pairs().publish_region(far_key);
   shm::SharedTables& tables = far_.tables();
   shm::PublishCount lies;
   for (int step = 0; step < 400; ++step) {
@@ -187,12 +187,12 @@ TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
     if (random() % 2 == 0) lie.offset = random() % 2 == 0 ? 1ULL << 40 : random();
     if (random() % 2 == 0) lie.end = random();
     tables.regions[key >> 8].show(lie, lies);
-    shm::SharedFlow flow;
-    shm::SharedRecord<shm::SharedFlow>& shown = tables.flows[b_.number % shm::SharedTables::kFlows];
-    ASSERT_TRUE(shown.read(flow));
-    flow.rights = ~0U;
-    if (random() % 4 == 0) flow.domain = static_cast<std::uint32_t>(random());
-    shown.show(flow, lies);
+    shm::SharedPair pair;
+    shm::SharedRecord<shm::SharedPair>& shown = tables.pairs[b_.number % shm::SharedTables::kPairs];
+    ASSERT_TRUE(shown.read(pair));
+    pair.rights = ~0U;
+    if (random() % 4 == 0) pair.domain = static_cast<std::uint32_t>(random());
+    shown.show(pair, lies);
     const bool is_write = random() % 2 == 0;
     std::fill_n(&a_.memory[0], 100, std::byte{0x22});
     post(is_write ? SendOpcode::write : SendOpcode::read, 0, 100, there + random() % 3996, key);
@@ -276,8 +276,8 @@ TEST_F(Cma, WhoeverIsAtItIsAVisitor) {
   const auto address = reinterpret_cast<std::uintptr_t>(&visits);
   auto* const base = std::bit_cast<std::byte*>(address);
   const std::uint32_t key =
-      b_.flows().regions().add({.base = base, .length = 8, .iova = address, .access = kAll, .domain = 1});
-  b_.flows().publish_region(key);
+      b_.pairs().regions().add({.base = base, .length = 8, .iova = address, .access = kAll, .domain = 1});
+  b_.pairs().publish_region(key);
   const std::uint64_t before = visits.load();
   post(SendOpcode::read, 0, 8, address, key);
   EXPECT_EQ(by_calls(), 1u);
@@ -320,7 +320,7 @@ TEST_F(Cma, WhatFailsHalfWayIsAskedFor) {
 }
 
 TEST_F(Cma, WhatMayNotBeWrittenHereIsNotRead) {
-  const std::uint32_t key = a_.flows().regions().add(
+  const std::uint32_t key = a_.pairs().regions().add(
       {.base = a_.memory.data(), .length = a_.memory.size(), .iova = a_.at(0), .access = 0, .domain = 1});
   const verbs::Sge to{a_.at(0), 100, key};
   const std::vector<std::byte> before = a_.memory;
@@ -340,7 +340,7 @@ class CmaAsleep : public Cma {
 
 TEST_F(CmaAsleep, OnlyWhoeverDoesNotLookIsSpared) {
   expect_write_through_the_ring(4096);
-  ASSERT_TRUE(far_.engine->connections()->arm());
+  ASSERT_TRUE(far_.engine->connections()->watch().arm());
   post(SendOpcode::write, 100, 5000, 200);
   EXPECT_TRUE(is_same(100, 200, 5000));
   EXPECT_EQ(a_.completions().size(), 1u);

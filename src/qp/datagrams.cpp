@@ -18,7 +18,7 @@ constexpr std::uint32_t kMulticast = 0xFF'FFFF;
 wire::Envelope envelope_of(const QueuePair& pair, const SendEntry& entry) {
   const int imm = entry.traits().has_imm ? flags::imm : 0;
   const int solicited = entry.has(verbs::send_flags::solicited) ? flags::solicited : 0;
-  return {.operation = wire::Operation::flow_datagram,
+  return {.operation = wire::Operation::pair_datagram,
           .flags = static_cast<std::uint16_t>(imm | solicited | entry.traffic_class << flags::traffic_class_shift),
           .source_port = pair.number,
           .target_port = entry.remote_qpn,

@@ -19,20 +19,20 @@ struct EndOfPair {
   explicit EndOfPair(engine::DirectSide& its_side, std::uint32_t its_rights = verbs::access::remote_write)
       : side(its_side), rights(its_rights) {
     notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
-    stream = flows().open_completions({.capacity = 4096, .events = notices.get()});
-    key = flows().regions().add({.base = memory.data(),
+    stream = pairs().open_completions({.capacity = 4096, .events = notices.get()});
+    key = pairs().regions().add({.base = memory.data(),
                                  .length = memory.size(),
                                  .iova = at(0),
                                  .access = verbs::access::local_write | rights,
                                  .domain = 1});
   }
-  QueuePairs& flows() const { return side.engine->flows(); }
+  QueuePairs& pairs() const { return side.engine->pairs(); }
   std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
   verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, key}; }
-  verbs::QpState state() const { return flows().pair_facts(handle).attributes.state; }
+  verbs::QpState state() const { return pairs().pair_facts(handle).attributes.state; }
 
   void open(verbs::QpType type = verbs::QpType::rc) {
-    ASSERT_EQ(flows().open_pair(
+    ASSERT_EQ(pairs().open_pair(
                   {.type = type,
                    .capacity =
                        {.max_send_wr = 128, .max_recv_wr = 120, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
@@ -58,30 +58,30 @@ struct EndOfPair {
     using enum verbs::QpState;
     for (const auto& [from, into] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
       wanted.state = into;
-      ASSERT_EQ(flows().change_pair(handle, from, wanted, now), Status::ok);
+      ASSERT_EQ(pairs().change_pair(handle, from, wanted, now), Status::ok);
     }
   }
   void change(verbs::QpState to, base::Instant now) {
-    verbs::QpAttributes wanted = flows().pair_facts(handle).attributes;
+    verbs::QpAttributes wanted = pairs().pair_facts(handle).attributes;
     const verbs::QpState from = wanted.state;
     wanted.state = to;
-    ASSERT_EQ(flows().change_pair(handle, from, wanted, now), Status::ok);
+    ASSERT_EQ(pairs().change_pair(handle, from, wanted, now), Status::ok);
   }
   void receive(std::uint64_t id, const verbs::Sge& into) {
     std::size_t taken = 0;
     const verbs::ReceiveRequest request{.id = id, .sges = {&into, 1}};
-    ASSERT_EQ(flows().post_receive(handle, {&request, 1}, taken), 0);
+    ASSERT_EQ(pairs().post_receive(handle, {&request, 1}, taken), 0);
   }
   int post(const verbs::SendRequest& request, base::Instant now) {
     std::size_t taken = 0;
-    return flows().post_send(handle, {&request, 1}, taken, now);
+    return pairs().post_send(handle, {&request, 1}, taken, now);
   }
   void send(std::uint64_t id, const verbs::Sge& from, base::Instant now) {
     ASSERT_EQ(post({.id = id, .sges = {&from, 1}, .flags = verbs::send_flags::signaled}, now), 0);
   }
   std::vector<verbs::WorkCompletion> completions() {
     std::vector<verbs::WorkCompletion> all(256);
-    all.resize(stream->take(all.data(), 256, flows().accounts()));
+    all.resize(stream->take(all.data(), 256, pairs().accounts()));
     return all;
   }
 

@@ -19,12 +19,12 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
   const auto no = [](Verdict verdict, Cause cause) {
     return Judgement{.answer = {.verdict = verdict, .cause = cause}, .place = {}};
   };
-  const bool is_atomic = envelope.operation == Wire::flow_atomic;
+  const bool is_atomic = envelope.operation == Wire::pair_atomic;
   const std::uint32_t right = right_for(envelope.operation);
   if (is_atomic) size = sizeof(std::uint64_t);
-  if (envelope.operation == Wire::flow_read) size = envelope.a;
+  if (envelope.operation == Wire::pair_read) size = envelope.a;
   if (size > kMessageMax) return no(Verdict::invalid, Cause::too_long);
-  if (envelope.operation == Wire::flow_send) return {};
+  if (envelope.operation == Wire::pair_send) return {};
   const bool has_right = (pair.attributes.access_flags & right) != 0 &&
                          (right == verbs::access::remote_write || pair.attributes.max_dest_rd_atomic != 0);
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
@@ -62,7 +62,7 @@ bool Executor::execute(QueuePair& pair, const wire::Envelope& envelope, std::spa
 
 bool Executor::execute_plain(QueuePair& pair, const wire::Envelope& envelope, std::span<const std::byte> bytes) {
   constexpr std::uint16_t kPlain = flags::acknowledges | flags::solicited;
-  if (envelope.operation != Wire::flow_send || (envelope.flags & ~kPlain) != 0 || !pair.has_heard ||
+  if (envelope.operation != Wire::pair_send || (envelope.flags & ~kPlain) != 0 || !pair.has_heard ||
       pair.current.has_receive || bytes.size() > kMessageMax) [[unlikely]]
     return false;
   ReceiveQueue& queue = receives_[pair.receives];
@@ -96,8 +96,8 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   note_heard(pair);
   pair.current.envelope = envelope;
   pair.current.size = pair.current.left = size;
-  const bool is_send = envelope.operation == Wire::flow_send;
-  const bool wants_receive = is_send || (envelope.operation == Wire::flow_write && (envelope.flags & flags::imm) != 0);
+  const bool is_send = envelope.operation == Wire::pair_send;
+  const bool wants_receive = is_send || (envelope.operation == Wire::pair_write && (envelope.flags & flags::imm) != 0);
   const Judgement judged = judge(pair, envelope, size);
   note_wrong_key(pair, judged);
   // A wrong key is told in the receive, too, if the request takes one.
@@ -105,7 +105,7 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   if (takes_receive && !take_receive(pair)) return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
   if (!judged.is_allowed()) return fail(pair, judged.answer.verdict, judged.answer.cause, answer);
   if (is_send && !check_receive(pair, size, answer)) return false;
-  if (envelope.operation == Wire::flow_atomic) run_atomic(pair, envelope, judged.place, answer);
+  if (envelope.operation == Wire::pair_atomic) run_atomic(pair, envelope, judged.place, answer);
   pair.current.is_active = true;
   return true;
 }
@@ -153,7 +153,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
   if (bytes.empty()) return true;
   CurrentRequest& current = pair.current;
   current.left -= bytes.size();
-  if (current.is(Wire::flow_send)) {
+  if (current.is(Wire::pair_send)) {
     const Cause cause = scatter(pair.current_sges(), receives_[pair.receives].domain(), offset, bytes);
     return cause == Cause::none || fail(pair, Verdict::operation, cause, answer);
   }
@@ -174,7 +174,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
 bool Executor::finish(QueuePair& pair, Answer& answer) {
   const CurrentRequest done = pair.current;
   const wire::Envelope& envelope = done.envelope;
-  if (done.is(Wire::flow_write) && done.size != 0) {
+  if (done.is(Wire::pair_write) && done.size != 0) {
     const Permit found = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
                                                 envelope.offset + done.size - 1, 1, verbs::access::remote_write);
     if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
@@ -186,7 +186,7 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   if (!done.has_receive) return true;
   const bool has_imm = (envelope.flags & flags::imm) != 0;
   completer_.complete_receive(pair, done.receive_id,
-                              {.opcode = done.is(Wire::flow_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                              {.opcode = done.is(Wire::pair_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
                                .byte_len = static_cast<std::uint32_t>(done.size),
                                .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
                                .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
@@ -226,7 +226,7 @@ void Executor::fail_receive(QueuePair& pair, const CurrentRequest& failed, const
                                                                : WcStatus::loc_prot_err;
   completer_.complete_receive(pair, failed.receive_id,
                               {.status = status,
-                               .opcode = failed.is(Wire::flow_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
+                               .opcode = failed.is(Wire::pair_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
                                .vendor_err = std::to_underlying(answer.cause)},
                               false);
 }

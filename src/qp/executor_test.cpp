@@ -40,7 +40,7 @@ TEST_F(Execution, OfSendsIsTheSameForPlainAndOtherOnes) {
     for (const std::size_t size : {0, 1, 8, 33, 40}) {
       parts_.memory.fill({});
       parts_.receive(size, 40);
-      ASSERT_TRUE(execute(request(Wire::flow_send), std::span(bytes_).first(size)));
+      ASSERT_TRUE(execute(request(Wire::pair_send), std::span(bytes_).first(size)));
       const auto all = parts_.completions();
       ASSERT_EQ(all.size(), 1u);
       EXPECT_EQ(all[0].wr_id, size);
@@ -56,18 +56,18 @@ TEST_F(Execution, OfSendsIsTheSameForPlainAndOtherOnes) {
 
 TEST_F(Execution, WithoutAReceiveLeavesEverythingAsItWas) {
   pair_.has_heard = true;
-  EXPECT_FALSE(execute(request(Wire::flow_send), bytes_));
+  EXPECT_FALSE(execute(request(Wire::pair_send), bytes_));
   EXPECT_EQ(answer_.verdict, Verdict::rnr);
   EXPECT_EQ(pair_.turn.next(), wire::RequestSequence{0});
   EXPECT_EQ(pair_.state(), verbs::QpState::rts);
   parts_.receive(1, 40);
-  EXPECT_TRUE(execute(request(Wire::flow_send), bytes_));
+  EXPECT_TRUE(execute(request(Wire::pair_send), bytes_));
 }
 
 TEST_F(Execution, IntoAReceiveThatIsTooSmallEndsThePair) {
   pair_.has_heard = true;
   parts_.receive(1, 39);
-  EXPECT_FALSE(execute(request(Wire::flow_send), bytes_));
+  EXPECT_FALSE(execute(request(Wire::pair_send), bytes_));
   EXPECT_EQ(answer_.verdict, Verdict::invalid);
   EXPECT_EQ(parts_.completions().at(0).status, WcStatus::loc_len_err);
   EXPECT_EQ(pair_.state(), verbs::QpState::err);
@@ -75,24 +75,24 @@ TEST_F(Execution, IntoAReceiveThatIsTooSmallEndsThePair) {
 }
 
 TEST_F(Execution, OfWritesAsksForKeyRangeAndRight) {
-  ASSERT_TRUE(execute(request(Wire::flow_write, 500), bytes_));
+  ASSERT_TRUE(execute(request(Wire::pair_write, 500), bytes_));
   EXPECT_EQ(std::memcmp(&parts_.memory[500], bytes_.data(), bytes_.size()), 0);
-  const Judgement outside = parts_.executor.judge(pair_, request(Wire::flow_write, 4080), bytes_.size());
+  const Judgement outside = parts_.executor.judge(pair_, request(Wire::pair_write, 4080), bytes_.size());
   EXPECT_EQ(outside.answer.verdict, Verdict::access);
   EXPECT_EQ(outside.answer.cause, Cause::out_of_range);
   pair_.attributes.access_flags = verbs::access::remote_read;
-  EXPECT_EQ(parts_.executor.judge(pair_, request(Wire::flow_write, 0), 8).answer.cause, Cause::no_right);
+  EXPECT_EQ(parts_.executor.judge(pair_, request(Wire::pair_write, 0), 8).answer.cause, Cause::no_right);
 }
 
 TEST_F(Execution, OfAnAtomicIsRemembered) {
-  wire::Envelope add = request(Wire::flow_atomic, 800);
+  wire::Envelope add = request(Wire::pair_atomic, 800);
   add.flags = wire::request_flags::fetch_add;
   add.a = 5;
   ASSERT_TRUE(execute(add, {}));
   EXPECT_EQ(answer_.value, 0u);
   EXPECT_EQ(parts_.memory[800], std::byte{5});
   EXPECT_EQ(pair_.atomics.find({0}), 0u);
-  EXPECT_EQ(parts_.executor.judge(pair_, request(Wire::flow_atomic, 801), 0).answer.cause, Cause::misaligned);
+  EXPECT_EQ(parts_.executor.judge(pair_, request(Wire::pair_atomic, 801), 0).answer.cause, Cause::misaligned);
 }
 
 }  // namespace

@@ -58,14 +58,14 @@ class FastPath : public engine::EnginePair {
       ASSERT_EQ(a_.completions().size(), 2u);
       ASSERT_EQ(b_.completions().size(), 2u);
     }
-    sent_ = a_.flows().counters().fast_sends;
-    arrived_ = b_.flows().counters().fast_receives;
+    sent_ = a_.pairs().counters().fast_sends;
+    arrived_ = b_.pairs().counters().fast_receives;
   }
   void fill(std::size_t at, std::size_t bytes, std::uint64_t seed) {
     for (std::size_t i = 0; i < bytes; ++i) a_.memory[at + i] = static_cast<std::byte>(seed * 31 + i * 7 + 1);
   }
-  std::uint64_t sent() const { return a_.flows().counters().fast_sends - sent_; }
-  std::uint64_t arrived() const { return b_.flows().counters().fast_receives - arrived_; }
+  std::uint64_t sent() const { return a_.pairs().counters().fast_sends - sent_; }
+  std::uint64_t arrived() const { return b_.pairs().counters().fast_receives - arrived_; }
   /// Until an end has so many completions.
   std::vector<verbs::WorkCompletion> wait_for(EndOfPair& end, std::size_t count) {
     std::vector<verbs::WorkCompletion> all = end.completions();
@@ -80,7 +80,7 @@ class FastPath : public engine::EnginePair {
   /// Also when what the shm transport refers to has gone.
   void expect_quiet(EndOfPair& end) {
     for (int step = 0; step < 100; ++step) pass();
-    EXPECT_TRUE(end.flows().is_quiet(end.handle));
+    EXPECT_TRUE(end.pairs().is_quiet(end.handle));
   }
 
   EndOfPair a_{near_}, b_{far_};
@@ -88,7 +88,7 @@ class FastPath : public engine::EnginePair {
 };
 
 TEST_F(FastPath, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
-  const std::uint64_t answers = b_.flows().counters().answers_sent;
+  const std::uint64_t answers = b_.pairs().counters().answers_sent;
   constexpr std::uint64_t kRounds = 500;
   for (std::uint64_t i = 0; i < kRounds; ++i) {
     fill(100, 24, i);
@@ -113,7 +113,7 @@ TEST_F(FastPath, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
   }
   EXPECT_EQ(sent(), kRounds);
   EXPECT_EQ(arrived(), kRounds);
-  EXPECT_EQ(b_.flows().counters().answers_sent, answers);
+  EXPECT_EQ(b_.pairs().counters().answers_sent, answers);
   EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 2 * kRounds - 1) << "without a message to go with, it goes alone";
   expect_quiet(a_);
   expect_quiet(b_);
@@ -130,7 +130,7 @@ TEST_F(FastPath, TakesInlineDataEmptyMessagesAndManyAtOnce) {
       verbs::SendRequest{.id = 0, .sges = {&raw, 1}, .flags = verbs::send_flags::inlined}, verbs::SendRequest{.id = 1},
       verbs::SendRequest{.id = 2, .sges = {&whole, 1}, .flags = verbs::send_flags::signaled}};
   std::size_t taken = 0;
-  ASSERT_EQ(a_.flows().post_send(a_.handle, requests, taken, now_), 0);
+  ASSERT_EQ(a_.pairs().post_send(a_.handle, requests, taken, now_), 0);
   stack.fill(std::byte{0});
   const auto there = wait_for(b_, 3);
   EXPECT_EQ(sent(), 3u);
@@ -151,7 +151,7 @@ TEST_F(FastPath, WaitsForAReceiveAndKeepsTheOrder) {
   EXPECT_EQ(sent(), 4u);
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_EQ(arrived(), 0u);
-  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  EXPECT_GT(b_.pairs().counters().receiver_not_ready, 0u);
   EXPECT_TRUE(a_.completions().empty());
   for (std::uint64_t id = 0; id < 5; ++id) b_.receive(id, b_.sge(100 * id, 16));
   a_.send(4, a_.sge(0, 16), now_);
@@ -163,7 +163,7 @@ TEST_F(FastPath, WaitsForAReceiveAndKeepsTheOrder) {
     EXPECT_EQ(here[id].status, WcStatus::success);
     EXPECT_EQ(std::memcmp(&b_.memory[100 * id], &a_.memory[id == 4 ? 0 : 100 * id], 16), 0);
   }
-  // Then it goes straight again.
+  // Then it takes the fast path again.
   const std::uint64_t before = arrived();
   b_.receive(5, b_.sge(0, 16));
   a_.send(5, a_.sge(0, 16), now_);
@@ -219,8 +219,8 @@ TEST_F(FastPath, FindsAQueuePairThatHasFailedMeanwhile) {
 TEST_F(FastPath, FindsAQueuePairThatIsDestroyedMeanwhile) {
   b_.receive(1, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 8), now_);
-  b_.flows().begin_close(b_.handle, now_);
-  b_.flows().free_pair(b_.handle);
+  b_.pairs().begin_close(b_.handle, now_);
+  b_.pairs().free_pair(b_.handle);
   const auto here = wait_for(a_, 1);
   EXPECT_EQ(here[0].status, WcStatus::retry_exc_err);
   EXPECT_EQ(here[0].vendor_err, std::to_underlying(Cause::no_such_queue_pair));
@@ -235,7 +235,7 @@ TEST_F(FastPath, ForgetsWhatWasSentInALifeBefore) {
   a_.send(1, a_.sge(0, 8), now_);
   a_.change(QpState::reset, now_);
   for (int step = 0; step < 10; ++step) pass();
-  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_TRUE(a_.pairs().is_quiet(a_.handle));
   EXPECT_TRUE(a_.completions().empty());
   EXPECT_EQ(b_.completions().size(), 1u) << "it had been sent";
   b_.change(QpState::reset, now_);
@@ -265,7 +265,7 @@ TEST_F(FastPath, EndsWithThePeerWhenItsTimerHasEnded) {
   constexpr auto kTimer = 2 * std::chrono::nanoseconds(4096LL << 14);
   EXPECT_GE(now_ - begun, kTimer);
   EXPECT_LT(now_ - begun, kTimer + 1ms);
-  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_TRUE(a_.pairs().is_quiet(a_.handle));
 }
 
 TEST_F(FastPath, TakesNothingFromAStranger) {
@@ -275,13 +275,13 @@ TEST_F(FastPath, TakesNothingFromAStranger) {
   shm::Connection& to = stranger->peer(stranger->find(engine::direct_place(2)));
   ASSERT_EQ(to.state, shm::Connection::State::open);
   b_.receive(1, b_.sge(0, 8));
-  const wire::RequestSequence expected = PairsForTests::pair(b_.flows(), b_.handle).turn.next();
-  const std::uint64_t refused = b_.flows().counters().refused_not_ready;
+  const wire::RequestSequence expected = PairsForTests::pair(b_.pairs(), b_.handle).turn.next();
+  const std::uint64_t refused = b_.pairs().counters().refused_not_ready;
   constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::ordered) + 8;
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
   wire::encode_shm(body, wire::ShmKind::ordered,
-                   {.operation = wire::Operation::flow_send,
+                   {.operation = wire::Operation::pair_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
                     .key = wire::encode(wire::RequestKey{.sequence = expected})},
@@ -289,7 +289,7 @@ TEST_F(FastPath, TakesNothingFromAStranger) {
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
-  EXPECT_EQ(b_.flows().counters().refused_not_ready, refused + 1);
+  EXPECT_EQ(b_.pairs().counters().refused_not_ready, refused + 1);
   EXPECT_TRUE(b_.completions().empty());
   EXPECT_EQ(to.state, shm::Connection::State::open) << "it may have meant well";
   a_.send(1, a_.sge(0, 8), now_);
@@ -301,7 +301,7 @@ TEST_F(FastPath, TakesNoBytesIntoAReceiveWithoutPieces) {
   std::size_t taken = 0;
   const verbs::ReceiveRequest request{.id = 5, .sges = {}};
   for (const std::uint32_t bytes : {0U, 8U}) {
-    ASSERT_EQ(b_.flows().post_receive(b_.handle, {&request, 1}, taken), 0);
+    ASSERT_EQ(b_.pairs().post_receive(b_.handle, {&request, 1}, taken), 0);
     a_.send(1, a_.sge(0, bytes), now_);
     const auto there = wait_for(b_, 1), here = wait_for(a_, 1);
     EXPECT_EQ(there[0].wr_id, 5u);
@@ -313,12 +313,12 @@ TEST_F(FastPath, TakesNoBytesIntoAReceiveWithoutPieces) {
 // A message in pieces of which the first is empty, and the last: a shm transport's record may say so.
 TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
-  const wire::RequestSequence turn = PairsForTests::pair(b_.flows(), b_.handle).turn.next();
+  const wire::RequestSequence turn = PairsForTests::pair(b_.pairs(), b_.handle).turn.next();
   constexpr std::size_t kBytes = wire::shm_head_bytes(wire::ShmKind::first);
   std::byte* const body = to.writer.reserve(kBytes);
   ASSERT_NE(body, nullptr);
   wire::encode_shm(body, wire::ShmKind::first,
-                   {.operation = wire::Operation::flow_write,
+                   {.operation = wire::Operation::pair_write,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
                     .key = wire::encode(wire::RequestKey{turn, b_.key}),
@@ -327,7 +327,7 @@ TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
   to.writer.publish(kBytes, to.reader.read());
   to.alert();
   for (int step = 0; step < 10; ++step) pass();
-  EXPECT_EQ(PairsForTests::pair(b_.flows(), b_.handle).turn.next(), turn + 1);
+  EXPECT_EQ(PairsForTests::pair(b_.pairs(), b_.handle).turn.next(), turn + 1);
   EXPECT_EQ(b_.state(), QpState::rts);
 }
 
@@ -335,7 +335,7 @@ TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
 TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
-  QueuePair& pair = PairsForTests::pair(b_.flows(), b_.handle);
+  QueuePair& pair = PairsForTests::pair(b_.pairs(), b_.handle);
   std::uint64_t received = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     if (random() % 4 != 0) b_.receive(i, b_.sge(0, static_cast<std::uint32_t>(200 + random() % 4000)));
@@ -347,7 +347,7 @@ TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
     std::byte* const body = to.writer.reserve(bytes);
     ASSERT_NE(body, nullptr);
     wire::encode_shm(body, wire::ShmKind::ordered,
-                     {.operation = random() % 8 == 0 ? wire::Operation::flow_write : wire::Operation::flow_send,
+                     {.operation = random() % 8 == 0 ? wire::Operation::pair_write : wire::Operation::pair_send,
                       .flags = static_cast<std::uint16_t>(random() % 16),
                       .source_port = a_.number | static_cast<std::uint32_t>(random() % 3) << 24,
                       .target_port = b_.number | static_cast<std::uint32_t>(random() % 3) << 24,
@@ -373,8 +373,8 @@ TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
 
 // A sequence may go round as often as it likes.
 TEST_F(FastPath, GoesOnAfterTwoThousandMillionMessages) {
-  QueuePair& sender = PairsForTests::pair(a_.flows(), a_.handle);
-  QueuePair& receiver = PairsForTests::pair(b_.flows(), b_.handle);
+  QueuePair& sender = PairsForTests::pair(a_.pairs(), a_.handle);
+  QueuePair& receiver = PairsForTests::pair(b_.pairs(), b_.handle);
   for (const std::uint32_t more : {1U << 31, 100U, 1U << 30}) {
     sender.sends.begin(sender.sends.sequence_of({0}) + more);
     receiver.turn.pass_to(receiver.turn.next() + more);
@@ -387,25 +387,25 @@ TEST_F(FastPath, GoesOnAfterTwoThousandMillionMessages) {
     for (const auto& one : wait_for(a_, 4)) EXPECT_EQ(one.status, WcStatus::success);
     EXPECT_EQ(wait_for(b_, 4).size(), 4u);
   }
-  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+  EXPECT_EQ(b_.pairs().counters().refused_not_ready, 0u);
 }
 
 TEST_F(FastPath, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
-  RequestTurn& turn = PairsForTests::pair(b_.flows(), b_.handle).turn;
+  RequestTurn& turn = PairsForTests::pair(b_.pairs(), b_.handle).turn;
   for (int half = 0; half < 2; ++half) turn.pass_to(turn.next() + (1U << 31));
-  const std::uint64_t duplicates = b_.flows().counters().duplicates;
+  const std::uint64_t duplicates = b_.pairs().counters().duplicates;
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
-  write_record(to, {.operation = wire::Operation::flow_send,
+  write_record(to, {.operation = wire::Operation::pair_send,
                     .source_port = a_.number | 1U << 24,
                     .target_port = b_.number,
                     .key = wire::encode(wire::RequestKey{.sequence = turn.next() - 10})});
-  EXPECT_EQ(b_.flows().counters().duplicates, duplicates + 1);
-  EXPECT_EQ(b_.flows().counters().refused_not_ready, 0u);
+  EXPECT_EQ(b_.pairs().counters().duplicates, duplicates + 1);
+  EXPECT_EQ(b_.pairs().counters().refused_not_ready, 0u);
 }
 
 // So may the numbers of requests and receives, in rings of any size.
 TEST_F(FastPath, GoesOnWhereItsNumbersGoRound) {
-  for (EndOfPair* end : {&a_, &b_}) PairsForTests::skip(end->flows(), end->handle, 0U - 50 - 2);
+  for (EndOfPair* end : {&a_, &b_}) PairsForTests::skip(end->pairs(), end->handle, 0U - 50 - 2);
   for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
   for (std::uint64_t id = 0; id < 120; ++id) {
     fill(100 * id, 100, id);
@@ -427,8 +427,8 @@ TEST_F(FastPath, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
   to.open(verbs::QpType::uc);
   from.connect(to, now_);
   to.connect(from, now_);
-  PairsForTests::skip(from.flows(), from.handle, (1U << 31) + 5);
-  PairsForTests::pair(from.flows(), from.handle).sends.acknowledge({0});
+  PairsForTests::skip(from.pairs(), from.handle, (1U << 31) + 5);
+  PairsForTests::pair(from.pairs(), from.handle).sends.acknowledge({0});
   for (std::uint64_t id = 0; id < 4; ++id) {
     to.receive(id, to.sge(0, 8));
     from.send(id, from.sge(0, 8), now_);
@@ -499,32 +499,32 @@ TEST_F(FastPath, KeepsTheOrderOfStraightAndOtherRequests) {
   EXPECT_GT(sent(), kRequests / 4);
   EXPECT_GT(arrived(), kRequests / 16);
   EXPECT_LT(arrived(), kRequests * 15 / 16);
-  EXPECT_GT(b_.flows().counters().receiver_not_ready, 0u);
+  EXPECT_GT(b_.pairs().counters().receiver_not_ready, 0u);
   expect_quiet(a_);
   expect_quiet(b_);
 }
 
-// Its reader does not read: whoever waits for the flow, or for the memory, sees to it that neither is in flight.
-TEST_F(FastPath, WhatIsInFlightOfAFlowEndsWithItsPeer) {
+// Its reader does not read: whoever waits for the queue pair, or for the memory, sees to it that neither is in flight.
+TEST_F(FastPath, WhatIsInFlightOfAQueuePairEndsWithItsPeer) {
   a_.send(1, a_.sge(0, 20'000), now_);
   pass(false);
-  ASSERT_FALSE(a_.flows().is_quiet(a_.handle));
-  a_.flows().press_for(a_.handle);
+  ASSERT_FALSE(a_.pairs().is_quiet(a_.handle));
+  a_.pairs().press_for(a_.handle);
   for (int step = 0; step < 3; ++step) pass(false);
-  EXPECT_TRUE(a_.flows().is_quiet(a_.handle));
+  EXPECT_TRUE(a_.pairs().is_quiet(a_.handle));
   EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
 }
 
 TEST_F(FastPath, WhatIsInFlightOfARegionEndsWithItsPeer) {
   a_.send(1, a_.sge(0, 20'000), now_);
   pass(false);
-  ASSERT_TRUE(a_.flows().regions().is_held(a_.key));
-  a_.flows().press_for_region(a_.key + 256);
+  ASSERT_TRUE(a_.pairs().regions().is_held(a_.key));
+  a_.pairs().press_for_region(a_.key + 256);
   for (int step = 0; step < 3; ++step) pass(false);
-  EXPECT_TRUE(a_.flows().regions().is_held(a_.key)) << "of another region";
-  a_.flows().press_for_region(a_.key);
+  EXPECT_TRUE(a_.pairs().regions().is_held(a_.key)) << "of another region";
+  a_.pairs().press_for_region(a_.key);
   for (int step = 0; step < 3; ++step) pass(false);
-  EXPECT_FALSE(a_.flows().regions().is_held(a_.key));
+  EXPECT_FALSE(a_.pairs().regions().is_held(a_.key));
   EXPECT_EQ(near_.counter("engine.expelled.holds_memory"), 1u);
 }
 

@@ -55,7 +55,7 @@ class HostilePairs : public testing::Test {
     receives_ = add_region(2, verbs::access::local_write);
   }
   std::uint32_t add_region(std::size_t area, std::uint32_t rights) {
-    return target_.flows().regions().add({.base = target_.memory.data() + area * kHostileArea,
+    return target_.pairs().regions().add({.base = target_.memory.data() + area * kHostileArea,
                                           .length = kHostileArea,
                                           .iova = 0,
                                           .access = rights,
@@ -67,7 +67,7 @@ class HostilePairs : public testing::Test {
 
   HostilePair& open(QpType type, std::uint32_t rights, std::uint8_t reads_max = 4) {
     HostilePair& one = exposed_.emplace_back(HostilePair{.type = type, .rights = rights, .reads_max = reads_max});
-    EXPECT_EQ(target_.flows().open_pair({.type = type,
+    EXPECT_EQ(target_.pairs().open_pair({.type = type,
                                          .capacity = {.max_send_wr = 4, .max_recv_wr = 16, .max_recv_sge = 2},
                                          .domain = 2,
                                          .send_stream = target_.stream,
@@ -83,11 +83,11 @@ class HostilePairs : public testing::Test {
     return kFirstOfStranger + static_cast<std::uint32_t>(&one - exposed_.data());
   }
   void connect(HostilePair& one) {
-    verbs::QpAttributes attributes = target_.flows().pair_facts(one.handle).attributes;
+    verbs::QpAttributes attributes = target_.pairs().pair_facts(one.handle).attributes;
     if (attributes.state != QpState::reset) {
       const QpState from = attributes.state;
       attributes.state = QpState::reset;
-      ASSERT_EQ(target_.flows().change_pair(one.handle, from, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.pairs().change_pair(one.handle, from, attributes, world_.now), Status::ok);
     }
     attributes = {};
     attributes.dest_qp_num = number_of_stranger(one);
@@ -100,12 +100,12 @@ class HostilePairs : public testing::Test {
     for (const auto& [from, to] :
          {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
       attributes.state = to;
-      ASSERT_EQ(target_.flows().change_pair(one.handle, from, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.pairs().change_pair(one.handle, from, attributes, world_.now), Status::ok);
     }
     one.sequence = 1000;
   }
   bool is_ready(const HostilePair& one) {
-    return target_.flows().pair_facts(one.handle).attributes.state == QpState::rts;
+    return target_.pairs().pair_facts(one.handle).attributes.state == QpState::rts;
   }
 
   void say(const wire::Envelope& envelope, std::span<const std::byte> bytes) {
@@ -153,7 +153,7 @@ class HostilePairs : public testing::Test {
     while (target_.notices->consume() != nullptr) {
     }
   }
-  const PairCounters& counters() const { return target_.flows().counters(); }
+  const PairCounters& counters() const { return target_.pairs().counters(); }
 
   static inline const base::SocketAddress kStranger = *base::SocketAddress::from_ip("10.0.0.9", 20480);
   PairWorld world_{1, options()};
@@ -183,11 +183,11 @@ TEST_F(HostilePairs, ARepeatedRequestMayNoMoreThanANewOne) {
                           Case{kWrite | kRead, 4, kMessageMax + 1, false}, Case{kWrite | kRead, 4, 100, true}}) {
     HostilePair& one = open(QpType::rc, its.rights, its.reads_max);
     const std::vector<std::byte> bytes(8, kOpenByte);
-    say(request(one, Wire::flow_write, 1000, shared_), bytes);
+    say(request(one, Wire::pair_write, 1000, shared_), bytes);
     for (int steps = 0; steps < 100; ++steps) pass();
     const std::uint64_t executed = counters().requests_executed, refused = counters().refused_repeats;
     heard_.clear();
-    wire::Envelope again = request(one, Wire::flow_read, 1000, shared_);
+    wire::Envelope again = request(one, Wire::pair_read, 1000, shared_);
     again.a = its.length;
     say(again, {});
     for (int steps = 0; steps < 100; ++steps) pass();
@@ -204,15 +204,15 @@ TEST_F(HostilePairs, ARepeatedRequestMayNoMoreThanANewOne) {
 
 TEST_F(HostilePairs, ARepeatedAtomicNeedsTheRightToo) {
   HostilePair& one = open(QpType::rc, verbs::access::remote_atomic);
-  wire::Envelope add = request(one, Wire::flow_atomic, 1000, counted_);
+  wire::Envelope add = request(one, Wire::pair_atomic, 1000, counted_);
   add.flags = 4;
   add.a = 1;
   const auto has_result = [](const HeardAnswer& answer) { return (answer.envelope.flags & kResultAnswer) != 0; };
   for (const bool is_allowed : {true, true, false}) {
     if (!is_allowed) {
-      verbs::QpAttributes attributes = target_.flows().pair_facts(one.handle).attributes;
+      verbs::QpAttributes attributes = target_.pairs().pair_facts(one.handle).attributes;
       attributes.access_flags = 0;
-      ASSERT_EQ(target_.flows().change_pair(one.handle, QpState::rts, attributes, world_.now), Status::ok);
+      ASSERT_EQ(target_.pairs().change_pair(one.handle, QpState::rts, attributes, world_.now), Status::ok);
     }
     heard_.clear();
     say(add, {});
@@ -250,7 +250,7 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
           index < exposed_.size())
         exposed_[index].sequence = answer.envelope.key >> 32;
       const bool is_result = (answer.envelope.flags & kResultAnswer) != 0 && answer.envelope.status == 0;
-      if (answer.envelope.operation != Wire::flow_answer || !is_result) continue;
+      if (answer.envelope.operation != Wire::pair_answer || !is_result) continue;
       ASSERT_LT(index, exposed_.size());
       const HostilePair& one = exposed_[index];
       ASSERT_NE(one.reads_max, 0) << "queue pair " << index;
@@ -273,16 +273,16 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
                           receives_};
     const verbs::ReceiveRequest receive{.id = 1, .sges = {&into, 1}};
     std::size_t taken = 0;
-    if (draw(4) != 0) target_.flows().post_receive(one.handle, {&receive, 1}, taken);
+    if (draw(4) != 0) target_.pairs().post_receive(one.handle, {&receive, 1}, taken);
     auto operation = static_cast<Wire>(6 + draw(6));
     if (one.type == QpType::rc && draw(4) != 0) {  // mostly one that it may
       const std::uint64_t kind = draw(4);
-      operation = kind == 0 && one.may(verbs::access::remote_write)    ? Wire::flow_write
-                  : kind == 1 && one.may(verbs::access::remote_read)   ? Wire::flow_read
-                  : kind == 2 && one.may(verbs::access::remote_atomic) ? Wire::flow_atomic
-                                                                       : Wire::flow_send;
+      operation = kind == 0 && one.may(verbs::access::remote_write)    ? Wire::pair_write
+                  : kind == 1 && one.may(verbs::access::remote_read)   ? Wire::pair_read
+                  : kind == 2 && one.may(verbs::access::remote_atomic) ? Wire::pair_atomic
+                                                                       : Wire::pair_send;
     }
-    const std::uint32_t fit = operation == Wire::flow_atomic ? counted_ : shared_;
+    const std::uint32_t fit = operation == Wire::pair_atomic ? counted_ : shared_;
     const std::uint64_t key = draw(16) == 0 ? draw(1ULL << 32) : draw(16) == 0 ? target_.key : fit;
     const std::uint64_t order = draw(3) == 0 ? one.sequence + draw(5) - 3 : draw(16) == 0 ? random() : one.sequence++;
     const wire::Envelope envelope{
@@ -296,14 +296,14 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
         .offset = draw(12) == 0 ? random() : draw(kHostileArea - 30'000) & ~7ULL,
         .a = draw(12) == 0 ? random() : draw(2000),
     };
-    const bool has_data = operation == Wire::flow_send || operation == Wire::flow_write ||
-                          operation == Wire::flow_datagram || draw(16) == 0;
+    const bool has_data = operation == Wire::pair_send || operation == Wire::pair_write ||
+                          operation == Wire::pair_datagram || draw(16) == 0;
     const std::uint64_t size = !has_data || draw(4) == 0 ? 0 : draw(8) == 0 ? draw(20'000) : draw(200);
     say(envelope, std::vector<std::byte>(size, colour_of(index)));
     if (round % 100 == 0) {
       const verbs::SendRequest ping{
           .id = decent, .opcode = verbs::SendOpcode::write, .flags = verbs::send_flags::signaled};
-      if (world_.hosts[1].flows().post_send(far.handle, {&ping, 1}, taken, world_.now) == 0) ++decent;
+      if (world_.hosts[1].pairs().post_send(far.handle, {&ping, 1}, taken, world_.now) == 0) ++decent;
     }
     for (int steps = 0; steps < 4; ++steps) pass();
     forget_events();

@@ -37,21 +37,21 @@ class LostPeer : public testing::Test {
     const verbs::Sge sge = world_.hosts[index].sge(0, 8);
     const verbs::SendRequest request{.id = id, .sges = {&sge, 1}, .flags = verbs::send_flags::signaled};
     std::size_t taken = 0;
-    ASSERT_EQ(world_.hosts[index].flows().post_send(end.handle, {&request, 1}, taken, world_.now), 0);
+    ASSERT_EQ(world_.hosts[index].pairs().post_send(end.handle, {&request, 1}, taken, world_.now), 0);
   }
   void receive(std::size_t index, const PairWorld::End& end, std::uint64_t id) {
     const verbs::Sge sge = world_.hosts[index].sge(4096, 64);
     const verbs::ReceiveRequest request{.id = id, .sges = {&sge, 1}};
     std::size_t taken = 0;
-    ASSERT_EQ(world_.hosts[index].flows().post_receive(end.handle, {&request, 1}, taken), 0);
+    ASSERT_EQ(world_.hosts[index].pairs().post_receive(end.handle, {&request, 1}, taken), 0);
   }
-  QueuePairs& flows() const { return world_.hosts[0].flows(); }
-  QpState state() const { return flows().pair_facts(a_.handle).attributes.state; }
+  QueuePairs& pairs() const { return world_.hosts[0].pairs(); }
+  QpState state() const { return pairs().pair_facts(a_.handle).attributes.state; }
   void change(QpState to) {
-    verbs::QpAttributes wanted = flows().pair_facts(a_.handle).attributes;
+    verbs::QpAttributes wanted = pairs().pair_facts(a_.handle).attributes;
     const QpState from = wanted.state;
     wanted.state = to;
-    ASSERT_EQ(flows().change_pair(a_.handle, from, wanted, world_.now), Status::ok);
+    ASSERT_EQ(pairs().change_pair(a_.handle, from, wanted, world_.now), Status::ok);
   }
   static base::Duration patience(std::uint8_t timeout, std::uint8_t retry_cnt) {
     return std::chrono::nanoseconds(4096LL << timeout) * (retry_cnt + 1);
@@ -171,12 +171,12 @@ TEST_F(LostPeer, AResetOrACloseNeedNotWait) {
     const base::Instant sent = lose_two();
     world_.run_until(sent + 100ms);
     if (is_close) {
-      flows().begin_close(a_.handle, world_.now);
+      pairs().begin_close(a_.handle, world_.now);
     } else {
       change(QpState::reset);
     }
-    EXPECT_TRUE(flows().is_quiet(a_.handle));
-    if (is_close) flows().free_pair(a_.handle);
+    EXPECT_TRUE(pairs().is_quiet(a_.handle));
+    if (is_close) pairs().free_pair(a_.handle);
     world_.run_until(sent + 20s);
     EXPECT_EQ(world_.hosts[0].completions().size(), 0u);
     world_.start(1);
@@ -189,7 +189,7 @@ TEST_F(LostPeer, AQueueThatIsDrainedWaitsForThem) {
   world_.run_until(sent + 100ms);
   change(QpState::sqd);
   send(0, a_, 3);
-  EXPECT_TRUE(flows().pair_facts(a_.handle).attributes.is_sq_draining);
+  EXPECT_TRUE(pairs().pair_facts(a_.handle).attributes.is_sq_draining);
   expect_nothing_before(sent + patience(14, 7));
   world_.run_until(sent + patience(14, 7));
   expect_failed({1, 2, 3}, Cause::port_unreachable);
@@ -215,25 +215,25 @@ TEST_F(LostPeer, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
   const base::Instant sent = world_.now;
   send(0, a_, 1);
   world_.run_until(sent + 50ms);
-  ASSERT_EQ(world_.hosts[1].flows().counters().receiver_not_ready, 1u);
+  ASSERT_EQ(world_.hosts[1].pairs().counters().receiver_not_ready, 1u);
   world_.end(1, true);
-  const std::uint64_t requests = flows().counters().requests_sent;
+  const std::uint64_t requests = pairs().counters().requests_sent;
   expect_nothing_before(sent + kRnrPause + patience(14, 7));
   world_.run_until(sent + kRnrPause + patience(14, 7) + 1ms);
   expect_failed({1}, Cause::port_unreachable);
-  EXPECT_EQ(flows().counters().requests_sent, requests);
+  EXPECT_EQ(pairs().counters().requests_sent, requests);
 }
 
 // The only request has not even left: there is no such address.
 TEST_F(LostPeer, AQueueThatIsDrainedWaitsForWhatCannotBeSent) {
   connect(14, 7);
-  verbs::QpAttributes wanted = flows().pair_facts(a_.handle).attributes;
+  verbs::QpAttributes wanted = pairs().pair_facts(a_.handle).attributes;
   wanted.av.dgid = {};
-  ASSERT_EQ(flows().change_pair(a_.handle, QpState::rts, wanted, world_.now), Status::ok);
+  ASSERT_EQ(pairs().change_pair(a_.handle, QpState::rts, wanted, world_.now), Status::ok);
   const base::Instant sent = world_.now;
   send(0, a_, 1);
   change(QpState::sqd);
-  EXPECT_TRUE(flows().pair_facts(a_.handle).attributes.is_sq_draining);
+  EXPECT_TRUE(pairs().pair_facts(a_.handle).attributes.is_sq_draining);
   expect_nothing_before(sent + patience(14, 7));
   world_.run_until(sent + patience(14, 7));
   expect_failed({1}, Cause::never_heard);
@@ -281,7 +281,7 @@ TEST_P(LostPeerAndReturn, TheNextProcessGetsNothing) {
   expect_nothing_before(due);
   world_.run_until(due + 1ms);
   expect_failed({1, 3}, Cause::port_unreachable);
-  EXPECT_EQ(world_.hosts[1].flows().counters().requests_executed, 0u);
+  EXPECT_EQ(world_.hosts[1].pairs().counters().requests_executed, 0u);
 }
 
 // Nor is it believed what it says of them.
@@ -292,13 +292,13 @@ TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   const auto path = std::move(*world_.network.attach(*base::SocketAddress::from_ip("10.0.0.2", 20480)));
   link::Link next(link::LinkOptions{}, 900, 901);
   const auto peer = *next.peer(world_.hosts[0].engine->address(), 1472, world_.now);
-  const wire::Envelope answer{.operation = wire::Operation::flow_answer,
+  const wire::Envelope answer{.operation = wire::Operation::pair_answer,
                               .source_port = b_.number,
                               .target_port = a_.number | 1U << 24,  // its first life
                               .key = std::uint64_t{kPsnOfA + 1} << 32};
   ASSERT_EQ(next.submit(peer, {.envelope = answer, .pieces = {}, .size = 0, .cookie = 1}, world_.now), Status::ok);
   link::Train train;
-  const std::uint64_t late = flows().counters().dropped_late_answer;
+  const std::uint64_t late = pairs().counters().dropped_late_answer;
   for (int pass = 0; pass < 100; ++pass) {
     while (next.next_train(world_.now, path->train_bytes_max(), path->train_datagrams_max(), train)) {
       const path::Train out{.to = train.to,
@@ -312,7 +312,7 @@ TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
     for (const path::Arrival& arrival : std::span(arrivals).first(count))
       next.receive(arrival.from, arrival.bytes, world_.now, 1472);
   }
-  EXPECT_EQ(flows().counters().dropped_late_answer, late + 1);
+  EXPECT_EQ(pairs().counters().dropped_late_answer, late + 1);
   expect_nothing_before(sent + patience(18, 7));
   world_.run_until(sent + patience(18, 7));
   expect_failed({1, 2}, Cause::port_unreachable);

@@ -29,7 +29,7 @@ class ReadSection {
 }  // namespace
 
 std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& pair, const SendEntry& entry,
-                                        const shm::SharedFlow& there, const shm::SharedRegion& region) {
+                                        const shm::SharedPair& there, const shm::SharedRegion& region) {
   const std::uint32_t right = entry.traits().right;
   const base::SocketAddress& here = shared.address;
   if (there.number != pair.attributes.dest_qp_num || there.peer_number != pair.number || (there.rights & right) == 0 ||
@@ -48,10 +48,10 @@ std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& p
 /// Where the request's bytes lie in the peer's arena; null if not there, or it is not permitted. Holds until we leave.
 std::byte* OneSided::reach(const QueuePair& pair, const SendEntry& entry, const shm::Connection& peer) const {
   const auto& tables = *reinterpret_cast<const shm::SharedTables*>(peer.arena->head());
-  shm::SharedFlow there;
+  shm::SharedPair there;
   shm::SharedRegion region;
   if (entry.rkey >> 8 >= shm::SharedTables::kRegions || !tables.regions[entry.rkey >> 8].read(region) ||
-      !tables.flows[pair.attributes.dest_qp_num % shm::SharedTables::kFlows].read(there)) {
+      !tables.pairs[pair.attributes.dest_qp_num % shm::SharedTables::kPairs].read(there)) {
     return nullptr;
   }
   const auto found = find_place(shared_, pair, entry, there, region);

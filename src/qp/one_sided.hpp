@@ -19,7 +19,7 @@
 #include "shm/connection.hpp"
 
 namespace fairlead::shm {
-struct SharedFlow;
+struct SharedPair;
 struct SharedRegion;
 }  // namespace fairlead::shm
 
@@ -48,6 +48,6 @@ class OneSided {
 
 /// Where the request's bytes lie, as the record of the region tells places; none if the two do not permit it.
 std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& pair, const SendEntry& entry,
-                                        const shm::SharedFlow& there, const shm::SharedRegion& region);
+                                        const shm::SharedPair& there, const shm::SharedRegion& region);
 
 }  // namespace fairlead::qp

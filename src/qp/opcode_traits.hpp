@@ -37,13 +37,13 @@ inline constexpr std::array<OpcodeTraits, 7> kOpcodes = [] {
   using verbs::WcOpcode;
   namespace rights = verbs::access;
   return std::array<OpcodeTraits, 7>{{
-      {write, false, Wire::flow_write, WcOpcode::write, rights::remote_write},
-      {write, true, Wire::flow_write, WcOpcode::write, rights::remote_write},
-      {send, false, Wire::flow_send, WcOpcode::send, 0},
-      {send, true, Wire::flow_send, WcOpcode::send, 0},
-      {read, false, Wire::flow_read, WcOpcode::read, rights::remote_read},
-      {atomic, false, Wire::flow_atomic, WcOpcode::compare_swap, rights::remote_atomic},
-      {atomic, false, Wire::flow_atomic, WcOpcode::fetch_add, rights::remote_atomic},
+      {write, false, Wire::pair_write, WcOpcode::write, rights::remote_write},
+      {write, true, Wire::pair_write, WcOpcode::write, rights::remote_write},
+      {send, false, Wire::pair_send, WcOpcode::send, 0},
+      {send, true, Wire::pair_send, WcOpcode::send, 0},
+      {read, false, Wire::pair_read, WcOpcode::read, rights::remote_read},
+      {atomic, false, Wire::pair_atomic, WcOpcode::compare_swap, rights::remote_atomic},
+      {atomic, false, Wire::pair_atomic, WcOpcode::fetch_add, rights::remote_atomic},
   }};
 }();
 
@@ -60,7 +60,7 @@ static_assert(traits_of(verbs::SendOpcode::write_imm).has_imm && traits_of(verbs
 
 /// Whether a request of that operation brings data; others have no payload.
 constexpr bool has_data(wire::Operation operation) {
-  return operation == wire::Operation::flow_send || operation == wire::Operation::flow_write;
+  return operation == wire::Operation::pair_send || operation == wire::Operation::pair_write;
 }
 /// The right that such a request needs at the queue pair and the region.
 constexpr std::uint32_t right_for(wire::Operation operation) {

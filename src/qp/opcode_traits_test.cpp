@@ -24,10 +24,10 @@ TEST(OpcodeTraits, TellEveryOpcodeApart) {
 }
 
 TEST(OpcodeTraits, KnowTheRightsOfRequests) {
-  EXPECT_EQ(right_for(wire::Operation::flow_send), 0u);
-  EXPECT_EQ(right_for(wire::Operation::flow_write), verbs::access::remote_write);
-  EXPECT_EQ(right_for(wire::Operation::flow_read), verbs::access::remote_read);
-  EXPECT_EQ(right_for(wire::Operation::flow_atomic), verbs::access::remote_atomic);
+  EXPECT_EQ(right_for(wire::Operation::pair_send), 0u);
+  EXPECT_EQ(right_for(wire::Operation::pair_write), verbs::access::remote_write);
+  EXPECT_EQ(right_for(wire::Operation::pair_read), verbs::access::remote_read);
+  EXPECT_EQ(right_for(wire::Operation::pair_atomic), verbs::access::remote_atomic);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 // The part of an engine's interface that the verbs face needs: regions, completion and notice streams, receive queues
-// and queue pairs (docs/queue-pairs.md). A face gets it from Core::flows(); like Core it may one day be answered by
+// and queue pairs (docs/queue-pairs.md). A face gets it from Core::pairs(); like Core it may one day be answered by
 // another process, so it takes and gives plain values, and what comes up is pulled from streams.
 //
 // Thread rules: any thread, but the consumer's side of one stream belongs to one thread at a time. Hot calls answer 0
@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include <fairlead/error.hpp>
 #include <fairlead/verbs/queue_pair.hpp>
@@ -119,8 +118,6 @@ class PairCore {
   virtual bool progress() = 0;
   /// Before the process ends: what peers are owed leaves, bounded in time, and they are told that we are gone.
   virtual void linger() = 0;
-  /// What was refused or thrown away, a line each, for people.
-  virtual std::string describe() = 0;
 };
 
 }  // namespace fairlead::qp

@@ -1,8 +1,10 @@
 #pragma once
-// What queue pairs did, and what was refused or thrown away: one counter a reason.
+// What queue pairs did, and what was refused or thrown away: one counter a reason; under "qp." in the statistics.
 
+#include <array>
 #include <cstdint>
-#include <string>
+
+#include "base/counter_row.hpp"
 
 namespace fairlead::qp {
 
@@ -10,30 +12,81 @@ struct PairCounters {
   std::uint64_t requests_sent = 0;
   std::uint64_t requests_executed = 0;
   std::uint64_t answers_sent = 0;
-  std::uint64_t requests_repeated = 0;  // sent again: RNR, not ready, no answer
-  std::uint64_t duplicates = 0;         // answered, not executed
-  std::uint64_t refused_repeats = 0;    // of those: not allowed (any more)
-  std::uint64_t held = 0;               // came early and waited
+  std::uint64_t requests_repeated = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t refused_repeats = 0;
+  std::uint64_t held = 0;
   std::uint64_t held_bytes_most = 0;
-  std::uint64_t refused_no_room = 0;     // came early and found no room: asked for again
-  std::uint64_t refused_not_ready = 0;   // no such number, wrong state, wrong peer
-  std::uint64_t receiver_not_ready = 0;  // RC: no receive posted, told so
-  std::uint64_t dropped_no_receive = 0;  // UC, UD: no receive posted, or too small
-  std::uint64_t dropped_queue_key = 0;   // UD
-  std::uint64_t dropped_gap = 0;         // UC: messages given up because one before them was lost
+  std::uint64_t refused_no_room = 0;
+  std::uint64_t refused_not_ready = 0;
+  std::uint64_t receiver_not_ready = 0;
+  std::uint64_t dropped_no_receive = 0;
+  std::uint64_t dropped_queue_key = 0;
+  std::uint64_t dropped_gap = 0;
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_late_answer = 0;
-  std::uint64_t dropped_answers = 0;                                      // that waited for room to a peer that is lost
-  std::uint64_t dropped_unreachable = 0;                                  // UD, UC: no such peer
-  std::uint64_t completions_lost = 0;                                     // overrun
-  std::uint64_t fast_sends = 0, fast_receives = 0;                        // of those sent and executed
-  std::uint64_t direct_writes = 0, direct_reads = 0, direct_atomics = 0;  // carried out by us in the peer's memory
-  std::uint64_t direct_waits = 0;                                         // until what was sent before had ended
-  std::uint64_t writes_by_calls = 0, reads_by_calls = 0;                  // of those, outside what it shows
-  std::uint64_t calls_failed = 0;                                         // then it is asked for
+  std::uint64_t dropped_answers = 0;
+  std::uint64_t dropped_unreachable = 0;
+  std::uint64_t completions_lost = 0;
+  std::uint64_t fast_sends = 0;
+  std::uint64_t fast_receives = 0;
+  std::uint64_t direct_writes = 0;
+  std::uint64_t direct_reads = 0;
+  std::uint64_t direct_atomics = 0;
+  std::uint64_t direct_waits = 0;
+  std::uint64_t writes_by_calls = 0;
+  std::uint64_t reads_by_calls = 0;
+  std::uint64_t calls_failed = 0;
 };
 
-/// For people, a line each.
-std::string describe(const PairCounters& counters, std::uint32_t regions);
+inline constexpr std::array kPairCounterRows{
+    base::CounterRow{"requests_sent", &PairCounters::requests_sent,
+                     "requests of queue pairs that were sent to their peer"},
+    base::CounterRow{"requests_executed", &PairCounters::requests_executed, "requests of peers that were executed"},
+    base::CounterRow{"answers_sent", &PairCounters::answers_sent, "answers to requests of peers"},
+    base::CounterRow{"requests_repeated", &PairCounters::requests_repeated,
+                     "requests that were sent again: no receive there, not ready, or no answer"},
+    base::CounterRow{"duplicates", &PairCounters::duplicates, "requests that came again: answered, not executed"},
+    base::CounterRow{"refused_repeats", &PairCounters::refused_repeats,
+                     "of those, requests that are not allowed any more"},
+    base::CounterRow{"held", &PairCounters::held, "requests that came before those they have to follow, and waited"},
+    base::CounterRow{"held_bytes_most", &PairCounters::held_bytes_most, "the most bytes that waited so at a time"},
+    base::CounterRow{"refused_no_room", &PairCounters::refused_no_room,
+                     "requests that came early and found no room: asked for again"},
+    base::CounterRow{"refused_not_ready", &PairCounters::refused_not_ready,
+                     "requests to a number that nobody has, in the wrong state, or of the wrong peer"},
+    base::CounterRow{"receiver_not_ready", &PairCounters::receiver_not_ready,
+                     "sends over RC that found no receive: their requester was told"},
+    base::CounterRow{"dropped_no_receive", &PairCounters::dropped_no_receive,
+                     "sends over UC and UD that found no receive, or one that is too small"},
+    base::CounterRow{"dropped_queue_key", &PairCounters::dropped_queue_key, "datagrams with the wrong queue key"},
+    base::CounterRow{"dropped_gap", &PairCounters::dropped_gap,
+                     "messages over UC that were given up because one before them was lost"},
+    base::CounterRow{"dropped_malformed", &PairCounters::dropped_malformed, "requests and answers that make no sense"},
+    base::CounterRow{"dropped_late_answer", &PairCounters::dropped_late_answer,
+                     "answers that nobody waits for any more"},
+    base::CounterRow{"dropped_answers", &PairCounters::dropped_answers,
+                     "answers that waited for room to a peer that is lost"},
+    base::CounterRow{"dropped_unreachable", &PairCounters::dropped_unreachable,
+                     "requests over UD and UC to a peer that is not there"},
+    base::CounterRow{"completions_lost", &PairCounters::completions_lost,
+                     "completions that found no room in their queue"},
+    base::CounterRow{"fast_sends", &PairCounters::fast_sends, "short sends that took the fast path inside this host"},
+    base::CounterRow{"fast_receives", &PairCounters::fast_receives,
+                     "sends that went into a plain receive without the general steps"},
+    base::CounterRow{"direct_writes", &PairCounters::direct_writes,
+                     "writes that we carried out in the memory of a peer of this host"},
+    base::CounterRow{"direct_reads", &PairCounters::direct_reads,
+                     "reads that we carried out in the memory of a peer of this host"},
+    base::CounterRow{"direct_atomics", &PairCounters::direct_atomics,
+                     "atomics that we carried out in the memory of a peer of this host"},
+    base::CounterRow{"direct_waits", &PairCounters::direct_waits,
+                     "requests that waited to be carried out until those before them had ended"},
+    base::CounterRow{"writes_by_calls", &PairCounters::writes_by_calls, "of the writes, those by cross-memory attach"},
+    base::CounterRow{"reads_by_calls", &PairCounters::reads_by_calls, "of the reads, those by cross-memory attach"},
+    base::CounterRow{"calls_failed", &PairCounters::calls_failed,
+                     "requests that cross-memory attach failed for: they were sent"},
+};
+static_assert(base::are_complete(kPairCounterRows));
 
 }  // namespace fairlead::qp

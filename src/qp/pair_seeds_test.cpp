@@ -83,11 +83,11 @@ class PairSeeds {
         if (c.from != host) wanted += c.sum;
       }
       EXPECT_EQ(sum, wanted);  // each executed once
-      EXPECT_EQ(world_.hosts[host].flows().counters().completions_lost, 0u);
+      EXPECT_EQ(world_.hosts[host].pairs().counters().completions_lost, 0u);
     }
   }
 
-  const PairCounters& counters(std::size_t host) { return world_.hosts[host].flows().counters(); }
+  const PairCounters& counters(std::size_t host) { return world_.hosts[host].pairs().counters(); }
 
  private:
   static engine::EngineOptions options(std::uint64_t seed) {
@@ -128,7 +128,7 @@ class PairSeeds {
       const verbs::Sge sge = near.sge(at, size);
       request.sges = {&sge, size == 0 ? 0U : 1U};
       std::size_t taken = 0;
-      ASSERT_EQ(near.flows().post_send(c.near.handle, {&request, 1}, taken, world_.now), 0);
+      ASSERT_EQ(near.pairs().post_send(c.near.handle, {&request, 1}, taken, world_.now), 0);
       if (is_atomic) c.sum += c.posted + 1;
       if (opcode == SendOpcode::send || opcode == SendOpcode::send_imm || opcode == SendOpcode::write_imm) {
         c.sent_sizes.push_back(size);
@@ -154,7 +154,7 @@ class PairSeeds {
     const verbs::Sge sge = far.sge(area(index, request), kArea);
     const verbs::ReceiveRequest posted{.id = request, .sges = {&sge, 1}};
     std::size_t taken = 0;
-    ASSERT_EQ(far.flows().post_receive(c.far.handle, {&posted, 1}, taken), 0);
+    ASSERT_EQ(far.pairs().post_receive(c.far.handle, {&posted, 1}, taken), 0);
     ++c.received_posted;
   }
 

@@ -24,12 +24,12 @@ struct PairEngine {
   std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
   std::uint32_t key = 0;
 
-  QueuePairs& flows() const { return engine->flows(); }
+  QueuePairs& pairs() const { return engine->pairs(); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
   verbs::Sge sge(std::size_t offset, std::uint32_t length) const { return {address(offset), length, key}; }
   std::vector<verbs::WorkCompletion> completions() {
     std::vector<verbs::WorkCompletion> all(256);
-    all.resize(stream->take(all.data(), 256, flows().accounts()));
+    all.resize(stream->take(all.data(), 256, pairs().accounts()));
     return all;
   }
 };
@@ -52,8 +52,8 @@ class PairWorld {
     host.engine = std::make_unique<engine::Engine>(std::move(*network.attach(at)), at, options, 99U + lives,
                                                    seed * 7 + lives - 1);
     host.notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
-    host.stream = host.flows().open_completions({.capacity = 4096, .events = host.notices.get()});
-    host.key = host.flows().regions().add({.base = host.memory.data(),
+    host.stream = host.pairs().open_completions({.capacity = 4096, .events = host.notices.get()});
+    host.key = host.pairs().regions().add({.base = host.memory.data(),
                                            .length = host.memory.size(),
                                            .iova = host.address(0),
                                            .access = kRights,
@@ -77,7 +77,7 @@ class PairWorld {
   End open(std::size_t index, verbs::QpType type) {
     PairEngine& host = hosts[index];
     End end;
-    const Status status = host.flows().open_pair(
+    const Status status = host.pairs().open_pair(
         {.type = type,
          .capacity = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64},
          .domain = 1,
@@ -105,7 +105,7 @@ class PairWorld {
     attributes.retry_cnt = retry_cnt;
     attributes.rnr_retry = 7;
     attributes.min_rnr_timer = min_rnr_timer;
-    QueuePairs& flows = hosts[index].flows();
+    QueuePairs& flows = hosts[index].pairs();
     using enum verbs::QpState;
     for (const auto& [from, to] : {std::pair{reset, init}, {init, rtr}, {rtr, rts}}) {
       attributes.state = to;

@@ -5,7 +5,7 @@
 namespace fairlead::qp {
 namespace {
 
-shm::SharedFlow record_of(const QueuePair& pair) {
+shm::SharedPair record_of(const QueuePair& pair) {
   // The first request of all tells that communication is established: it has to come as a message.
   const bool is_open = pair.can_receive() && !pair.is_closing && !pair.route.is_local &&
                        (pair.has_heard || pair.state() != verbs::QpState::rtr);
@@ -36,10 +36,10 @@ shm::OwnedRecords* PublishedTables::records() const {
 void PublishedTables::publish(const QueuePair& pair) {
   shm::SharedTables* const arena = tables();
   if (arena == nullptr || pair.is(verbs::QpType::ud)) return;
-  const shm::SharedFlow record = record_of(pair);
-  const std::uint32_t place = pair.number % shm::SharedTables::kFlows;
-  arena->flows[place].show(record, shows_);
-  if (shm::OwnedRecords* const own = records()) own->flows[place].show(record, shows_);
+  const shm::SharedPair record = record_of(pair);
+  const std::uint32_t place = pair.number % shm::SharedTables::kPairs;
+  arena->pairs[place].show(record, shows_);
+  if (shm::OwnedRecords* const own = records()) own->pairs[place].show(record, shows_);
 }
 
 void PublishedTables::publish_region(std::uint32_t key) {

@@ -207,7 +207,7 @@ PairFacts QueuePairs::pair_facts(PairHandle handle) {
 
 // Posting ------------------------------------------------------------------------------------------------------------
 
-bool QueuePairs::is_near(PairHandle handle) {
+bool QueuePairs::is_on_host(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   return pair != nullptr && pair->route.has_peer && shm::Transport::has(pair->route.peer);
 }
@@ -278,9 +278,9 @@ void QueuePairs::deliver(const link::Delivery& delivery, base::Instant now) {
   shared_.now = now;
   if (!delivery.is_first) return take_chunk(delivery);
   switch (delivery.envelope.operation) {
-    case wire::Operation::flow_answer:
+    case wire::Operation::pair_answer:
       return requester_.take_answer(delivery);
-    case wire::Operation::flow_datagram:
+    case wire::Operation::pair_datagram:
       return datagrams_.take(delivery);
     default:
       return take_request(delivery);
@@ -289,11 +289,11 @@ void QueuePairs::deliver(const link::Delivery& delivery, base::Instant now) {
 
 bool QueuePairs::deliver_short(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                                std::span<const std::byte> bytes, base::Instant now) {
-  if (head.operation != std::to_underlying(wire::Operation::flow_send)) [[unlikely]]
+  if (head.operation != std::to_underlying(wire::Operation::pair_send)) [[unlikely]]
     return false;
   shared_.now = now;
   take_request({.peer = from,
-                .envelope = {.operation = wire::Operation::flow_send,
+                .envelope = {.operation = wire::Operation::pair_send,
                              .status = head.status,
                              .flags = head.flags,
                              .source_port = head.source_port,

@@ -71,7 +71,7 @@ class QueuePairs {
   PairFacts pair_facts(PairHandle handle);
 
   /// Whether it speaks to a peer of this host.
-  bool is_near(PairHandle handle);
+  bool is_on_host(PairHandle handle);
   int post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
   int post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now);
   int post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
@@ -95,7 +95,6 @@ class QueuePairs {
   /// Whether answers wait to leave.
   bool is_owing() const { return answers_.is_any_owed() || answers_.is_any_deferred(); }
   const PairCounters& counters() const { return shared_.counters; }
-  std::string describe() const { return qp::describe(shared_.counters, shared_.regions.used()); }
 
   /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
   void check();

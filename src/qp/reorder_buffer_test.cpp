@@ -9,7 +9,7 @@ class EarlyRequests : public testing::Test {
  protected:
   bool hold(std::uint32_t sequence, std::size_t size = 8) {
     link::Delivery delivery{.peer = {},
-                            .envelope = {.operation = wire::Operation::flow_send,
+                            .envelope = {.operation = wire::Operation::pair_send,
                                          .key = wire::encode(wire::RequestKey{.sequence = {sequence}})},
                             .size = size,
                             .bytes = std::span(bytes_).first(size)};

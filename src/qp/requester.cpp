@@ -246,7 +246,7 @@ bool Requester::start_short(QueuePair& pair, RequestNumber number) {
       return false;
   }
   wire::ShmHead head{.kind = wire::ShmKind::ordered,
-                     .operation = std::to_underlying(wire::Operation::flow_send),
+                     .operation = std::to_underlying(wire::Operation::pair_send),
                      .flags = entry.has(verbs::send_flags::solicited) ? flags::solicited : std::uint16_t{0},
                      .source_port = wire::encode(pair.port()),
                      .target_port = pair.attributes.dest_qp_num};

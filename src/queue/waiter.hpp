@@ -9,18 +9,14 @@
 // the publication would need a full fence on both sides.
 
 #include <atomic>
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
-#include "base/processor.hpp"
-#include "base/time.hpp"
 #include "queue/layout.hpp"
 
 namespace fairlead::queue {
@@ -30,14 +26,6 @@ struct alignas(kLinePairBytes) SleepFlag {
   std::atomic<std::uint32_t> sleeping{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
-
-/// How long to look before sleeping. A wake-up costs both sides some 10 us, so looking that long loses nothing; yields
-/// let a partner on the same processor run, but where a foreign program takes the processor they cost milliseconds.
-struct Patience {
-  base::Duration spin = std::chrono::microseconds{50};
-  std::uint32_t yields_max = 16;
-  base::Duration yield_slow = std::chrono::microseconds{100};  // one as long as this ends the yielding
-};
 
 /// notify() may come from any thread; everything else from the one that sleeps.
 class Waiter {
@@ -55,24 +43,8 @@ class Waiter {
       wake();
   }
 
-  /// Waits until is_ready() or the deadline: looks, then yields, then sleeps. Returns is_ready().
-  template <std::predicate IsReady>
-  bool wait_until(base::Instant deadline, const Patience& patience, IsReady&& is_ready) {
-    if (is_ready()) return true;
-    const auto now = base::MonotonicClock::now();
-    const auto spin_end = deadline - now < patience.spin ? deadline : now + patience.spin;
-    if (spin(spin_end, is_ready) || yield(deadline, patience, is_ready)) return true;
-    while (arm(is_ready)) {
-      const bool is_in_time = sleep_until(deadline);
-      disarm();
-      if (is_ready()) return true;
-      if (!is_in_time) return false;
-    }
-    return true;
-  }
-
-  /// For somebody else's epoll loop: descriptor() becomes readable with the next notify(). False, and nothing is
-  /// armed, if is_ready() already: do not sleep then.
+  /// Before sleeping on it (wait_ladder.hpp: when): descriptor() becomes readable with the next notify(). False, and
+  /// nothing is armed, if is_ready() already: do not sleep then.
   template <std::predicate IsReady>
   bool arm(IsReady&& is_ready) {
     flag_->sleeping.exchange(1, std::memory_order_acq_rel);
@@ -85,36 +57,10 @@ class Waiter {
   int descriptor() const noexcept { return descriptor_.get(); }
 
  private:
-  static constexpr int kLooksPerClock = 16;
-
   Waiter(std::unique_ptr<SleepFlag> flag, base::FileDescriptor event_descriptor) noexcept
       : own_flag_(std::move(flag)), flag_(own_flag_.get()), descriptor_(std::move(event_descriptor)) {}
 
-  template <typename IsReady>
-  static bool spin(base::Instant until, IsReady& is_ready) {
-    while (base::MonotonicClock::now() < until) {
-      for (int i = 0; i < kLooksPerClock; ++i) {
-        base::relax();
-        if (is_ready()) return true;
-      }
-    }
-    return false;
-  }
-  template <typename IsReady>
-  static bool yield(base::Instant deadline, const Patience& patience, IsReady& is_ready) {
-    auto before = base::MonotonicClock::now();
-    for (std::uint32_t i = 0; i < patience.yields_max && before < deadline; ++i) {
-      std::this_thread::yield();
-      if (is_ready()) return true;
-      const auto after = base::MonotonicClock::now();
-      if (after - before >= patience.yield_slow) return false;
-      before = after;
-    }
-    return false;
-  }
-
   void wake() noexcept;
-  bool sleep_until(base::Instant deadline) noexcept;
 
   std::unique_ptr<SleepFlag> own_flag_;
   SleepFlag* flag_;

@@ -203,23 +203,23 @@ TEST(ReadSections, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   ASSERT_EQ(there.arena_bytes, kArena);
   owner->arena()->head()[kHead] = std::byte{9};
   EXPECT_EQ(there.arena->head()[kHead], std::byte{9});
-  EXPECT_TRUE(owner->readers().empty());
+  EXPECT_TRUE(owner->read_sections().readers().empty());
   there.enter();
-  auto readers = owner->readers();
+  auto readers = owner->read_sections().readers();
   ASSERT_EQ(readers.size(), 1u);
-  EXPECT_FALSE(owner->has_left(readers[0]));
+  EXPECT_FALSE(owner->read_sections().has_left(readers[0]));
   there.leave();
-  EXPECT_TRUE(owner->has_left(readers[0]));
+  EXPECT_TRUE(owner->read_sections().has_left(readers[0]));
   there.enter();
-  EXPECT_TRUE(owner->has_left(readers[0])) << "that is another visit";
-  readers = owner->readers();
+  EXPECT_TRUE(owner->read_sections().has_left(readers[0])) << "that is another visit";
+  readers = owner->read_sections().readers();
   ASSERT_EQ(readers.size(), 1u);
   guest.reset();
   owner->attend({});
   while (const auto event = owner->next_event()) {
     if (event->kind == ConnectionEvent::Kind::ended) owner->forget(event->slot);
   }
-  EXPECT_TRUE(owner->has_left(readers[0])) << "who is gone is not inside";
+  EXPECT_TRUE(owner->read_sections().has_left(readers[0])) << "who is gone is not inside";
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ void Connections::take_leave() {
 
 void Connections::put_out(const SectionReader& reader) {
   constexpr std::string_view kReason = "it did not leave in time what was withdrawn here: is it stopped?";
-  if (has_left(reader)) return;
+  if (read_sections_.has_left(reader)) return;
   ++counters_.put_out;
   if (peers_[reader.slot].state == Connection::State::asking) return decline(reader.slot, kReason);
   end(reader.slot, kReason);

@@ -34,10 +34,11 @@
 namespace fairlead::shm {
 
 struct ConnectionOptions {
+  static constexpr std::uint32_t kRingBytes = 256 * 1024, kPeersMax = 1024;
   std::string directory{};                // of the sockets' names; empty: abstract names
   bool admits_all = false;                // also processes of other users
-  std::uint32_t ring_bytes = 256 * 1024;  // one direction; a power of two, whole pages
-  std::uint32_t peers_max = 1024;
+  std::uint32_t ring_bytes = kRingBytes;  // one direction; a power of two, whole pages
+  std::uint32_t peers_max = kPeersMax;
   std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
   std::size_t arena_head_bytes = 0;
   std::uint64_t huge_max = 0;      // longest allocation in it that gets huge pages
@@ -99,26 +100,13 @@ class Connections {
   void put_out(const SectionReader& reader);
   /// As end(), because its memory made no sense.
   void refuse(std::uint32_t slot, std::string_view reason);
+  /// The same of one that says it has read what nobody wrote.
+  void refuse_reader(std::uint32_t slot) { refuse(slot, "it claims to have read what nobody wrote"); }
   /// After the `ended` event, when nothing refers to it any more.
   void forget(std::uint32_t slot);
 
-  /// As Watch's.
-  template <typename Visit>
-  void look(Visit&& visit) {
-    watch_->look(std::forward<Visit>(visit));
-  }
-  void glance() const noexcept { watch_->glance(); }
-  void note_traffic(std::uint32_t slot) noexcept { watch_->note_traffic(slot); }
-  void remind(std::uint32_t slot) { watch_->remind(slot); }
-  bool is_watching() const noexcept { return watch_->is_watching(); }
-  template <typename Visit>
-  void for_each_watched(Visit&& visit) {
-    watch_->for_each_watched(std::forward<Visit>(visit));
-  }
-  /// Before sleeping on descriptor(), and after it.
-  bool arm() { return watch_->arm(); }
-  void disarm() { watch_->disarm(); }
-  bool is_armed() const noexcept { return watch_->is_armed(); }
+  /// Which peers a pass looks at; what it takes to sleep on descriptor().
+  Watch& watch() noexcept { return *watch_; }
   const Watch& watch() const noexcept { return *watch_; }
   /// Readable when attend() has something to do; a peer that rings an armed doorbell sees to that.
   int descriptor() const noexcept { return epoll_.get(); }
@@ -128,10 +116,8 @@ class Connections {
   /// Applications' memory in it; there if arena() is.
   RemappedRanges& remapped() noexcept { return shown_->remapped; }
   const std::shared_ptr<PublishedMemory>& shown() const noexcept { return shown_; }
-  /// As ReadSections'.
-  std::vector<SectionReader> readers() const { return read_sections_.readers(); }
-  bool has_left(const SectionReader& reader) const { return read_sections_.has_left(reader); }
-  bool is_held(std::uint64_t name) const noexcept { return read_sections_.is_held(name); }
+  /// Who is in our memory.
+  const ReadSections& read_sections() const noexcept { return read_sections_; }
   /// Whether the peer that we told to set this bit in our doorbell may still be there.
   bool may_live(std::uint32_t doorbell_bit) const {
     return doorbell_bit < peers_.size() && peers_[doorbell_bit].state != Connection::State::closed;
@@ -163,7 +149,6 @@ class Connections {
   void serve(std::uint32_t slot);
   Greeting own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const;
   void take_greeting(std::uint32_t slot, Letter letter, std::span<const std::byte> bytes);
-  void take_claim(std::uint32_t slot, const Greeting& greeting, Letter letter);
   void answer(std::uint32_t slot, const Greeting& greeting, const Letter& letter,
               const std::optional<base::SipKey>& key);
   void take_answer(std::uint32_t slot, const Letter& letter, std::span<const std::byte> bytes);

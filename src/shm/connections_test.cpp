@@ -58,7 +58,7 @@ void write(Connection& peer, std::string_view text) {
 
 std::string look(Side& side) {
   std::string seen;
-  side.connections->look([&](std::uint32_t slot) {
+  side.connections->watch().look([&](std::uint32_t slot) {
     Connection& peer = side.connections->peer(slot);
     while (peer.reader.has_record()) {
       const auto record = peer.reader.record();
@@ -176,17 +176,17 @@ TEST(Connections, ASleeperIsWokenOnceAndSomebodyAwakeNever) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
   look(far);
-  ASSERT_TRUE(far.connections->arm());
+  ASSERT_TRUE(far.connections->watch().arm());
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
   write(near.to(far), "1");
   EXPECT_TRUE(is_readable(far.connections->descriptor()));
-  far.connections->disarm();
+  far.connections->watch().disarm();
   EXPECT_TRUE(far.events(1).empty()) << "it is no more than a wake-up";
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
   EXPECT_EQ(look(far), "1");  // it is watched from now on
   write(near.to(far), "2");
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
-  EXPECT_FALSE(far.connections->arm()) << "it must not sleep: there is a record";
+  EXPECT_FALSE(far.connections->watch().arm()) << "it must not sleep: there is a record";
   EXPECT_EQ(look(far), "2");
 }
 
@@ -195,35 +195,35 @@ TEST(Connections, ASleeperIsRousedByWhoeverTakesItsWakeUp) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
   look(far);
-  ASSERT_TRUE(far.connections->arm());
+  ASSERT_TRUE(far.connections->watch().arm());
   write(near.to(far), "1");
   far.connections->attend({});
   EXPECT_TRUE(is_readable(far.connections->descriptor()));
   EXPECT_EQ(look(far), "1");
-  far.connections->disarm();
+  far.connections->watch().disarm();
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
 
-  ASSERT_TRUE(far.connections->arm());
-  far.connections->remind(far.connections->find(near.own));
+  ASSERT_TRUE(far.connections->watch().arm());
+  far.connections->watch().remind(far.connections->find(near.own));
   EXPECT_TRUE(is_readable(far.connections->descriptor()));
-  far.connections->disarm();
+  far.connections->watch().disarm();
   look(far);
 
-  ASSERT_TRUE(far.connections->arm());
+  ASSERT_TRUE(far.connections->watch().arm());
   static_cast<void>(near.to(far).doorbell.ring(near.to(far).doorbell_bit));  // and wakes nobody
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
   look(far);
   EXPECT_TRUE(is_readable(far.connections->descriptor()));
-  far.connections->disarm();
+  far.connections->watch().disarm();
 }
 
 TEST(Connections, WhoNeverTakesItsWakeUpsHoldsUpNobody) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
   for (int i = 0; i < 2000; ++i) {
-    far.connections->arm();
+    far.connections->watch().arm();
     near.to(far).ring();
-    far.connections->disarm();
+    far.connections->watch().disarm();
   }
   EXPECT_TRUE(far.events(1).empty());
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
@@ -265,7 +265,7 @@ TEST(Connections, APeerWithTrafficStaysWatched) {
   for (int i = 0; i < 200'000; ++i) {
     if (i % 10'000 == 0) {
       write(near.to(far), "x");
-      far.connections->note_traffic(far.connections->find(near.own));
+      far.connections->watch().note_traffic(far.connections->find(near.own));
     }
     look(far);
   }
@@ -293,9 +293,9 @@ TEST(Connections, APeerDoesNotDecideWhomWeWatch) {
   const auto events = far.events(1);
   ASSERT_EQ(events.at(0).kind, Kind::ended);
   far.connections->forget(events[0].slot);
-  EXPECT_FALSE(far.connections->is_watching()) << "nothing is left of it";
-  EXPECT_TRUE(far.connections->arm());
-  far.connections->disarm();
+  EXPECT_FALSE(far.connections->watch().is_watching()) << "nothing is left of it";
+  EXPECT_TRUE(far.connections->watch().arm());
+  far.connections->watch().disarm();
   look(far);
 }
 
@@ -316,9 +316,9 @@ TEST(Connections, APeerDoesNotTakeOurReminders) {
   meet(near, far);
   write(near.to(far), "there");
   Doorbell doorbell = Doorbell(Memory::adopt(far.doorbell_memory(), kShmBellLayout).value());
-  far.connections->remind(far.connections->find(near.own));
+  far.connections->watch().remind(far.connections->find(near.own));
   doorbell.take([](std::uint32_t) {});
-  EXPECT_FALSE(far.connections->arm()) << "there is something to look at";
+  EXPECT_FALSE(far.connections->watch().arm()) << "there is something to look at";
   EXPECT_EQ(look(far), "there");
 }
 

@@ -53,7 +53,7 @@ std::string_view CrossMemory::reason(Denial denial) {
     case Denial::none:
       return {};
     case Denial::not_wanted:
-      return "one of both does not want it: see shm_foreign_max";
+      return "one of both does not want it: see shm_cma_max";
     case Denial::not_seen:
       return "its process is in another PID namespace: let the containers share one";
     case Denial::not_permitted:

@@ -72,7 +72,7 @@ class RemappedRanges {
   Arena& arena_;
   mutable std::mutex mutex_;
   std::vector<Remap> remaps_;
-  std::vector<std::uint32_t> unused_;               // of sheets_
+  std::vector<std::uint32_t> unused_;               // of remaps_
   std::map<const std::byte*, std::uint32_t> ours_;  // remapped ranges allocated here, by their first byte
   std::uint64_t bytes_ = 0;
   std::uint64_t huge_bytes_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What an engine tells its peers of the same host of its regions, flows and exposed memory, at the start of its arena
-// (shm/arena.hpp), so that they can carry out one-sided requests by themselves.
+// What an engine tells its peers of the same host of its regions, queue pairs and exposed memory, at the start of its
+// arena (shm/arena.hpp), so that they can carry out one-sided requests by themselves.
 //
 // Written by the owner alone, who never reads it, but for who holds an exposure. A record is even while it holds, odd
 // while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
@@ -70,7 +70,7 @@ struct SharedRegion {
   std::uint64_t offset = 0;            // of `begin`; in OwnedRecords its address
 };
 
-struct SharedFlow {
+struct SharedPair {
   std::array<std::uint8_t, 16> peer_ip{};  // whom it is connected to
   std::uint32_t peer_scope = 0, peer_port = 0;
   std::uint32_t number = 0, peer_number = 0;
@@ -103,9 +103,9 @@ struct alignas(64) PublishedExposure {
 };
 
 struct alignas(4096) SharedTables {
-  static constexpr std::uint32_t kRegions = 65536, kFlows = 4096, kExposures = 16384;
+  static constexpr std::uint32_t kRegions = 65536, kPairs = 4096, kExposures = 16384;
   std::array<SharedRecord<SharedRegion>, kRegions> regions;
-  std::array<SharedRecord<SharedFlow>, kFlows> flows;
+  std::array<SharedRecord<SharedPair>, kPairs> pairs;
   std::array<PublishedExposure, kExposures> exposures;
 };
 /// What only the owner can write and others have to read by system calls (shm/identity.hpp): an address in its
@@ -123,16 +123,16 @@ struct OwnedExposure {
     key.store(exposure.key.load(std::memory_order_relaxed), std::memory_order_release);
   }
 };
-/// Regions and flows stand here as in the tables, but that all of a region is told, by its address.
+/// Regions and queue pairs stand here as in the tables, but that all of a region is told, by its address.
 struct OwnedRecords {
   std::array<OwnedExposure, SharedTables::kExposures> exposures;
   std::array<SharedRecord<SharedRegion>, SharedTables::kRegions> regions;
-  std::array<SharedRecord<SharedFlow>, SharedTables::kFlows> flows;
+  std::array<SharedRecord<SharedPair>, SharedTables::kPairs> pairs;
 };
 static_assert(sizeof(OwnedExposure) == 32);
 
 static_assert(sizeof(SharedRecord<SharedRegion>) == 64 &&
-              sizeof(SharedRecord<SharedFlow>) == sizeof(SharedRecord<SharedFlow>::Image) &&
+              sizeof(SharedRecord<SharedPair>) == sizeof(SharedRecord<SharedPair>::Image) &&
               sizeof(PublishedExposure) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace fairlead::shm

@@ -26,7 +26,7 @@ class TransportBatch : public engine::EnginePair {
     ASSERT_NE(near_.engine->find_local(to_.engine), nullptr);
     parts_.clear();
   }
-  /// Makes one message of each size; how many of them went straight.
+  /// Makes one message of each size; how many of them took the fast path.
   std::size_t send(const std::vector<std::size_t>& sizes) {
     std::vector<link::SendPart> parts;
     for (const std::size_t size : sizes) {

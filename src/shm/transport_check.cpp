@@ -9,20 +9,18 @@ namespace fairlead::shm {
 
 void Transport::check() {
   for (std::uint32_t index = 0; index < peers_.size(); ++index) {
-    Peer& peer = *peers_[index];
+    Peer& peer = peers_[index];
     const auto busy = std::ranges::count(busy_, index);
     ENSURE(busy == (peer.is_busy ? 1 : 0), "peer {}: {} times among the busy ones", index, busy);
     ENSURE(peer.is_busy || peer.is_idle(), "peer {}: nobody looks after what is pending to it", index);
     ENSURE(peer.shorts.size() + peer.longs.size() <= options_.waiting_max, "peer {}: {} messages wait for room", index,
            peer.shorts.size() + peer.longs.size());
-    ENSURE(peer.long_sent == 0 || !peer.longs.empty(), "peer {}: {} bytes of no message are sent", index,
-           peer.long_sent);
+    ENSURE(peer.long_sent.bytes == 0 || !peer.longs.empty(), "peer {}: {} bytes of no message are sent", index,
+           peer.long_sent.bytes);
     for (std::size_t i = 1; i < peer.pending.size(); ++i)
       ENSURE(peer.pending[i - 1].line <= peer.pending[i].line, "peer {}: its reader passes lines in turn", index);
-    const auto known = by_address_.find(peer.address);
-    ENSURE(!peer.is_used || (known != by_address_.end() && known->second == index), "peer {}: its address is not known",
-           index);
-    ENSURE(peer.connection_slot == kNone || by_connection_slot_[peer.connection_slot] == index,
+    ENSURE(!peer.is_used || peers_.find(peer.address) == index, "peer {}: its address is not known", index);
+    ENSURE(peer.connection_slot == kNone || peers_.at_connection(peer.connection_slot) == index,
            "peer {}: its connection is another's", index);
   }
 }
@@ -30,8 +28,9 @@ void Transport::check() {
 std::uint64_t Transport::count_pending(std::uint32_t owner) {
   std::uint64_t count = 0;
   const auto is_owners = [&](std::uint32_t one) { return one == owner ? 1U : 0U; };
-  for (const auto& peer : peers_) {
-    for (std::size_t i = 0; i < peer->pending.size(); ++i) count += is_owners(peer->pending[i].owner);
+  for (std::uint32_t index = 0; index < peers_.size(); ++index) {
+    auto& pending = peers_[index].pending;
+    for (std::size_t i = 0; i < pending.size(); ++i) count += is_owners(pending[i].owner);
   }
   for (std::size_t i = 0; i < lost_.size(); ++i) count += is_owners(lost_[i].owner);
   return count;

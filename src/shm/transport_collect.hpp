@@ -19,17 +19,20 @@ inline bool Transport::take_record(std::uint32_t index, Connection& from, std::s
     return true;
   };
   wire::ShmHead head;
-  if (wire::is_inlined(record->body, head) && taker.brief(handle_of(index), head, record->body.subspan(sizeof head)))
-      [[likely]]
+  if (wire::is_inlined(record->body, head) &&
+      taker.inlined(peers_.handle_of(index), head, record->body.subspan(sizeof head))) [[likely]]
     return count(sizeof head);
   if (head.kind == wire::ShmKind::batch) return take_many(index, record->body, head, taker);
   wire::ShmOrdered turn;
   constexpr std::size_t kTurn = sizeof head + sizeof turn;
   if (wire::is_ordered(record->body, head, turn) &&
-      taker.turn(handle_of(index), head, turn, record->body.subspan(kTurn)))
+      taker.ordered(peers_.handle_of(index), head, turn, record->body.subspan(kTurn)))
     return count(kTurn);
-  if (!read_record(index, *record)) return false;
-  taker.deliver(delivery_);
+  Peer& peer = peers_[index];
+  const bool was_under_way = peer.arriving.is_under_way;
+  if (!inbox_.read({peers_.handle_of(index), from, peer.arriving, now_}, *record)) return false;
+  if (peer.arriving.is_under_way && !was_under_way) make_busy(index, now_);
+  taker.deliver(inbox_.delivery());
   return true;
 }
 
@@ -37,7 +40,7 @@ inline bool Transport::take_record(std::uint32_t index, Connection& from, std::s
 template <typename Taker>
 inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte> body, wire::ShmHead head,
                                  Taker&& taker) {
-  const link::PeerHandle from = handle_of(index);
+  const link::PeerHandle from = peers_.handle_of(index);
   std::span<const std::byte> message;
   if (body.size() > sizeof head + kManyMax) return false;  // one record must not keep a pass for long
   // None of them, if they do not fit: what makes no sense is looked at again when the peer has ended.
@@ -47,15 +50,15 @@ inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte>
     if (!wire::take_batched(rest, message)) return false;
     ++counters_.messages_delivered;
     counters_.bytes_delivered += message.size();
-    if (taker.brief(from, head, message)) [[likely]]
+    if (taker.inlined(from, head, message)) [[likely]]
       continue;
-    delivery_.envelope = {.operation = static_cast<wire::Operation>(head.operation),
-                          .status = head.status,
-                          .flags = head.flags,
-                          .source_port = head.source_port,
-                          .target_port = head.target_port};
-    deliver_whole(from, message);
-    taker.deliver(delivery_);
+    inbox_.delivery().envelope = {.operation = static_cast<wire::Operation>(head.operation),
+                                  .status = head.status,
+                                  .flags = head.flags,
+                                  .source_port = head.source_port,
+                                  .target_port = head.target_port};
+    inbox_.set_whole(from, message);
+    taker.deliver(inbox_.delivery());
   }
   return true;
 }
@@ -63,7 +66,7 @@ inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte>
 // What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
 template <typename Taker>
 bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
-  const std::uint32_t index = by_connection_slot_[connection_slot];
+  const std::uint32_t index = peers_.at_connection(connection_slot);
   if (index == kNone) return false;
   Connection& from = connections_->peer(connection_slot);
   int taken = 0;
@@ -76,8 +79,8 @@ bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
     from.reader.pass(bytes);
   }
   if (taken > 0) {
-    connections_->note_traffic(connection_slot);
-    if (taken == kRecordsInPass && !from.is_watched) connections_->remind(connection_slot);
+    connections_->watch().note_traffic(connection_slot);
+    if (taken == kRecordsInPass && !from.is_watched) connections_->watch().remind(connection_slot);
   }
   // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
   // counter does.
@@ -85,11 +88,11 @@ bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
     from.reader.tell();
     from.alert();
   }
-  Peer& peer = *peers_[index];
+  Peer& peer = peers_[index];
   const bool is_served = !peer.is_idle() && serve_sender(peer, from, taker);
-  if (!taker.has_room()) connections_->remind(connection_slot);
+  if (!taker.has_room()) connections_->watch().remind(connection_slot);
   if (!is_served) return taken > 0;
-  connections_->note_traffic(connection_slot);
+  connections_->watch().note_traffic(connection_slot);
   return true;
 }
 
@@ -99,7 +102,7 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
   bool any = false;
   while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed() && taker.has_room()) {
     const Pending& first = peer.pending.front();
-    if (first.owner == kNone) {
+    if (first.owner == Pending::kNobody) {
       outcomes_.push({first.cookie, Status::ok});
     } else {
       taker.ended(ShortEnd{first.cookie, first.owner, first.length, Status::ok});
@@ -113,11 +116,11 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
 template <typename Taker>
 bool Transport::serve_sender(Peer& peer, Connection& to, Taker&& taker) {
   if (!to.writer.look()) [[unlikely]] {
-    refuse_reader(peer.connection_slot);
+    connections_->refuse_reader(peer.connection_slot);
     return true;
   }
   bool any = end_passed(peer, to, taker);
-  if (!peer.shorts.empty() || !peer.longs.empty()) any |= pump(peer, to);
+  if (!peer.shorts.empty() || !peer.longs.empty()) any |= outbox_.pump(peer, to);
   return any;
 }
 
@@ -125,7 +128,7 @@ template <typename Taker>
 bool Transport::collect(base::Instant now, Taker&& taker) {
   now_ = now;
   bool any = false;
-  connections_->look([&](std::uint32_t slot) { any |= take(slot, taker); });
+  connections_->watch().look([&](std::uint32_t slot) { any |= take(slot, taker); });
   if (now >= expire_at_) [[unlikely]]
     expire(now);
   return any;
@@ -143,21 +146,20 @@ bool Transport::attend(base::Instant now, Taker&& taker) {
         open(event->slot, now);
         break;
       case ConnectionEvent::Kind::claimed:
-        claims_.push(event->address);
+        search_.note_claim(event->address);
         break;
       case ConnectionEvent::Kind::declined:
-        remember_reason(event->address, event->reason);
+        search_.failed(event->address, event->reason);
         break;
       case ConnectionEvent::Kind::ended: {
         for (int looks = 0; looks < kLastLooks && take(event->slot, taker); ++looks) {
         }
-        remember_reason(event->address, event->reason);
-        const std::uint32_t index = by_connection_slot_[event->slot];
-        by_connection_slot_[event->slot] = kNone;
+        search_.failed(event->address, event->reason);
+        const std::uint32_t index = peers_.disconnect(event->slot);
         const bool is_leaving = connections_->peer(event->slot).is_leaving();
         connections_->forget(event->slot);
         if (index != kNone)
-          lose(index, peers_[index]->has_stopped ? Status::silent : Status::refused, now,
+          lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now,
                is_leaving ? link::Diagnosis::left : link::Diagnosis::none);
         break;
       }

@@ -1,4 +1,4 @@
-// The straight lines of single short messages: from the caller's memory into the ring, if nothing waits before them and
+// The fast path of single short messages: from the caller's memory into the ring, if nothing waits before them and
 // there is room.
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace fairlead::shm {
 
-/// Where to write a body of so many bytes; null if it does not go straight.
+/// Where to write a body of so many bytes; null if the message has to go the general way.
 std::byte* Transport::begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer) {
   peer = fast_peer(handle);
   if (peer == nullptr) [[unlikely]]
@@ -30,7 +30,7 @@ std::uint64_t Transport::end_fast(Peer& peer, std::size_t bytes, std::size_t pay
 bool Transport::send_turn(link::PeerHandle handle, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                           std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now) {
   constexpr std::size_t kBefore = sizeof head + sizeof turn;
-  if (bytes.size() > kWholeMax) [[unlikely]]
+  if (bytes.size() > Outbox::kWholeMax) [[unlikely]]
     return false;
   Peer* peer = nullptr;
   std::byte* const body = begin_fast(handle, kBefore + bytes.size(), peer);
@@ -40,7 +40,7 @@ bool Transport::send_turn(link::PeerHandle handle, const wire::ShmHead& head, co
   std::memcpy(body + sizeof head, &turn, sizeof turn);
   if (!bytes.empty()) base::copy_short(body + kBefore, bytes.data(), bytes.size());
   const std::uint64_t line = end_fast(*peer, kBefore + bytes.size(), bytes.size());
-  peer->pending.append().set(line, cookie, kOfFlows, bytes.size());
+  peer->pending.append().set(line, cookie, kOfPairs, bytes.size());
   if (!peer->is_busy) [[unlikely]]
     make_busy(handle.slot - kFirstSlot, now);
   return true;

@@ -14,12 +14,12 @@ inline Transport::Run Transport::next_run(std::span<const link::SendPart> parts)
   Run run;
   for (const link::SendPart& part : parts) {
     const std::size_t bytes = run.bytes + sizeof(wire::ShmLength) + part.length;
-    if (!is_straight(part) || part.length > kManyEach || bytes > kManyMax) break;
+    if (!fits(part) || part.length > kManyEach || bytes > kManyMax) break;
     run.bytes = bytes;
     ++run.count;
   }
   if (run.count > 1) return run;
-  return parts.empty() || !is_straight(parts[0]) ? Run{} : Run{1, parts[0].length};
+  return parts.empty() || !fits(parts[0]) ? Run{} : Run{1, parts[0].length};
 }
 
 template <typename Sent>

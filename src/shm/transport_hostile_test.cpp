@@ -30,18 +30,18 @@ class TransportHostile : public testing::Test {
     return Connections::open(place(number), random_(), {.ring_bytes = kRing}).value();
   }
 
-  // Takes about half of the short messages by the straight line.
+  // Takes about half of the short messages by the fast path.
   struct Taker {
     TransportHostile& test;
     bool has_room() const { return true; }
-    bool brief(link::PeerHandle, const wire::ShmHead&, std::span<const std::byte> bytes) {
+    bool inlined(link::PeerHandle, const wire::ShmHead&, std::span<const std::byte> bytes) {
       if (test.random_() % 2 == 0) return false;
       test.read(bytes);
       return true;
     }
-    bool turn(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered&,
-              std::span<const std::byte> bytes) {
-      return brief(peer, head, bytes);
+    bool ordered(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered&,
+                 std::span<const std::byte> bytes) {
+      return inlined(peer, head, bytes);
     }
     void deliver(const link::Delivery& delivery) {
       ASSERT_LE(delivery.offset, delivery.size);
@@ -147,7 +147,7 @@ TEST_F(TransportHostile, EndsItsOwnConnectionAndNothingElse) {
         lie(to);
         if (life % 3 == 0) scribble(to);
         if (random_() % 2 == 0) write_record(to);
-        shm_.connections().disarm();
+        shm_.connections().watch().disarm();
       }
       if (draw == 7) {
         const link::SendPart part{.memory = {&piece, 1}, .length = random_() % 200, .cookie = 5};

@@ -40,7 +40,7 @@ struct Cookie {
 
 /// To whom a message goes that begins with this envelope. What is no operation is refused by the messages' client.
 constexpr Client client_of(wire::Operation operation) {
-  if (operation >= wire::Operation::flow_send && operation <= wire::Operation::flow_datagram)
+  if (operation >= wire::Operation::pair_send && operation <= wire::Operation::pair_datagram)
     return Client::queue_pairs;
   const bool is_active = operation >= wire::Operation::active_request && operation <= wire::Operation::active_rejected;
   return is_active ? Client::active : Client::messages;

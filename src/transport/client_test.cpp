@@ -20,8 +20,8 @@ TEST(Cookie, ComesBackAsItWasGiven) {
 
 TEST(Client, EachOperationHasOneAndWhatIsNoneIsRefusedByMessages) {
   EXPECT_EQ(client_of(wire::Operation::given_back), Client::messages);
-  EXPECT_EQ(client_of(wire::Operation::flow_send), Client::queue_pairs);
-  EXPECT_EQ(client_of(wire::Operation::flow_datagram), Client::queue_pairs);
+  EXPECT_EQ(client_of(wire::Operation::pair_send), Client::queue_pairs);
+  EXPECT_EQ(client_of(wire::Operation::pair_datagram), Client::queue_pairs);
   EXPECT_EQ(client_of(wire::Operation::carried_out), Client::messages);
   EXPECT_EQ(client_of(wire::Operation::active_request), Client::active);
   EXPECT_EQ(client_of(wire::Operation::active_rejected), Client::active);

@@ -53,13 +53,13 @@ std::optional<link::PeerHandle> Transports::seek(const base::SocketAddress& addr
 }
 
 void Transports::vouch(base::Instant now) {
-  while (const auto claim = shm_->next_claim()) {
+  while (const auto claim = shm_->search().next_claim()) {
     const auto peer = link_.find(*claim);
     const auto key = peer ? link_.pair_key(*peer) : std::nullopt;
     if (key) shm_->meet(*claim, *key, now);
   }
   // A session so that both ends know whom they talk to, though all messages go through shared memory.
-  while (const auto wanted = shm_->next_wanted()) {
+  while (const auto wanted = shm_->search().next_wanted()) {
     if (link_.find(*wanted)) continue;
     const auto peer = link_.peer(*wanted, path_->datagram_size_max(*wanted), now);
     if (peer)
@@ -85,8 +85,8 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     const base::SocketAddress address = link_.address(notice.peer);
     link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
     flight_.connected(notice.peer, now);
-    if (shm_ && !seek(address, now) && !shm_->reason(address).empty())
-      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->reason(address)));
+    if (shm_ && !seek(address, now) && !shm_->search().reason(address).empty())
+      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->search().reason(address)));
   } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/roll.hpp"
 #include "embedded/attach.hpp"
 #include "verbs/context_state.hpp"
 #include "verbs/port_watch.hpp"
@@ -16,16 +17,11 @@
 namespace fairlead::verbs {
 namespace {
 
-struct Everybody {
-  std::mutex mutex;
-  std::vector<ContextState*> contexts;
-};
-constinit base::OfProcess<Everybody> everybody;
+constinit base::OfProcess<base::Roll<ContextState>> everybody;
 
 // What peers are owed leaves before the process does.
 void linger_at_exit() {
-  const std::scoped_lock lock(everybody->mutex);
-  for (ContextState* context : everybody->contexts) context->pair_core->linger();
+  everybody->for_each([](const ContextState& context) { context.pair_core->linger(); });
 }
 
 // A child of ours has it from us.
@@ -125,10 +121,7 @@ ContextState::ContextState(const Device& its_device, const ContextOptions& optio
     : device(its_device), personality(options.personality) {}
 
 ContextState::~ContextState() {
-  {
-    const std::scoped_lock lock(everybody->mutex);
-    std::erase(everybody->contexts, this);
-  }
+  everybody->leave(*this);
   if (events != nullptr && !is_dead()) pair_core->close_notices(events);
 }
 
@@ -152,7 +145,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   }
   auto state = std::make_shared<ContextState>(device, options);
   state->core = std::move(*core);
-  state->pair_core = state->core->flows();
+  state->pair_core = state->core->pairs();
   if (state->pair_core == nullptr) return failure(EOPNOTSUPP, "this engine knows no queue pairs");
   state->accounts = state->pair_core->accounts();
   auto events = state->pair_core->open_notices();
@@ -160,8 +153,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   state->events = *events;
   state->port_number_in_context = state->event_owners.add(1);
   prepare_exit();
-  const std::scoped_lock lock(everybody->mutex);
-  everybody->contexts.push_back(state.get());
+  everybody->enter(*state);
   return Context(std::move(state));
 }
 
@@ -230,8 +222,12 @@ bool Context::progress() noexcept {
 std::string Context::describe() const {
   if (state_->is_dead()) return {};
   constexpr std::size_t kPeersMost = 16;
-  std::string text = state_->pair_core->describe();
-  const auto peers = state_->core->facts().peers;
+  std::string text;
+  const observe::EngineFacts facts = state_->core->facts();
+  for (const observe::CounterFact& counter : facts.counters)
+    if (counter.value != 0 && counter.name.starts_with("qp."))
+      text += counter.name + " " + std::to_string(counter.value) + "\n";
+  const auto& peers = facts.peers;
   for (std::size_t i = 0; i < std::min(peers.size(), kPeersMost); ++i) {
     text += "peer " + peers[i].address.to_string() + " reached by " + std::string(peers[i].path);
     if (!peers[i].path_reason.empty()) text += ", not shm: " + peers[i].path_reason;

@@ -59,8 +59,8 @@ TEST_P(Datagrams, ThatDoNotFitAreDroppedAndTheReceiveStays) {
   SendRequest wrong_key = datagram(c, address, {&fitting, 1});
   wrong_key.remote_qkey = 1;
   for (const SendRequest& request : {datagram(c, address, {&big, 1}), wrong_key, datagram(c, address, {&fitting, 1})}) {
-    const char* drop = request.remote_qkey == 1        ? "wrong queue key"
-                       : request.sges[0].length == 101 ? "no receive"
+    const char* drop = request.remote_qkey == 1        ? "qp.dropped_queue_key"
+                       : request.sges[0].length == 101 ? "qp.dropped_no_receive"
                                                        : nullptr;
     const std::uint64_t before = drop == nullptr ? 0 : c.counted_at_b(drop);
     ASSERT_EQ(c.pa.post_send(request), 0);
@@ -111,10 +111,10 @@ TEST_P(Datagrams, OnlySendsGoByUdAndOnlySendsAndWritesByUc) {
 TEST_P(Datagrams, UcDeliversInOrderAndDropsWhatFindsNoReceive) {
   Connected c(GetParam(), of(QpType::uc));
   const Sge to = c.b.sge(1'000'000, 50'000);
-  const std::uint64_t before = c.counted_at_b("no receive");
+  const std::uint64_t before = c.counted_at_b("qp.dropped_no_receive");
   ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // nobody takes it
   EXPECT_EQ(c.one_at_a().status, WcStatus::success);
-  ASSERT_TRUE(c.wait_until_counted_at_b("no receive", before));
+  ASSERT_TRUE(c.wait_until_counted_at_b("qp.dropped_no_receive", before));
   constexpr std::uint32_t kMessages = 40;
   for (std::uint32_t i = 0; i < kMessages; ++i) {
     ASSERT_EQ(c.pb.post_receive({.id = i, .sges = {&to, 1}}), 0);

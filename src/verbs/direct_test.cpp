@@ -1,5 +1,5 @@
 // One-sided requests that the initiator carries out by itself, between two engines of one host
-// (qp/flow_direct.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
+// (qp/one_sided.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
 // rely on.
 
 #include <sys/wait.h>
@@ -14,12 +14,6 @@
 
 namespace fairlead::verbs {
 namespace {
-
-std::uint64_t direct(const Side& side, const std::string& kind) {
-  const std::string text = side.context.describe();
-  const std::size_t at = text.find(kind + " ", text.find("carried out by us"));
-  return std::strtoull(text.c_str() + at + kind.size(), nullptr, 10);
-}
 
 /// As a program looks at memory of its own that peers write: whenever it likes, with nothing between them but the order
 /// of a device's writes, of which the thread sanitizer knows nothing.
@@ -57,11 +51,11 @@ class Direct : public ::testing::Test {
   static void meet(Connected& c) {
     const Sge from = c.a.sge(8192, 8);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (direct(c.a, "writes") == 0 && std::chrono::steady_clock::now() < end) {
+    while (c.a.counted("qp.direct_writes") == 0 && std::chrono::steady_clock::now() < end) {
       ASSERT_EQ(c.pa.post_send(request(SendOpcode::write, from, c.b.region.rkey(), c.b.remote(8192))), 0);
       ASSERT_EQ(c.one_at_a().status, WcStatus::success);
     }
-    ASSERT_GT(direct(c.a, "writes"), 0u);
+    ASSERT_GT(c.a.counted("qp.direct_writes"), 0u);
   }
 };
 
@@ -96,14 +90,14 @@ TEST_F(Direct, AtomicsAreThoseOfTheProcessor) {
   const Sge to = c.a.sge(0, 8);
   SendRequest add = request(SendOpcode::fetch_add, to, c.b.region.rkey(), reinterpret_cast<std::uintptr_t>(&word));
   add.compare_add = 1000;
-  const std::uint64_t before = direct(c.a, "atomics");
+  const std::uint64_t before = c.a.counted("qp.direct_atomics");
   for (std::uint64_t i = 0; i < kRounds; ++i) {
     ASSERT_EQ(c.pa.post_send(add), 0);
     ASSERT_EQ(c.one_at_a().status, WcStatus::success);
   }
   owner.join();
   EXPECT_EQ(word, kRounds * 1001);
-  EXPECT_EQ(direct(c.a, "atomics") - before, kRounds);
+  EXPECT_EQ(c.a.counted("qp.direct_atomics") - before, kRounds);
   add.opcode = SendOpcode::compare_swap;
   add.compare_add = kRounds * 1001;
   add.swap = 5;
@@ -223,7 +217,7 @@ TEST_F(Direct, KeepsTheOrderWithWhatTravelsAsMessages) {
   EXPECT_EQ(done, kRequests);
   EXPECT_EQ(received, sends);
   EXPECT_EQ(word, value);
-  EXPECT_GT(direct(c.a, "writes"), 100u);
+  EXPECT_GT(c.a.counted("qp.direct_writes"), 100u);
 }
 
 // The child of a fork has the memory as it was, and cannot write into its parent's.
@@ -284,16 +278,16 @@ TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
 }
 
 // Memory of a program that has threads stays where it is: system calls reach it.
-TEST(DirectForeign, DeregisteredMemoryIsNeverTouchedAgain) {
+TEST(DirectCma, DeregisteredMemoryIsNeverTouchedAgain) {
   const std::jthread other([](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
   PairOptions options;
   options.capacity.max_send_wr = 4;
   for (int round = 0; round < 6; ++round) {
-    Connected c(Road::foreign, options);
+    Connected c(Road::cma, options);
     withdraw_while_it_is_written(c);
-    EXPECT_GT(direct(c.a, "by system calls: writes"), 0u);
+    EXPECT_GT(c.a.counted("qp.writes_by_calls"), 0u);
   }
 }
 
@@ -309,9 +303,9 @@ TEST(DirectMemory, OfTheLibraryIsReachedBesideOtherThreads) {
   ASSERT_TRUE(std::all_of(memory, memory + region.length(), [](std::byte byte) { return byte == std::byte{0}; }));
   const Sge from = c.a.sge(0, 10'001);
   c.a.fill(0, 10'001, 17);
-  const std::uint64_t before = direct(c.a, "writes");
+  const std::uint64_t before = c.a.counted("qp.direct_writes");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (direct(c.a, "writes") == before && std::chrono::steady_clock::now() < end) {
+  while (c.a.counted("qp.direct_writes") == before && std::chrono::steady_clock::now() < end) {
     ASSERT_EQ(c.pa.post_send({.id = 1,
                               .sges = {&from, 1},
                               .opcode = SendOpcode::write,
@@ -321,7 +315,7 @@ TEST(DirectMemory, OfTheLibraryIsReachedBesideOtherThreads) {
               0);
     ASSERT_EQ(c.one_at_a().status, WcStatus::success);
   }
-  EXPECT_GT(direct(c.a, "writes"), before);
+  EXPECT_GT(c.a.counted("qp.direct_writes"), before);
   c.b.meet_engine();
   EXPECT_EQ(std::memcmp(memory, c.a.memory.data(), 10'001), 0);
   ASSERT_TRUE(region.remove());

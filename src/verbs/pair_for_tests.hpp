@@ -4,22 +4,26 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fairlead/verbs.hpp>
 
+#include "verbs/context_state.hpp"
+
 namespace fairlead::verbs {
 
-// rings: shm, where nobody shows memory; foreign: shm, where what lies outside is reached, too, of whoever looks
-enum class Road { self, shm, udp, faulty, rings, foreign };
+// rings: shm, where nobody shows memory; cma: shm, where what lies outside is reached, too, of whoever looks
+enum class Road { self, shm, udp, faulty, rings, cma };
 
 inline std::string to_string(Road road) {
-  constexpr std::array<const char*, 6> kNames{"self", "shm", "udp", "faulty", "rings", "foreign"};
+  constexpr std::array<const char*, 6> kNames{"self", "shm", "udp", "faulty", "rings", "cma"};
   return kNames[static_cast<std::size_t>(road)];
 }
 
@@ -53,10 +57,9 @@ struct Side {
       chosen.engine.emplace_back("path", "shm");
       chosen.engine.emplace_back("shm_shared_max", "0");
     }
-    if (road == Road::foreign) {
+    if (road == Road::cma) {
       chosen.engine.emplace_back("path", "shm");
-      for (const char* name : {"shm_foreign_max", "shm_foreign_awake_max"})
-        chosen.engine.emplace_back(name, "67108864");
+      for (const char* name : {"shm_cma_max", "shm_cma_awake_max"}) chosen.engine.emplace_back(name, "67108864");
     }
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
@@ -75,6 +78,14 @@ struct Side {
   /// Between what the program does to `memory` and what a peer does to it stands the engine's lock, of which a program
   /// that only looks at its memory, without a completion, knows nothing: so it asks for something that takes it.
   void meet_engine() const { (void)context.describe(); }
+
+  /// A counter of the engine: "qp.direct_writes".
+  std::uint64_t counted(std::string_view name) const {
+    const auto counters = context.state()->core->facts().counters;
+    const auto found = std::ranges::find(counters, name, &observe::CounterFact::name);
+    EXPECT_TRUE(found != counters.end()) << name;
+    return found == counters.end() ? 0 : found->value;
+  }
 
   Device device;
   Context context;
@@ -200,14 +211,9 @@ class Connected {
   WorkCompletion one_at_a() { return one(at_a(1)); }
   WorkCompletion one_at_b() { return one(at_b(1)); }
 
-  /// A counter of b's engine, by its name in describe().
-  std::uint64_t counted_at_b(const std::string& name) const {
-    const std::string text = b.context.describe();
-    const std::size_t at = text.find(name + " ");
-    return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
-  }
+  std::uint64_t counted_at_b(std::string_view name) const { return b.counted(name); }
   /// Both make progress until that counter, for which there is no completion, has passed `before`.
-  bool wait_until_counted_at_b(const std::string& name, std::uint64_t before) {
+  bool wait_until_counted_at_b(std::string_view name, std::uint64_t before) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (counted_at_b(name) <= before && std::chrono::steady_clock::now() < end) {
       a.context.progress();

@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(, SendQueueDrained, ::testing::Values(Road::self, Road:
 TEST_P(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {
   Connected c(GetParam());
   const Sge to = c.b.sge(0, 10);
-  const std::uint64_t before = c.counted_at_b("receiver not ready");
+  const std::uint64_t before = c.counted_at_b("qp.receiver_not_ready");
   ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // waits for a receive
   QpAttributes attributes;
   attributes.state = QpState::sqd;
@@ -216,7 +216,7 @@ TEST_P(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {
   ASSERT_TRUE(c.pa.modify(attributes, state | en_sqd_async_notify));
   EXPECT_TRUE(c.pa.query().is_sq_draining);
   // Asked to come again for lack of a receive, it has begun all the same.
-  ASSERT_TRUE(c.wait_until_counted_at_b("receiver not ready", before));
+  ASSERT_TRUE(c.wait_until_counted_at_b("qp.receiver_not_ready", before));
   EXPECT_TRUE(Connected::events(c.a).empty());
   ASSERT_EQ(c.pa.post_send({.id = 2, .sges = {}, .flags = send_flags::signaled}), 0);  // waits
   ASSERT_EQ(c.pb.post_receive({.id = 1, .sges = {&to, 1}}), 0);

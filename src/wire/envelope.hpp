@@ -14,16 +14,16 @@ enum class Operation : std::uint8_t {
   answer = 4,   // the data of a get: cookie names the operation of the asker
   done = 5,     // end of a put or of a refused get: cookie, status, a = bytes
 
-  // Flows (docs/queue-pairs.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence << 32
-  // | rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8 acknowledges
-  // (send and write: the requests of the other direction up to sequence `a`; the target's upper 8 bits are its life),
-  // bits 8-15 traffic class.
-  flow_send = 6,
-  flow_write = 7,
-  flow_read = 8,     // a = length
-  flow_atomic = 9,   // a = swap or addend, cookie = compare
-  flow_answer = 10,  // of sequence and all before it: status = verdict, flags = cause, bit 8: result (cookie, payload)
-  flow_datagram = 11,  // key = queue key
+  // Queue pairs (docs/queue-pairs.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence
+  // << 32 | rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8
+  // acknowledges (send and write: the requests of the other direction up to sequence `a`; the target's upper 8 bits are
+  // its life), bits 8-15 traffic class.
+  pair_send = 6,
+  pair_write = 7,
+  pair_read = 8,     // a = length
+  pair_atomic = 9,   // a = swap or addend, cookie = compare
+  pair_answer = 10,  // of sequence and all before it: status = verdict, flags = cause, bit 8: result (cookie, payload)
+  pair_datagram = 11,  // key = queue key
 
   carried_out = 12,  // by a peer of the same host: a put or get of the exposure `key`; a = bytes
 

@@ -126,7 +126,7 @@ class Context {
   /// Makes progress once, for those who wait for something other than a completion queue. True if anything happened.
   bool progress() noexcept;
 
-  /// What was done and refused, a line each, and what is known of each peer: for `--explain`.
+  /// Counters of queue pairs that are not 0, a line each, and what is known of each peer: for `--explain`.
   std::string describe() const;
 
   const std::shared_ptr<ContextState>& state() const noexcept { return state_; }

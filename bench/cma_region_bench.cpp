@@ -54,8 +54,8 @@ struct Side {
                .address = fmt::format("127.0.0.{}", host),
                .interface_name = {},
                .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}},
-        context(need(Context::open(
-            device, {.engine = {{"path", "shm"}, {"shm_foreign_max", way == Way::calls ? "262144" : "0"}}}))),
+        context(need(
+            Context::open(device, {.engine = {{"path", "shm"}, {"shm_cma_max", way == Way::calls ? "262144" : "0"}}}))),
         domain(need(ProtectionDomain::allocate(context))),
         channel(need(CompletionChannel::open(context))),
         queue(need(CompletionQueue::create(context, {.capacity = 16, .channel = &channel, .cookie = 0}))),

@@ -1,6 +1,6 @@
-// A peer sends any envelope of a flow to queue pairs of each type that are connected to it: requests in and out of
-// order, in chunks, too long, with guessed keys, and answers to what was never asked. What is not shared with it stays
-// as it is, nothing is left, and every queue pair can be closed.
+// A peer sends any envelope of a queue pair to queue pairs of each type that are connected to it: requests in and out
+// of order, in chunks, too long, with guessed keys, and answers to what was never asked. What is not shared with it
+// stays as it is, nothing is left, and every queue pair can be closed.
 
 #include <sys/eventfd.h>
 
@@ -24,14 +24,14 @@ class Target {
  public:
   explicit Target(bool is_sealed)
       : world_(options(), is_sealed), notices_(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK))) {
-    stream_ = flows().open_completions({.capacity = 256, .events = &notices_});
+    stream_ = pairs().open_completions({.capacity = 256, .events = &notices_});
     shared_ = add_region(0, kRights);
     receives_ = add_region(kShared, verbs::access::local_write);
     own_ = add_region(2 * kShared, verbs::access::local_write);
     for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
       End& end = ends_.emplace_back();
       end.type = type;
-      ENSURE(flows().open_pair({.type = type,
+      ENSURE(pairs().open_pair({.type = type,
                                 .capacity = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
                                 .domain = 2,
                                 .send_stream = stream_,
@@ -39,7 +39,7 @@ class Target {
                                 .shared_receives = {},
                                 .events = &notices_},
                                end.handle, end.number) == Status::ok,
-             "a flow does not open");
+             "a queue pair does not open");
       connect(end);
     }
   }
@@ -58,7 +58,7 @@ class Target {
                               receives_};
         const verbs::ReceiveRequest receive{.id = 1, .sges = {&into, 1}};
         std::size_t taken = 0;
-        flows().post_receive(end.handle, {&receive, 1}, taken);
+        pairs().post_receive(end.handle, {&receive, 1}, taken);
         return;
       }
       case 4:
@@ -70,14 +70,14 @@ class Target {
 
   void finish() {
     world_.run(5ms);
-    for (const End& end : ends_) flows().begin_close(end.handle, world_.now);
+    for (const End& end : ends_) pairs().begin_close(end.handle, world_.now);
     for (int rounds = 0; rounds < 50; ++rounds) {
       world_.run(1s);
       take();
     }
     for (const End& end : ends_) {
-      ENSURE(flows().is_quiet(end.handle), "a flow that was closed is not quiet");
-      flows().free_pair(end.handle);
+      ENSURE(pairs().is_quiet(end.handle), "a queue pair that was closed is not quiet");
+      pairs().free_pair(end.handle);
     }
     world_.expect_genuine();
     for (std::size_t i = 2 * kShared; i < memory_.size(); ++i)
@@ -99,18 +99,18 @@ class Target {
     return options;
   }
 
-  qp::QueuePairs& flows() { return world_.engine->flows(); }
+  qp::QueuePairs& pairs() { return world_.engine->pairs(); }
 
   std::uint32_t add_region(std::size_t offset, std::uint32_t rights) {
-    return flows().regions().add(
+    return pairs().regions().add(
         {.base = memory_.data() + offset, .length = kShared, .iova = offset, .access = rights, .domain = 2});
   }
 
   void connect(End& end) {
-    verbs::QpAttributes attributes = flows().pair_facts(end.handle).attributes;
+    verbs::QpAttributes attributes = pairs().pair_facts(end.handle).attributes;
     if (const QpState from = attributes.state; from != QpState::reset) {
       attributes.state = QpState::reset;
-      if (flows().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
+      if (pairs().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
     }
     attributes = {};
     attributes.dest_qp_num = 77;
@@ -125,7 +125,7 @@ class Target {
     for (const auto& [from, to] :
          {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
       attributes.state = to;
-      if (flows().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
+      if (pairs().change_pair(end.handle, from, attributes, world_.now) != Status::ok) return;
     }
   }
 
@@ -138,7 +138,7 @@ class Target {
                                .rkey = 1};
     request.sges = {&sge, 1};
     std::size_t taken = 0;
-    flows().post_send(end.handle, {&request, 1}, taken, world_.now);
+    pairs().post_send(end.handle, {&request, 1}, taken, world_.now);
   }
 
   void send(End& end, Script& script) {
@@ -163,7 +163,7 @@ class Target {
 
   void take() {
     verbs::WorkCompletion completions[64];
-    stream_->take(completions, 64, flows().accounts());
+    stream_->take(completions, 64, pairs().accounts());
     while (notices_.consume() != nullptr) {
     }
   }

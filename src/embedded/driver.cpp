@@ -1,0 +1,237 @@
+#include "embedded/driver.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "base/process_memory.hpp"
+#include "base/roll.hpp"
+#include "base/short_slice.hpp"
+#include "base/slow_closer.hpp"
+#include "embedded/poll_until.hpp"
+
+namespace fairlead::embedded {
+namespace {
+
+constinit base::OfProcess<base::Roll<Driver>> everyone;
+
+}  // namespace
+
+Driver::Driver(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
+               const std::optional<seal::KeyringFiles>& keys)
+    : engine_(std::move(engine)),
+      thread_sleeps_until_(kSomebodyDrives),
+      ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(engine::Option::spin))),
+      kick_(std::move(kick)),
+      log_(std::move(log)),
+      keyring_watch_(keys ? std::optional<KeyringWatch>(*keys) : std::nullopt) {
+  everyone->enter(*this);
+}
+
+Result<> Driver::start() {
+  if (engine_->path() == nullptr) return {};
+  auto thread = base::Thread::start([this] { run(); });
+  if (!thread) return std::unexpected(std::move(thread.error()));
+  thread_ = std::move(*thread);
+  return {};
+}
+
+Driver::AllLocked::AllLocked() {
+  everyone->lock();
+  for (const Driver* driver : everyone->locked_all()) {
+    driver->wanted_.fetch_add(1, std::memory_order_relaxed);
+    driver->mutex_.lock();
+    driver->wanted_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+Driver::AllLocked::~AllLocked() {
+  for (const Driver* driver : everyone->locked_all()) driver->mutex_.unlock();
+  everyone->unlock();
+}
+
+bool Driver::AllLocked::is_alone() const {
+  const auto threads = static_cast<unsigned>(
+      std::ranges::count_if(everyone->locked_all(), [](const Driver* one) { return one->thread_.is_joinable(); }));
+  return base::thread_count() == threads + base::SlowCloser::threads() + 1;
+}
+
+void Driver::stop() {
+  // Its lock may be held, its names and what it owes to peers are the parent's.
+  if (mark_.is_inherited()) {
+    base::keep_for_ever(std::shared_ptr<engine::Engine>(std::move(engine_)));
+    return;
+  }
+  if (thread_.is_joinable()) {
+    is_stopping_.store(true, std::memory_order_release);
+    ::eventfd_write(kick_.get(), 1);
+    thread_.join();
+  }
+  everyone->leave(*this);
+  take_leave();
+}
+
+// Passes -------------------------------------------------------------------------------------------------------------
+
+bool Driver::pass(base::Instant now) {
+  if (wanted_.load(std::memory_order_relaxed) != 0) return false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock && pass(lock, pace_.asked(now));
+}
+
+bool Driver::pass(std::unique_lock<base::ShortLock>& lock, base::Instant now) {
+  return end_pass(lock, engine_->progress(now));
+}
+
+bool Driver::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
+  engine_->ports().notify_touched();
+  passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (keyring_watch_ && keyring_watch_->is_due(engine_->now())) [[unlikely]]
+    look_at_keys();
+  if (engine_->has_report()) [[unlikely]] {
+    const std::string report = engine_->take_report();
+    lock.unlock();
+    write_report(report);
+  }
+  return any;
+}
+
+bool Driver::look() {
+  return look_by([&](base::Instant now) { return engine_->progress(now); });
+}
+
+// The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.
+void Driver::kick_if_later_than(base::Instant deadline) {
+  const std::int64_t wanted = deadline.time_since_epoch().count();
+  if (thread_sleeps_until_.load(std::memory_order_relaxed) <= wanted) [[likely]]
+    return;
+  // Once only: until the thread has woken, others need not.
+  thread_sleeps_until_.store(wanted, std::memory_order_relaxed);
+  ::eventfd_write(kick_.get(), 1);
+}
+
+// Some programs poll a little and then spin on memory that the peer writes: whoever leaves the work to them for a whole
+// tick lets everything wait for it. When the thread finds work that nobody had taken, it is attentive until it has
+// found none for a while: its ticks are short. It does not listen to the path meanwhile: each datagram would wake it,
+// and take the processor from somebody who polls.
+void Driver::run() {
+  constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
+  constexpr auto kAttentiveTick = std::chrono::microseconds(100);
+  constexpr auto kCalm = std::chrono::seconds(1);         // not attentive for so long: the poller is relied on
+  constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
+  base::ask_for_short_slice();
+  std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
+  base::Duration tick = kTickMin;
+  base::Instant attentive_until = base::MonotonicClock::now();
+  base::Duration attentive = kAttentiveMin;
+  while (!is_stopping_.load(std::memory_order_acquire)) {
+    const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
+    const auto now = base::MonotonicClock::now();
+    if (passes != passes_seen) {
+      // Somebody else drives: look again after a tick whether they still do. Until then nobody needs to kick for an
+      // earlier deadline; if the driver leaves, a timer is late by a tick at most. Each look takes the processor from
+      // somebody for some 10 us, so steady polling is looked at less often.
+      passes_seen = passes;
+      thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
+      std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
+      const bool is_attentive = now < attentive_until;
+      poll_until(kicked, now + (is_attentive ? kAttentiveTick : tick));
+      const bool is_polled = tick >= kTickMax && rest_if_polled(sleeps_seen);
+      if (!is_attentive) tick = std::min(2 * tick, is_polled && now - attentive_until >= kCalm ? kTickCalm : kTickMax);
+    } else {
+      tick = kTickMin;
+      const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
+      const bool has_driver = sleeps != std::exchange(drivers_seen, sleeps);
+      if (pass(now) && !has_driver && !has_sleeping_driver_.load(std::memory_order_relaxed)) {
+        if (now - attentive_until >= kSoon) attentive = kAttentiveMin;
+        if (now >= attentive_until) attentive = std::min(2 * attentive, kAttentiveMax);
+        attentive_until = now + attentive;
+      }
+      passes_seen = passes_.load(std::memory_order_relaxed);
+      base::Instant deadline;
+      {
+        std::unique_lock lock(mutex_);
+        pace_.stop();
+        if (!engine_->arm()) continue;
+        deadline = engine_->next_deadline();
+        if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, now + kTickMin);
+        thread_sleeps_until_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+        is_thread_asleep_.store(true, std::memory_order_relaxed);
+      }
+      std::array<pollfd, 3> woken{{{kick_.get(), POLLIN, 0},
+                                   {engine_->path()->descriptor(), POLLIN, 0},
+                                   {engine_->shm_descriptor(), POLLIN, 0}}};
+      poll_until(woken, deadline);
+      std::unique_lock lock(mutex_);
+      is_thread_asleep_.store(false, std::memory_order_relaxed);
+      engine_->disarm();
+    }
+    eventfd_t ignored = 0;
+    ::eventfd_read(kick_.get(), &ignored);
+  }
+}
+
+// Somebody else drives. If nobody slept since the last look, they poll (true), and need not be woken by the path. Who
+// waited for the lock here would be woken by them: another look, for what can wait for the next tick.
+bool Driver::rest_if_polled(std::uint64_t& sleeps_seen) {
+  const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
+  if (sleeps != std::exchange(sleeps_seen, sleeps)) return false;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (has_sleeping_driver_.load(std::memory_order_acquire)) return false;
+  if (lock && sleeps == sleeps_.load(std::memory_order_relaxed)) engine_->path()->set_watched(false);
+  return true;
+}
+
+void Driver::take_leave() {
+  linger();
+  say_goodbye();
+  const Locked lock(*this);
+  engine_->farewell(base::MonotonicClock::now());
+}
+
+/// What is still on its way to peers has a moment to arrive.
+void Driver::linger() {
+  constexpr auto kLingerMost = std::chrono::milliseconds(100);
+  auto now = base::MonotonicClock::now();
+  const auto is_owing = [&] {
+    const Locked lock(*this);
+    return engine_->is_owing();
+  };
+  for (const auto end = now + kLingerMost; is_owing() && now < end; now = base::MonotonicClock::now()) {
+    if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+/// Until all peers know. Those that are there say so at once; it is said again, later and later, for it may be lost.
+void Driver::say_goodbye() {
+  constexpr auto kFirst = std::chrono::microseconds(200), kMost = std::chrono::microseconds(25'600);
+  for (auto pause = kFirst; pause <= kMost; pause *= 2) {
+    auto now = base::MonotonicClock::now();
+    {
+      const Locked lock(*this);
+      if (engine_->take_leave(now) == 0) return;
+    }
+    for (const auto again = now + pause; now < again; now = base::MonotonicClock::now()) {
+      if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+// Reports ------------------------------------------------------------------------------------------------------------
+
+void Driver::look_at_keys() {
+  std::string complaint;
+  if (auto ring = keyring_watch_->next(engine_->now(), complaint)) engine_->set_keyring(std::move(ring));
+  if (!complaint.empty()) write_report(complaint + "\n");
+}
+
+void Driver::write_report(const std::string& report) {
+  log_.write(fmt::format("fairlead at {}: {}", engine_->address().to_string(), report));
+}
+
+}  // namespace fairlead::embedded

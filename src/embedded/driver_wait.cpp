@@ -1,0 +1,96 @@
+// Waiting for events of an engine of this process.
+
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/processor.hpp"
+#include "embedded/driver.hpp"
+#include "embedded/poll_until.hpp"
+
+namespace fairlead::embedded {
+namespace {
+
+bool is_over(const engine::Port* port) {
+  return port->has_news() || port->is_interrupted.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+bool Driver::wait(std::span<engine::Port* const> ports, base::Instant deadline) {
+  auto wait = ladder_.begin(base::MonotonicClock::now());
+  while (!spin(ports, wait, deadline)) {
+    const auto now = base::MonotonicClock::now();
+    if (now >= deadline) break;
+    sleep(ports, deadline);
+    ladder_.slept(wait, base::MonotonicClock::now());
+  }
+  ladder_.end(wait, base::MonotonicClock::now());
+  for (engine::Port* port : ports) port->is_interrupted.store(false, std::memory_order_relaxed);
+  return std::ranges::any_of(ports, &engine::Port::has_news);
+}
+
+// Looks and makes progress, as long as the ladder says; true when the wait is over.
+bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline) {
+  using Step = queue::WaitLadder::Step;
+  const bool has_path = engine_->path() != nullptr;
+  for (;;) {
+    if (std::ranges::any_of(ports, is_over)) return true;
+    const auto now = base::MonotonicClock::now();
+    if (has_path && pass(now)) {
+      ladder_.stirred(wait, now);
+      if (std::ranges::any_of(ports, is_over)) return true;  // before a yield, which may take long
+    }
+    const Step step = now >= deadline ? Step::sleep : ladder_.next(wait, now);
+    if (step == Step::sleep) return std::ranges::any_of(ports, is_over);
+    if (step == Step::look) {
+      base::relax();
+      continue;
+    }
+    const auto before = base::MonotonicClock::now();
+    ::sched_yield();
+    ladder_.yielded(wait, before, base::MonotonicClock::now());
+  }
+}
+
+// Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
+void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline) {
+  std::array<pollfd, kWaitPortsMax + 2> woken;
+  std::size_t armed = 0;
+  while (armed < ports.size() && ports[armed]->waiter->arm([&] { return is_over(ports[armed]); })) {
+    woken[armed] = {ports[armed]->waiter->descriptor(), POLLIN, 0};
+    ++armed;
+  }
+  if (armed == ports.size()) {
+    const bool drives = engine_->path() != nullptr && !has_sleeping_driver_.exchange(true, std::memory_order_acq_rel);
+    std::size_t count = armed;
+    if (drives) {
+      woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
+      woken[count++] = {engine_->shm_descriptor(), POLLIN, 0};
+      Locked lock(*this);
+      pace_.stop();
+      sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
+      if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);
+    }
+    poll_until(std::span(woken).first(count), deadline);
+    if (drives) {
+      rise();
+      has_sleeping_driver_.store(false, std::memory_order_release);
+    }
+  }
+  for (engine::Port* port : ports.first(armed)) port->waiter->disarm();
+}
+
+// Peers need not wake us any more. The engine's thread may sleep as well, and the wake-up may have been meant for both:
+// it has to know that somebody else drives now, for it takes over again when they stop.
+void Driver::rise() {
+  if (engine_->shm_descriptor() < 0) return;
+  Locked lock(*this);
+  engine_->disarm();
+  if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);
+}
+
+}  // namespace fairlead::embedded

@@ -1,0 +1,58 @@
+#include "embedded/embedded_active.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace fairlead::embedded {
+
+Status EmbeddedActive::activate(engine::PortHandle port) {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().activate(port);
+}
+
+Status EmbeddedActive::set_access(engine::PortHandle port, const engine::AccessRule& rule) {
+  const Driver::Locked lock(driver_);
+  active_of(port).rule = rule;
+  return Status::ok;
+}
+
+Status EmbeddedActive::set_segment(engine::PortHandle port, const engine::Segment& segment) {
+  const Driver::Locked lock(driver_);
+  active_of(port).segment = segment;
+  return Status::ok;
+}
+
+void EmbeddedActive::forget_request(engine::PortHandle port, std::uint64_t name) {
+  driver_.submit([&](base::Instant) {
+    driver_.engine().active().forget_request(port, name);
+    return Status::ok;
+  });
+}
+
+Status EmbeddedActive::send_active(engine::PortHandle port, const engine::ActiveMessage& message,
+                                   engine::Conversation& conversation) {
+  return driver_.submit_local(
+      [&] { return driver_.is_local(message.to); },
+      [&](base::Instant now) { return driver_.engine().send_active(port, message, now, &conversation); });
+}
+
+bool EmbeddedActive::next_loss(std::uint64_t& seen, engine::PeerLoss& loss) {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().active().losses().next(seen, loss);
+}
+
+void EmbeddedActive::ask_peer(const base::SocketAddress& peer) {
+  driver_.submit([&](base::Instant now) {
+    driver_.engine().active().ask_peer(peer, now);
+    return Status::ok;
+  });
+}
+
+bool EmbeddedActive::wait_any(std::span<const engine::PortHandle> handles, base::Instant deadline) {
+  ENSURE(handles.size() <= kWaitPortsMax, "waits for {} ports", handles.size());
+  std::array<engine::Port*, kWaitPortsMax> ports;
+  std::ranges::transform(handles, ports.begin(), [this](engine::PortHandle handle) { return &driver_.port(handle); });
+  return driver_.wait(std::span(ports).first(handles.size()), deadline);
+}
+
+}  // namespace fairlead::embedded

@@ -1,0 +1,40 @@
+#pragma once
+// Active messages of the engine of this process, behind its lock.
+
+#include "embedded/driver.hpp"
+#include "engine/active.hpp"
+
+namespace fairlead::embedded {
+
+class EmbeddedActive final : public engine::ActivePorts {
+ public:
+  explicit EmbeddedActive(Driver& driver) : driver_(driver) {}
+
+  Status activate(engine::PortHandle port) override;
+  Status set_access(engine::PortHandle port, const engine::AccessRule& rule) override;
+  Status set_segment(engine::PortHandle port, const engine::Segment& segment) override;
+  std::uint64_t active_copied_max() const override {
+    return driver_.engine().options().get(engine::Option::embedded_max);
+  }
+  Status send_active(engine::PortHandle port, const engine::ActiveMessage& message,
+                     engine::Conversation& conversation) override;
+  void forget_request(engine::PortHandle port, std::uint64_t name) override;
+  engine::Arrival* next_arrival(engine::PortHandle port) override { return active_of(port).next(); }
+  void release_arrival(engine::PortHandle port, engine::Arrival& arrival) override { active_of(port).release(arrival); }
+  bool has_arrival(engine::PortHandle port) const override { return active_of(port).has_ready(); }
+  bool wait_any(std::span<const engine::PortHandle> ports, base::Instant deadline) override;
+  std::uint64_t losses() const override { return driver_.engine().active().losses().count(); }
+  bool next_loss(std::uint64_t& seen, engine::PeerLoss& loss) override;
+  void ask_peer(const base::SocketAddress& engine) override;
+
+ private:
+  engine::ActivePort& active_of(engine::PortHandle handle) const {
+    engine::Port& port = driver_.port(handle);
+    ENSURE(port.active != nullptr, "port {} takes no active messages", port.number);
+    return *port.active;
+  }
+
+  Driver& driver_;
+};
+
+}  // namespace fairlead::embedded

@@ -1,0 +1,140 @@
+// Writing: short messages at once, long ones in chunks, both when there is room.
+
+#include "shm/outbox.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/copy_short.hpp"
+
+namespace fairlead::shm {
+namespace {
+
+void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
+  for (const iovec& piece : pieces) {
+    const std::size_t part = std::min<std::uint64_t>(piece.iov_len, size);
+    if (part > 0) base::copy_short(out, static_cast<const std::byte*>(piece.iov_base), part);
+    out += part;
+    size -= part;
+    if (size == 0) return;
+  }
+}
+
+}  // namespace
+
+Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message) {
+  if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max) return Status::again;
+  Block* copy = nullptr;
+  if (message.size <= options_.copied_max) {
+    // As the link: the sender may reuse short memory at once.
+    copy = blocks_.take();
+    if (copy == nullptr) return Status::again;
+    gather(copy->data(), message.pieces, message.size);
+  }
+  ++counters_.messages_waited;
+  (message.size > kWholeMax ? peer.longs : peer.shorts).push({message, copy});
+  return Status::ok;
+}
+
+bool Outbox::write_short(TransportPeer& peer, Connection& to, const link::Outgoing& message, const Block* copy) {
+  const wire::ShmKind kind = wire::shm_kind_of(message.envelope);
+  const std::size_t before = wire::shm_head_bytes(kind);
+  std::byte* body = to.writer.reserve(before + message.size);
+  if (body == nullptr) [[unlikely]] {
+    if (!to.writer.look()) connections_.refuse_reader(peer.connection_slot);
+    body = to.writer.reserve(before + message.size);
+    if (body == nullptr) return false;
+  }
+  wire::encode_shm(body, kind, message.envelope, message.size);
+  if (copy != nullptr) {
+    std::memcpy(body + before, copy->data(), message.size);
+  } else {
+    gather(body + before, message.pieces, message.size);
+  }
+  to.writer.publish(before + message.size, to.reader.read());
+  to.reader.told();
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
+  return true;
+}
+
+// Tells where the first long message lies, if the peer can read it there and that pays. One copy then, the reader's.
+bool Outbox::write_place(TransportPeer& peer, Connection& to) {
+  const link::Outgoing& message = peer.longs.front().message;
+  if (message.size < options_.pull_min || message.size > options_.pull_max || message.pieces.size() != 1 ||
+      to.other->sees_arena.load(std::memory_order_relaxed) == 0)
+    return false;
+  const auto place =
+      connections_.arena() == nullptr
+          ? std::nullopt
+          : connections_.arena()->find({static_cast<const std::byte*>(message.pieces[0].iov_base), message.size});
+  const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::by_reference);
+  std::byte* const body = place ? to.writer.reserve(bytes) : nullptr;
+  if (body == nullptr) return false;
+  wire::encode_shm(body, wire::ShmKind::by_reference, message.envelope, message.size, *place);
+  to.writer.publish(bytes, to.reader.read());
+  to.reader.told();
+  to.alert();
+  ++counters_.messages_pulled;
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
+  peer.longs.pop();
+  return true;
+}
+
+// The next chunk of the first long message, if there is room for a good piece of it.
+bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
+  const link::Outgoing& message = peer.longs.front().message;
+  const bool is_first = peer.long_sent.bytes == 0;
+  if (is_first && write_place(peer, to)) return true;
+  const wire::ShmKind kind = is_first ? wire::ShmKind::first : wire::ShmKind::next;
+  const std::size_t before = wire::shm_head_bytes(kind);
+  const std::size_t chunk =
+      std::min<std::uint64_t>(kChunkMax - kRingHead - before, message.size - peer.long_sent.bytes);
+  std::byte* body = to.writer.reserve(before + chunk);
+  if (body == nullptr) return false;
+  wire::encode_shm(body, kind, message.envelope, message.size);
+  peer.long_sent.copy(message.pieces, body + before, chunk);
+  to.writer.publish(before + chunk, to.reader.read());
+  to.reader.told();
+  to.alert();
+  ++counters_.chunks_sent;
+  if (peer.long_sent.bytes < message.size) return true;
+  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
+  peer.longs.pop();
+  peer.long_sent = {};
+  return true;
+}
+
+// Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
+bool Outbox::pump(TransportPeer& peer, Connection& to) {
+  bool any = false;
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (int i = 0; i < kShortsInTurn && !peer.shorts.empty(); ++i) {
+      Waiting& first = peer.shorts.front();
+      if (!write_short(peer, to, first.message, first.copy)) break;
+      release(first);
+      peer.shorts.pop();
+      moves = true;
+    }
+    if (moves) to.alert();
+    if (!peer.longs.empty()) moves |= write_chunk(peer, to);
+    any |= moves;
+  }
+  return any;
+}
+
+bool Outbox::take_back(TransportPeer& peer, std::uint64_t cookie) {
+  for (auto* queue : {&peer.shorts, &peer.longs}) {
+    for (std::size_t i = 0; i < queue->size(); ++i) {
+      const link::Outgoing& message = (*queue)[i].message;
+      if (!message.wants_outcome || message.cookie != cookie) continue;
+      if (queue == &peer.longs && i == 0 && peer.long_sent.bytes > 0) return false;
+      release((*queue)[i]);
+      queue->erase(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace fairlead::shm
