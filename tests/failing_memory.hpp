@@ -1,6 +1,8 @@
 #pragma once
 // Memory that fails: the operators new of the program, which ask a plan. Included once in a program.
 
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +25,22 @@ struct FailingMemory {
   }
 };
 inline FailingMemory failing_memory;
+
+/// Also the memory of libcrypto, if it has not been used yet.
+inline bool watch_libcrypto() {
+  using Allocate = void* (*)(std::size_t, const char*, int);
+  using Reallocate = void* (*)(void*, std::size_t, const char*, int);
+  using Free = void (*)(void*, const char*, int);
+  void* const library = ::dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return false;
+  const auto set = reinterpret_cast<int (*)(Allocate, Reallocate, Free)>(::dlsym(library, "CRYPTO_set_mem_functions"));
+  return set != nullptr &&
+         set([](std::size_t bytes, const char*, int) { return failing_memory.fails() ? nullptr : std::malloc(bytes); },
+             [](void* old, std::size_t bytes, const char*, int) {
+               return failing_memory.fails() ? nullptr : std::realloc(old, bytes);
+             },
+             [](void* memory, const char*, int) { std::free(memory); }) == 1;
+}
 
 }  // namespace fairlead::tests
 

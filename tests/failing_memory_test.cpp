@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/active_port.hpp"
+#include "link/sealing_for_tests.hpp"
 #include "link/world_for_tests.hpp"
 #include "tests/failing_memory.hpp"
 
@@ -24,17 +25,17 @@ class LinkWithoutMemory : public testing::Test {
   ~LinkWithoutMemory() override { failing_memory = {}; }
 
   /// With the allocations from `first` on that fail; how many were asked for.
-  static std::uint64_t run(std::uint64_t first, std::uint64_t count) {
+  static std::uint64_t run(std::uint64_t first, std::uint64_t count, std::uint64_t messages = 21,
+                           const link::testing::World::Sealing& sealing = {}) {
     link::LinkOptions options;
     options.peers_max = 8;
-    link::testing::World world(5, options, kNodes);
+    link::testing::World world(5, options, kNodes, sealing);
     world.path_datagram = kWide;
     world.weather.loss = world.weather.repeat = 0.02;
     world.weather.jitter = 200us;
-    failing_memory = {
-        .is_watched = [] { return link::testing::LinkCall::depth != 0; }, .first = first, .last = first + count - 1};
+    begin(first, count);
 
-    for (std::uint64_t cookie = 1; cookie < 22; ++cookie) {
+    for (std::uint64_t cookie = 1; cookie <= messages; ++cookie) {
       if (cookie == 15) {
         world.weather.drops = [](std::size_t, std::span<const std::byte> bytes) { return bytes.size() > kNarrow; };
       }
@@ -48,15 +49,52 @@ class LinkWithoutMemory : public testing::Test {
       refused_ += refused[static_cast<std::size_t>(Refusal::no_memory)];
       parts_ += end.link->counters().parts_received;
     }
+    for (const auto& end : world.ends) keys_changed_ += end.link->counters().keys_changed;
+    return end(first, count);
+  }
+
+  static void begin(std::uint64_t first, std::uint64_t count) {
+    failing_memory = {
+        .is_watched = [] { return link::testing::LinkCall::depth != 0; }, .first = first, .last = first + count - 1};
+  }
+  static std::uint64_t end(std::uint64_t first, std::uint64_t count) {
     const std::uint64_t asked = failing_memory.asked, failed = failing_memory.failed;
     failing_memory = {};
     EXPECT_EQ(failed, std::min(count, asked + 1 - std::min(asked + 1, first)));
     return asked;
   }
 
+  /// One of three falls silent while a message of its own is half here, and messages to it are under way.
+  static std::uint64_t lose_one(std::uint64_t first, std::uint64_t count) {
+    link::LinkOptions options;
+    options.peers_max = 8;
+    options.give_up_after = options.connect_within = 300ms;
+    link::testing::World world(6, options, kNodes);
+    begin(first, count);
+    for (std::uint64_t cookie = 1; cookie < 5; ++cookie) send(world, cookie);
+    world.run_for(1ms);
+    send(world, 20, 2, 0, 300'000);
+    world.run_for(200us);
+    world.ends[2].is_deaf = true;
+    for (std::uint64_t cookie = 30; cookie < 40; ++cookie) send(world, cookie, 0, 2);
+    world.run_for(5s);
+    std::size_t lost = 0;
+    for (const auto& notice : world.ends[0].notices) lost += notice.kind == link::Notice::Kind::lost ? 1 : 0;
+    EXPECT_EQ(lost, 1U);
+    for (const auto& [cookie, sent] : world.ends[0].sent) EXPECT_TRUE(sent.is_ended) << cookie;
+    EXPECT_EQ(world.ends[0].link->counters().messages_pending, 0U);
+    world.expect_consistent();
+    return end(first, count);
+  }
+
   static void send(link::testing::World& world, std::uint64_t cookie) {
-    const std::size_t from = cookie % kNodes, to = (cookie + 1 + cookie / 7 % 2) % kNodes;
-    const std::size_t size = cookie % 5 == 0 ? 40'000 : cookie % 3 == 0 ? 8000 : 10 * cookie;
+    send(world, cookie, cookie % kNodes, (cookie + 1 + cookie / 7 % 2) % kNodes);
+  }
+  static void send(link::testing::World& world, std::uint64_t cookie, std::size_t from, std::size_t to) {
+    send(world, cookie, from, to, cookie % 5 == 0 ? 40'000 : cookie % 3 == 0 ? 8000 : 10 * cookie);
+  }
+  static void send(link::testing::World& world, std::uint64_t cookie, std::size_t from, std::size_t to,
+                   std::size_t size) {
     for (int tries = 0; tries < 1000; ++tries) {
       const Status status = world.try_send(from, to, size, cookie);
       if (status == Status::ok) return;
@@ -66,7 +104,19 @@ class LinkWithoutMemory : public testing::Test {
     FAIL() << "message " << cookie << " is never taken";
   }
 
-  static inline std::uint64_t refused_ = 0, parts_ = 0;
+  /// Each allocation of a run fails once: by itself, and with some that follow.
+  template <typename Run>
+  void each_fails(std::uint64_t all, Run&& again) {
+    for (const std::uint64_t count : {1U, 20U}) {
+      for (std::uint64_t first = 1; first <= all; first += (count + 1) / 2) {
+        SCOPED_TRACE(testing::Message() << count << " from allocation " << first << " of " << all);
+        again(first, count);
+        if (HasFailure()) return;
+      }
+    }
+  }
+
+  static inline std::uint64_t refused_ = 0, parts_ = 0, keys_changed_ = 0;
 };
 
 TEST_F(LinkWithoutMemory, GoesOnWhenThereIsSome) {
@@ -74,14 +124,32 @@ TEST_F(LinkWithoutMemory, GoesOnWhenThereIsSome) {
   ASSERT_GT(all, 30U);
   ASSERT_GT(parts_, 0U);
   ASSERT_EQ(refused_, 0U);
-  for (const std::uint64_t count : {1U, 20U}) {
-    for (std::uint64_t first = 1; first <= all; ++first) {
-      SCOPED_TRACE(first);
-      run(first, count);
-      if (HasFailure()) return;
-    }
-  }
+  each_fails(all, [](std::uint64_t first, std::uint64_t count) { run(first, count); });
   EXPECT_GT(refused_, 20U) << "datagrams for which there was no memory";
+}
+
+TEST_F(LinkWithoutMemory, SealedSessionsOpenAndChangeTheirKeysWhenThereIsSome) {
+  static const bool is_watched = watch_libcrypto();
+  ASSERT_TRUE(is_watched);
+  refused_ = keys_changed_ = 0;
+  const link::testing::World::Sealing psk = link::testing::all_with_static_keys(3, kNodes);
+  const auto sealing = [&](std::size_t end) {
+    auto settings = psk(end);
+    settings->bytes_max = 30'000;
+    return settings;
+  };
+  constexpr std::uint64_t kMessages = 6;
+  const std::uint64_t all = run(1, 0, kMessages, sealing);
+  ASSERT_GT(all, 200U);
+  ASSERT_GT(keys_changed_, 1U);
+  each_fails(all, [&](std::uint64_t first, std::uint64_t count) { run(first, count, kMessages, sealing); });
+  EXPECT_GT(refused_, 20U) << "greetings for which there was no memory";
+}
+
+TEST_F(LinkWithoutMemory, LosesAPeerAllTheSame) {
+  const std::uint64_t all = lose_one(1, 0);
+  ASSERT_GT(all, 10U);
+  each_fails(all, [](std::uint64_t first, std::uint64_t count) { lose_one(first, count); });
 }
 
 TEST(ActivePortWithoutMemory, TakesNothingAndGoesOn) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -22,13 +23,15 @@ class Fifo {
   void reserve(std::size_t more) {
     while (capacity_ - size() < more) grow();
   }
-  void push(T value) { append() = std::move(value); }
-  /// As push(), of a value that is filled where it stays: whatever was there before is still in it.
-  T& append() {
+  /// As reserve(); false if there is no memory for that.
+  bool has_room(std::size_t more) noexcept { return capacity_ - size() >= more || try_reserve(more); }
+  void push(T value) {
     if (size() == capacity_) [[unlikely]]
       grow();
-    return values_[end_++ & mask()];
+    append() = std::move(value);
   }
+  /// As push() where there is room, of a value that is filled where it stays: whatever was there before is still in it.
+  T& append() noexcept { return values_[end_++ & mask()]; }
   void pop() noexcept { ++first_; }
   /// The first one, taken out; nothing if there is none.
   std::optional<T> take() {
@@ -45,6 +48,12 @@ class Fifo {
  private:
   static constexpr std::size_t kCapacityMin = 16;
 
+  [[gnu::noinline]] bool try_reserve(std::size_t more) noexcept try {
+    reserve(more);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   std::size_t mask() const noexcept { return capacity_ - 1; }
   void grow() {
     const std::size_t more = capacity_ == 0 ? kCapacityMin : 2 * capacity_;

@@ -21,9 +21,11 @@ class Slab {
   // The table of blocks never moves, so that an object may be looked at by its owner while others are acquired.
   explicit Slab(std::uint32_t size_max) : size_max_(size_max) { blocks_.reserve(size_max / kBlock + 1); }
 
+  /// Whether acquire() will have one: for those who ask before they change anything.
+  bool has_room() { return free_ != kNone || grow(); }
   /// A fresh object, or kNone at the bound, or where there is no memory.
   std::uint32_t acquire() {
-    if (free_ == kNone && !grow()) return kNone;
+    if (!has_room()) return kNone;
     const std::uint32_t slot = free_;
     Entry& entry = entry_at(slot);
     free_ = entry.next_free;

@@ -126,7 +126,7 @@ void ActiveMessages::answer(const RemotePort& to, const wire::Envelope& envelope
   link::PeerHandle peer;
   if (transports_->resolve(to.engine, now, peer) != Status::ok) return;
   if (!answers_.has(peer) && submit_answer(peer, back, now) != Status::again) return;
-  if (const auto excess = answers_.add(peer, back, now))
+  if (const auto excess = answers_.add(peer, back, now).excess)
     transports_->offences().condemn(*excess, transport::Offence::takes_no_answers);
 }
 

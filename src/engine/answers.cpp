@@ -11,8 +11,9 @@ void Answers::answer(link::PeerHandle peer, const wire::Envelope& envelope, std:
   const bool has_to_wait = waiting_.has(peer) || base::rare("engine: an answer waits for a later pass");
   const Status status = has_to_wait ? Status::again : submit(peer, {envelope, exposure}, now);
   if (status != Status::again) return;
-  if (const auto excess = waiting_.add(peer, {envelope, exposure}, now))
-    context_.transports->offences().condemn(*excess, transport::Offence::takes_no_answers);
+  const auto [is_taken, excess] = waiting_.add(peer, {envelope, exposure}, now);
+  if (excess) context_.transports->offences().condemn(*excess, transport::Offence::takes_no_answers);
+  if (!is_taken) end(exposure, Status::no_memory, now);
 }
 
 void Answers::tell_done(link::PeerHandle peer, std::uint64_t cookie, Status status, base::Instant now) {

@@ -11,7 +11,8 @@ namespace fairlead::engine {
 
 class Awaited {
  public:
-  explicit Awaited(MessageContext& context) : context_(context) {}
+  explicit Awaited(MessageContext& context)
+      : context_(context), waiting_(static_cast<std::uint32_t>(context.options.get(Option::peers_max))) {}
 
   void add(std::uint32_t slot, base::Instant now);
   /// Whether both ends have come; then it is not awaited any more.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -48,14 +49,19 @@ inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max
 }
 
 struct DirectSide {
+  /// What goes around the engine's path, if anything.
+  using Wrap = std::function<std::unique_ptr<path::Path>(std::unique_ptr<path::Path>)>;
+
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool has_cma,
-             std::uint64_t awake_max = shm::kCarriedOutMax) {
+             std::uint64_t awake_max = shm::kCarriedOutMax, const Wrap& wrap = {}) {
     auto connections = shm::Connections::open(direct_place(number), number + 100U, direct_options(has_cma)).value();
     auto shm = std::make_unique<shm::Transport>(
         std::move(connections),
         shm::TransportOptions{
             .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = has_cma ? shm::kCarriedOutMax : 0});
-    engine = std::make_unique<Engine>(*network.attach(direct_place(number)), direct_place(number),
+    std::unique_ptr<path::Path> path = *network.attach(direct_place(number));
+    if (wrap) path = wrap(std::move(path));
+    engine = std::make_unique<Engine>(std::move(path), direct_place(number),
                                       direct_engine_options(has_cma, awake_max), number + 100U, number, std::move(shm));
     port = *engine->ports().open(kPort);
     EXPECT_EQ(engine->ports().find(port)->events->reserve(100'000), Status::ok);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
-
 #include "engine/engine.hpp"
 #include "qp/queue_pairs.hpp"
 
@@ -31,9 +29,10 @@ void Engine::greet_local(const link::Notice& notice) {
   const shm::Connection* const there = shm_transport()->mapped_peer(notice.peer);
   const auto denial = there != nullptr ? there->process.denial() : shm::CrossMemory::Denial::none;
   const bool is_denied = denial != shm::CrossMemory::Denial::none;
-  transports_->flight().report(
-      fmt::format("{} is reached through shared memory{}{}\n", transports_->address(notice.peer).to_string(),
-                  is_denied ? "; other memory through the ring: " : "", shm::CrossMemory::reason(denial)));
+  transports_->flight().report([&] {
+    return fmt::format("{} is reached through shared memory{}{}\n", transports_->address(notice.peer).to_string(),
+                       is_denied ? "; other memory through the ring: " : "", shm::CrossMemory::reason(denial));
+  });
 }
 
 // From now on a peer of shared memory is reached another way.
@@ -41,18 +40,19 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress address = transports_->address(notice.peer);
   const bool is_local = shm::Transport::has(notice.peer);
   active_.end_peer(notice.peer, notice.status, now, lost_peers_.add(address, notice, now));
-  if (!is_local) transports_->flight().lost(notice.peer, notice.status, describe_peer(address, now), now);
+  if (!is_local)
+    transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
   messages_.end_peer(notice.peer, notice.status, now);
   if (pairs_) pairs_->end_peer(notice.peer, notice.status, now);
   if (is_local) messages_.end_abandoned(notice.status, now);
 }
 
 void Engine::expel_condemned(base::Instant now) {
-  for (const transport::Offences::Condemned& one : transports_->offences().take_condemned()) {
-    const base::SocketAddress address = transports_->address(one.peer);
-    transports_->expel(one.peer, std::string(describe(one.offence)), now);
+  while (const auto one = transports_->offences().take_condemned()) {
+    const base::SocketAddress address = transports_->address(one->peer);
+    transports_->expel(one->peer, describe(one->offence), now);
     react(now);
-    lost_peers_.blame(address, one.offence);
+    lost_peers_.blame(address, one->offence);
   }
 }
 

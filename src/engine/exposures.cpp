@@ -111,7 +111,10 @@ void Exposures::publish(std::uint32_t slot) {
   const bool is_cma = !found && connections->records() != nullptr && operation.length <= cma_max &&
                       connections->peer_count() <= kCmaPeersMax;
   if (!found && !is_cma) return;
-  if (published_.empty()) published_.resize(shm::SharedTables::kExposures, kNone);
+  if (published_.empty()) {
+    withdrawing_.reserve(shm::SharedTables::kExposures);  // the engine's thread finds no memory missing
+    published_.resize(shm::SharedTables::kExposures, kNone);
+  }
   std::uint32_t& place = published_[place_of(operation.key)];
   if (place != kNone) {
     ++context_.counters.exposures_crowded;

@@ -13,6 +13,8 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
     case wire::Operation::message:
       return deliver_message(delivery, now);
     case wire::Operation::put:
+      if (!has_place_for(delivery))
+        return answers_.tell_done(delivery.peer, delivery.envelope.cookie, Status::no_memory, now);
       return place(delivery, transfers_.deliver_put(delivery, now), 0, now);
     case wire::Operation::get:
       return transfers_.deliver_get(delivery, now);
@@ -44,9 +46,14 @@ void Messages::deliver_message(const link::Delivery& delivery, base::Instant now
 }
 
 void Messages::deliver_answer(const link::Delivery& delivery, base::Instant now) {
-  const std::uint32_t slot = transfers_.deliver_answer(delivery);
+  const std::uint32_t slot = transfers_.deliver_answer(delivery, has_place_for(delivery));
   if (slot == kNone || context_.operations[slot].is_busy) return place(delivery, slot, 0, now);
-  settle(slot, now);  // it was too big
+  settle(slot, now);  // it was too big, or there is no memory to join it
+}
+
+/// Of a message that comes in several segments.
+bool Messages::has_place_for(const link::Delivery& delivery) {
+  return delivery.reassembly == link::Delivery::kWhole || context_.placements.has_room();
 }
 
 // Placing ------------------------------------------------------------------------------------------------------------

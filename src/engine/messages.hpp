@@ -136,6 +136,7 @@ class Messages {
   // messages.cpp
   void place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now);
   void place_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
+  bool has_place_for(const link::Delivery& delivery);
   void drop_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now);
   void end_placed(const link::Delivery& delivery, std::uint32_t slot, base::Instant now);
   void deliver_message(const link::Delivery& delivery, base::Instant now);

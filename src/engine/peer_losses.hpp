@@ -13,9 +13,11 @@ namespace fairlead::engine {
 
 class PeerLosses {
  public:
+  PeerLosses() { kept_.reserve(ActivePorts::kLossesKept); }
+
   void add(const base::SocketAddress& engine, std::uint64_t way, Status status, bool has_left) {
     const std::uint64_t mark = count() + 1;
-    if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();
+    if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();  // within what was reserved
     kept_[(mark - 1) % ActivePorts::kLossesKept] = {engine, status, has_left, way, mark};
     count_.store(mark, std::memory_order_release);
   }

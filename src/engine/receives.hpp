@@ -84,7 +84,8 @@ class Receives {
     return match;
   // Messages that wait behind an unfinished one take at most half of the placements: peers decide how many there are.
   const bool needs_placement = in_chunks || match.operation->first_placement != kNone;
-  if (needs_placement && context_.placements.used() >= operations_max_) [[unlikely]]
+  if (needs_placement && (context_.placements.used() >= operations_max_ || !context_.placements.has_room()))
+      [[unlikely]]
     return drop(match.operation->port);
   return match;
 }

@@ -83,7 +83,7 @@ Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instan
   return Status::ok;
 }
 
-std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery) {
+std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has_place) {
   const std::uint64_t name = delivery.envelope.cookie;
   Operation* const get = context_.operations.find(name);
   if (get == nullptr || get->kind != OperationKind::get || !get->is_answer_pending || get->is_busy ||
@@ -91,11 +91,12 @@ std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery) {
     ++context_.counters.dropped_late_answer;
     return kNone;
   }
-  get->is_busy = delivery.size <= get->length;
+  const bool fits = delivery.size <= get->length;
+  get->is_busy = fits && has_place;
   if (!get->is_busy) {
-    ++context_.counters.refused_too_big;
+    context_.counters.refused_too_big += fits ? 0 : 1;
     get->is_answer_pending = false;
-    get->status = Status::too_big;
+    get->status = fits ? Status::no_memory : Status::too_big;
   }
   return slot_of(name);
 }

@@ -27,7 +27,7 @@ class Transfers {
   // settled; kNone if there is none.
   std::uint32_t deliver_put(const link::Delivery& delivery, base::Instant now);
   void deliver_get(const link::Delivery& delivery, base::Instant now);
-  std::uint32_t deliver_answer(const link::Delivery& delivery);
+  std::uint32_t deliver_answer(const link::Delivery& delivery, bool has_place);
   std::uint32_t deliver_done(const link::Delivery& delivery);
   /// All bytes of a put or of a get's answer are in place. Whether that has to be settled.
   bool end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);

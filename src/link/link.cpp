@@ -52,6 +52,7 @@ Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std:
       answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second),
       handshake_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second),
       change_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second) {
+  if (!has_room_for_news()) throw std::bad_alloc();
   if (!sealing) return;
   staging = std::make_unique<std::byte[]>(kStagingBytes);
   opened = std::make_unique<std::byte[]>(kTrainBytesMost);
@@ -75,6 +76,7 @@ Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t 
   }
   Peer* added = nullptr;
   try {
+    if (!state_->has_room_for_news()) throw std::bad_alloc();
     added = state_->add_peer(address, datagram_size_max, now);
   } catch (const std::bad_alloc&) {
     return std::unexpected(Error{Status::no_memory, ENOMEM, {}});
@@ -238,7 +240,7 @@ void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, ba
   state_->handed_out.what = State::HandedOut::What::nothing;
   if (peer == nullptr) return;
   if (obstacle == Obstacle::not_let_out) peer->not_let_out_at = now;
-  if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening) return;
+  if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening || !state_->has_room_for_news()) return;
   peer->has_no_route = obstacle == Obstacle::no_route;
   state_->lose(*peer, peer->has_no_route ? Status::unreachable : Status::refused, now, true);
 }

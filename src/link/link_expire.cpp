@@ -16,6 +16,7 @@ namespace fairlead::link {
 namespace {
 
 constexpr std::uint32_t kAttemptsBeforeGivingUp = 3;  // a host that slept through the time must not give up on waking
+constexpr base::Duration kWithoutMemory = 1ms;        // what is due waits so long
 
 }  // namespace
 
@@ -83,6 +84,10 @@ void Link::State::expire(base::Instant now) {
     Peer& peer = *timers.begin();
     peer.timer_hook.unlink();
     peer.timer_at = base::kNever;
+    if (!has_room_for_news()) [[unlikely]] {
+      wake_by(peer, now + kWithoutMemory);
+      continue;
+    }
     if (peer.mtu.is_search_due(now) && peer.window.in_flight() != 0) [[unlikely]] {
       peer.mtu.on_timer(std::min(answer_after(peer), options.resend_after_max), now);
       follow_mtu(peer, now);
@@ -156,13 +161,16 @@ bool Link::State::greet_again(Peer& peer, base::Instant now) {
   }
   if (std::exchange(peer.is_other_key_due, false) && peer.state == Peer::State::opening) {
     ++peer.key_attempt;
-    if (!make_sealed_hello(peer, peer.ours, 0)) {
-      lose(peer, Status::refused, now, true);
-      return false;
-    }
+    peer.sealed_hello.reset();
   }
   ++peer.hellos;
   peer.hello_at = now + hello_after(peer);
+  const bool has_hello = !greets_sealed(peer) || peer.sealed_hello || make_sealed_hello(peer, peer.ours, 0);
+  if (peer.refused_here != seal::Refused::none) {
+    lose(peer, Status::refused, now, true);
+    return false;
+  }
+  if (!has_hello) return true;
   peer.has_shown_cookie = false;
   peer.owes_hello = true;
   if (!peer.control_hook.is_linked()) control.push_back(peer);

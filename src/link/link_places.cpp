@@ -45,6 +45,10 @@ Peer* Link::State::add_peer(const base::SocketAddress& address, std::uint32_t da
   return peer;
 }
 
+/// Again. Without memory for that it stays until its session ends, and gives way to nobody.
+void Link::State::take_place(Peer& peer) noexcept try { places.add(peer); } catch (const std::bad_alloc&) {
+}
+
 /// A host that we do not know may take half of the table.
 Peer* Link::State::add_stranger(const base::SocketAddress& address, std::uint32_t datagram_size_max,
                                 base::Instant now) {
@@ -102,7 +106,7 @@ bool Link::State::forget_unused(PeerHandle handle) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) return false;
   if (!is_free_of_us(*peer) || !peer->is_quiet()) {
-    places.add(*peer);
+    take_place(*peer);
     return false;
   }
   handed_out.what = HandedOut::What::nothing;

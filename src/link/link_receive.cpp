@@ -29,8 +29,9 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
   }
   if (notices.size() >= kNoticesMax) [[unlikely]]
     return refuse(Refusal::notices_full);
+  if (!has_room_for_news()) [[unlikely]]
+    return refuse(Refusal::no_memory);
   try {
-    reserve_for_news();
     on_segment(from, *frame, now, datagram_size_max);
   } catch (const std::bad_alloc&) {
     reader = {};
@@ -39,11 +40,11 @@ void Link::State::receive(const base::SocketAddress& from, std::span<const std::
   }
 }
 
-/// Of what one datagram can cause: so many peers are lost, with all that has come in part, and so many let go.
-void Link::State::reserve_for_news() {
+/// For what one event can cause: so many peers are lost, with all that has come in part, and so many let go. Whoever
+/// may lose a peer asks first, so that no loss can fail half-way.
+bool Link::State::has_room_for_news() noexcept {
   constexpr std::size_t kLost = 2, kOthers = 8;
-  notices.reserve(kLost * options.reassembly_slots + kOthers);
-  strays.reserve(kOthers);
+  return notices.has_room(kLost * options.reassembly_slots + kOthers) && strays.has_room(kOthers);
 }
 
 /// Where there is no memory it throws, and nothing has changed but that some of it may be there next time.

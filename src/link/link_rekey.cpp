@@ -9,6 +9,7 @@
 // that its sender has gone on from.
 
 #include <algorithm>
+#include <new>
 
 #include "base/ensure.hpp"
 #include "link/link_state.hpp"
@@ -73,8 +74,7 @@ bool Link::State::change_keys(Peer& peer, base::Instant now) {
   if (!session.is_initiator) {
     session.message.size = 0;  // asks for one
   } else {
-    if (!session.change) begin_change(peer);
-    if (!session.change) return true;
+    if (!session.change && !begin_change(peer)) return true;
   }
   session.owes_message = true;
   session.change_at = now + said_after(session.times_sent);
@@ -82,16 +82,20 @@ bool Link::State::change_keys(Peer& peer, base::Instant now) {
   return true;
 }
 
-void Link::State::begin_change(Peer& peer) {
+/// False if there is no key for it, or no memory: then it is begun at the next segment.
+bool Link::State::begin_change(Peer& peer) try {
   SealedSession& session = *peer.sealed;
   const auto attempt = static_cast<std::uint32_t>(session.change_number++);
   auto handshake = seal::Handshake::begin(*sealing->ring, peer.address, attempt, session.binding, sealing->random);
-  if (!handshake) return;
+  if (!handshake) return false;
   Number number;
   wire::store(number.data(), 0, session.change_number);
   session.message.size = number.size() + handshake->overhead(0);
-  if (!handshake->write(number, session.message.bytes.data())) return;
+  if (!handshake->write(number, session.message.bytes.data())) return false;
   session.change.emplace(std::move(*handshake));
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void Link::State::on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
@@ -127,10 +131,10 @@ std::optional<Refusal> Link::State::answer_rekey(Peer& peer, const wire::Frame& 
   HandshakeMessage answer;
   answer.size = handshake->overhead(1);
   if (!handshake->write({}, answer.bytes.data())) return Refusal::bad_handshake;
+  session.keys.offer(handshake->keys(sealing->maker));
   session.message = answer;
   session.change_number = number;
   session.next_binding = handshake->hash();
-  session.keys.offer(handshake->keys(sealing->maker));
   return std::nullopt;
 }
 
@@ -139,8 +143,8 @@ void Link::State::on_rekey_answer(Peer& peer, const wire::Frame& frame, base::In
   if (!session.change) return refuse(Refusal::bad_handshake);
   seal::Handshake handshake = *session.change;  // one that does not fit must not spoil ours
   if (!handshake.read(frame.payload, {})) return refuse(Refusal::bad_handshake);
-  ++counters.rekey_answers_received;
   session.keys.advance(handshake.keys(sealing->maker));
+  ++counters.rekey_answers_received;
   session.next_binding = handshake.hash();
   session.change.reset();
   session.owes_message = false;

@@ -6,6 +6,7 @@
 // initiator: its own hello will be answered, and it leaves the other's alone.
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -132,10 +133,18 @@ Link::State::SealedClose Link::State::sealed_close(SealedSession& session, const
 
 // Our hello -----------------------------------------------------------------------------------------------------------
 
-/// The greeting that begin_opening() begins, or a doubt. False if there is no key to greet this peer with.
-bool Link::State::make_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session) {
+/// The greeting that begin_opening() begins, or a doubt. False if there is no key to greet this peer with; or, with
+/// nothing refused, no memory now: then it is made when it would be repeated.
+bool Link::State::make_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session) try {
   peer.sealed_hello.reset();
+  peer.refused_here = seal::Refused::none;
   peer.cookie = 0;
+  return write_sealed_hello(peer, ours, session);
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+bool Link::State::write_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session) {
   if (!sealing) {
     peer.refused_here = seal::Refused::cannot_seal;
     return false;
@@ -154,7 +163,6 @@ bool Link::State::make_sealed_hello(Peer& peer, const Half& ours, std::uint64_t 
     peer.refused_here = seal::Refused::wrong_key;
     return false;
   }
-  peer.refused_here = seal::Refused::none;
   peer.sealed_hello = std::make_unique<SealedHello>(std::move(*handshake), ours, message);
   return true;
 }
@@ -174,11 +182,12 @@ void Link::State::on_sealed_hello_ack(Peer& peer, const wire::Frame& frame, base
     ++counters.malformed[static_cast<std::size_t>(wire::DropReason::bad_hello)];
     return;
   }
-  ++counters.hello_acks_received;
   const Half ours = peer.sealed_hello->ours;
+  auto sealed = std::make_unique<SealedSession>(handshake, sealing->maker, true, now);
+  ++counters.hello_acks_received;
   // The peer has shown that it does not know the session that was doubted.
   if (peer.state == Peer::State::open) lose(peer, Status::restarted, now, true);
-  peer.sealed = std::make_unique<SealedSession>(handshake, sealing->maker, true, now);
+  peer.sealed = std::move(sealed);
   establish(peer, ours, wire::read_sealed_inner(inner).hello, now);
   prove(peer);
 }
@@ -201,8 +210,8 @@ void Link::State::on_hello_refused(const base::SocketAddress& from, const wire::
   if (peer->state != Peer::State::opening) return;
   if (peer->refused == seal::Refused::not_sealed && sealing && !peer->sealed_hello && is_first) {
     peer->is_asked_to_seal = true;
-    if (!make_sealed_hello(*peer, peer->ours, 0)) return;
-    peer->owes_hello = true;
+    peer->owes_hello = make_sealed_hello(*peer, peer->ours, 0);
+    if (!peer->owes_hello) return;
     if (!peer->control_hook.is_linked()) control.push_back(*peer);
   } else if (peer->refused == seal::Refused::wrong_key && peer->sealed_hello) {
     peer->is_other_key_due = true;  // not now: who forges refusals must not make us compute one hello for each
@@ -238,10 +247,14 @@ void Link::State::on_sealed_hello(const base::SocketAddress& from, const wire::F
   if (is_own(inner.hello)) return refuse(Refusal::bad_handshake);
   peer = peer_of_hello(from, datagram_size_max, now);
   if (peer == nullptr) return refuse(Refusal::table_full);
-  ++counters.hellos_received;
-  if (is_of_our_session(*peer, inner)) return prove(*peer);
-  make_sealed_candidate(*peer, inner.hello, *handshake, *ephemeral, now);
-  if (!peer->candidate && !peer->is_known_to_engine) forget(*peer);  // their key was worthless
+  const bool is_ours = is_of_our_session(*peer, inner);
+  if (!is_ours && !make_sealed_candidate(*peer, inner.hello, *handshake, *ephemeral, now)) {
+    refuse(Refusal::no_memory);
+  } else {
+    ++counters.hellos_received;
+  }
+  if (is_ours) return prove(*peer);
+  if (!peer->candidate && !peer->is_known_to_engine) forget(*peer);  // or their key was worthless
 }
 
 /// Whether this hello was answered before, or need not be.
@@ -261,17 +274,21 @@ bool Link::State::is_of_our_session(const Peer& peer, const wire::SealedInner& i
   return inner.session == peer.ours.token || inner.hello.token == peer.theirs.token;
 }
 
-void Link::State::make_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
-                                        const seal::PublicKey& ephemeral, base::Instant now) {
+/// False if there is no memory for it.
+bool Link::State::make_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
+                                        const seal::PublicKey& ephemeral, base::Instant now) try {
   const Half ours = half_to_offer(peer);
   auto sealed = std::make_unique<SealedCandidate>();
   std::array<std::byte, wire::kSealedInnerBytes> inner;
   wire::encode(wire::SealedInner{.hello = hello_of(peer, ours)}, inner.data());
   sealed->answer.size = inner.size() + handshake.overhead(1);
-  if (!handshake.write(inner, sealed->answer.bytes.data())) return;
+  if (!handshake.write(inner, sealed->answer.bytes.data())) return true;
   sealed->session = std::make_unique<SealedSession>(handshake, sealing->maker, false, now);
   sealed->session->greeted_by = ephemeral;
   offer_candidate(peer, {ours, theirs, {}, now, std::move(sealed)});
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void Link::State::refuse_hello(const base::SocketAddress& from, const wire::Frame& frame, seal::Refused why,

@@ -46,7 +46,7 @@ void Link::State::begin_opening(Peer& peer, base::Instant now) {
   peer.hello_at = now + hello_after(peer);
   if (greets_sealed(peer) && !make_sealed_hello(peer, peer.ours, 0)) {
     peer.owes_hello = false;
-    peer.hello_at = now;  // to say so
+    if (peer.refused_here != seal::Refused::none) peer.hello_at = now;  // to say so
   }
   if (!peer.control_hook.is_linked()) control.push_back(peer);
   wake_by(peer, peer.hello_at);
@@ -334,6 +334,7 @@ void Link::State::say_close(Peer& peer, std::uint8_t flags, std::uint32_t copies
                 .ack = peer.received.next(),
                 .ack_bitmap = peer.received.bitmap(0)};
     if (peer.sealed) close.sealed = sealed_close(*peer.sealed, close.header());
+    if (!has_room_for_news()) return;  // it learns by a reset
     strays.push(close);
   }
 }
@@ -347,7 +348,7 @@ void Link::State::disconnect(Peer& peer, std::uint8_t flags, std::uint32_t copie
 
 void Link::State::expel(Peer& peer, base::Instant now) {
   handed_out.what = HandedOut::What::nothing;
-  if (peer.state != Peer::State::open) return;
+  if (peer.state != Peer::State::open || !has_room_for_news()) return;  // it will offend again
   reader = {};
   chunk_delivery.reset();
   if (strays.size() < kStraysMax) say_close(peer, 0, 1);  // else it learns by a reset

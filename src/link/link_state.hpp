@@ -114,7 +114,7 @@ struct Link::State {
   // --- link_receive.cpp
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                std::uint32_t datagram_size_max);
-  void reserve_for_news();
+  bool has_room_for_news() noexcept;
   void on_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                   std::uint32_t datagram_size_max);
   void on_session_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
@@ -134,6 +134,7 @@ struct Link::State {
   static bool is_unused(const Peer& peer, base::Instant now, base::Duration span);
   void let_go(Peer& peer);
   bool forget_unused(PeerHandle handle);
+  void take_place(Peer& peer) noexcept;
   void make_room_half_open(const base::SocketAddress& address);
 
   // --- link_strangers.cpp
@@ -238,13 +239,14 @@ struct Link::State {
   void on_sealed_segment(Peer& peer, bool is_of_candidate, const wire::Frame& frame, base::Instant now);
   static SealedClose sealed_close(SealedSession& session, const wire::Header& header);
   bool make_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session);
+  bool write_sealed_hello(Peer& peer, const Half& ours, std::uint64_t session);
   void on_sealed_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                        std::uint32_t datagram_size_max);
   /// Who sends our hello back to us: where all have one secret it could be the peer's.
   bool is_own(const wire::Hello& hello) const { return hello.epoch == epoch; }
   bool is_known_greeting(Peer& peer, const seal::PublicKey& ephemeral);
   static bool is_of_our_session(const Peer& peer, const wire::SealedInner& inner);
-  void make_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
+  bool make_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
                              const seal::PublicKey& ephemeral, base::Instant now);
   void on_sealed_hello_ack(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_hello_refused(const base::SocketAddress& from, const wire::Frame& frame);
@@ -257,7 +259,7 @@ struct Link::State {
   void watch_keys(Peer& peer, base::Instant now);
   bool are_keys_worn_out(const SealedSession& session, base::Instant now) const;
   bool change_keys(Peer& peer, base::Instant now);
-  void begin_change(Peer& peer);
+  bool begin_change(Peer& peer);
   void on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now);
   std::optional<Refusal> answer_rekey(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
@@ -61,11 +60,9 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
   return Status::ok;
 }
 
-bool Link::State::has_memory_for(Peer& peer) try {
-  outcomes.reserve(counters.messages_pending + 1);
-  return peer.window.reserve(options.window_segments);
-} catch (const std::bad_alloc&) {
-  return false;
+bool Link::State::has_memory_for(Peer& peer) {
+  return outcomes.has_room(counters.messages_pending + 1) &&
+         (peer.state != Peer::State::closed || has_room_for_news()) && peer.window.reserve(options.window_segments);
 }
 
 Status Link::State::embed(Peer& peer, const Outgoing& message) {

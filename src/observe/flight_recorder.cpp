@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace fairlead::observe {
@@ -27,7 +28,9 @@ void FlightRecorder::begin(std::uint32_t peer) {
 
 // A ring without an owner.
 FlightRecorder::Ring& FlightRecorder::quietest() {
-  if (rings_.size() < rings_max_) return *rings_.emplace_back(std::make_unique<Ring>());
+  if (rings_.size() < rings_max_) {
+    if (Ring* const made = new (std::nothrow) Ring) return *rings_.emplace_back(made);
+  }
   // Two turns at most: the first takes the marks away.
   for (;; ++hand_) {
     Ring& ring = *rings_[hand_ % rings_.size()];

@@ -3,8 +3,8 @@
 //
 // Model. A peer that something happens to gets a ring of kEvents events; the newest overwrites the oldest. There are
 // at most `rings_max` rings, so thousands of peers cost nothing but a pointer each: a further peer takes the ring of
-// one that was quiet for longest (about: second chance). To record is to compare with the event before, and one
-// store. One thread at a time.
+// one that was quiet for longest (about: second chance), as it does where there is no memory for another. To record is
+// to compare with the event before, and one store. One thread at a time.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +21,14 @@ class FlightRecorder {
   static constexpr std::uint32_t kEvents = 128;  // 2 KiB a peer
   static constexpr auto kMergeWithin = std::chrono::microseconds(100);
 
-  explicit FlightRecorder(std::uint32_t rings_max = 256) : rings_max_(rings_max) {}
+  static constexpr std::uint32_t kRingsMax = 256;
+
+  /// For `peers_max` peers there will be room, and one ring there always is.
+  explicit FlightRecorder(std::uint32_t rings_max = kRingsMax, std::uint32_t peers_max = 1) : rings_max_(rings_max) {
+    ring_of_.reserve(peers_max);
+    rings_.reserve(rings_max);
+    rings_.push_back(std::make_unique<Ring>());
+  }
 
   /// `peer` is a small number of the caller's. `number` and `size` as the kind's sentence has them.
   void record(std::uint32_t peer, FlightKind kind, std::uint64_t number, std::uint64_t size, base::Instant now) {

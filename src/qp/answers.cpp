@@ -106,7 +106,7 @@ Status Answers::try_answer_read(QueuePair& pair, const wire::Envelope& envelope)
 // Again --------------------------------------------------------------------------------------------------------------
 
 void Answers::defer(link::PeerHandle peer, const Deferred& answer) {
-  if (const auto excess = deferred_.add(peer, answer, shared_.now))
+  if (const auto excess = deferred_.add(peer, answer, shared_.now).excess)
     shared_.transports->offences().condemn(*excess, transport::Offence::takes_no_answers);
 }
 

@@ -14,7 +14,9 @@ namespace fairlead::qp {
 
 class Answers {
  public:
-  Answers(Shared& shared, PairTable& pairs, Executor& executor) : shared_(shared), pairs_(pairs), executor_(executor) {}
+  Answers(Shared& shared, PairTable& pairs, Executor& executor) : shared_(shared), pairs_(pairs), executor_(executor) {
+    owing_.reserve(PairTable::kMost);
+  }
 
   /// A request was executed, or not, as the answer says (RC; others are told nothing).
   void conclude(QueuePair& pair, const wire::Envelope& envelope, const Answer& answer);
@@ -26,7 +28,7 @@ class Answers {
 
   void owe(QueuePair& pair) {
     if (std::exchange(pair.is_answer_owed, true)) return;
-    owing_.push_back(pair.index);
+    owing_.push_back(pair.index);  // within what was reserved
   }
   /// The acknowledgement of all that is over.
   void send_owed(QueuePair& pair) { send(pair, pair.turn.last(), {}); }

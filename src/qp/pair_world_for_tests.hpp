@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,8 +40,11 @@ class PairWorld {
   static constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
                                            verbs::access::remote_read | verbs::access::remote_atomic;
 
-  PairWorld(std::uint64_t its_seed, const engine::EngineOptions& its_options)
-      : network(its_seed), seed(its_seed), options(its_options) {
+  /// What goes around the engines' paths, if anything.
+  using Wrap = std::function<std::unique_ptr<path::Path>(std::unique_ptr<path::Path>)>;
+
+  PairWorld(std::uint64_t its_seed, const engine::EngineOptions& its_options, Wrap its_wrap = {})
+      : network(its_seed), seed(its_seed), options(its_options), wrap(std::move(its_wrap)) {
     for (std::uint8_t i = 0; i < 2; ++i) start(i);
   }
 
@@ -49,8 +53,9 @@ class PairWorld {
     PairEngine& host = hosts[index];
     const auto at = *base::SocketAddress::from_ip("10.0.0." + std::to_string(index + 1), 20480);
     ++lives;
-    host.engine = std::make_unique<engine::Engine>(std::move(*network.attach(at)), at, options, 99U + lives,
-                                                   seed * 7 + lives - 1);
+    std::unique_ptr<path::Path> path = *network.attach(at);
+    if (wrap) path = wrap(std::move(path));
+    host.engine = std::make_unique<engine::Engine>(std::move(path), at, options, 99U + lives, seed * 7 + lives - 1);
     host.notices = std::make_unique<NoticeStream>(base::FileDescriptor(::eventfd(0, EFD_SEMAPHORE)));
     host.stream = host.pairs().open_completions({.capacity = 4096, .events = host.notices.get()});
     host.key = host.pairs().regions().add({.base = host.memory.data(),
@@ -134,6 +139,7 @@ class PairWorld {
   path::SimNetwork network;
   std::uint64_t seed;
   engine::EngineOptions options;
+  Wrap wrap;
   std::uint32_t lives = 0;
   std::uint8_t timeout = 16, retry_cnt = 7, min_rnr_timer = 6;
   base::Instant now{1s};

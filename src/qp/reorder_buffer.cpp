@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -46,14 +47,15 @@ std::uint32_t ReorderBuffer::open_datagram(const link::Delivery& delivery) {
   const bool has_room =
       held_bytes_ + delivery.size <= most && datagram_bytes_ + delivery.size <= most / 4 && delivery.size != 0;
   const std::uint32_t slot = has_room ? places_.acquire(Arrival::Kind::datagram) : kNone;
-  if (slot == kNone) {
+  if (slot == kNone || !add_piece(places_[slot], 0, delivery.size)) {
+    if (slot != kNone) places_.release(slot);
     ++shared_.counters.refused_no_room;
     return kNone;
   }
   Arrival& arrival = places_[slot];
   arrival.envelope = delivery.envelope;
   arrival.size = arrival.bytes_held = delivery.size;
-  arrival.held.push_back({0, delivery.size, std::make_unique<std::byte[]>(delivery.size)});
+  std::memset(arrival.held.front().bytes.get(), 0, delivery.size);  // chunks that overlap leave gaps
   held_bytes_ += delivery.size;
   datagram_bytes_ += delivery.size;
   shared_.transports->set_target(delivery.peer, delivery.reassembly, places_.target_of(slot));
@@ -130,31 +132,44 @@ bool ReorderBuffer::hold(QueuePair& pair, const link::Delivery& delivery) {
   }
   link(pair, slot, before);
   ++shared_.counters.held;
-  keep(pair, places_[slot], delivery);
-  return true;
+  return keep(pair, slot, delivery);
 }
 
 bool ReorderBuffer::hold_more(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery) {
-  if (can_hold(pair, delivery.bytes.size())) {
-    keep(pair, places_[slot], delivery);
-    return true;
-  }
-  note_dropped(pair, places_[slot].sequence);
-  unlink(pair, slot);
-  drop(slot);
+  if (can_hold(pair, delivery.bytes.size())) return keep(pair, slot, delivery);
+  give_up(pair, slot);
   return false;
 }
 
-void ReorderBuffer::keep(QueuePair& pair, Arrival& arrival, const link::Delivery& delivery) {
+void ReorderBuffer::give_up(QueuePair& pair, std::uint32_t slot) {
+  note_dropped(pair, places_[slot].sequence);
+  unlink(pair, slot);
+  drop(slot);
+}
+
+/// False if there is no memory for it.
+bool ReorderBuffer::add_piece(Arrival& arrival, std::uint64_t offset, std::size_t size) try {
+  arrival.held.push_back({offset, size, std::make_unique_for_overwrite<std::byte[]>(size)});
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+/// Of one that stands in the pair's chain. False if there is no memory: then it is as if it had never come.
+bool ReorderBuffer::keep(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery) {
+  Arrival& arrival = places_[slot];
   const std::span<const std::byte> bytes = delivery.bytes;
-  if (bytes.empty()) return;
-  Arrival::Piece piece{delivery.offset, bytes.size(), std::make_unique_for_overwrite<std::byte[]>(bytes.size())};
-  std::memcpy(piece.bytes.get(), bytes.data(), bytes.size());
-  arrival.held.push_back(std::move(piece));
+  if (bytes.empty()) return true;
+  if (!add_piece(arrival, delivery.offset, bytes.size())) {
+    give_up(pair, slot);
+    return false;
+  }
+  std::memcpy(arrival.held.back().bytes.get(), bytes.data(), bytes.size());
   arrival.bytes_held += bytes.size();
   pair.early.bytes += bytes.size();
   held_bytes_ += bytes.size();
   shared_.counters.held_bytes_most = std::max(shared_.counters.held_bytes_most, held_bytes_);
+  return true;
 }
 
 void ReorderBuffer::note_dropped(QueuePair& pair, wire::RequestSequence sequence) {

@@ -56,7 +56,9 @@ class ReorderBuffer {
 
   bool can_hold(const QueuePair& pair, std::size_t bytes) const;
   void link(QueuePair& pair, std::uint32_t slot, std::uint32_t before);
-  void keep(QueuePair& pair, Arrival& arrival, const link::Delivery& delivery);
+  bool keep(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery);
+  void give_up(QueuePair& pair, std::uint32_t slot);
+  static bool add_piece(Arrival& arrival, std::uint64_t offset, std::size_t size);
   void note_dropped(QueuePair& pair, wire::RequestSequence sequence);
 
   Shared& shared_;

@@ -109,7 +109,7 @@ bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, C
 }
 
 bool Requester::wait_for_room(QueuePair& pair) {
-  if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);
+  if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);  // reserved
   return false;
 }
 

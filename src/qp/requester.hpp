@@ -26,7 +26,7 @@ class Requester {
     OneSided& one_sided;
     Datagrams& datagrams;
   };
-  Requester(Shared& shared, const Parts& parts) : shared_(shared), parts_(parts) {}
+  Requester(Shared& shared, const Parts& parts) : shared_(shared), parts_(parts) { stalled_.reserve(PairTable::kMost); }
 
   /// 0, or a positive errno. Sent by pump().
   int post(QueuePair& pair, const verbs::SendRequest& request);

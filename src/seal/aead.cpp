@@ -1,6 +1,7 @@
 #include "seal/aead.hpp"
 
 #include <cstring>
+#include <new>
 
 #include "base/ensure.hpp"
 #include "seal/ipsec_mb.hpp"
@@ -65,13 +66,12 @@ class LibcryptoAead final : public Aead {
     const bool is_ready = sealer_ != nullptr && opener_ != nullptr &&
                           lib_.EVP_EncryptInit_ex2(sealer_, lib_.aes_128_gcm, key.raw(), nullptr, nullptr) == 1 &&
                           lib_.EVP_DecryptInit_ex2(opener_, lib_.aes_128_gcm, key.raw(), nullptr, nullptr) == 1;
-    ENSURE(is_ready, "libcrypto makes no AES-128-GCM");
+    if (is_ready) return;
+    free();
+    lib_.ERR_clear_error();
+    throw std::bad_alloc();
   }
-  // These wipe what they free.
-  ~LibcryptoAead() override {
-    lib_.EVP_CIPHER_CTX_free(sealer_);
-    lib_.EVP_CIPHER_CTX_free(opener_);
-  }
+  ~LibcryptoAead() override { free(); }
   LibcryptoAead(const LibcryptoAead&) = delete;
   LibcryptoAead& operator=(const LibcryptoAead&) = delete;
 
@@ -111,6 +111,12 @@ class LibcryptoAead final : public Aead {
   }
 
  private:
+  // These wipe what they free.
+  void free() {
+    lib_.EVP_CIPHER_CTX_free(sealer_);
+    lib_.EVP_CIPHER_CTX_free(opener_);
+  }
+
   const Libcrypto& lib_;
   EVP_CIPHER_CTX* sealer_;
   EVP_CIPHER_CTX* opener_;

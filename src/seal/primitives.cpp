@@ -1,8 +1,8 @@
 #include "seal/primitives.hpp"
 
 #include <memory>
+#include <new>
 
-#include "base/ensure.hpp"
 #include "seal/libcrypto.hpp"
 
 namespace fairlead::seal {
@@ -13,6 +13,13 @@ const unsigned char* raw(Bytes bytes) {
 }
 unsigned char* raw(std::byte* bytes) {
   return reinterpret_cast<unsigned char*>(bytes);
+}
+
+/// With the arguments that it gets here libcrypto fails only where there is no memory.
+void must(bool is_done) {
+  if (is_done) return;
+  libcrypto().ERR_clear_error();
+  throw std::bad_alloc();
 }
 
 struct FreeKey {
@@ -36,12 +43,8 @@ PrivateKeyObject private_key(const Key& secret) {
   const Libcrypto& lib = libcrypto();
   PrivateKeyObject key(
       lib.EVP_PKEY_new_raw_private_key_ex(lib.context, "X25519", nullptr, secret.raw(), secret.size()));
-  ENSURE(key != nullptr, "libcrypto makes no X25519 key of 32 bytes");
+  must(key != nullptr);
   return key;
-}
-
-void must(int answer, const char* what) {
-  ENSURE(answer == 1, "libcrypto fails at {}", what);
 }
 
 int length_of(Bytes bytes) {
@@ -60,7 +63,7 @@ OSSL_PARAM parameter(const char* name, Bytes bytes) {
 PublicKey public_key_of(const Key& secret) {
   PublicKey key;
   std::size_t length = key.size();
-  must(libcrypto().EVP_PKEY_get_raw_public_key(private_key(secret).get(), raw(key.data()), &length), "a public key");
+  must(libcrypto().EVP_PKEY_get_raw_public_key(private_key(secret).get(), raw(key.data()), &length) == 1);
   return key;
 }
 
@@ -71,11 +74,11 @@ bool agree(const Key& secret, const PublicKey& theirs, Key& shared) {
       lib.EVP_PKEY_new_raw_public_key_ex(lib.context, "X25519", nullptr, raw(theirs), theirs.size()));
   const std::unique_ptr<EVP_PKEY_CTX, FreeKeyContext> context(
       lib.EVP_PKEY_CTX_new_from_pkey(lib.context, own.get(), nullptr));
-  ENSURE(other != nullptr && context != nullptr, "libcrypto has no memory for a key");
-  must(lib.EVP_PKEY_derive_init(context.get()), "X25519");
+  must(other != nullptr && context != nullptr);
+  must(lib.EVP_PKEY_derive_init(context.get()) == 1);
   std::size_t length = shared.size();
-  const bool is_agreed = lib.EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
-                         lib.EVP_PKEY_derive(context.get(), shared.raw(), &length) == 1 && length == shared.size();
+  must(lib.EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1);
+  const bool is_agreed = lib.EVP_PKEY_derive(context.get(), shared.raw(), &length) == 1 && length == shared.size();
   if (!is_agreed) lib.ERR_clear_error();
   return is_agreed;
 }
@@ -83,18 +86,18 @@ bool agree(const Key& secret, const PublicKey& theirs, Key& shared) {
 Hash sha256(std::initializer_list<Bytes> parts) {
   const Libcrypto& lib = libcrypto();
   const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(lib.EVP_MD_CTX_new());
-  ENSURE(context != nullptr, "libcrypto has no memory for a hash");
-  must(lib.EVP_DigestInit_ex2(context.get(), lib.sha256, nullptr), "SHA-256");
-  for (const Bytes part : parts) must(lib.EVP_DigestUpdate(context.get(), part.data(), part.size()), "SHA-256");
+  must(context != nullptr);
+  must(lib.EVP_DigestInit_ex2(context.get(), lib.sha256, nullptr) == 1);
+  for (const Bytes part : parts) must(lib.EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
   Hash hash;
-  must(lib.EVP_DigestFinal_ex(context.get(), raw(hash.data()), nullptr), "SHA-256");
+  must(lib.EVP_DigestFinal_ex(context.get(), raw(hash.data()), nullptr) == 1);
   return hash;
 }
 
 void derive(Bytes salt, Bytes input, Bytes info, std::span<std::byte> output) {
   const Libcrypto& lib = libcrypto();
   const std::unique_ptr<EVP_KDF_CTX, FreeDerivation> context(lib.EVP_KDF_CTX_new(lib.hkdf));
-  ENSURE(context != nullptr, "libcrypto has no memory for HKDF");
+  must(context != nullptr);
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {
       lib.OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
@@ -103,20 +106,20 @@ void derive(Bytes salt, Bytes input, Bytes info, std::span<std::byte> output) {
       parameter(OSSL_KDF_PARAM_INFO, info),
       lib.OSSL_PARAM_construct_end(),
   };
-  must(lib.EVP_KDF_derive(context.get(), raw(output.data()), output.size(), parameters), "HKDF");
+  must(lib.EVP_KDF_derive(context.get(), raw(output.data()), output.size(), parameters) == 1);
 }
 
 void chacha_seal(const Key& key, const Nonce& nonce, Bytes associated, Bytes plain, std::byte* output) {
   const Libcrypto& lib = libcrypto();
   const std::unique_ptr<EVP_CIPHER_CTX, FreeCipher> context(lib.EVP_CIPHER_CTX_new());
-  ENSURE(context != nullptr, "libcrypto has no memory for a cipher");
+  must(context != nullptr);
   EVP_CIPHER_CTX* const cipher = context.get();
   int length = 0;
-  must(lib.EVP_EncryptInit_ex2(cipher, lib.chacha20_poly1305, key.raw(), raw(nonce), nullptr), "a cipher");
-  must(lib.EVP_EncryptUpdate(cipher, nullptr, &length, raw(associated), length_of(associated)), "associated data");
-  must(lib.EVP_EncryptUpdate(cipher, raw(output), &length, raw(plain), length_of(plain)), "sealing");
-  must(lib.EVP_EncryptFinal_ex(cipher, raw(output) + plain.size(), &length), "sealing");
-  must(lib.EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, kTagBytes, output + plain.size()), "a tag");
+  must(lib.EVP_EncryptInit_ex2(cipher, lib.chacha20_poly1305, key.raw(), raw(nonce), nullptr) == 1);
+  must(lib.EVP_EncryptUpdate(cipher, nullptr, &length, raw(associated), length_of(associated)) == 1);
+  must(lib.EVP_EncryptUpdate(cipher, raw(output), &length, raw(plain), length_of(plain)) == 1);
+  must(lib.EVP_EncryptFinal_ex(cipher, raw(output) + plain.size(), &length) == 1);
+  must(lib.EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, kTagBytes, output + plain.size()) == 1);
 }
 
 bool chacha_open(const Key& key, const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) {
@@ -126,13 +129,13 @@ bool chacha_open(const Key& key, const Nonce& nonce, Bytes associated, Bytes sea
   std::ranges::copy(sealed.last(kTagBytes), tag.begin());
   const Libcrypto& lib = libcrypto();
   const std::unique_ptr<EVP_CIPHER_CTX, FreeCipher> context(lib.EVP_CIPHER_CTX_new());
-  ENSURE(context != nullptr, "libcrypto has no memory for a cipher");
+  must(context != nullptr);
   EVP_CIPHER_CTX* const cipher = context.get();
   int length = 0;
-  must(lib.EVP_DecryptInit_ex2(cipher, lib.chacha20_poly1305, key.raw(), raw(nonce), nullptr), "a cipher");
-  must(lib.EVP_DecryptUpdate(cipher, nullptr, &length, raw(associated), length_of(associated)), "associated data");
-  must(lib.EVP_DecryptUpdate(cipher, raw(output), &length, raw(body), length_of(body)), "opening");
-  must(lib.EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()), "a tag");
+  must(lib.EVP_DecryptInit_ex2(cipher, lib.chacha20_poly1305, key.raw(), raw(nonce), nullptr) == 1);
+  must(lib.EVP_DecryptUpdate(cipher, nullptr, &length, raw(associated), length_of(associated)) == 1);
+  must(lib.EVP_DecryptUpdate(cipher, raw(output), &length, raw(body), length_of(body)) == 1);
+  must(lib.EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1);
   std::array<unsigned char, kTagBytes> rest;  // a stream cipher leaves none
   return lib.EVP_DecryptFinal_ex(cipher, rest.data(), &length) == 1;
 }

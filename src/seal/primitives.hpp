@@ -1,5 +1,6 @@
 #pragma once
 // The primitives of the handshake, all by libcrypto: X25519, SHA-256, HKDF, ChaCha20-Poly1305. load_libcrypto() first.
+// Where libcrypto has no memory they throw std::bad_alloc.
 
 #include <array>
 #include <cstddef>

@@ -72,7 +72,7 @@ struct Connection {
   std::uint64_t steps = 0;  // into its arena and out of it, told in own->visits
   RingWriter writer;
   RingReader reader;
-  std::string end_reason;         // why it is ended
+  std::string_view end_reason;    // why it is ended
   std::shared_ptr<Memory> arena;  // what it shows us of its memory
   std::uint64_t arena_bytes = 0;
   CrossMemory process;  // and what it does not show there, if the kernel lets us

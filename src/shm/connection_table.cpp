@@ -19,8 +19,8 @@ std::uint32_t ConnectionTable::acquire() {
 }
 
 void ConnectionTable::name(std::uint32_t slot, const base::SocketAddress& address) {
-  peers_[slot]->address = address;
   by_address_[address] = slot;
+  peers_[slot]->address = address;
 }
 
 void ConnectionTable::release(std::uint32_t slot) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,12 +66,15 @@ bool Connections::register_socket(int descriptor, std::uint64_t name) const {
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-std::uint32_t Connections::make_peer(Socket socket, base::Instant now) {
+/// kNone if there is no place, or no memory.
+std::uint32_t Connections::make_peer(Socket socket, base::Instant now) try {
   const std::uint32_t slot = peers_.acquire();
   if (slot == kNone || !register_socket(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
   peers_[slot].socket = std::move(socket);
   peers_[slot].since = now;
   return slot;
+} catch (const std::bad_alloc&) {
+  return kNone;
 }
 
 // Meeting -------------------------------------------------------------------------------------------------------------
@@ -80,7 +84,7 @@ void Connections::attend(base::Instant now) {
   if (now >= look_at_) look_at_everybody(now);
   std::array<epoll_event, kServedAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kServedAtOnce, 0);
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count && has_room_for_events(); ++i) {
     const std::uint64_t name = events[static_cast<std::size_t>(i)].data.u64;
     if (name == kListener) {
       accept_all(now);
@@ -91,15 +95,12 @@ void Connections::attend(base::Instant now) {
   }
 }
 
-std::optional<ConnectionEvent> Connections::next_event() {
-  if (events_.empty()) return std::nullopt;
-  ConnectionEvent event = std::move(events_.front());
-  events_.pop_front();
-  return event;
+// Something came over the socket of a peer: its greeting, its answer, or its end.
+void Connections::serve(std::uint32_t slot) try { read_letter(slot); } catch (const std::bad_alloc&) {
+  drop(slot);
 }
 
-// Something came over the socket of a peer: its greeting, its answer, or its end.
-void Connections::serve(std::uint32_t slot) {
+void Connections::read_letter(std::uint32_t slot) {
   Connection& peer = peers_[slot];
   std::array<std::byte, sizeof(Greeting) + 1> bytes;
   auto letter = peer.socket.receive(bytes);
@@ -125,7 +126,16 @@ void Connections::serve(std::uint32_t slot) {
 // Parting -------------------------------------------------------------------------------------------------------------
 
 void Connections::decline(std::uint32_t slot, std::string_view reason) {
-  events_.push_back({ConnectionEvent::Kind::declined, slot, peers_[slot].address, std::string(reason)});
+  events_.push({ConnectionEvent::Kind::declined, slot, peers_[slot].address, reason});
+  close(slot);
+}
+
+/// One for which there is no memory, and that is not open yet: it may ask again.
+void Connections::drop(std::uint32_t slot) {
+  ++counters_.declined_memory;
+  constexpr std::string_view kReason = "there was no memory for it";
+  if (peers_[slot].state == Connection::State::asking) return decline(slot, kReason);
+  if (peers_[slot].state == Connection::State::open) return end(slot, kReason);
   close(slot);
 }
 
@@ -136,7 +146,7 @@ void Connections::end(std::uint32_t slot, std::string_view reason) {
   peer.state = Connection::State::ended;
   peer.end_reason = reason;
   close_socket(peer);  // the other side learns it too
-  events_.push_back({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
+  events_.push({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
 }
 
 // The other side may take the connection for open before we do.

@@ -7,15 +7,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fairlead/error.hpp>
 
+#include "base/fifo.hpp"
 #include "base/file_descriptor.hpp"
 #include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
@@ -55,7 +56,7 @@ struct ConnectionEvent {
   } kind = Kind::opened;
   std::uint32_t slot = 0;
   base::SocketAddress address;
-  std::string reason;  // of ended and declined
+  std::string_view reason;  // of ended and declined; of the program, as all are
 };
 
 /// What we show of our memory. Lives as long as somebody uses some of it, also longer than the connections.
@@ -86,12 +87,15 @@ class Connections {
   Connection& peer(std::uint32_t slot) { return peers_[slot]; }
   const Connection& peer(std::uint32_t slot) const { return peers_[slot]; }
   std::uint32_t peer_count() const { return peers_.size(); }
+  std::uint32_t peers_max() const { return options_.peers_max; }
 
   /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
   void attend(base::Instant now);
   /// When it has to be called at the latest.
   base::Instant next_deadline() const noexcept { return std::min(expire_at_, look_at_); }
-  std::optional<ConnectionEvent> next_event();
+  const ConnectionEvent* first_event() { return events_.empty() ? nullptr : &events_.front(); }
+  void pop_event() { events_.pop(); }
+  std::optional<ConnectionEvent> next_event() { return events_.take(); }
   /// Our engine ends: all are told, for when they notice it, and nobody is let in any more.
   void take_leave();
   /// Ends a peer, with an event.
@@ -146,9 +150,17 @@ class Connections {
   void expire(base::Instant now);
   void look_at_everybody(base::Instant now);
   void expire_by(base::Instant due) noexcept { expire_at_ = std::min(expire_at_, due); }
+  /// What is told of a peer that comes, and of the end of each that is there: asked for before anything is told, so
+  /// that no end finds no memory.
+  bool has_room_for_events() noexcept { return events_.has_room(peers_.size() + 4); }
   void serve(std::uint32_t slot);
+  void read_letter(std::uint32_t slot);
+  void drop(std::uint32_t slot);
+  Result<std::uint32_t> begin_asking(const base::SocketAddress& address, base::Instant now,
+                                     const std::optional<base::SipKey>& key);
   Greeting own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const;
   void take_greeting(std::uint32_t slot, Letter letter, std::span<const std::byte> bytes);
+  void answer_claim(std::uint32_t slot);
   void answer(std::uint32_t slot, const Greeting& greeting, const Letter& letter,
               const std::optional<base::SipKey>& key);
   void take_answer(std::uint32_t slot, const Letter& letter, std::span<const std::byte> bytes);
@@ -178,7 +190,7 @@ class Connections {
   ConnectionTable peers_;
   ReadSections read_sections_{peers_};
   std::optional<Watch> watch_;  // there from open() on
-  std::deque<ConnectionEvent> events_;
+  base::Fifo<ConnectionEvent> events_;
   bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;  // the earliest of what is not open yet
   base::Instant look_at_ = base::kNever;    // at all peers, as long as one is a stranger

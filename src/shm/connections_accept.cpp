@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 
 #include "shm/connections.hpp"
 
@@ -28,7 +29,7 @@ bool is_half_open(Connection::State state) {
 
 void Connections::accept_all(base::Instant now) {
   if (is_leaving_) return;
-  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+  for (int i = 0; i < kAcceptedAtOnce && has_room_for_events(); ++i) {
     auto socket = listener_.accept();
     if (!socket && (socket.error() == ECONNABORTED || socket.error() == EINTR)) continue;
     if (!socket && socket.error() != EAGAIN) pause_accepting(now);
@@ -37,7 +38,7 @@ void Connections::accept_all(base::Instant now) {
       ++counters_.declined_user;
       continue;
     }
-    const std::uint32_t slot = make_room(*socket) ? make_peer(std::move(*socket), now) : kNone;
+    const std::uint32_t slot = make_room(*socket) ? make_peer(std::move(*socket), now) : kNone;  // or no memory
     if (slot == kNone) {
       ++counters_.declined_full;
       continue;
@@ -91,9 +92,9 @@ void Connections::expire(base::Instant now) {
   expire_by(accept_at_);
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
     Connection& peer = peers_[slot];
+    if (!has_room_for_events()) return expire_by(now + kAcceptAgainAfter);
     if (peer.state == Connection::State::vouched) {
-      const std::unique_ptr<Claim> claim = std::move(peer.claim);
-      answer(slot, claim->greeting, claim->letter, peer.pair_key);
+      answer_claim(slot);
       continue;
     }
     const bool is_asking = peer.state == Connection::State::asking;
@@ -106,6 +107,13 @@ void Connections::expire(base::Instant now) {
     ++(peer.state == Connection::State::claiming ? counters_.declined_proof : counters_.declined_late);
     is_asking ? decline(slot, "it has not answered: is it stopped?") : close(slot);
   }
+}
+
+void Connections::answer_claim(std::uint32_t slot) try {
+  const std::unique_ptr<Claim> claim = std::move(peers_[slot].claim);
+  answer(slot, claim->greeting, claim->letter, peers_[slot].pair_key);
+} catch (const std::bad_alloc&) {
+  drop(slot);
 }
 
 // A stranger can clear what others have set in our doorbell, and the flag that we sleep, so that nobody wakes us. It

@@ -68,7 +68,15 @@ Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes)
 // Asking --------------------------------------------------------------------------------------------------------------
 
 Result<std::uint32_t> Connections::ask(const base::SocketAddress& address, base::Instant now,
-                                       const std::optional<base::SipKey>& key) {
+                                       const std::optional<base::SipKey>& key) try {
+  if (!has_room_for_events()) throw std::bad_alloc();
+  return begin_asking(address, now, key);
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error{Status::no_memory, ENOMEM, {}});
+}
+
+Result<std::uint32_t> Connections::begin_asking(const base::SocketAddress& address, base::Instant now,
+                                                const std::optional<base::SipKey>& key) {
   const auto name = Name::of(address, options_.directory);
   if (!name) return std::unexpected(name.error());
   auto socket = Socket::connect(*name, users_);
@@ -90,12 +98,13 @@ Result<std::uint32_t> Connections::ask(const base::SocketAddress& address, base:
                                              options_.peers_max)});
   }
   Connection& peer = peers_[slot];
+  watch_->make_room(slot);
+  peers_.name(slot, address);
   auto* const page = new (memory->head()) PairPage;
   peer.memory = std::move(*memory);
   peer.own = &page->sides[0];
   peer.has_asked = true;
   peer.state = Connection::State::asking;
-  peers_.name(slot, address);
   peer.greeting = own_greeting(slot, options_.ring_bytes);
   std::ranges::copy(secrets, peer.greeting.secrets);
   if (!peer.socket.is_own()) {
@@ -191,7 +200,7 @@ void Connections::take_greeting(std::uint32_t slot, Letter letter, std::span<con
   peer.state = Connection::State::claiming;
   peer.address = greeting->address();
   peer.claim = std::make_unique<Claim>(*greeting, std::move(letter));
-  events_.push_back({ConnectionEvent::Kind::claimed, slot, peer.address, {}});
+  events_.push({ConnectionEvent::Kind::claimed, slot, peer.address, {}});
 }
 
 // One that has not proven it by this key may yet do so by that of a session that is being opened. Whoever has is
@@ -220,6 +229,7 @@ void Connections::answer(std::uint32_t slot, const Greeting& greeting, const Let
   }
   if (const std::uint32_t known = find(greeting.address()); known != kNone && !gives_way(known, greeting))
     return close(slot);
+  watch_->make_room(slot);
   peer.memory = std::move(*memory);
   peers_.name(slot, greeting.address());
   take_over(peer, greeting, std::move(*doorbell));
@@ -257,7 +267,7 @@ void Connections::become_open(std::uint32_t slot, const std::uint64_t (&secrets)
   peer.state = Connection::State::open;
   if (!peer.socket.is_own()) look_at_ = base::Instant{};
   ++counters_.opened;
-  events_.push_back({ConnectionEvent::Kind::opened, slot, peer.address, {}});
+  events_.push({ConnectionEvent::Kind::opened, slot, peer.address, {}});
   watch_->begin(slot);
 }
 

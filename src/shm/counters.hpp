@@ -48,6 +48,7 @@ struct ConnectionCounters {
   std::uint64_t accepts_failed = 0;
   std::uint64_t put_out = 0;
   std::uint64_t declined_full = 0;
+  std::uint64_t declined_memory = 0;
   std::uint64_t refused_record = 0;
   std::uint64_t sleeps = 0;
   std::uint64_t unwatched = 0;
@@ -75,6 +76,8 @@ inline constexpr std::array kConnectionCounterRows{
     base::CounterRow{"peers_put_out", &ConnectionCounters::put_out,
                      "peers that did not leave in time what was withdrawn"},
     base::CounterRow{"declined.full", &ConnectionCounters::declined_full, "connections beyond shm_peers_max"},
+    base::CounterRow{"declined.memory", &ConnectionCounters::declined_memory,
+                     "connections for which there was no memory"},
     base::CounterRow{"refused_record", &ConnectionCounters::refused_record,
                      "peers that were put out because their shared memory made no sense"},
     base::CounterRow{"sleeps", &ConnectionCounters::sleeps, "times that the engine armed its doorbell to sleep"},

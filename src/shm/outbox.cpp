@@ -23,7 +23,8 @@ void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
 }  // namespace
 
 Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message) {
-  if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max) return Status::again;
+  base::Fifo<Waiting>& queue = message.size > kWholeMax ? peer.longs : peer.shorts;
+  if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max || !queue.has_room(1)) return Status::again;
   Block* copy = nullptr;
   if (message.size <= options_.copied_max) {
     // As the link: the sender may reuse short memory at once.
@@ -32,13 +33,15 @@ Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message) {
     gather(copy->data(), message.pieces, message.size);
   }
   ++counters_.messages_waited;
-  (message.size > kWholeMax ? peer.longs : peer.shorts).push({message, copy});
+  queue.push({message, copy});
   return Status::ok;
 }
 
 bool Outbox::write_short(TransportPeer& peer, Connection& to, const link::Outgoing& message, const Block* copy) {
   const wire::ShmKind kind = wire::shm_kind_of(message.envelope);
   const std::size_t before = wire::shm_head_bytes(kind);
+  if (!peer.pending.has_room(1)) [[unlikely]]
+    return false;
   std::byte* body = to.writer.reserve(before + message.size);
   if (body == nullptr) [[unlikely]] {
     if (!to.writer.look()) connections_.refuse_reader(peer.connection_slot);
@@ -84,6 +87,7 @@ bool Outbox::write_place(TransportPeer& peer, Connection& to) {
 bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
   const link::Outgoing& message = peer.longs.front().message;
   const bool is_first = peer.long_sent.bytes == 0;
+  if (!peer.pending.has_room(1)) return false;
   if (is_first && write_place(peer, to)) return true;
   const wire::ShmKind kind = is_first ? wire::ShmKind::first : wire::ShmKind::next;
   const std::size_t before = wire::shm_head_bytes(kind);

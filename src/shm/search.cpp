@@ -1,5 +1,7 @@
 #include "shm/search.hpp"
 
+#include "base/say.hpp"
+
 namespace fairlead::shm {
 
 void Search::ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now) {
@@ -7,11 +9,13 @@ void Search::ask(const base::SocketAddress& address, const std::optional<base::S
   const auto asked = connections_.ask(address, now, key);
   if (asked) return found(address);
   failed(address, asked.error().message);
-  if (is_forced_ && asked.error().status == Status::again) wanted_.push(address);
+  if (is_forced_ && asked.error().status == Status::again && wanted_.has_room(1)) wanted_.push(address);
 }
 
-void Search::failed(const base::SocketAddress& address, const std::string& reason) {
-  if (reasons_.size() < kReasonsMax || reasons_.contains(address)) reasons_[address] = reason;
+void Search::failed(const base::SocketAddress& address, std::string_view reason) {
+  base::say([&] {
+    if (reasons_.size() < kReasonsMax || reasons_.contains(address)) reasons_[address] = reason;
+  });
 }
 
 std::string Search::reason(const base::SocketAddress& address) const {

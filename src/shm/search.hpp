@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/fifo.hpp"
@@ -22,11 +23,12 @@ class Search {
   /// Begins to open the peer, unless that has begun. `key`: as Connections::ask().
   void ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now);
   void found(const base::SocketAddress& address) { reasons_.erase(address); }
-  void failed(const base::SocketAddress& address, const std::string& reason);
+  void failed(const base::SocketAddress& address, std::string_view reason);
   /// Why a peer is not reached this way; empty if nothing is known.
   std::string reason(const base::SocketAddress& address) const;
 
   /// Somebody of another user who waits for Transport::meet() ...
+  bool has_room() { return claims_.has_room(1); }
   void note_claim(const base::SocketAddress& address) { claims_.push(address); }
   std::optional<base::SocketAddress> next_claim() { return claims_.take(); }
   /// ... and one whom we want to meet, if it is forced.

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
+
+#include "base/ensure.hpp"
+#include "base/say.hpp"
 
 namespace fairlead::shm {
 namespace {
@@ -14,7 +18,9 @@ constexpr base::Duration kSeekEvery = std::chrono::milliseconds(10);
 }  // namespace
 
 Transport::Transport(std::unique_ptr<Connections> connections, const TransportOptions& options)
-    : connections_(std::move(connections)), options_(options) {
+    : connections_(std::move(connections)),
+      options_(options),
+      peers_(std::min(connections_->peers_max(), DoorbellPage::kBits)) {
   options_.copied_max = std::min(options_.copied_max, sizeof(Block));
 }
 
@@ -29,7 +35,8 @@ std::optional<link::PeerHandle> Transport::seek(const base::SocketAddress& addre
   if (is_leaving_) return std::nullopt;
   search_.ask(address, {}, now);
   if (!options_.is_forced) return std::nullopt;
-  const std::uint32_t index = peers_.add(address);
+  const std::uint32_t index = add_peer(address);
+  if (index == kNone) return std::nullopt;
   peers_[index].seek_until = now + options_.connect_within;
   peers_[index].seek_next = now + kSeekEvery;
   return peers_.handle_of(index);
@@ -44,16 +51,45 @@ std::optional<link::PeerHandle> Transport::meet(const base::SocketAddress& addre
   return known;
 }
 
+/// kNone if there is no memory.
+std::uint32_t Transport::add_peer(const base::SocketAddress& address) {
+  const bool has_room = base::say([&] { busy_.reserve(peers_.size() + 1); });
+  return has_room ? peers_.add(address) : kNone;
+}
+
+/// Whether what the event brings with it finds memory. If not, the event waits.
+bool Transport::has_room_for(const ConnectionEvent& event) {
+  switch (event.kind) {
+    case ConnectionEvent::Kind::opened:
+      return (peers_.find(event.address) != kNone || add_peer(event.address) != kNone) && notices_.has_room(1);
+    case ConnectionEvent::Kind::ended: {
+      const std::uint32_t index = peers_.at_connection(event.slot);
+      return index == kNone || has_room_for_loss(peers_[index]);
+    }
+    case ConnectionEvent::Kind::claimed:
+      return search_.has_room();
+    case ConnectionEvent::Kind::declined:
+      return true;
+  }
+  return true;
+}
+
+bool Transport::has_room_for_loss(const Peer& peer) {
+  const std::size_t ends = peer.pending.size() + peer.shorts.size() + peer.longs.size();
+  return outcomes_.has_room(ends) && lost_.has_room(ends) && notices_.has_room(2);
+}
+
 void Transport::open(std::uint32_t connection_slot, base::Instant now) {
   const base::SocketAddress& address = connections_->peer(connection_slot).address;
-  const std::uint32_t known = peers_.find(address);
-  const std::uint32_t index = known == kNone ? peers_.add(address) : known;
+  const std::uint32_t index = peers_.find(address);
+  ENSURE(index != kNone, "{} opens without a place", address.to_string());
   peers_.connect(index, connection_slot);
   Peer& peer = peers_[index];
   peer.passed_seen = 0;
   peer.moved_at = now;
   search_.found(address);
   notices_.push({.kind = link::Notice::Kind::connected, .peer = peers_.handle_of(index)});
+  connections_->watch().remind(connection_slot);  // who it is may be known later than what it has written
   outbox_.pump(peer, connections_->peer(connection_slot));
 }
 
@@ -124,7 +160,7 @@ void Transport::expire(base::Instant now) {
 void Transport::look_after(std::uint32_t index, base::Instant now) {
   Peer& peer = peers_[index];
   if (peer.connection_slot == kNone) {
-    if (now >= peer.seek_until) return lose(index, Status::unreachable, now);
+    if (now >= peer.seek_until && has_room_for_loss(peer)) return lose(index, Status::unreachable, now);
     if (now >= peer.seek_next) {
       peer.seek_next = now + kSeekEvery;
       search_.ask(peer.address, peer.key, now);

@@ -148,6 +148,9 @@ class Transport {
   static constexpr std::uint64_t kUntoldMax = 31;  // lines passed
   static constexpr int kLastLooks = 128;           // at what a peer that is gone has left
 
+  std::uint32_t add_peer(const base::SocketAddress& address);
+  bool has_room_for(const ConnectionEvent& event);
+  bool has_room_for_loss(const Peer& peer);
   void open(std::uint32_t connection_slot, base::Instant now);
   void lose(std::uint32_t index, Status status, base::Instant now, link::Diagnosis diagnosis = link::Diagnosis::none);
   void look_after(std::uint32_t index, base::Instant now);

@@ -2,6 +2,8 @@
 // What comes in through the transport, and the ends of what went out: the loops that call a taker (see
 // Transport::collect).
 
+#include <optional>
+
 #include "shm/transport.hpp"
 
 namespace fairlead::shm {
@@ -103,6 +105,10 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
   while (!peer.pending.empty() && peer.pending.front().line <= to.writer.passed() && taker.has_room()) {
     const Pending& first = peer.pending.front();
     if (first.owner == Pending::kNobody) {
+      if (!outcomes_.has_room(1)) [[unlikely]] {
+        connections_->watch().remind(peer.connection_slot);  // there may be memory next time
+        break;
+      }
       outcomes_.push({first.cookie, Status::ok});
     } else {
       taker.ended(ShortEnd{first.cookie, first.owner, first.length, Status::ok});
@@ -139,7 +145,10 @@ bool Transport::attend(base::Instant now, Taker&& taker) {
   now_ = now;
   connections_->attend(now);
   bool any = false;
-  while (auto event = connections_->next_event()) {
+  while (const ConnectionEvent* const first = connections_->first_event()) {
+    if (!has_room_for(*first)) [[unlikely]]
+      break;
+    const std::optional<ConnectionEvent> event = connections_->next_event();
     any = true;
     switch (event->kind) {
       case ConnectionEvent::Kind::opened:

@@ -11,7 +11,7 @@ namespace fairlead::shm {
 /// Where to write a body of so many bytes; null if the message has to go the general way.
 std::byte* Transport::begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer) {
   peer = fast_peer(handle);
-  if (peer == nullptr) [[unlikely]]
+  if (peer == nullptr || !peer->pending.has_room(1)) [[unlikely]]
     return nullptr;
   return connections_->peer(peer->connection_slot).writer.reserve(bytes);
 }

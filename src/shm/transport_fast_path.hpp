@@ -38,7 +38,8 @@ inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend&
   std::size_t count = 0;
   while (count < send.parts.size()) {
     const Run run = next_run(send.parts.subspan(count));
-    std::byte* const body = run.count == 0 ? nullptr : writer.reserve(sizeof head + run.bytes);
+    const bool has_room = run.count != 0 && peer.pending.has_room(run.count);
+    std::byte* const body = has_room ? writer.reserve(sizeof head + run.bytes) : nullptr;
     if (body == nullptr) [[unlikely]]
       break;
     head.kind = run.count == 1 ? wire::ShmKind::inlined : wire::ShmKind::batch;

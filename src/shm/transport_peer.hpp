@@ -124,6 +124,9 @@ class TransportPeers {
   /// Whose connection it is.
   std::uint32_t at_connection(std::uint32_t slot) const noexcept { return by_connection_slot_[slot]; }
 
+  explicit TransportPeers(std::uint32_t connections_max) : by_connection_slot_(connections_max, kNone) {}
+
+  /// kNone if there is no memory.
   std::uint32_t add(const base::SocketAddress& address);
   void connect(std::uint32_t index, std::uint32_t connection_slot);
   /// Nothing comes over that connection any more. Whose it was.

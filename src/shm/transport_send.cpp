@@ -49,7 +49,7 @@ bool Transport::is_on_its_way(std::uint32_t index, std::uint32_t number) {
 
 bool Transport::cancel(link::PeerHandle handle, std::uint64_t cookie) {
   Peer* const peer = peers_.find(handle);
-  if (peer == nullptr || !outbox_.take_back(*peer, cookie)) return false;
+  if (peer == nullptr || !outcomes_.has_room(1) || !outbox_.take_back(*peer, cookie)) return false;
   outcomes_.push({cookie, Status::canceled});
   return true;
 }

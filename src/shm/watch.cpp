@@ -8,12 +8,15 @@
 
 namespace fairlead::shm {
 
+void Watch::make_room(std::uint32_t slot) {
+  if (slot < is_reminded_.size()) return;
+  for (auto* list : {&reminders_, &reminders_taken_}) list->reserve(slot + 1);
+  last_traffic_.resize(slot + 1, 0);
+  is_reminded_.resize(slot + 1, false);
+}
+
 void Watch::begin(std::uint32_t slot) {
-  if (slot >= last_traffic_.size()) {
-    last_traffic_.resize(slot + 1, 0);
-    is_reminded_.resize(slot + 1, false);
-    for (auto* list : {&reminders_, &reminders_taken_}) list->reserve(slot + 1);
-  }
+  make_room(slot);
   remind(slot);  // it may have written already
 }
 

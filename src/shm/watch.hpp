@@ -73,6 +73,8 @@ class Watch {
   }
   /// A peer that is open from now on.
   void begin(std::uint32_t slot);
+  /// So that begin() of this slot needs no memory.
+  void make_room(std::uint32_t slot);
   /// The peer is no more.
   void forget(std::uint32_t slot) noexcept;
 

@@ -1,5 +1,7 @@
 #pragma once
-// A value for each peer of the link and of the shm transport, by slot; grows with the slots.
+// A value for each peer of the link and of the shm transport, by slot; grows with the slots, within what was reserved
+// for all that there may be: address space, of which pages are taken as peers come. So nothing of a peer finds no
+// memory.
 
 #include <cstdint>
 #include <vector>
@@ -11,6 +13,11 @@ namespace fairlead::transport {
 template <typename T>
 class ByPeer {
  public:
+  explicit ByPeer(std::uint32_t link_peers_max) {
+    values_[0].reserve(link_peers_max);
+    values_[1].reserve(shm::DoorbellPage::kBits);
+  }
+
   T& operator[](std::uint32_t slot) {
     std::vector<T>& values = values_[way_of(slot)];
     const std::uint32_t place = place_of(slot);

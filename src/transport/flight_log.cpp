@@ -42,10 +42,9 @@ void FlightLog::note_resends(base::Instant now) {
   seen_.resends = all.resends;
 }
 
-void FlightLog::lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now) {
+void FlightLog::note_lost(link::PeerHandle peer, Status status, base::Instant now) {
   note(peer, FlightKind::lost, static_cast<std::uint64_t>(status), 0, now);
   watchdog_.forget(peer.slot);
-  report(headline + "\n" + describe(peer, now));
 }
 
 void FlightLog::forget(link::PeerHandle peer) {
@@ -79,12 +78,14 @@ void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant n
                                    .is_answer_awaited = is_answer_awaited,
                                    .moved = known.moved};
   is_watching_ |= diagnose(vitals, now) != observe::Stall::none;
-  const std::string text = watchdog_.look(slot, vitals, now);
-  if (!text.empty()) report(text + "\n");
+  report([&] {
+    std::string text = watchdog_.look(slot, vitals, now);
+    return text.empty() ? text : text + "\n";
+  });
 }
 
 // What does not fit is told by its absence: the last line says so.
-void FlightLog::report(const std::string& text) {
+void FlightLog::append(const std::string& text) {
   constexpr std::string_view kFull = "(more happened than fits into one report)\n";
   if (report_.size() + text.size() + kFull.size() <= kReportMax)
     report_ += text;

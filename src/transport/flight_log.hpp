@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/say.hpp"
 #include "base/time.hpp"
 #include "link/link.hpp"
 #include "observe/flight_recorder.hpp"
@@ -20,7 +21,10 @@ namespace fairlead::transport {
 
 class FlightLog {
  public:
-  explicit FlightLog(const link::Link& link) : link_(link) {}
+  FlightLog(const link::Link& link, std::uint32_t peers_max)
+      : link_(link), recorder_(observe::FlightRecorder::kRingsMax, peers_max) {
+    known_.reserve(peers_max);
+  }
 
   /// The link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
@@ -40,8 +44,12 @@ class FlightLog {
   void sent(const link::Train& train, bool is_taken, base::Instant now);
 
   void connected(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::connected, 0, 0, now); }
-  /// Reports the peer's last events under a `headline` that says what happened.
-  void lost(link::PeerHandle peer, Status status, const std::string& headline, base::Instant now);
+  /// Reports the peer's last events under what `headline()` says has happened.
+  template <typename Headline>
+  void lost(link::PeerHandle peer, Status status, base::Instant now, Headline&& headline) {
+    note_lost(peer, status, now);
+    report([&] { return headline() + "\n" + describe(peer, now); });
+  }
   /// The handle means nothing from now on.
   void forget(link::PeerHandle peer);
 
@@ -56,8 +64,11 @@ class FlightLog {
     recorder_.for_each_peer([&](std::uint32_t slot) { look(slot, is_answer_awaited(slot), now); });
   }
 
-  /// Something for people, a line or more.
-  void report(const std::string& text);
+  /// Something for people, a line or more, if there is memory for it: what `sentence()` makes.
+  template <typename Sentence>
+  void report(Sentence&& sentence) {
+    base::say([&] { append(sentence()); });
+  }
   bool has_report() const { return !report_.empty(); }
   /// What was noticed since the last call, at most kReportMax bytes.
   std::string take_report();
@@ -84,6 +95,8 @@ class FlightLog {
       meet(peer);
     recorder_.record(peer.slot, kind, number, size, now);
   }
+  void append(const std::string& text);
+  void note_lost(link::PeerHandle peer, Status status, base::Instant now);
   void note_resends(base::Instant now);
   void meet(link::PeerHandle peer);
   void look(std::uint32_t slot, bool is_answer_awaited, base::Instant now);

@@ -152,10 +152,10 @@ TEST_F(FlightLogTest, SmoothTrafficIsNotWorthAReport) {
 
 TEST_F(FlightLogTest, ReportsThatNobodyTakesStayBounded) {
   link::Link link({}, 1, 1);
-  FlightLog log(link);
+  FlightLog log(link, 16);
   const auto peer = link.peer(host_number(1), 1400, {});
   ASSERT_TRUE(peer);
-  for (int i = 0; i < 10'000; ++i) log.lost(*peer, Status::silent, "it fell silent", now_);
+  for (int i = 0; i < 10'000; ++i) log.lost(*peer, Status::silent, now_, [] { return std::string("it fell silent"); });
   const std::string report = log.take_report();
   EXPECT_LE(report.size(), 64u * 1024);
   EXPECT_TRUE(report.ends_with("fits into one report)\n"));

@@ -12,7 +12,10 @@ namespace fairlead::transport {
 
 class HotPeers {
  public:
-  explicit HotPeers(std::size_t places) : places_(places) {}
+  explicit HotPeers(std::size_t places, std::uint32_t peers_max = 1) : places_(places) {
+    arrivals_.reserve(places == 0 ? 0 : peers_max);
+    hot_.reserve(places);
+  }
 
   struct Change {
     std::optional<base::SocketAddress> cooled, heated;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/say.hpp"
 #include "wire/segment.hpp"
 
 namespace fairlead::transport {
@@ -42,7 +43,7 @@ bool LostPeers::add(const base::SocketAddress& peer, const link::Notice& notice,
   const bool has_left =
       notice.diagnosis == link::Diagnosis::left || (before != losses_.end() && before->second.has_left);
   if (before != losses_.end() || losses_.size() < kMost)
-    losses_[peer] = {.notice = notice, .when = now, .has_left = has_left};
+    base::say([&] { losses_[peer] = {.notice = notice, .when = now, .has_left = has_left}; });
   return has_left;
 }
 

@@ -42,12 +42,16 @@ void Offences::note_wrong_secret(link::PeerHandle peer, Secret secret, base::Ins
 
 void Offences::condemn(link::PeerHandle peer, Offence offence) {
   if (std::ranges::any_of(condemned_, [&](const Condemned& one) { return one.peer == peer; })) return;
+  if (condemned_.size() == kCondemnedMost) return;
   condemned_.push_back({peer, offence});
 }
 
-std::vector<Offences::Condemned> Offences::take_condemned() {
-  for (const Condemned& one : condemned_) ++expelled_[static_cast<std::size_t>(one.offence)];
-  return std::exchange(condemned_, {});
+std::optional<Offences::Condemned> Offences::take_condemned() {
+  if (condemned_.empty()) return std::nullopt;
+  const Condemned first = condemned_.front();
+  condemned_.erase(condemned_.begin());
+  ++expelled_[static_cast<std::size_t>(first.offence)];
+  return first;
 }
 
 }  // namespace fairlead::transport

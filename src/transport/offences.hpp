@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ std::string_view to_string(Secret secret);
 class Offences {
  public:
   static constexpr std::size_t kKinds = 4;  // of offences, and of secrets
+  static constexpr std::size_t kCondemnedMost = 64;
+
+  explicit Offences(std::uint32_t link_peers_max) : suspects_(link_peers_max) { condemned_.reserve(kCondemnedMost); }
 
   struct Condemned {
     link::PeerHandle peer;
@@ -38,11 +42,11 @@ class Offences {
   /// Secrets have 64 bits, but for the keys of regions, whose 32 verbs prescribes: those cost so much that a thousand
   /// are the most at a time. A peer that has spent its budget is condemned.
   void note_wrong_secret(link::PeerHandle peer, Secret secret, base::Instant now);
-  /// It is expelled at the next occasion; the first offence counts.
+  /// It is expelled at the next occasion; the first offence counts. While many are, others are when they go on.
   void condemn(link::PeerHandle peer, Offence offence);
   bool is_anyone_condemned() const { return !condemned_.empty(); }
-  /// They are counted as expelled.
-  std::vector<Condemned> take_condemned();
+  /// The next one, who is counted as expelled.
+  std::optional<Condemned> take_condemned();
 
   std::uint64_t wrong_secrets(Secret secret) const { return wrong_secrets_[static_cast<std::size_t>(secret)]; }
   std::uint64_t expelled_for(Offence offence) const { return expelled_[static_cast<std::size_t>(offence)]; }

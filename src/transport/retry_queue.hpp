@@ -4,17 +4,18 @@
 //
 // Bounds. A peer decides how much is answered to it, and whether it takes that. A line of kOfPeerMax is more than an
 // honest peer lets come to; when all lines together are kMax, the one that has moved longest ago is the one too many:
-// an honest peer acknowledges, and its line moves, within a round trip. Whoever is too many is named by add() and has
-// to be given up; nothing of others is ever thrown away.
+// an honest peer acknowledges, and its line moves, within a round trip. A peer for whose answer there is no memory is
+// too many, too. Whoever is too many is named by add() and has to be given up; nothing of others is ever thrown away.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "base/fifo.hpp"
 #include "base/time.hpp"
 #include "link/link.hpp"
 
@@ -33,16 +34,19 @@ class RetryQueue {
   /// What is answered to this peer now has to wait behind what waits already.
   bool has(link::PeerHandle peer) const { return size_ != 0 && lines_.contains(name_of(peer)); }
 
-  /// Takes it in any case; answers the peer that has to be given up for it, if there is one.
-  std::optional<link::PeerHandle> add(link::PeerHandle peer, const Item& item, base::Instant now) {
-    const auto [line, is_new] = lines_.try_emplace(name_of(peer), Line{.peer = peer, .moved_at = now, .items = {}});
-    if (is_new) turns_.push_back(peer);
-    line->second.items.push_back(item);
+  struct Added {
+    bool is_taken = true;                    // else there was no memory for it
+    std::optional<link::PeerHandle> excess;  // has to be given up
+  };
+  Added add(link::PeerHandle peer, const Item& item, base::Instant now) {
+    Line* const line = append(peer, item, now);
+    if (line == nullptr) [[unlikely]]
+      return {false, peer};
     ++size_;
-    if (line->second.items.size() > kOfPeerMax) return peer;
-    if (size_ <= kMax) return std::nullopt;
+    if (line->items.size() > kOfPeerMax) return {true, peer};
+    if (size_ <= kMax) return {};
     const auto earlier = [](const auto& a, const auto& b) { return a.second.moved_at < b.second.moved_at; };
-    return std::ranges::min_element(lines_, earlier)->second.peer;
+    return {true, std::ranges::min_element(lines_, earlier)->second.peer};
   }
 
   /// At most `tries` calls of attempt(peer, item), which is true when the item is done with; it may add others. A line
@@ -56,16 +60,16 @@ class RetryQueue {
       for (std::size_t done = 0; tries > 0 && done < kInTurn && !line.items.empty(); ++done) {
         --tries;
         if (!attempt(peer, Item(line.items.front()))) break;
-        line.items.pop_front();
+        line.items.pop();
         --size_;
         line.moved_at = now;
         stuck = 0;
       }
-      turns_.pop_front();
+      turns_.pop();
       if (line.items.empty()) {
         lines_.erase(name_of(peer));
       } else {
-        turns_.push_back(peer);
+        turns_.push(peer);  // there is room: one has just left
       }
     }
   }
@@ -75,24 +79,43 @@ class RetryQueue {
   void drop(link::PeerHandle peer, Ended&& ended) {
     const auto found = lines_.find(name_of(peer));
     if (found == lines_.end()) return;
-    const std::deque<Item> items = std::move(found->second.items);
+    base::Fifo<Item> items = std::move(found->second.items);
     lines_.erase(found);
-    std::erase(turns_, peer);
+    for (std::size_t turn = 0; turn < turns_.size(); ++turn) {
+      if (turns_[turn] == peer) turns_.erase(turn);
+    }
     size_ -= items.size();
-    for (const Item& item : items) ended(item);
+    for (; !items.empty(); items.pop()) ended(items.front());
   }
 
  private:
   struct Line {
     link::PeerHandle peer;
     base::Instant moved_at;
-    std::deque<Item> items;
+    base::Fifo<Item> items;
   };
+
+  /// Null if there is no memory; then nothing has changed.
+  Line* append(link::PeerHandle peer, const Item& item, base::Instant now) try {
+    if (!turns_.has_room(1)) return nullptr;
+    const auto known = lines_.find(name_of(peer));
+    if (known != lines_.end()) {
+      known->second.items.push(item);
+      return &known->second;
+    }
+    Line line{.peer = peer, .moved_at = now, .items = {}};
+    line.items.push(item);
+    Line& added = lines_.emplace(name_of(peer), std::move(line)).first->second;
+    turns_.push(peer);
+    return &added;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 
   static std::uint64_t name_of(link::PeerHandle peer) { return std::uint64_t{peer.generation} << 32 | peer.slot; }
 
   std::unordered_map<std::uint64_t, Line> lines_;  // none is empty
-  std::deque<link::PeerHandle> turns_;             // each line once
+  base::Fifo<link::PeerHandle> turns_;             // each line once
   std::size_t size_ = 0;
 };
 

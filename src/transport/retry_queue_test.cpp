@@ -38,8 +38,8 @@ Taken retry(Retries& retries, std::vector<link::PeerHandle> takers, std::size_t 
 TEST(RetryQueue, KeepsTheOrderOfEachPeer) {
   Retries retries;
   for (std::uint64_t i = 0; i < 10; ++i) {
-    EXPECT_FALSE(retries.add(kOne, i, {}));
-    EXPECT_FALSE(retries.add(kTwo, 100 + i, {}));
+    EXPECT_FALSE(retries.add(kOne, i, {}).excess);
+    EXPECT_FALSE(retries.add(kTwo, 100 + i, {}).excess);
   }
   EXPECT_EQ(retries.size(), 20u);
   EXPECT_TRUE(retries.has(kOne));
@@ -75,9 +75,9 @@ TEST(RetryQueue, AllHaveTheirTurnsThoughTriesAreFew) {
 
 TEST(RetryQueue, NamesThePeerWhoseLineIsTooLong) {
   Retries retries;
-  for (std::uint64_t i = 0; i < Retries::kOfPeerMax; ++i) ASSERT_FALSE(retries.add(kOne, i, {}));
-  EXPECT_FALSE(retries.add(kTwo, 1, {}));
-  EXPECT_EQ(retries.add(kOne, 1, {}), kOne);
+  for (std::uint64_t i = 0; i < Retries::kOfPeerMax; ++i) ASSERT_FALSE(retries.add(kOne, i, {}).excess);
+  EXPECT_FALSE(retries.add(kTwo, 1, {}).excess);
+  EXPECT_EQ(retries.add(kOne, 1, {}).excess, kOne);
   std::size_t ended = 0;
   retries.drop(kOne, [&](std::uint64_t) { ++ended; });
   EXPECT_EQ(ended, Retries::kOfPeerMax + 1);
@@ -92,14 +92,15 @@ TEST(RetryQueue, NamesThePeerThatHasMovedLongestAgoWhenAllTogetherAreTooMany) {
   constexpr std::size_t kEach = Retries::kMax / kMany - 1000;
   for (std::size_t i = 0; i < kEach + 5000; ++i) (void)retries.add(kOne, i, base::Instant(1s));
   for (std::uint32_t slot = 10; slot < 10 + kMany - 1; ++slot) {
-    for (std::size_t i = 0; i < kEach; ++i) ASSERT_FALSE(retries.add({slot, 1}, i, base::Instant(2s + slot * 1ms)));
+    for (std::size_t i = 0; i < kEach; ++i)
+      ASSERT_FALSE(retries.add({slot, 1}, i, base::Instant(2s + slot * 1ms)).excess);
   }
   ASSERT_GE(retry(retries, {kOne}, 100, base::Instant(3s)).of(kOne).size(), 50u);
   std::optional<link::PeerHandle> named;
-  while (!named) named = retries.add(kTwo, 0, base::Instant(3s));
+  while (!named) named = retries.add(kTwo, 0, base::Instant(3s)).excess;
   EXPECT_EQ(*named, (link::PeerHandle{10, 1}));
   retries.drop(*named, [](std::uint64_t) {});
-  EXPECT_FALSE(retries.add(kTwo, 0, base::Instant(3s)));
+  EXPECT_FALSE(retries.add(kTwo, 0, base::Instant(3s)).excess);
 }
 
 TEST(RetryQueue, AnAttemptMayAddOthers) {

@@ -22,8 +22,9 @@ Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::
     : path_(std::move(path)),
       link_(plan.link, epoch, seed, plan.sealing),
       shm_(std::move(shm)),
-      flight_(link_),
-      hot_peers_(plan.hot_peers),
+      flight_(link_, plan.link.peers_max),
+      hot_peers_(plan.hot_peers, plan.link.peers_max),
+      offences_(plan.link.peers_max),
       datagram_size_max_(plan.datagram_size_max) {}
 
 Status Transports::meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
@@ -86,7 +87,9 @@ void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
     link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
     flight_.connected(notice.peer, now);
     if (shm_ && !seek(address, now) && !shm_->search().reason(address).empty())
-      flight_.report(fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->search().reason(address)));
+      flight_.report([&] {
+        return fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->search().reason(address));
+      });
   } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }
@@ -104,8 +107,8 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
   link_.submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
 }
 
-void Transports::expel(link::PeerHandle peer, const std::string& why, base::Instant now) {
-  flight_.report(fmt::format("{} is put out: it {}\n", address(peer).to_string(), why));
+void Transports::expel(link::PeerHandle peer, std::string_view why, base::Instant now) {
+  flight_.report([&] { return fmt::format("{} is put out: it {}\n", address(peer).to_string(), why); });
   if (!shm::Transport::has(peer)) return link_.expel(peer, now);
   if (shm_->is_open(peer)) shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
 }
@@ -175,8 +178,10 @@ void Transports::end_arrival(base::Instant now) {
 void Transports::report_turned_away(base::Instant now) {
   if (now < turned_away_at_) return;
   const link::TurnedAway& last = link_.turned_away();
-  flight_.report(fmt::format("{} was refused: {} ({} such greetings since the last report)\n", last.from.to_string(),
-                             seal::to_string(last.why, seal::Teller::refuser), last.number - turned_away_seen_));
+  flight_.report([&] {
+    return fmt::format("{} was refused: {} ({} such greetings since the last report)\n", last.from.to_string(),
+                       seal::to_string(last.why, seal::Teller::refuser), last.number - turned_away_seen_);
+  });
   turned_away_seen_ = last.number;
   turned_away_at_ = now + kTurnedAwayEvery;
 }

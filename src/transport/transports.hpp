@@ -8,7 +8,7 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "link/link.hpp"
@@ -87,7 +87,7 @@ class Transports {
 
   /// Ends the session, or the connection, with a peer that does what none should: its loss is noticed, and `why` stands
   /// in the flight log.
-  void expel(link::PeerHandle peer, const std::string& why, base::Instant now);
+  void expel(link::PeerHandle peer, std::string_view why, base::Instant now);
 
   /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
   /// A peer of the network is lost, and next_notice() has not told so yet.
