@@ -17,6 +17,7 @@
 #include "shm/memory.hpp"
 #include "shm/ring.hpp"
 #include "shm/socket.hpp"
+#include "shm/tickets.hpp"
 
 namespace fairlead::shm {
 
@@ -28,6 +29,7 @@ struct PairSide {
   std::atomic<std::uint32_t> sees_arena{0};                // it has mapped the other's
   std::atomic<std::uint64_t> held{0};  // what it is at in the other's process, by a name of the engine's; 0: nothing
   std::atomic<std::uint32_t> is_leaving{0};  // its engine ends, and not by a fault: told before the connection closes
+  std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // that it has given the other (tickets.hpp)
 };
 /// At the start of a pair's memory. Side 0 asked, side 1 accepted.
 struct PairPage {

@@ -13,7 +13,7 @@ namespace fairlead::shm {
 /// with one: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct Greeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 9;
+  static constexpr std::uint32_t kVersion = 10;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
