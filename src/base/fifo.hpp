@@ -45,6 +45,11 @@ class Fifo {
     if (empty()) return std::nullopt;
     return std::move(values_[first_++ & mask()]);
   }
+  /// Takes out number `index` from the front; those behind it move up, and have other numbers.
+  void erase(std::size_t index) noexcept {
+    for (std::size_t at = index; at + 1 < size(); ++at) (*this)[at] = std::move((*this)[at + 1]);
+    --end_;
+  }
   void clear() noexcept { first_ = end_; }
 
  private:

@@ -17,6 +17,14 @@ TEST(Fifo, KeepsItsOrderWhileItGrows) {
   EXPECT_EQ(fifo.take(), std::nullopt);
 }
 
+TEST(Fifo, LosesNoneOfTheOthersWithOneInTheMiddle) {
+  Fifo<int> fifo;
+  for (int i = 0; i < 5; ++i) fifo.push(i);
+  fifo.erase(2);
+  for (const int left : {0, 1, 3, 4}) EXPECT_EQ(fifo.take(), left);
+  EXPECT_TRUE(fifo.empty());
+}
+
 TEST(Fifo, FindsByNumberWhatIsInIt) {
   Fifo<int> fifo;
   EXPECT_EQ(fifo.find(0), nullptr);

@@ -1,10 +1,10 @@
 #pragma once
 // The link from inside. One struct, its functions by event: link_submit (messages come), link_cancel (they are taken
-// back), link_session (sessions open
-// and end), link_strangers (what those hear who are no peers), link_places (who gives way), link_receive (a datagram
-// came), link_ack (it acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send
-// how much), link_mtu (how long datagrams may be), link_seal and link_rekey (what is encrypted, and with which keys),
-// link_take_back (it did not go out), link_expire (timers), link_stall (what does not move).
+// back), link_session (sessions open and end), link_strangers (what those hear who are no peers), link_places (who
+// gives way), link_receive (a datagram came), link_ack (it acknowledged something), link_send and link_cut (what goes
+// out now), link_grants (who may send how much), link_mtu (how long datagrams may be), link_seal and link_rekey (what
+// is encrypted, and with which keys), link_take_back (it did not go out), link_expire (timers), link_stall (what does
+// not move).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers

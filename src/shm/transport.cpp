@@ -229,7 +229,7 @@ bool Transport::arm() {
 // The sender has taken back what it had begun.
 bool Transport::end_arriving(std::uint32_t index) {
   Arriving& arriving = peers_[index].arriving;
-  if (!arriving.is_under_way) return false;
+  if (!arriving.is_under_way || !notices_.has_room(1)) return false;
   notices_.push({.kind = link::Notice::Kind::reassembly_lost,
                  .peer = peers_.handle_of(index),
                  .status = Status::refused,
