@@ -126,18 +126,18 @@ void Exposures::publish(std::uint32_t slot) {
   const bool is_writable = operation.kind == OperationKind::expose_writable;
   if (is_cma) {
     own_record(operation.key)
-        .show({.key = operation.key,
-               .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
-               .length = operation.length,
-               .is_writable = is_writable});
+        .publish({.key = operation.key,
+                  .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
+                  .length = operation.length,
+                  .is_writable = is_writable});
   }
   published(operation.key)
-      .show({.key = operation.key,
-             .offset = found.value_or(0),
-             .length = operation.length,
-             .port = context_.ports[operation.port].number,
-             .is_writable = is_writable},
-            publications_);
+      .publish({.key = operation.key,
+                .offset = found.value_or(0),
+                .length = operation.length,
+                .port = context_.ports[operation.port].number,
+                .is_writable = is_writable},
+               publications_);
 }
 
 /// False if a peer has claimed it: then its result comes.
@@ -171,7 +171,8 @@ bool Exposures::is_held(const shm::PublishedExposure& exposure) {
 }
 
 bool Exposures::is_held_by_calls(const Operation& exposure) {
-  return exposure.is_cma && context_.shm_transport()->connections().read_sections().is_held(exposure.key);
+  return exposure.is_cma &&
+         context_.shm_transport()->connections().read_sections().is_used(shm::Withdrawn::exposure(exposure.key));
 }
 
 // What peers have done -----------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ bool Exposures::retry(std::uint64_t name, base::Instant now) {
   const Operation* const operation = context_.operations.find(name);
   if (operation == nullptr) return true;
   if (operation->is_carried_out) {
-    if (context_.shm_transport()->connections().read_sections().is_held(operation->key)) return false;
+    if (is_held_by_calls(*operation)) return false;
     complete(slot_of(name), Status::ok, operation->length_done, now);
     return true;
   }

@@ -174,7 +174,7 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     if (random() % 4 != 0) lie.offset = wild();
     if (random() % 4 != 0) lie.length = wild();
     if (random() % 4 == 0) lie.is_writable = static_cast<std::uint32_t>(wild());
-    place.record.show(lie, lies);
+    place.record.publish(lie, lies);
     if (random() % 4 == 0) place.holder.store(wild());
     const auto kind = random() % 2 == 0 ? OperationKind::put : OperationKind::get;
     ASSERT_EQ(transfer(near_, kind, exposed, std::span(mine).first(1 + random() % mine.size())), Status::ok);

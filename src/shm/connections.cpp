@@ -42,9 +42,9 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
     if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes))
-      connections->shown_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
+      connections->published_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
   }
-  if (connections->shown_ && options.identity_bytes > 0) {
+  if (connections->published_ && options.identity_bytes > 0) {
     if (auto identity = Identity::create(options.identity_bytes)) connections->identity_ = std::move(*identity);
   }
   auto listener = Listener::open(own, {options.directory, options.admits_all}, connections->users_);

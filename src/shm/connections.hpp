@@ -40,7 +40,7 @@ struct ConnectionOptions {
   bool admits_all = false;                // also processes of other users
   std::uint32_t ring_bytes = kRingBytes;  // one direction; a power of two, whole pages
   std::uint32_t peers_max = kPeersMax;
-  std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
+  std::uint64_t arena_bytes = 0;  // published to peers of our user; 0: nothing
   std::size_t arena_head_bytes = 0;
   std::uint64_t huge_max = 0;      // longest allocation in it that gets huge pages
   std::size_t identity_bytes = 0;  // of records for memory outside it, beside an arena; 0: such memory is not reached
@@ -116,10 +116,10 @@ class Connections {
   int descriptor() const noexcept { return epoll_.get(); }
 
   /// What we show to peers; null if nothing.
-  Arena* arena() noexcept { return shown_ ? &shown_->arena : nullptr; }
+  Arena* arena() noexcept { return published_ ? &published_->arena : nullptr; }
   /// Applications' memory in it; there if arena() is.
-  RemappedRanges& remapped() noexcept { return shown_->remapped; }
-  const std::shared_ptr<PublishedMemory>& shown() const noexcept { return shown_; }
+  RemappedRanges& remapped() noexcept { return published_->remapped; }
+  const std::shared_ptr<PublishedMemory>& published() const noexcept { return published_; }
   /// Who is in our memory.
   const ReadSections& read_sections() const noexcept { return read_sections_; }
   /// Whether the peer that we told to set this bit in our doorbell may still be there.
@@ -169,8 +169,8 @@ class Connections {
   void close(std::uint32_t slot);
   void close_socket(Connection& peer) const;
   bool is_admitted(const Socket& socket) const { return options_.admits_all || socket.is_own(); }
-  /// Memory is shown only to whom our own user could read and write it by other means.
-  bool shows_to(const Socket& socket) const { return shown_ && socket.is_own(); }
+  /// Memory is published only to whom our own user could read and write it by other means.
+  bool publishes_to(const Socket& socket) const { return published_ && socket.is_own(); }
   void introduce(Greeting& greeting) const;
   void adopt_arena(Connection& peer, int file, const Greeting& greeting);
   bool may_be_at(const base::SocketAddress& address) const;
@@ -185,7 +185,7 @@ class Connections {
   Users users_;  // before all that holds what strangers gave
   Listener listener_;
   base::FileDescriptor epoll_;
-  std::shared_ptr<PublishedMemory> shown_;
+  std::shared_ptr<PublishedMemory> published_;
   std::optional<Identity> identity_;
   ConnectionTable peers_;
   ReadSections read_sections_{peers_};

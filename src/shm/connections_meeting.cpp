@@ -18,9 +18,9 @@
 
 namespace fairlead::shm {
 
-/// To whom memory is shown: what of it, and where we are.
+/// To whom memory is published: what of it, and where we are.
 void Connections::introduce(Greeting& greeting) const {
-  greeting.arena_bytes = shown_->arena.bytes();
+  greeting.arena_bytes = published_->arena.bytes();
   if (!identity_) return;
   greeting.identity = identity_->address();
   std::ranges::copy(identity_->nonce(), greeting.nonce);
@@ -28,9 +28,9 @@ void Connections::introduce(Greeting& greeting) const {
 
 void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
-  if (bytes == 0 || !shown_ || !peer.socket.is_own()) return;
+  if (bytes == 0 || !published_ || !peer.socket.is_own()) return;
   // As much address space as ours takes is the most that it may take.
-  const bool has_size = bytes >= options_.arena_head_bytes && bytes <= shown_->arena.bytes();
+  const bool has_size = bytes >= options_.arena_head_bytes && bytes <= published_->arena.bytes();
   auto arena = has_size ? Arena::view(file, bytes) : std::unexpected(Error{});
   if (!arena) {
     ++counters_.arenas_refused;
@@ -61,7 +61,7 @@ Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes)
                     .epoch = epoch_,
                     .doorbell_bit = slot,
                     .user = ::geteuid()};
-  if (shows_to(peers_[slot].socket)) introduce(greeting);
+  if (publishes_to(peers_[slot].socket)) introduce(greeting);
   return greeting;
 }
 
@@ -111,11 +111,11 @@ Result<std::uint32_t> Connections::begin_asking(const base::SocketAddress& addre
     peer.pair_key = key;
     peer.greeting.proof = proof_of_greeting(*key, peer.greeting);
   }
-  const bool shows = shows_to(peer.socket);
+  const bool shows = publishes_to(peer.socket);
   peer.sees_ours = shows;
   expire_by(now + kAnswerWithin);
   const std::array<int, 3> descriptors{peer.memory.descriptor(), watch_->doorbell().memory_descriptor(),
-                                       shows ? shown_->arena.descriptor() : -1};
+                                       shows ? published_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&peer.greeting, 1)), std::span(descriptors).first(shows ? 3 : 2)))
     decline(slot, "its socket took no greeting");
   return slot;
@@ -236,9 +236,10 @@ void Connections::answer(std::uint32_t slot, const Greeting& greeting, const Let
   adopt_arena(peer, letter.descriptors[2].get(), greeting);
   Greeting answer = own_greeting(slot, greeting.ring_bytes);
   if (key) answer.proof = proof_of_answer(*key, answer, greeting);
-  const bool shows = shows_to(peer.socket);
+  const bool shows = publishes_to(peer.socket);
   peer.sees_ours = shows;
-  const std::array<int, 2> descriptors{watch_->doorbell().memory_descriptor(), shows ? shown_->arena.descriptor() : -1};
+  const std::array<int, 2> descriptors{watch_->doorbell().memory_descriptor(),
+                                       shows ? published_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 2 : 1)))
     return close(slot);
   become_open(slot, greeting.secrets);
