@@ -390,7 +390,7 @@ TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   ASSERT_TRUE(crowd.hear('c'));
   attend(*victim);
   EXPECT_EQ(victim->counters().declined_crowd, kMany - kOfOneUser);
-  EXPECT_EQ(victim->peer_count(), kOfOneUser);
+  EXPECT_EQ(victim->peers().size(), kOfOneUser);
   OtherUser other(OtherUser::kSomebody, [&](OtherUser& line) { ask_and_tell(line, own, there, kPairKey); });
   ASSERT_TRUE(other.hear('a'));
   attend(*victim);

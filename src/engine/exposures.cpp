@@ -109,7 +109,7 @@ void Exposures::publish(std::uint32_t slot) {
   const std::uint64_t cma_max =
       std::max(context_.options.get(Option::shm_cma_max), context_.options.get(Option::shm_cma_awake_max));
   const bool is_cma = !found && connections->records() != nullptr && operation.length <= cma_max &&
-                      connections->peer_count() <= kCmaPeersMax;
+                      connections->peers().size() <= kCmaPeersMax;
   if (!found && !is_cma) return;
   if (published_.empty()) {
     withdrawing_.reserve(shm::SharedTables::kExposures);  // the engine's thread finds no memory missing
@@ -167,7 +167,7 @@ void Exposures::hide(std::uint32_t slot) {
 bool Exposures::is_held(const shm::PublishedExposure& exposure) {
   const std::uint64_t name = exposure.holder.load(std::memory_order_relaxed);
   return name != 0 && name <= shm::DoorbellPage::kBits &&
-         context_.shm_transport()->connections().may_live(static_cast<std::uint32_t>(name - 1));
+         context_.shm_transport()->connections().peers().may_live(static_cast<std::uint32_t>(name - 1));
 }
 
 bool Exposures::is_held_by_calls(const Operation& exposure) {

@@ -17,6 +17,16 @@
 #include "shm/proof.hpp"
 
 namespace fairlead::shm {
+namespace {
+
+// Abstract names are of this network namespace: none of them belongs to an engine elsewhere, whoever has bound it.
+bool may_be_at(const base::SocketAddress& address, const std::string& directory) {
+  if (!directory.empty() || address.is_loopback()) return true;
+  const auto local = base::local_addresses();
+  return local && std::ranges::any_of(*local, [&](const base::SocketAddress& one) { return one.ip == address.ip; });
+}
+
+}  // namespace
 
 /// To whom memory is published: what of it, and where we are.
 void Connections::introduce(Greeting& greeting) const {
@@ -43,13 +53,6 @@ void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeti
   peer.process =
       CrossMemory::probe(peer.socket.credentials().process, greeting.identity, {greeting.nonce[0], greeting.nonce[1]});
   ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
-}
-
-// Abstract names are of this network namespace: none of them belongs to an engine elsewhere, whoever has bound it.
-bool Connections::may_be_at(const base::SocketAddress& address) const {
-  if (!options_.directory.empty() || address.is_loopback()) return true;
-  const auto local = base::local_addresses();
-  return local && std::ranges::any_of(*local, [&](const base::SocketAddress& one) { return one.ip == address.ip; });
 }
 
 Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const {
@@ -128,7 +131,7 @@ Result<> Connections::check_asked(const Socket& socket, const base::SocketAddres
     return std::unexpected(Error{Status::not_permitted, 0,
                                  fmt::format("{} {}", address.to_string(), users_.reason(socket.credentials()))});
   }
-  if (!may_be_at(address)) {
+  if (!may_be_at(address, options_.directory)) {
     ++counters_.declined_address;
     return std::unexpected(Error{Status::not_permitted, 0,
                                  fmt::format("user {} has bound the name of {}, which is no address of this host",
@@ -188,7 +191,7 @@ void Connections::take_greeting(std::uint32_t slot, Letter letter, std::span<con
     ++counters_.declined_greeting;
     return close(slot);
   }
-  if (!may_be_at(greeting->address())) {
+  if (!may_be_at(greeting->address(), options_.directory)) {
     ++counters_.declined_address;
     return close(slot);
   }

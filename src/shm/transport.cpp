@@ -20,7 +20,7 @@ constexpr base::Duration kSeekEvery = std::chrono::milliseconds(10);
 Transport::Transport(std::unique_ptr<Connections> connections, const TransportOptions& options)
     : connections_(std::move(connections)),
       options_(options),
-      peers_(std::min(connections_->peers_max(), DoorbellPage::kBits)) {
+      peers_(std::min(connections_->peers().size_max(), DoorbellPage::kBits)) {
   options_.copied_max = std::min(options_.copied_max, sizeof(Block));
 }
 
