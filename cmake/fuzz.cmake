@@ -31,7 +31,7 @@ function(fairlead_fuzzers folder)
       add_executable(${target} ${source})
       target_link_libraries(${target} PRIVATE fairlead_replay)
       set(inputs ${FAIRLEAD_REPLAY_INPUTS})
-      if(name MATCHES "^(active|command_line|datagram|flow|link|sealed_link|shm_watch)$")  # whole engines or links for each input
+      if(name MATCHES "^(active|command_line|datagram|link|pair|sealed_link|shm_watch)$")  # whole engines or links for each input
         math(EXPR inputs "${inputs} / 5")
       endif()
       add_test(NAME ${FAIRLEAD_TEST_PREFIX}fuzz.${name}

@@ -26,16 +26,7 @@ void encode(RecordKind kind, const Envelope& envelope, std::uint16_t bytes, std:
 }
 
 constexpr std::size_t head_bytes(RecordKind kind) {
-  return kind == RecordKind::whole ? kRecordBytes : kRecordBytes + kChunkBytes;
-}
-
-void encode_part_of(RecordKind kind, const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to) {
-  encode(kind, envelope, bytes, to);
-  to += kRecordBytes;
-  store(to, at<std::uint32_t>(kChunkFields, "message"), chunk.message);
-  store(to, at<std::uint32_t>(kChunkFields, "slot"), chunk.slot);
-  store(to, at<std::uint64_t>(kChunkFields, "size"), chunk.size);
-  store(to, at<std::uint64_t>(kChunkFields, "chunk_offset"), chunk.offset);
+  return kind == RecordKind::chunk ? kRecordBytes + kChunkBytes : kRecordBytes;
 }
 
 }  // namespace
@@ -45,11 +36,12 @@ void encode_whole(const Envelope& envelope, std::uint16_t bytes, std::byte* to) 
 }
 
 void encode_chunk(const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to) {
-  encode_part_of(RecordKind::chunk, envelope, chunk, bytes, to);
-}
-
-void encode_void(const Envelope& envelope, const Chunk& chunk, std::byte* to) {
-  encode_part_of(RecordKind::voided, envelope, chunk, 0, to);
+  encode(RecordKind::chunk, envelope, bytes, to);
+  to += kRecordBytes;
+  store(to, at<std::uint32_t>(kChunkFields, "message"), chunk.message);
+  store(to, at<std::uint32_t>(kChunkFields, "slot"), chunk.slot);
+  store(to, at<std::uint64_t>(kChunkFields, "size"), chunk.size);
+  store(to, at<std::uint64_t>(kChunkFields, "chunk_offset"), chunk.offset);
 }
 
 bool is_run_of_records(std::span<const std::byte> payload) {
@@ -59,7 +51,7 @@ bool is_run_of_records(std::span<const std::byte> payload) {
     if (end - begin < kRecordBytes) return false;
     const std::byte* record = payload.data() + begin;
     const auto kind = load<RecordKind>(record, kKind);
-    if (kind < RecordKind::whole || kind > RecordKind::voided) return false;
+    if (kind != RecordKind::whole && kind != RecordKind::chunk) return false;
     const auto operation = load<std::uint8_t>(record, kOperation);
     if (operation < static_cast<std::uint8_t>(Operation::message) ||
         operation > static_cast<std::uint8_t>(kOperationLast) || load<std::uint8_t>(record, kReserved) != 0) {
@@ -67,8 +59,7 @@ bool is_run_of_records(std::span<const std::byte> payload) {
     }
     const std::size_t length = head_bytes(kind) + load<std::uint16_t>(record, kBytes);
     if (length > end - begin) return false;
-    if (kind == RecordKind::voided && length != head_bytes(kind)) return false;
-    if (kind != RecordKind::whole) return begin == 0 && length == end;
+    if (kind == RecordKind::chunk) return begin == 0 && length == end;
     begin += length == end - begin ? length : aligned(length);
   }
   return end != 0 && begin == end;
@@ -88,7 +79,7 @@ Record RecordReader::next() {
   envelope.cookie = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "cookie"));
   envelope.offset = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "offset"));
   envelope.a = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "a"));
-  if (record.kind != RecordKind::whole) {
+  if (record.kind == RecordKind::chunk) {
     const std::byte* chunk = from + kRecordBytes;
     record.chunk.message = load<std::uint32_t>(chunk, at<std::uint32_t>(kChunkFields, "message"));
     record.chunk.slot = load<std::uint32_t>(chunk, at<std::uint32_t>(kChunkFields, "slot"));
