@@ -57,27 +57,49 @@ figure() {
     qperf) awk -F ' += +' '/ = / { gsub(/^ +/, "", $1); if (!n++) printf "%s %s", $1, $2 }' "$2" ;;
     ibv_*) awk '/usec\/iter/ { printf "%s us an exchange", $(NF - 1) }' "$2" ;;
     *_lat) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 8) printf "%s B: typical %s us, 99.9 %% %s us", $1, $5, $NF; else if (NF > 4) printf "%s B: typical %s us", $1, $5 }' "$2" ;;
+    ucx_perftest) awk '/^Final:/ { printf "%s us, %s MB/s", $3, $6 }' "$2" ;;
+    mpirun) tail -n 1 "$2" | tr -d '\n' ;;
     *_bw) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 3) printf "%s B: %s MB/s", $1, $4 }' "$2" ;;
   esac
 }
 
-# pair "OPTIONS OF fairlead run" PROGRAM ARGUMENT...
-pair() {
-  local options=$1 word ended=0 code server_code
+# Whether the words of the command line choose it. Sets `line`.
+is_chosen() {
+  local options=$1 word
   shift
   for word in "${words[@]}"; do
-    [[ "$options $*" == *"$word"* ]] || return 0
+    [[ "$options $*" == *"$word"* ]] || return 1
   done
-  printf -v line '%-62s %-12s' "$*" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
-  if ! command -v "$1" >/dev/null; then
-    skipped=$((skipped + 1))
-    echo "skip $line $1 is not installed"
-    return 0
+  printf -v line '%-62s %-12s' "$*${UCX_TLS:+ ($UCX_TLS)}" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
+  command -v "$1" >/dev/null && return
+  skipped=$((skipped + 1))
+  echo "skip $line $1 is not installed"
+  return 1
+}
+
+# PROGRAM CODE [CODE OF THE SERVER]
+tell_end() {
+  if [ "$2" = 0 ] && [ "${3:-0}" = 0 ]; then
+    passed=$((passed + 1))
+    echo "ok   $line $(figure "$1" "$folder/client")"
+    return
   fi
+  failed=$((failed + 1))
+  echo "FAIL $line client: $2, server: ${3:-none}"
+  tail -n 40 "$folder/client" | sed 's/^/     client: /'
+  # What it said of an error comes before all else.
+  [ -z "${3:-}" ] || tail -n 40 "$folder/server" | sed 's/^/     server: /'
+}
+
+# pair "OPTIONS OF fairlead run" PROGRAM ARGUMENT...
+pair() {
+  is_chosen "$@" || return 0
+  local options=$1 code server_code
+  shift
   next_port
   local run=("${ordinary_user[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" 127.0.0.1)
-  read -ra word <<<"$options"
-  run+=("${word[@]}" --)
+  # shellcheck disable=SC2206
+  run+=($options --)
   if [ "$1" = qperf ]; then
     ours=(qperf -lp "$port") theirs=(qperf -lp "$port" 127.0.0.1 "${@:2}")
   else
@@ -102,15 +124,24 @@ pair() {
     server_code=$?
   fi
   server=
-  if [ $code = 0 ] && [ $server_code = 0 ]; then
-    passed=$((passed + 1))
-    echo "ok   $line $(figure "$1" "$folder/client")"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $line client: $code, server: $server_code"
-    tail -n 40 "$folder/client" | sed 's/^/     client: /'
-    tail -n 40 "$folder/server" | sed 's/^/     server: /'  # what it said of an error comes before all else
-  fi
+  tell_end "$1" $code $server_code
+}
+
+# ucx TRANSPORT "OPTIONS OF fairlead run" ARGUMENT OF ucx_perftest...: UCX over that transport alone, with nothing else set.
+ucx() {
+  local -x UCX_TLS=$1,self
+  pair "$2" ucx_perftest "${@:3}"
+}
+
+# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: what MPI promises, over UCX and that transport alone.
+mpi() {
+  local -x UCX_TLS=$1,self OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  local job=(mpirun --oversubscribe -np "$3" --mca pml ucx --mca osc ucx)
+  is_chosen "$2" "${job[@]}" || return 0
+  cp "$here/tests/mpi_program.py" "$folder"  # others may not read the checkout, nor be in its folders
+  # shellcheck disable=SC2086
+  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpi_program.py) >"$folder/client" 2>&1
+  tell_end mpirun $?
 }
 
 faults="--path udp --fault drop=1%,reorder=5:16,duplicate=1%"
@@ -136,6 +167,10 @@ selection() {
   pair "--personality ib" qperf -t 1 rc_lat ud_lat  # it sends no GID, so it needs LIDs
   pair "$faults" ib_write_bw -n 500 -s 65536
   pair "$faults" ib_send_lat -n 500
+  ucx rc "" -t tag_lat -n 200
+  ucx ud "--path udp" -t tag_lat -n 200
+  mpi rc "" 2
+  mpi ud "--path udp" 2
 }
 
 pingpongs() {
@@ -204,6 +239,22 @@ others() {
   done
 }
 
+# Each kind of operation that UCX has over each path.
+over_ucx() {
+  local path transport test ranks
+  for path in "--path shm" "--path udp"; do
+    for transport in rc ud; do
+      for test in "tag_lat -s 8" "tag_bw -s 1000000" "tag_sync_lat" "stream_lat" "stream_bw -s 65536" "ucp_put_lat" "ucp_put_bw -s 65536" \
+        "ucp_get -s 65536" "ucp_fadd" "ucp_swap" "ucp_cswap" "ucp_add" "ucp_am_lat" "ucp_am_bw -s 65536"; do
+        ucx $transport "$path" -t $test -n 500
+      done
+      for ranks in 2 4 8; do
+        mpi $transport "$path" $ranks
+      done
+    done
+  done
+}
+
 under_faults() {
   local test
   for test in "ibv_rc_pingpong -g 0 -c" "ibv_srq_pingpong -g 0" "ibv_uc_pingpong -g 0" "ib_send_lat" "ib_send_bw -s 1048576" \
@@ -211,6 +262,8 @@ under_faults() {
     "ib_send_bw -c UD" "ib_write_bw -c UC"; do
     pair "$faults" $test -n 500
   done
+  ucx rc "$faults" -t tag_bw -n 500 -s 100000
+  ucx ud "$faults" -t tag_lat -n 500
 }
 
 if [ $short = yes ]; then
@@ -219,6 +272,7 @@ else
   pingpongs
   perftests
   others
+  over_ucx
   under_faults
 fi
 echo "$passed passed, $failed failed, $skipped skipped"

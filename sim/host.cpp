@@ -97,7 +97,7 @@ void Host::on_doorbell(base::Instant now) {
 /// Of a process of the same machine that has written to us; null if there is none.
 shm::RingReader* Host::reader_with_record() {
   shm::Connections* const connections = engine_->connections();
-  for (std::uint32_t slot = 0; connections != nullptr && slot < connections->peer_count(); ++slot) {
+  for (std::uint32_t slot = 0; connections != nullptr && slot < connections->peers().size(); ++slot) {
     shm::Connection& peer = connections->peer(slot);
     if (peer.state == shm::Connection::State::open && peer.reader.has_record()) return &peer.reader;
   }

@@ -1,6 +1,8 @@
 #pragma once
 // What all applications together asked for and what came of it: the reference that the engines are judged against.
-// Knows what no single host knows: whether a message that arrives was sent, and has not arrived before.
+// Knows what no single host knows: whether a message that arrives was sent, and has not arrived before. One that was
+// cancelled may arrive, once and whole: memory has other bytes as soon as its operation has ended (RegionPool), so a
+// late reader is found out.
 
 #include <compare>
 #include <cstdint>
@@ -52,7 +54,7 @@ class Ledger {
     auto operator<=>(const TinyKind&) const = default;
   };
   struct TinyCount {
-    std::uint64_t sent = 0, received = 0, canceled = 0;
+    std::uint64_t sent = 0, received = 0;
   };
 
   void add_pending(std::uint32_t host, int change);

@@ -1,5 +1,7 @@
 #include "sim/net_application.hpp"
 
+#include <algorithm>
+
 #include "sim/pattern.hpp"
 
 namespace fairlead::sim {
@@ -9,9 +11,9 @@ using namespace std::chrono_literals;
 using net::QueueKind;
 
 constexpr std::uint64_t kBufferSize = 24'576;
-constexpr std::uint64_t kMessageSize = 6144;    // some take several datagrams
-constexpr std::size_t kOffersMax = 64;          // remembered, so that some are stale
-constexpr base::Duration kEndsWithin = 2500ms;  // after a deadline: what is under way ends with the peer at the latest
+constexpr std::uint64_t kMessageSize = 6144;  // some take several datagrams
+constexpr std::size_t kOffersMax = 64;        // remembered, so that some are stale
+constexpr base::Duration kEndsWithin = 20ms;  // after a deadline, whatever the peer does
 
 bool is_loss(Status status) {
   return status == Status::unreachable || status == Status::silent || status == Status::restarted ||
@@ -268,6 +270,10 @@ void NetApplication::on_event(Slot& slot, const net::BufferEvent& event) {
     if (slot.kind == QueueKind::active_bulk_send) shared_.puts.at(slot.operation).has_ended_well = true;
   }
   if (!event.is_final) return;
+  // Whoever reads it from now on reads something else, which its receiver notices.
+  const bool is_read = slot.kind == QueueKind::message_send || slot.kind == QueueKind::passive_bulk_send ||
+                       slot.kind == QueueKind::active_bulk_send;
+  if (is_read) std::ranges::fill(event.buffer.segment(0), std::byte{0xdb});
   ++books_[static_cast<std::size_t>(slot.kind)].ends;
   slot.is_open = false;
 }

@@ -302,7 +302,7 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   options.arena_bytes = 1 << 20;
   options.arena_head_bytes = 4096;
   const auto victim = connections(1, options);
-  constexpr std::uint64_t kName = 77;
+  constexpr std::uint32_t kSlot = 77;
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
     const auto connections = hub_at(own, kAll);
     const auto asked = connections->ask(there, {}, kPairKey);
@@ -311,8 +311,7 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
     attend(*connections);
     shm::Connection& peer = connections->peer(*asked);
     if (peer.state != shm::Connection::State::open) return line.say('?');
-    peer.enter();
-    peer.hold(kName);
+    peer.enter(shm::Use::of_region(kSlot, 0));
     line.say('i');
     line.hear('e');
   });
@@ -323,8 +322,8 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   ASSERT_EQ(victim->counters().opened, 1u);
   liar.say('g');
   ASSERT_TRUE(liar.hear('i'));
-  EXPECT_TRUE(victim->read_sections().readers().empty());
-  EXPECT_FALSE(victim->read_sections().is_held(kName));
+  EXPECT_TRUE(victim->read_sections().readers(shm::Withdrawn::region(kSlot)).empty());
+  EXPECT_FALSE(victim->read_sections().is_used(shm::Withdrawn::region(kSlot)));
 }
 
 // The doorbell is shared by all peers: whoever clears what others set there holds them up, but not for long.
@@ -391,7 +390,7 @@ TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   ASSERT_TRUE(crowd.hear('c'));
   attend(*victim);
   EXPECT_EQ(victim->counters().declined_crowd, kMany - kOfOneUser);
-  EXPECT_EQ(victim->peer_count(), kOfOneUser);
+  EXPECT_EQ(victim->peers().size(), kOfOneUser);
   OtherUser other(OtherUser::kSomebody, [&](OtherUser& line) { ask_and_tell(line, own, there, kPairKey); });
   ASSERT_TRUE(other.hear('a'));
   attend(*victim);

@@ -255,7 +255,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
         region.length = std::max<std::uint64_t>(region.length, random() % 2 * (1ULL << 40));
         region.end = std::max<std::uint64_t>(region.end, random() % 2 * (1ULL << 40));
         region.iova = random() % 2 * c.b.remote(0);
-        one->regions[slot].show(region, lies);
+        one->regions[slot].publish(region, lies);
       }
       if (write() == WcStatus::success) {
         ++succeeded;

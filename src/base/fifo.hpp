@@ -1,6 +1,6 @@
 #pragma once
 // A queue of values in one block of memory, which doubles when it is full and is kept: no allocation once it is as long
-// as it has to be.
+// as it has to be. Values are numbered as they come, from 1 on for as long as the queue lives.
 
 #include <cstddef>
 #include <memory>
@@ -18,6 +18,13 @@ class Fifo {
   T& front() noexcept { return values_[first_ & mask()]; }
   /// Number `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
+
+  /// The number of the last that came; 0 if none has.
+  std::size_t last_number() const noexcept { return end_; }
+  /// Null if it is not in here any more.
+  T* find(std::size_t number) noexcept {
+    return number - 1 - first_ < size() ? &values_[(number - 1) & mask()] : nullptr;
+  }
 
   /// From now on so many more need no allocation.
   void reserve(std::size_t more) {
@@ -38,12 +45,12 @@ class Fifo {
     if (empty()) return std::nullopt;
     return std::move(values_[first_++ & mask()]);
   }
-  /// Takes number `index` out of the middle; those behind it move up.
+  /// Takes out number `index` from the front; those behind it move up, and have other numbers.
   void erase(std::size_t index) noexcept {
     for (std::size_t at = index; at + 1 < size(); ++at) (*this)[at] = std::move((*this)[at + 1]);
     --end_;
   }
-  void clear() noexcept { first_ = end_ = 0; }
+  void clear() noexcept { first_ = end_; }
 
  private:
   static constexpr std::size_t kCapacityMin = 16;
@@ -58,9 +65,7 @@ class Fifo {
   void grow() {
     const std::size_t more = capacity_ == 0 ? kCapacityMin : 2 * capacity_;
     auto values = std::make_unique<T[]>(more);
-    for (std::size_t i = 0; i < size(); ++i) values[i] = std::move((*this)[i]);
-    end_ = size();
-    first_ = 0;
+    for (std::size_t i = first_; i != end_; ++i) values[i & (more - 1)] = std::move(values_[i & mask()]);
     values_ = std::move(values);
     capacity_ = more;
   }

@@ -25,5 +25,29 @@ TEST(Fifo, LosesNoneOfTheOthersWithOneInTheMiddle) {
   EXPECT_TRUE(fifo.empty());
 }
 
+TEST(Fifo, FindsByNumberWhatIsInIt) {
+  Fifo<int> fifo;
+  EXPECT_EQ(fifo.find(0), nullptr);
+  EXPECT_EQ(fifo.find(1), nullptr);
+  std::size_t gone = 0;
+  for (int i = 1; i <= 1000; ++i) {
+    fifo.push(i);
+    EXPECT_EQ(fifo.last_number(), static_cast<std::size_t>(i));
+    if (i % 3 == 0) {
+      fifo.pop();
+      ++gone;
+    }
+  }
+  for (std::size_t number = 0; number <= 1001; ++number) {
+    const int* const found = fifo.find(number);
+    ASSERT_EQ(found != nullptr, number > gone && number <= 1000) << number;
+    if (found != nullptr) EXPECT_EQ(*found, static_cast<int>(number));
+  }
+  fifo.clear();
+  EXPECT_EQ(fifo.find(1000), nullptr);
+  fifo.push(7);
+  EXPECT_EQ(fifo.last_number(), 1001U);
+}
+
 }  // namespace
 }  // namespace fairlead::base

@@ -141,15 +141,15 @@ Status EmbeddedCore::get(engine::PortHandle port, const engine::Transfer& transf
 
 engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
   shm::Connections* connections = driver_.engine().connections();
-  if (connections == nullptr || connections->shown() == nullptr) return {};
-  return [weak = std::weak_ptr(connections->shown()),
+  if (connections == nullptr || connections->published() == nullptr) return {};
+  return [weak = std::weak_ptr(connections->published()),
           mark = driver_.mark()](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-    auto shown = mark.is_inherited() ? nullptr : weak.lock();
-    const std::span memory = shown ? shown->remapped.allocate(bytes) : std::span<std::byte>();
+    auto published = mark.is_inherited() ? nullptr : weak.lock();
+    const std::span memory = published ? published->remapped.allocate(bytes) : std::span<std::byte>();
     if (memory.empty()) return nullptr;
-    return {memory.data(), [shown, memory, mark](std::byte*) mutable {
+    return {memory.data(), [published, memory, mark](std::byte*) mutable {
               // To free it would empty the parent's pages, too.
-              mark.is_inherited() ? base::keep_for_ever(std::move(shown)) : shown->remapped.free(memory);
+              mark.is_inherited() ? base::keep_for_ever(std::move(published)) : published->remapped.free(memory);
             }};
   };
 }

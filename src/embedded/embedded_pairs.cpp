@@ -43,13 +43,13 @@ qp::PairAccount* EmbeddedPairs::accounts() {
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
-void EmbeddedPairs::wait_for_readers() {
+void EmbeddedPairs::wait_for_readers(shm::Withdrawn withdrawn) {
   shm::Connections* connections = driver_.engine().connections();
   if (connections == nullptr || connections->arena() == nullptr) return;
   std::vector<shm::SectionReader> readers;
   {
     const Driver::Locked lock(driver_);
-    readers = connections->read_sections().readers();
+    readers = connections->read_sections().readers(withdrawn);
   }
   for (const shm::SectionReader& reader : readers)
     wait_until([&] { return connections->read_sections().has_left(reader); }, [&] { connections->put_out(reader); });
@@ -113,7 +113,7 @@ Status EmbeddedPairs::remove_region(std::uint32_t key) {
     pairs.publish_region(key);
   }
   wait_for_region(key);
-  wait_for_readers();
+  wait_for_readers(shm::Withdrawn::region(key >> 8));
   const std::scoped_lock sharing(sharing_);
   if (const auto remap = remaps_.extract(key)) unshare(remap.mapped());
   return Status::ok;
@@ -136,7 +136,7 @@ Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& pla
     return Status::stale;
   }
   wait_for_region(key);
-  wait_for_readers();
+  wait_for_readers(shm::Withdrawn::region(key >> 8));
   if (const auto before = remaps_.extract(key)) unshare(before.mapped());
   if (remap) remaps_[key] = *remap;
   return Status::ok;
@@ -218,7 +218,7 @@ void EmbeddedPairs::close_pair(qp::PairHandle pair) {
     return true;
   };
   wait_until(has_freed_it, [&] { pairs.press_for(pair); });
-  wait_for_readers();
+  wait_for_readers(shm::Withdrawn::pair(pair.index));
 }
 
 Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) {
@@ -229,7 +229,7 @@ Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, cons
     wait_until([&] { return pairs.is_quiet(pair); }, [&] { pairs.press_for(pair); });
   }
   if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
-    wait_for_readers();
+    wait_for_readers(shm::Withdrawn::pair(pair.index));
   return status;
 }
 

@@ -51,8 +51,8 @@ class EmbeddedPairs final : public qp::PairCore {
   void wait_until(IsDone&& is_done, EndByForce&& end_by_force);
   /// Until nothing in flight refers to its memory.
   void wait_for_region(std::uint32_t key);
-  /// Until no peer of this host is busy with what was withdrawn before this call.
-  void wait_for_readers();
+  /// Until no peer of this host is at what was withdrawn before this call.
+  void wait_for_readers(shm::Withdrawn withdrawn);
   /// Moves the region's memory to where peers of this host can reach it, if that may be done.
   void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
   void unshare(std::optional<std::uint32_t> remap);

@@ -43,7 +43,7 @@ TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
   const qp::RegionPlan plan{
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
   ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
-  guest_->peer(guest_->find(core_->address())).enter();
+  guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region(key >> 8, 0));
   EXPECT_EQ(pairs.remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 1u);
   std::vector<shm::ConnectionEvent::Kind> told;
@@ -60,8 +60,21 @@ TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
       .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
   ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
   shm::Connection& there = guest_->peer(guest_->find(core_->address()));
-  there.enter();
+  there.enter(shm::Use::of_region(key >> 8, 0));
   there.leave();
+  EXPECT_EQ(pairs.remove_region(key), Status::ok);
+  EXPECT_EQ(put_out(), 0u);
+}
+
+// It may be stopped where it is: that concerns nobody else.
+TEST_F(ForcedEnd, WhoeverIsElsewhereHoldsUpNothing) {
+  std::vector<std::byte> memory(4096);
+  qp::PairCore& pairs = *core_->pairs();
+  std::uint32_t key = 0;
+  const qp::RegionPlan plan{
+      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
+  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
+  guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region((key >> 8) + 1, 0));
   EXPECT_EQ(pairs.remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
 }

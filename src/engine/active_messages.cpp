@@ -77,14 +77,14 @@ Status ActiveMessages::begin(Port& port, const ActiveMessage& message) {
 }
 
 Status ActiveMessages::send(link::PeerHandle peer, const Port& port, const ActiveMessage& message, std::uint64_t cookie,
-                            base::Instant now) {
+                            base::Instant now, link::Reference* reference) {
   const Status status = transports_->submit(peer,
                                             {.envelope = envelope_of(message, port),
                                              .pieces = message.memory,
                                              .size = message.length,
                                              .cookie = cookie,
                                              .wants_outcome = cookie != 0},
-                                            now);
+                                            now, reference);
   if (status != Status::ok) return status;
   ++counters_.sent;
   transports_->flight().submitted(peer, message.length, now);

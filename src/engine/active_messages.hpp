@@ -43,7 +43,7 @@ class ActiveMessages {
   void send_here(const Port& port, const ActiveMessage& message, base::Instant now);
   /// `cookie`: of the outcome, if there is to be one; else the message is copied.
   Status send(link::PeerHandle peer, const Port& port, const ActiveMessage& message, std::uint64_t cookie,
-              base::Instant now);
+              base::Instant now, link::Reference* reference = nullptr);
   /// The answer is waited for no longer; also of one that has begun to come.
   void forget_request(PortHandle port, std::uint64_t name);
 

@@ -127,6 +127,8 @@ void ActiveMessages::deliver(const link::Delivery& delivery, base::Instant now) 
   ActivePort& port = *ports_[slot].active;
   const bool has_bytes = arrival->head + arrival->data_length == delivery.size;
   if (has_bytes) place_whole(port, *arrival, delivery.bytes);
+  if (!delivery.is_good()) [[unlikely]]
+    arrival->status = Status::refused;  // taken back while it was read
   port.queue(*arrival, true);
   ports_.touch(slot);
 }

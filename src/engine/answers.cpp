@@ -22,14 +22,16 @@ void Answers::tell_done(link::PeerHandle peer, std::uint64_t cookie, Status stat
 
 Status Answers::submit(link::PeerHandle peer, const Waiting& answer, base::Instant now) {
   link::Outgoing message{.envelope = answer.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
-  const Operation* const readable = context_.operations.find(answer.exposure);
+  Operation* const readable = context_.operations.find(answer.exposure);
+  if (answer.exposure != 0 && readable == nullptr) return Status::ok;  // taken back meanwhile
   if (readable != nullptr) {
     message.pieces = readable->memory;
     message.size = readable->length;
     message.cookie = context_.operations.cookie_of(slot_of(answer.exposure)).word();
     message.wants_outcome = true;
   }
-  const Status status = context_.transports->submit(peer, message, now);
+  const Status status =
+      context_.transports->submit(peer, message, now, readable != nullptr ? &readable->reference : nullptr);
   if (status != Status::ok && status != Status::again) end(answer.exposure, status, now);
   return status;
 }

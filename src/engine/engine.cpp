@@ -153,7 +153,7 @@ Status Engine::send_active(PortHandle handle, const ActiveMessage& message, base
     return active_.send(peer, port, message, 0, now);
   const std::uint64_t name = messages_.track_send(handle, peer, message.to, message.length, message.cookie);
   if (name == 0) return Status::no_memory;
-  const Status status = active_.send(peer, port, message, name, now);
+  const Status status = active_.send(peer, port, message, name, now, messages_.reference_of(name));
   if (status != Status::ok) messages_.untrack_send(name);
   return status;
 }

@@ -109,7 +109,7 @@ void Exposures::publish(std::uint32_t slot) {
   const std::uint64_t cma_max =
       std::max(context_.options.get(Option::shm_cma_max), context_.options.get(Option::shm_cma_awake_max));
   const bool is_cma = !found && connections->records() != nullptr && operation.length <= cma_max &&
-                      connections->peer_count() <= kCmaPeersMax;
+                      connections->peers().size() <= kCmaPeersMax;
   if (!found && !is_cma) return;
   if (published_.empty()) {
     withdrawing_.reserve(shm::SharedTables::kExposures);  // the engine's thread finds no memory missing
@@ -126,18 +126,18 @@ void Exposures::publish(std::uint32_t slot) {
   const bool is_writable = operation.kind == OperationKind::expose_writable;
   if (is_cma) {
     own_record(operation.key)
-        .show({.key = operation.key,
-               .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
-               .length = operation.length,
-               .is_writable = is_writable});
+        .publish({.key = operation.key,
+                  .address = reinterpret_cast<std::uintptr_t>(piece.iov_base),
+                  .length = operation.length,
+                  .is_writable = is_writable});
   }
   published(operation.key)
-      .show({.key = operation.key,
-             .offset = found.value_or(0),
-             .length = operation.length,
-             .port = context_.ports[operation.port].number,
-             .is_writable = is_writable},
-            publications_);
+      .publish({.key = operation.key,
+                .offset = found.value_or(0),
+                .length = operation.length,
+                .port = context_.ports[operation.port].number,
+                .is_writable = is_writable},
+               publications_);
 }
 
 /// False if a peer has claimed it: then its result comes.
@@ -167,11 +167,12 @@ void Exposures::hide(std::uint32_t slot) {
 bool Exposures::is_held(const shm::PublishedExposure& exposure) {
   const std::uint64_t name = exposure.holder.load(std::memory_order_relaxed);
   return name != 0 && name <= shm::DoorbellPage::kBits &&
-         context_.shm_transport()->connections().may_live(static_cast<std::uint32_t>(name - 1));
+         context_.shm_transport()->connections().peers().may_live(static_cast<std::uint32_t>(name - 1));
 }
 
 bool Exposures::is_held_by_calls(const Operation& exposure) {
-  return exposure.is_cma && context_.shm_transport()->connections().read_sections().is_held(exposure.key);
+  return exposure.is_cma &&
+         context_.shm_transport()->connections().read_sections().is_used(shm::Withdrawn::exposure(exposure.key));
 }
 
 // What peers have done -----------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ bool Exposures::retry(std::uint64_t name, base::Instant now) {
   const Operation* const operation = context_.operations.find(name);
   if (operation == nullptr) return true;
   if (operation->is_carried_out) {
-    if (context_.shm_transport()->connections().read_sections().is_held(operation->key)) return false;
+    if (is_held_by_calls(*operation)) return false;
     complete(slot_of(name), Status::ok, operation->length_done, now);
     return true;
   }

@@ -84,7 +84,7 @@ void Loans::send_instead(std::uint32_t slot, base::Instant now) {
                                                      .pieces = operation.memory,
                                                      .size = operation.length,
                                                      .cookie = context_.operations.cookie_of(slot).word()},
-                                                    now);
+                                                    now, &operation.reference);
   if (status != Status::ok) context_.operations.complete(slot, status, 0, now);
 }
 

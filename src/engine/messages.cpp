@@ -8,6 +8,8 @@
 namespace fairlead::engine {
 
 void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
+  if (!delivery.is_good()) [[unlikely]]
+    return;  // its sender has taken it back
   if (!delivery.is_first) return place_chunk(delivery, transport::Cookie::of(delivery.target).place, now);
   switch (delivery.envelope.operation) {
     case wire::Operation::message:
@@ -37,7 +39,7 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
 
 void Messages::deliver_message(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  if (delivery.reassembly == link::Delivery::kWhole) [[likely]]
+  if (delivery.reassembly == link::Delivery::kWhole && delivery.permission == nullptr) [[likely]]
     return deliver_short(delivery.peer, envelope.source_port, envelope.target_port, delivery.bytes, now);
   const auto match = receives_.match(envelope.target_port, delivery.size, true);
   if (!match) return;
@@ -61,14 +63,15 @@ bool Messages::has_place_for(const link::Delivery& delivery) {
 // The first bytes of what goes into an operation's memory: at once if it came whole, else by chunks from here on.
 void Messages::place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now) {
   if (slot == kNone) return;
-  if (delivery.reassembly == link::Delivery::kWhole) {
+  const bool is_whole = delivery.reassembly == link::Delivery::kWhole;
+  if (is_whole && context_.operations[slot].kind != OperationKind::receive) {
     context_.operations[slot].permit(offset, delivery.size).write(0, delivery.bytes);
-    return end_placed(delivery, slot, now);
+    return delivery.is_good() ? end_placed(delivery, slot, now) : end_torn(slot, Status::refused, now);
   }
   const RemotePort source{context_.transports->address(delivery.peer), delivery.envelope.source_port};
   const std::uint32_t placement = receives_.begin_placement(slot, offset, delivery.size, source);
   const transport::Cookie target{.place = placement, .number = context_.placements.generation(placement)};
-  context_.transports->set_target(delivery.peer, delivery.reassembly, target.word());
+  if (!is_whole) context_.transports->set_target(delivery.peer, delivery.reassembly, target.word());
   place_chunk(delivery, placement, now);
 }
 
@@ -80,7 +83,8 @@ void Messages::place_chunk(const link::Delivery& delivery, std::uint32_t slot, b
   if (operation == nullptr) return drop_chunk(delivery, slot, now);
   operation->permit(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
   if (!delivery.is_last) return;
-  if (operation->kind == OperationKind::receive) return receives_.end_placement(slot, Status::ok, now);
+  if (operation->kind == OperationKind::receive)
+    return receives_.end_placement(slot, delivery.is_good() ? Status::ok : Status::refused, now);
   const std::uint32_t target = slot_of(placement.operation);
   context_.placements.release(slot);
   end_placed(delivery, target, now);
@@ -100,7 +104,7 @@ void Messages::end_placed(const link::Delivery& delivery, std::uint32_t slot, ba
   if (transfers_.end_placed(slot, delivery, now)) settle(slot, now);
 }
 
-// The sender of a half-received message is lost.
+// The sender of a half-received message is lost, or has taken it back.
 void Messages::end_arrival(std::uint64_t target, Status status, base::Instant now) {
   const auto cookie = transport::Cookie::of(target);
   const std::uint32_t place = cookie.place;
@@ -111,9 +115,16 @@ void Messages::end_arrival(std::uint64_t target, Status status, base::Instant no
   if (operation != nullptr && operation->kind == OperationKind::receive)
     return receives_.end_placement(place, status, now);
   context_.placements.release(place);
-  // A get ends with its peer, like all that wait for it; exposed memory ends here.
-  if (operation != nullptr && operation->kind == OperationKind::expose_writable)
-    exposures_.complete(slot_of(name), status, 0, now);
+  if (operation != nullptr) end_torn(slot_of(name), status, now);
+}
+
+/// What was to come into its memory does not come in full.
+void Messages::end_torn(std::uint32_t slot, Status status, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  if (operation.kind == OperationKind::expose_writable) return exposures_.complete(slot, status, 0, now);
+  operation.is_answer_pending = false;
+  if (operation.status == Status::ok) operation.status = status;
+  settle(slot, now);
 }
 
 // Ends ---------------------------------------------------------------------------------------------------------------
@@ -172,28 +183,26 @@ void Messages::progress(base::Instant now) {
 }
 
 // Those that have ended by themselves go without waiting for their time: else each would wake the engine once.
-void Messages::end_impatient(base::Instant now) {
-  while (!patience_.is_empty()) {
-    const Patience::Granted first = patience_.first();
+void Messages::end_impatient(Patience& patience, base::Instant now) {
+  while (!patience.is_empty()) {
+    const Patience::Granted first = patience.first();
     const bool is_open = context_.operations.find(first.name) != nullptr;
     if (is_open && first.until > now) return;
-    patience_.take_first();
+    patience.take_first();
     if (!is_open) continue;
     ++context_.counters.ended_by_force;
     end_by_force(slot_of(first.name), now);
-    if (context_.operations.find(first.name) != nullptr) patience_.grant(first.name, now);  // its outcome is on the way
   }
 }
 
 void Messages::end_by_force(std::uint32_t slot, base::Instant now) {
-  Operation& operation = context_.operations[slot];
-  // The transport reads the memory until the outcome. Only the end of the session, or of the connection, brings that.
-  if (operation.is_link_pending)
-    return context_.transports->offences().condemn(operation.peer, transport::Offence::holds_memory);
+  const Operation& operation = context_.operations[slot];
   switch (operation.kind) {
     case OperationKind::receive:
       return receives_.abandon(slot, now);
     case OperationKind::expose_readable:
+      if (operation.is_link_pending) return take_readable(slot, now);
+      [[fallthrough]];
     case OperationKind::expose_writable:
       // Somebody had come too late for it, or lies.
       if (operation.is_carried_out) return exposures_.complete(slot, Status::ok, operation.length_done, now);
@@ -201,10 +210,17 @@ void Messages::end_by_force(std::uint32_t slot, base::Instant now) {
       // claimed it has stopped in the middle, or something in the table says so that is not true.
       return exposures_.complete(slot, Status::canceled, 0, now);
     default:
-      operation.is_answer_pending = false;
-      if (operation.status == Status::ok) operation.status = Status::canceled;
-      return settle(slot, now);
+      return forget(slot, now);
   }
+}
+
+/// From the peer that is being sent it: the answer to its get goes no further, and it is told.
+void Messages::take_readable(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());
+  operation.is_link_pending = false;
+  answers_.tell_done(operation.peer, operation.asker, Status::stale, now);
+  exposures_.complete(slot, Status::canceled, 0, now);
 }
 
 void Messages::check(std::vector<std::uint32_t>& of_port) {

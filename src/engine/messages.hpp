@@ -13,6 +13,8 @@
 // An operation lives from its submission to its final event. A short message that takes the fast path inside the host
 // has none: it is copied, and only its cookie, owner and length remain, in the transport.
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -40,6 +42,7 @@ class Messages {
         awaited_(context_),
         loans_(context_, receives_, answers_, awaited_),
         transfers_(context_, exposures_, answers_, awaited_),
+        grace_(std::min(kGrace, context_.give_up_after())),
         patience_(context_.give_up_after()) {}
 
   // What applications ask for (core.hpp) -----------------------------------------------------------------------------
@@ -78,6 +81,7 @@ class Messages {
   /// An operation for what another client sends by reference, which its outcome ends; 0 if there are too many.
   std::uint64_t track_send(PortHandle port, link::PeerHandle peer, const RemotePort& to, std::uint64_t length,
                            std::uint64_t cookie);
+  link::Reference* reference_of(std::uint64_t name) { return &context_.operations[slot_of(name)].reference; }
   void untrack_send(std::uint64_t name) { context_.operations.release(slot_of(name)); }
 
   // As a client ------------------------------------------------------------------------------------------------------
@@ -97,15 +101,19 @@ class Messages {
   void end_abandoned(Status status, base::Instant now) { exposures_.end_abandoned(status, now); }
   /// What was cancelled long ago.
   void expire(base::Instant now) {
+    if (!grace_.is_empty()) [[unlikely]]
+      end_impatient(grace_, now);
     if (!patience_.is_empty()) [[unlikely]]
-      end_impatient(now);
+      end_impatient(patience_, now);
   }
   /// What waits is tried again.
   void progress(base::Instant now);
   /// Answers that wait for room, withdrawals that a peer holds up: tried in each pass.
   bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing(); }
   bool is_owing() const { return !answers_.is_empty(); }
-  base::Instant next_deadline() const { return std::min(awaited_.next_deadline(), patience_.next_deadline()); }
+  base::Instant next_deadline() const {
+    return std::min({awaited_.next_deadline(), grace_.next_deadline(), patience_.next_deadline()});
+  }
   bool is_awaiting(std::uint32_t peer_slot) { return awaited_.has(peer_slot); }
   /// As Engine::check(). The operations of each port are counted in `of_port`, by slot.
   void check(std::vector<std::uint32_t>& of_port);
@@ -127,11 +135,14 @@ class Messages {
  private:
   static constexpr std::uint32_t kNone = Operations::kNone;
   static constexpr std::uint32_t kShortSlots = 1U << 31;  // handles from here on: of short messages
+  static constexpr base::Duration kGrace = std::chrono::microseconds(500);
 
   // messages_submit.cpp
   void send_loopback(std::uint32_t slot, std::uint32_t target_port, base::Instant now);
   Status send_by_reference(std::uint32_t slot, const Send& send, base::Instant now);
+  bool cancel_short(PortHandle port, OperationHandle name, base::Instant now);
   void cancel_kind(Operation& operation, OperationHandle name, base::Instant now);
+  void forget(std::uint32_t slot, base::Instant now);
 
   // messages.cpp
   void place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now);
@@ -142,7 +153,9 @@ class Messages {
   void deliver_message(const link::Delivery& delivery, base::Instant now);
   void deliver_answer(const link::Delivery& delivery, base::Instant now);
   void settle(std::uint32_t slot, base::Instant now);
-  void end_impatient(base::Instant now);
+  void end_impatient(Patience& patience, base::Instant now);
+  void end_torn(std::uint32_t slot, Status status, base::Instant now);
+  void take_readable(std::uint32_t slot, base::Instant now);
   void end_by_force(std::uint32_t slot, base::Instant now);
 
   MessageContext context_;
@@ -152,7 +165,8 @@ class Messages {
   Awaited awaited_;
   Loans loans_;
   Transfers transfers_;
-  Patience patience_;
+  Patience grace_;     // for a peer's message that is under way
+  Patience patience_;  // for a peer that is in the middle of our memory
 };
 
 }  // namespace fairlead::engine

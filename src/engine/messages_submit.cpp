@@ -47,7 +47,7 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
                                         .pieces = send.part.memory,
                                         .size = send.part.length,
                                         .cookie = context_.operations.cookie_of(slot).word()},
-                                       now);
+                                       now, &operation.reference);
   if (status != Status::ok) return status;
   context_.transports->flight().submitted(operation.peer, send.part.length, now);
   context_.transports->send_eagerly(operation.peer, now);
@@ -94,10 +94,7 @@ std::uint64_t Messages::track_send(PortHandle port, link::PeerHandle peer, const
 }
 
 bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) {
-  // A short message is in the peer's memory already: its end comes by itself.
-  if (name.slot >= kShortSlots && name.slot != kNone)
-    return context_.shm_transport() != nullptr &&
-           context_.shm_transport()->is_on_its_way(name.slot & ~kShortSlots, name.generation);
+  if (name.slot >= kShortSlots && name.slot != kNone) return cancel_short(port, name, now);
   Operation* const operation = context_.operations.find(port, name);
   if (operation == nullptr) return false;
   operation->is_cancel_wanted = true;
@@ -105,6 +102,16 @@ bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) 
   return true;
 }
 
+/// It is in the peer's memory already: it arrives if the peer reads on.
+bool Messages::cancel_short(PortHandle port, OperationHandle name, base::Instant now) {
+  if (context_.shm_transport() == nullptr || context_.ports.find(port) == nullptr) return false;
+  const auto end = context_.shm_transport()->end_early(name.slot & ~kShortSlots, port.slot, name.generation);
+  if (end && end->status != Status::ok) end_short(*end, now);
+  return end.has_value();
+}
+
+// What we asked for ends at once, whatever the peer does: the transport forgets our memory, and what comes back from
+// the peer finds nobody. What peers are at has a moment to come to its end.
 void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Instant now) {
   switch (operation.kind) {
     case OperationKind::receive:
@@ -114,27 +121,28 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
       return exposures_.cancel(name.slot, now);
     case OperationKind::send:
     case OperationKind::put:
-      // The outcome brings the end: `canceled` if nothing of it had been sent.
-      context_.transports->cancel(operation.peer, context_.operations.cookie_of(name.slot).word());
-      return;
-    case OperationKind::loan:
-      // As soon as the peer has it. Its reader may go on reading: what is written there then, it may see.
-      operation.is_answer_pending = false;
-      operation.status = Status::canceled;
-      return settle(name.slot, now);
     case OperationKind::get:
-      // The answer will find nobody and is thrown away; only the request has to leave the link.
-      operation.is_answer_pending = false;
-      if (operation.status == Status::ok) operation.status = Status::canceled;
-      context_.transports->cancel(operation.peer, context_.operations.cookie_of(name.slot).word());
-      return settle(name.slot, now);
+    case OperationKind::loan:
+      return forget(name.slot, now);
   }
+}
+
+/// A loan's reader may go on reading: what is written there then, it may see.
+void Messages::forget(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());
+  operation.is_link_pending = operation.is_answer_pending = false;
+  if (operation.status == Status::ok) operation.status = Status::canceled;
+  if (operation.kind == OperationKind::send) return context_.operations.complete(slot, operation.status, 0, now);
+  if (operation.kind == OperationKind::loan) operation.status = Status::canceled;
+  settle(slot, now);
 }
 
 void Messages::grant_patience(PortHandle port, OperationHandle name, base::Instant now) {
   Operation* const operation = context_.operations.find(port, name);
   if (operation == nullptr || std::exchange(operation->has_patience, true)) return;
-  patience_.grant(pack_name(name.slot, name.generation), now);
+  // A peer of this host that is in the middle of our memory can only be waited for.
+  (operation->is_published ? patience_ : grace_).grant(pack_name(name.slot, name.generation), now);
 }
 
 }  // namespace fairlead::engine

@@ -36,7 +36,9 @@ struct Operation {
   std::uint64_t length = 0;       // usable bytes of memory
   std::uint64_t length_done = 0;  // put, get, exposure: bytes transferred
   std::span<const iovec> memory;
-  std::uint64_t key = 0;  // exposure: what names it; 0 once it is taken
+  std::uint64_t key = 0;          // exposure: what names it; 0 once it is taken
+  std::uint64_t asker = 0;        // exposure that is being read: the peer's name of its get
+  link::Reference reference = 0;  // where the transport keeps its message
   RemotePort other;
   link::PeerHandle peer;  // put, get: who has to answer
 

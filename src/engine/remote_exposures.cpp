@@ -10,6 +10,7 @@
 
 #include "base/ensure.hpp"
 #include "base/scatter.hpp"
+#include "shm/read_section.hpp"
 #include "shm/shared_tables.hpp"
 
 namespace fairlead::engine {
@@ -27,18 +28,6 @@ std::uint64_t own_name(const shm::Connection& there) {
 bool fits(bool is_put, std::uint64_t asked, std::uint64_t exposed) {
   return is_put ? asked <= exposed : exposed <= asked;
 }
-
-/// Says for its life, to the owner alone, what we are at in his process.
-class Hold {
- public:
-  Hold(shm::Connection& peer, std::uint64_t key) : peer_(peer) { peer_.hold(key); }
-  ~Hold() { peer_.let_go(); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-
- private:
-  shm::Connection& peer_;
-};
 
 }  // namespace
 
@@ -96,18 +85,12 @@ bool RemoteExposures::copy_mapped(shm::Connection& there, shm::PublishedExposure
   return true;
 }
 
-/// Whoever looks at his ring by himself is quicker there; for all others somebody would have to be woken.
-bool RemoteExposures::may_call(const shm::Connection& there, std::uint64_t length) const {
-  const bool is_awake = there.other->is_watching.load(std::memory_order_relaxed) != 0;
-  return there.process.is_reached() &&
-         length <= context_.options.get(is_awake ? Option::shm_cma_awake_max : Option::shm_cma_max);
-}
-
 /// Outside the arena. False: it has to be asked for; what may have been written is then written again.
 bool RemoteExposures::copy_by_calls(shm::Connection& there, shm::PublishedExposure& exposure, bool is_put,
                                     const Transfer& transfer, std::uint64_t& length) {
-  if (!may_call(there, length)) return false;
-  const Hold hold(there, transfer.key);
+  const EngineOptions& options = context_.options;
+  if (!there.may_call(length, options.get(Option::shm_cma_max), options.get(Option::shm_cma_awake_max))) return false;
+  const shm::ReadSection section(there, shm::Use::of_exposure(transfer.key));
   shm::OwnedExposure owned;
   const std::uint64_t place = offsetof(shm::OwnedRecords, exposures) + sizeof owned * place_at_owner(transfer.key);
   if (!there.process.look(place, std::as_writable_bytes(std::span(&owned, 1)))) {

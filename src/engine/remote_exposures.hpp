@@ -27,7 +27,6 @@ class RemoteExposures {
                    const Transfer& transfer, std::uint64_t length);
   bool copy_by_calls(shm::Connection& there, shm::PublishedExposure& exposure, bool is_put, const Transfer& transfer,
                      std::uint64_t& length);
-  bool may_call(const shm::Connection& there, std::uint64_t length) const;
   void tell_owner(link::PeerHandle peer, std::uint32_t own_port, const Transfer& transfer, std::uint64_t length,
                   base::Instant now);
 

@@ -130,7 +130,7 @@ TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
       lie.offset = random() % 2 == 0 ? reinterpret_cast<std::uintptr_t>(bystander.data()) : random();
     if (random() % 4 != 0) lie.length = random() >> random() % 64;
     if (random() % 4 == 0) lie.is_writable = !is_writable;
-    shown(key).record.show(lie, lies);
+    shown(key).record.publish(lie, lies);
     if (random() % 4 == 0) shown(key).holder.store(random() >> random() % 64);
     const auto kind = random() % 2 == 0 ? OperationKind::put : OperationKind::get;
     ASSERT_EQ(transfer(kind, key, std::span(kind == OperationKind::put ? source_ : copy_).first(1 + random() % 20'000)),
@@ -151,20 +151,20 @@ TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
 TEST_F(EngineCma, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
   for (const std::uint64_t name : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, ~std::uint64_t{0}}) {
     const std::uint64_t key = expose(4096, true);
-    far_of_near().hold(key);
+    far_of_near().enter(shm::Use::of_exposure(key));
     if (name != 0) shown(key).holder.store(name);
     EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
     for (int step = 0; step < 100; ++step) pass();
     EXPECT_FALSE(far_.event());
     EXPECT_NE(far_.engine->next_deadline(), base::kNever);
-    far_of_near().let_go();
+    far_of_near().leave();
     shown(key).holder.store(0);
     const auto end = next(far_);
     ASSERT_TRUE(end);
     EXPECT_EQ(end->status, Status::canceled);
   }
   const std::uint64_t key = expose(4096, true);
-  far_of_near().hold(key);
+  far_of_near().enter(shm::Use::of_exposure(key));
   EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
   near_.engine.reset();
   for (int step = 0; step < 1000 && far_.engine->use().operations > 0; ++step) {
@@ -182,14 +182,14 @@ TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
   shm::Connection& to = second->peer(second->find(direct_place(2)));
   ASSERT_EQ(to.state, shm::Connection::State::open);
-  to.hold(key);
+  to.enter(shm::Use::of_exposure(key));
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::ok);
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_FALSE(far_.event());
   EXPECT_EQ(owned(key).key.load(), 0u) << "the second will find nothing";
   EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
-  to.let_go();
+  to.leave();
   const auto end = next(far_);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->status, Status::ok);
@@ -198,7 +198,7 @@ TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
 
 TEST_F(EngineCma, WhatSomebodyHoldsForLongEndsByForce) {
   const std::uint64_t key = expose(4096, true);
-  far_of_near().hold(key);
+  far_of_near().enter(shm::Use::of_exposure(key));
   EXPECT_TRUE(far_.engine->cancel(far_.port, exposed_, now_));
   now_ += 6s;
   const auto end = next(far_);
@@ -214,7 +214,7 @@ TEST_F(EngineCma, WhatIsDoneIsToldThoughSomebodyStays) {
   ASSERT_TRUE(second->ask(direct_place(2), {}));
   for (int step = 0; step < 10; ++step) pass(), second->attend({});
   shm::Connection& to = second->peer(second->find(direct_place(2)));
-  to.hold(key);
+  to.enter(shm::Use::of_exposure(key));
   ASSERT_EQ(transfer(OperationKind::put, key, std::span(source_).first(4096)), Status::ok);
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_FALSE(far_.event());

@@ -75,7 +75,7 @@ Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instan
                                         .pieces = is_put ? transfer.memory : std::span<const iovec>{},
                                         .size = is_put ? transfer.length : 0,
                                         .cookie = context_.operations.cookie_of(slot).word()},
-                                       now);
+                                       now, &operation.reference);
   if (status != Status::ok) return status;
   awaited_.add(slot, now);
   context_.transports->flight().submitted(operation.peer, is_put ? transfer.length : 0, now);
@@ -153,6 +153,7 @@ void Transfers::deliver_get(const link::Delivery& delivery, base::Instant now) {
   ++context_.counters.gets_received;
   Operation& exposure = context_.operations[slot];
   exposure.peer = delivery.peer;
+  exposure.asker = get.cookie;
   exposure.is_link_pending = true;
   answers_.answer(delivery.peer, {.operation = wire::Operation::answer, .cookie = get.cookie},
                   context_.operations.name_of(slot), now);

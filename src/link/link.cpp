@@ -169,12 +169,12 @@ void Link::for_each_peer(std::size_t most, const std::function<void(const PeerFa
   }
 }
 
-Status Link::submit(PeerHandle peer, const Outgoing& message, base::Instant now) {
-  return state_->submit(peer, message, now);
+Status Link::submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference) {
+  return state_->submit(peer, message, now, reference);
 }
 
-bool Link::cancel(PeerHandle peer, std::uint64_t cookie) {
-  return state_->cancel(peer, cookie);
+bool Link::cancel(PeerHandle peer, Reference reference, std::uint64_t cookie) {
+  return state_->cancel(peer, reference, cookie);
 }
 
 void Link::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,

@@ -16,6 +16,7 @@
 // earlier life, of a restarted peer or of a stranger is recognised and counted, never accepted. Hellos carry the
 // engine's epoch: a peer that answers with another epoch has restarted, and all that was pending ends `restarted`.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,8 @@ struct Outgoing {
   std::uint64_t cookie = 0;       // comes back in the outcome
   bool wants_outcome = true;      // false: fire and forget, only up to embedded_max
 };
+/// Where a transport keeps a message that it has taken. It goes with the message; one that has gone names nothing.
+using Reference = std::uint64_t;
 /// Most pieces of one message.
 inline constexpr std::size_t kPiecesMax = 1024;
 
@@ -68,6 +71,16 @@ struct Delivery {
   bool is_first = true;               // no chunk of this message was delivered before (any offset)
   bool is_last = true;                // with these bytes the message is complete
   std::uint64_t target = 0;           // what set_target() gave for this slot; 0 at first
+  // The sender may take back what lies in its memory (shm/tickets.hpp): the word by which it does.
+  const std::atomic<std::uint32_t>* permission = nullptr;
+  std::uint32_t ticket = 0;
+  /// What was read of `bytes` up to now is what the sender meant.
+  bool is_good() const {
+    if (permission == nullptr) [[likely]]
+      return true;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return permission->load(std::memory_order_relaxed) == ticket;
+  }
   static constexpr std::uint32_t kWhole = ~0U;
 };
 
@@ -113,7 +126,7 @@ struct Notice {
   enum class Kind : std::uint8_t {
     connected,
     lost,
-    reassembly_lost,
+    reassembly_lost,  // with the peer, or because it has taken that message back: `refused`
     forgotten,  // nothing was pending, and its place was wanted or the peer's was; the handle is stale from now on
   } kind = Kind::connected;
   PeerHandle peer;
@@ -190,11 +203,14 @@ class Link {
   void for_each_peer(std::size_t most, const std::function<void(const PeerFacts&)>& visit) const;
 
   /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle), invalid (too many pieces,
-  /// or fewer than `size` bytes in them, or a long one that wants no outcome). An outcome follows ok.
-  Status submit(PeerHandle peer, const Outgoing& message, base::Instant now);
-  /// Ends a submitted message early if none of it has been sent yet (outcome `canceled`) and answers true; once a
-  /// segment of it is out it cannot be taken back: answers false and the outcome comes as usual.
-  bool cancel(PeerHandle peer, std::uint64_t cookie);
+  /// or fewer than `size` bytes in them, or a long one that wants no outcome). An outcome follows ok. `reference`: for
+  /// cancel().
+  Status submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference = nullptr);
+  /// Nothing refers to the caller's memory any more when this returns. True if the message ends by it, with outcome
+  /// `canceled`: none of it had been sent, or it is a long one that is not acknowledged in full. What is to be sent
+  /// again of that is void, and what the peer has of it is thrown away, unless the peer has all. False: it is a copy
+  /// that is out, or has ended; the outcome comes as usual. O(1).
+  bool cancel(PeerHandle peer, Reference reference, std::uint64_t cookie);
 
   /// A datagram came. Anything that is not a valid segment for us is counted by reason and ignored.
   /// `datagram_size_max` as in peer(), used when the sender is new.

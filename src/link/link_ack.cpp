@@ -141,7 +141,7 @@ void Link::State::on_acked(Peer& peer, Segment& segment, const AckEvidence& evid
       message.hook.unlink();
       --peer.messages_open;
       if (message.slot != Message::kNoSlot) peer.slots_taken &= ~(std::uint64_t{1} << message.slot);
-      finish(message.cookie, message.wants_outcome, Status::ok);
+      if (!message.is_void) finish(message.cookie, message.wants_outcome, Status::ok);
       messages.give(&message);
     }
   }

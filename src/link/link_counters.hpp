@@ -61,6 +61,7 @@ struct LinkCounters {
   std::uint64_t rekeys_received = 0, rekey_answers_received = 0;
   std::uint64_t parts_received = 0;
   std::uint64_t parts_dropped = 0;
+  std::uint64_t voids_sent = 0, voids_received = 0;  // of what was taken back
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
   std::array<std::uint64_t, kRefusals> refused{};
 

@@ -115,6 +115,10 @@ Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Porti
 /// What one segment takes of this message now.
 Portion Link::State::next_portion(const Peer& peer, const Message& message) {
   Portion portion;
+  if (message.is_void) [[unlikely]] {
+    portion.size = kChunkHead;
+    return portion;
+  }
   if (message.bytes_cut == 0 && message.size <= peer.datagram_size - kWholeHead) {
     portion.stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
     portion.is_whole = portion.stretch.bytes == message.size;  // else it has too many pieces for one segment
@@ -136,7 +140,11 @@ Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) 
   const auto& [stretch, is_whole, size] = portion;
 
   std::byte* record = segment->head.data() + wire::kSegmentHeaderBytes;
-  if (is_whole) {
+  if (message.is_void) [[unlikely]] {
+    wire::encode_void(message.envelope, {message.number, message.slot, message.size, 0}, record);
+    message.bytes_cut = message.size;
+    ++counters.voids_sent;
+  } else if (is_whole) {
     wire::encode_whole(message.envelope, static_cast<std::uint16_t>(stretch.bytes), record);
     ++counters.whole_sent;
   } else {

@@ -142,10 +142,10 @@ void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant no
   wire::RecordReader run(frame.payload);
   reader_peer = PeerTable::handle(peer);
   bool is_end = false;  // of a chunked message
-  if (const wire::Record first = wire::RecordReader(run).next(); first.kind == wire::RecordKind::chunk) {
+  if (const wire::Record first = wire::RecordReader(run).next(); first.kind != wire::RecordKind::whole) {
     if (!accept_chunk(peer, first)) [[unlikely]]
       return;
-    is_end = chunk_delivery->is_last;
+    is_end = !chunk_delivery || chunk_delivery->is_last;
   } else {
     reader = run;
   }
@@ -159,6 +159,17 @@ void Link::State::on_data(Peer& peer, const wire::Frame& frame, base::Instant no
 }
 
 bool Link::State::accept_chunk(Peer& peer, const wire::Record& record) {
+  if (record.kind == wire::RecordKind::voided) [[unlikely]] {
+    // The peer has taken a message back. What has come of it is the engine's to throw away.
+    const Reassembly::Slot closed = peer.reassembly.take_void(record.chunk);
+    ++counters.voids_received;
+    if (closed.is_open)
+      notices.push({.kind = Notice::Kind::reassembly_lost,
+                    .peer = reader_peer,
+                    .status = Status::refused,
+                    .target = closed.target});
+    return true;
+  }
   Reassembly::Verdict verdict = peer.reassembly.judge(record);
   if (base::rare("link: a chunk finds no slot")) [[unlikely]]
     verdict = Reassembly::Verdict::no_slot;
@@ -166,6 +177,7 @@ bool Link::State::accept_chunk(Peer& peer, const wire::Record& record) {
     refuse(verdict == Reassembly::Verdict::no_slot ? Refusal::no_slot : Refusal::bad_chunk);
     return false;
   }
+  if (peer.reassembly.is_void(record.chunk)) return true;  // it is late: nobody wants it any more
   const Reassembly::Slot before = peer.reassembly.take(record);
   chunk_delivery = Delivery{
       .peer = reader_peer,

@@ -213,12 +213,23 @@ void Link::State::serve_resends(base::Instant now, std::uint32_t bytes_max, std:
   const wire::Header base = header_with_ack(peer, now);
   hand_out(HandedOut::What::data, peer);
   handed_out.last_sent = last_sent;
+  // What was taken back has no bytes any more.
+  const auto empty = [&](Segment& segment) {
+    if (segment.message == nullptr || !segment.message->is_void || segment.payload_bytes == 0) [[likely]]
+      return;
+    peer.bytes_in_flight -= charge(segment);
+    segment.make_void();
+    peer.bytes_in_flight += charge(segment);
+    ++counters.voids_sent;
+  };
+  empty(resends.front());
   if (resends.front().size > peer.datagram_size) [[unlikely]] {
     handed_out.what = HandedOut::What::parts;
     serve_parts(resends.front(), base, now, bytes_max, datagrams_max, train);
   }
   while (!resends.empty() && handed_out.what == HandedOut::What::data) {
     Segment& segment = resends.front();
+    empty(segment);
     if (segment.size > peer.datagram_size) break;
     if (segment.peer != &peer || !has_place(train, segment.size, segment.piece_count, bytes_max, datagrams_max)) break;
     if (train.datagrams != 0 && resends_in_a_row >= options.resends_in_a_row &&

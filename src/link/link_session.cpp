@@ -232,7 +232,7 @@ void Link::State::abandon_segments(Peer& peer, Status status) {
     while (!list->empty()) {
       Message& message = list->front();
       list->pop_front();
-      finish(message.cookie, message.wants_outcome, status);
+      if (!message.is_void) finish(message.cookie, message.wants_outcome, status);
       messages.give(&message);
     }
   }
@@ -305,7 +305,7 @@ void Link::State::close_session(Peer& peer) {
   peer.owes_hello_ack = peer.owes_hello_ack && peer.candidate.has_value();
   peer.window.release_ring();
   peer.received.open({}, options.window_segments);
-  peer.reassembly.release_slots();
+  peer.reassembly.reset();
   peer.messages_open = 0;
   peer.turn_bytes = 0;
   peer.pacer = {};

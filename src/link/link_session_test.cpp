@@ -519,21 +519,16 @@ TEST(LinkSession, CancelTakesBackOnlyWhatIsNotOut) {
   std::vector<std::uint64_t> cookies;
   for (std::size_t size : {8UL, 3UL, 0UL, 20UL, 700UL, 2000UL, 100'000UL, 9UL})
     cookies.push_back(world.send(0, 1, size));
-  Link& link = *world.ends[0].link;
-  const PeerHandle peer = world.peer(0, 1);
-  EXPECT_TRUE(link.cancel(peer, cookies[1]));
-  EXPECT_TRUE(link.cancel(peer, cookies[4]));
-  EXPECT_TRUE(link.cancel(peer, cookies[5]));
-  EXPECT_TRUE(link.cancel(peer, cookies[7]));
-  EXPECT_FALSE(link.cancel(peer, cookies[1]));
-  EXPECT_FALSE(link.cancel(peer, 999));
+  for (const std::size_t i : {1, 4, 5, 7}) EXPECT_TRUE(world.cancel(0, cookies[i]));
+  EXPECT_FALSE(world.cancel(0, cookies[1]));
+  EXPECT_FALSE(world.cancel(0, 999));
   world.weather.drops = nullptr;
   world.run_until_ended();
   for (std::size_t i = 0; i < cookies.size(); ++i) {
     const bool is_cancelled = i == 1 || i == 4 || i == 5 || i == 7;
     EXPECT_EQ(world.ends[0].sent[cookies[i]].status, is_cancelled ? Status::canceled : Status::ok) << i;
     EXPECT_EQ(world.ends[1].received.contains(cookies[i]), !is_cancelled) << i;
-    EXPECT_FALSE(link.cancel(peer, cookies[i]));
+    EXPECT_FALSE(world.cancel(0, cookies[i]));
   }
   world.expect_consistent();
 }
@@ -544,7 +539,7 @@ TEST(LinkSession, CancelInAnyOrderLeavesTheOthersWhole) {
     std::vector<std::uint64_t> cookies;
     for (int i = 0; i < 60; ++i) cookies.push_back(world.send(0, 1, world.random() % 40));
     std::ranges::shuffle(cookies, world.random);
-    for (int i = 0; i < 30; ++i) EXPECT_TRUE(world.ends[0].link->cancel(world.peer(0, 1), cookies[i]));
+    for (int i = 0; i < 30; ++i) EXPECT_TRUE(world.cancel(0, cookies[i]));
     world.run_until_ended();
     for (int i = 0; i < 60; ++i) {
       EXPECT_EQ(world.ends[0].sent[cookies[i]].status, i < 30 ? Status::canceled : Status::ok);

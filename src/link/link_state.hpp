@@ -1,9 +1,10 @@
 #pragma once
-// The link from inside. One struct, its functions by event: link_submit (messages come), link_session (sessions open
-// and end), link_strangers (what those hear who are no peers), link_places (who gives way), link_receive (a datagram
-// came), link_ack (it acknowledged something), link_send and link_cut (what goes out now), link_grants (who may send
-// how much), link_mtu (how long datagrams may be), link_seal and link_rekey (what is encrypted, and with which keys),
-// link_take_back (it did not go out), link_expire (timers), link_stall (what does not move).
+// The link from inside. One struct, its functions by event: link_submit (messages come), link_cancel (they are taken
+// back), link_session (sessions open and end), link_strangers (what those hear who are no peers), link_places (who
+// gives way), link_receive (a datagram came), link_ack (it acknowledged something), link_send and link_cut (what goes
+// out now), link_grants (who may send how much), link_mtu (how long datagrams may be), link_seal and link_rekey (what
+// is encrypted, and with which keys), link_take_back (it did not go out), link_expire (timers), link_stall (what does
+// not move).
 //
 // Who is where:
 //   control_  peers that are owed a hello or hello_ack      resends_  segments found lost, of all peers
@@ -70,17 +71,19 @@ struct Link::State {
   PeerFacts facts(const Peer& peer) const;
 
   // --- link_submit.cpp
-  Status submit(PeerHandle handle, const Outgoing& message, base::Instant now);
+  Status submit(PeerHandle handle, const Outgoing& message, base::Instant now, Reference* reference);
   bool has_memory_for(Peer& peer);
-  Status embed(Peer& peer, const Outgoing& message);
-  Status refer(Peer& peer, const Outgoing& message);
+  Status embed(Peer& peer, const Outgoing& message, Reference& reference);
+  Status refer(Peer& peer, const Outgoing& message, Reference& reference);
   bool is_eager(const Peer& peer) const;
   std::uint32_t block_size_max(const Peer& peer) const;
   Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes);
-  bool cancel(PeerHandle handle, std::uint64_t cookie);
-  bool cancel_embedded(Peer& peer, Channel channel, std::uint64_t cookie);
   /// One message ends: counted, and told if somebody wants to know.
   void finish(std::uint64_t cookie, bool is_wanted, Status status);
+
+  // --- link_cancel.cpp
+  bool cancel(PeerHandle handle, Reference reference, std::uint64_t cookie);
+  bool cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie);
 
   // --- link_session.cpp
   void begin_opening(Peer& peer, base::Instant now);

@@ -6,6 +6,7 @@
 
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
+#include "link/reference.hpp"
 
 namespace fairlead::link {
 namespace {
@@ -27,7 +28,7 @@ std::size_t index_of(Channel channel) {
 
 }  // namespace
 
-Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Instant now) {
+Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Instant now, Reference* reference) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) [[unlikely]]
     return Status::stale;
@@ -40,7 +41,9 @@ Status Link::State::submit(PeerHandle handle, const Outgoing& message, base::Ins
                         !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
   // What is needed until the message ends, so that nothing can be missing then.
   if (has_room && has_memory_for(*peer)) [[likely]] {
-    status = message.size <= options.embedded_max ? embed(*peer, message) : refer(*peer, message);
+    Reference where = 0;
+    status = message.size <= options.embedded_max ? embed(*peer, message, where) : refer(*peer, message, where);
+    if (reference != nullptr) *reference = where;
   }
   if (status != Status::ok) [[unlikely]] {
     if (status == Status::again) ++counters.submits_refused;
@@ -65,7 +68,7 @@ bool Link::State::has_memory_for(Peer& peer) {
          (peer.state != Peer::State::closed || has_room_for_news()) && peer.window.reserve(options.window_segments);
 }
 
-Status Link::State::embed(Peer& peer, const Outgoing& message) {
+Status Link::State::embed(Peer& peer, const Outgoing& message, Reference& reference) {
   const Channel channel = message.size <= options.tiny_max ? Channel::command : Channel::data;
   std::uint32_t& waiting = peer.queued_messages[index_of(channel)];
   if (waiting >= (channel == Channel::command ? options.command_depth : options.data_depth)) return Status::again;
@@ -93,6 +96,7 @@ Status Link::State::embed(Peer& peer, const Outgoing& message) {
   segment->outcomes_wanted |= std::uint32_t{message.wants_outcome} << segment->records;
   ++segment->records;
   ++waiting;
+  reference = reference_to(*segment);
   return Status::ok;
 }
 
@@ -129,7 +133,7 @@ Segment* Link::State::block_with_space(Peer& peer, Channel channel, std::uint32_
   return segment;
 }
 
-Status Link::State::refer(Peer& peer, const Outgoing& message) {
+Status Link::State::refer(Peer& peer, const Outgoing& message, Reference& reference) {
   // Without an outcome the sender would never know when its bytes are its own again.
   if (!message.wants_outcome) return Status::invalid;
   if (peer.messages_open >= options.data_depth) return Status::again;
@@ -141,66 +145,18 @@ Status Link::State::refer(Peer& peer, const Outgoing& message) {
   taken->size = message.size;
   taken->cookie = message.cookie;
   taken->wants_outcome = message.wants_outcome;
+  taken->is_void = false;
   taken->bytes_cut = 0;
   taken->piece = 0;
   taken->piece_offset = 0;
   taken->passed_by = 0;
   taken->segments_unacked = 0;
+  taken->number = 0;
   taken->slot = Message::kNoSlot;
   peer.messages.push_back(*taken);
   ++peer.messages_open;
+  reference = reference_to(*taken);
   return Status::ok;
-}
-
-bool Link::State::cancel(PeerHandle handle, std::uint64_t cookie) {
-  Peer* peer = peers.find(handle);
-  if (peer == nullptr) return false;
-  if (cancel_embedded(*peer, Channel::command, cookie) || cancel_embedded(*peer, Channel::data, cookie)) return true;
-  for (Message& message : peer->messages) {
-    if (message.cookie != cookie || message.bytes_cut != 0) continue;
-    message.hook.unlink();
-    --peer->messages_open;
-    finish(message.cookie, message.wants_outcome, Status::canceled);
-    messages.give(&message);
-    return true;
-  }
-  return false;
-}
-
-bool Link::State::cancel_embedded(Peer& peer, Channel channel, std::uint64_t cookie) {
-  for (Segment& segment : peer.queued[index_of(channel)]) {
-    Block& block = *segment.block;
-    std::uint32_t begin = wire::kSegmentHeaderBytes;
-    std::uint32_t end_before = begin;  // of the record before, without padding
-    for (std::uint32_t i = 0; i < segment.records; ++i) {
-      const std::span rest(block.bytes.data() + begin, segment.size - begin);
-      const auto end =
-          static_cast<std::uint32_t>(begin + wire::whole_bytes(wire::RecordReader(rest).next().bytes.size()));
-      const auto next = static_cast<std::uint32_t>(wire::aligned(end));
-      if (block.cookies[i] != cookie) {
-        begin = next;
-        end_before = end;
-        continue;
-      }
-      // Close the gap, in the bytes, in the cookies and in the bits of who wants to know.
-      const bool is_wanted = ((segment.outcomes_wanted >> i) & 1) != 0;
-      const bool is_last = i + 1 == segment.records;
-      if (!is_last) std::memmove(block.bytes.data() + begin, block.bytes.data() + next, segment.size - next);
-      segment.size = is_last ? end_before : segment.size - (next - begin);
-      for (std::uint32_t j = i + 1; j < segment.records; ++j) block.cookies[j - 1] = block.cookies[j];
-      const std::uint32_t below = (std::uint32_t{1} << i) - 1;
-      segment.outcomes_wanted = (segment.outcomes_wanted & below) | ((segment.outcomes_wanted >> 1) & ~below);
-      --segment.records;
-      --peer.queued_messages[index_of(channel)];
-      if (segment.records == 0) {
-        --peer.queued_segments[index_of(channel)];
-        hotel.check_out(segment);
-      }
-      finish(cookie, is_wanted, Status::canceled);
-      return true;
-    }
-  }
-  return false;
 }
 
 void Link::State::finish(std::uint64_t cookie, bool is_wanted, Status status) {

@@ -8,14 +8,14 @@
 #include <sys/uio.h>
 #include <boost/intrusive/list.hpp>
 
-#include "wire/envelope.hpp"
+#include "wire/record.hpp"
 
 namespace fairlead::link {
 
 using ListHook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 struct Message {
-  static constexpr std::uint32_t kNoSlot = ~0U;
+  static constexpr std::uint32_t kNoSlot = wire::kNoSlot;
 
   ListHook hook;
   wire::Envelope envelope;
@@ -23,6 +23,7 @@ struct Message {
   std::uint64_t size = 0;
   std::uint64_t cookie = 0;
   bool wants_outcome = true;
+  bool is_void = false;  // taken back, and has ended: what is left of it says so to the peer
 
   // Where the next segment begins.
   std::uint64_t bytes_cut = 0;

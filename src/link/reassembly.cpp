@@ -28,7 +28,9 @@ Reassembly::Slot Reassembly::take(const wire::Record& record) {
             .bytes_left = record.chunk.size,
             .target = 0,
             .looks = 0,
-            .envelope = record.envelope};
+            .envelope = record.envelope,
+            .has_void = slot.has_void,
+            .voided = slot.voided};
     ++open_count_;
   }
   slot.bytes_left -= record.bytes.size();
@@ -52,11 +54,28 @@ std::uint8_t Reassembly::look() {
 Reassembly::Slot Reassembly::close(std::uint32_t slot) {
   if (!slots_ || !slots_[slot].is_open) return {};
   --open_count_;
-  return std::exchange(slots_[slot], Slot{});
+  Slot empty;
+  empty.has_void = slots_[slot].has_void;
+  empty.voided = slots_[slot].voided;
+  return std::exchange(slots_[slot], empty);
+}
+
+Reassembly::Slot Reassembly::take_void(const wire::Chunk& chunk) {
+  if (chunk.slot >= slot_count_) return {};
+  if (!slots_) slots_ = std::make_unique<Slot[]>(slot_count_);
+  Slot& slot = slots_[chunk.slot];
+  slot.has_void = has_voids_ = true;
+  slot.voided = chunk.message;
+  return slot.is_open && slot.message == chunk.message ? close(chunk.slot) : Slot{};
 }
 
 void Reassembly::release_slots() {
-  if (open_count_ == 0) slots_.reset();
+  if (open_count_ == 0 && !has_voids_) slots_.reset();
+}
+
+void Reassembly::reset() {
+  slots_.reset();
+  has_voids_ = false;
 }
 
 }  // namespace fairlead::link

@@ -67,6 +67,11 @@ struct Segment {
   std::uint32_t part_bytes = 0;  // ...of this length
 
   alignas(8) std::array<std::byte, kHeadBytes> head;
+
+  /// Removes the record of a message from the block; false if it is not there. Whether its sender wants its outcome.
+  bool take_out(std::uint64_t cookie, bool& is_wanted);
+  /// Its message was taken back: it goes without the bytes.
+  void make_void();
 };
 
 using SegmentList = boost::intrusive::list<Segment, boost::intrusive::member_hook<Segment, ListHook, &Segment::hook>,

@@ -11,6 +11,7 @@
 #include <memory>
 #include <queue>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "link/link.hpp"
@@ -47,6 +48,7 @@ class World {
     std::vector<std::byte> bytes;
     std::vector<iovec> pieces;
     std::size_t to = 0;
+    Reference reference = 0;
     bool is_ended = false;
     Status status = Status::ok;
     Instant submitted, ended;
@@ -62,6 +64,7 @@ class World {
     std::unique_ptr<Link> link;
     std::map<std::uint64_t, Sent> sent;          // by cookie
     std::map<std::uint64_t, Received> received;  // by envelope.cookie
+    std::set<std::uint64_t> lost;                // by envelope.cookie: what had come in part
     std::vector<Notice> notices;
     std::uint64_t epoch = 0;
     bool is_deaf = false;  // a process that is stopped: receives and sends nothing
@@ -88,8 +91,19 @@ class World {
                                       sealing ? sealing(i) : std::nullopt);
     end.sent.clear();
     end.received.clear();
+    end.lost.clear();
     end.notices.clear();
     end.is_deaf = false;
+  }
+
+  /// Takes a message back. Its memory has other bytes at once: who still reads it is found out.
+  bool cancel(std::size_t from, std::uint64_t cookie) {
+    const auto found = ends[from].sent.find(cookie);
+    if (found == ends[from].sent.end()) return false;
+    const LinkCall call;
+    const bool is_ended = ends[from].link->cancel(peer(from, found->second.to), found->second.reference, cookie);
+    for (std::byte& byte : found->second.bytes) byte = ~byte;
+    return is_ended;
   }
 
   PeerHandle peer(std::size_t from, std::size_t to) {
@@ -128,7 +142,7 @@ class World {
                                       .pieces = place->second.pieces,
                                       .size = size,
                                       .cookie = cookie},
-                                     now);
+                                     now, &place->second.reference);
     };
     const Status status = submit();
     if (status != Status::ok) ends[from].sent.erase(place);
@@ -208,6 +222,7 @@ class World {
     while (auto notice = end.link->next_notice()) {
       if (notice->kind == Notice::Kind::reassembly_lost && notice->target != 0) {
         end.received.erase(notice->target);
+        end.lost.insert(notice->target);
       }
       end.notices.push_back(*notice);
     }
@@ -331,6 +346,7 @@ class World {
     for (std::size_t i = 0; i < delivery.bytes.size(); ++i) {
       ASSERT_EQ(delivery.bytes[i], pattern(id, delivery.offset + i)) << "message " << id << " is corrupt";
     }
+    EXPECT_FALSE(end.lost.contains(id)) << "more of message " << id << ", which was lost";
     const bool is_new = !end.received.contains(id);
     EXPECT_EQ(delivery.is_first, is_new) << "message " << id << " came again";
     Received& received = end.received[id];

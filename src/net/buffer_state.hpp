@@ -22,11 +22,11 @@
 
 #include <sys/uio.h>
 #include <boost/intrusive/list_hook.hpp>
-#include <boost/intrusive/set_hook.hpp>
 
 #include <fairlead/net/buffer.hpp>
 
 #include "base/page_memory.hpp"
+#include "base/timer_wheel.hpp"
 #include "engine/core.hpp"
 #include "net/domain_state.hpp"
 
@@ -37,7 +37,6 @@ struct alignas(64) BufferState {
   /// Who asked first that the operation ends early.
   enum class Ender : std::uint8_t { nobody, owner, deadline };
   using QueueHook = boost::intrusive::list_member_hook<>;
-  using DeadlineHook = boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>;
 
   static BufferState& of(Buffer& buffer) { return *buffer.state_; }
   static const BufferState& of(const Buffer& buffer) { return *buffer.state_; }
@@ -153,7 +152,7 @@ struct alignas(64) BufferState {
   std::uint64_t size = 0;
   std::vector<iovec> memory;
   std::shared_ptr<DomainState> domain;
-  DeadlineHook deadline_hook;  // here, so that no callback lies in two lines
+  base::TimerWheelHook deadline_hook;  // here, so that no callback lies in two lines
   std::array<BufferCallback, kQueueKinds> callbacks;
   base::PageMemory owned;
   std::shared_ptr<std::byte> shared;  // instead: with other buffers, or with peers of this host

@@ -194,7 +194,7 @@ void Machine::signal_pending(Lock& lock) {
 void Machine::expire_deadlines() {
   if (deadlines_.is_empty()) return;
   const Instant time = domain_->time();
-  while (BufferState* buffer = deadlines_.take_expired(time)) end_early(*buffer, BufferState::Ender::deadline);
+  while (BufferState* buffer = deadlines_.take_due(time)) end_early(*buffer, BufferState::Ender::deadline);
 }
 
 // The engine only counts messages that found no buffer; here they become an event, for all of some milliseconds.

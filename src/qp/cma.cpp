@@ -41,10 +41,7 @@ std::optional<std::uint64_t> look_up(Shared& shared, const QueuePair& pair, cons
 
 bool carry_out_by_calls(Shared& shared, const QueuePair& pair, const SendEntry& entry, shm::Connection& peer,
                         std::span<const iovec> pieces) {
-  // Whoever looks at his ring by himself is quicker there.
-  const bool is_awake = peer.other->is_watching.load(std::memory_order_relaxed) != 0;
-  const std::uint64_t most = is_awake ? shared.bounds.cma_awake_max : shared.bounds.cma_max;
-  if (!peer.process.is_reached() || entry.length > most) return false;
+  if (!peer.may_call(entry.length, shared.bounds.cma_max, shared.bounds.cma_awake_max)) return false;
   const auto at = look_up(shared, pair, entry, peer);
   if (!at) return false;
   const bool is_read = entry.traits().has_result();

@@ -121,7 +121,8 @@ void Datagrams::execute(const wire::Envelope& envelope, const base::SocketAddres
                                .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
                                .src_qp = wire::decode_pair_port(envelope.source_port).number,
                                .wc_flags = verbs::wc_flags::grh | (has_imm ? verbs::wc_flags::with_imm : 0),
-                               .slid = static_cast<std::uint16_t>(from.ip[14] << 8 | from.ip[15])},
+                               .slid = static_cast<std::uint16_t>(from.ip[14] << 8 | from.ip[15]),
+                               .sl = header_kind(from)},
                               (envelope.flags & flags::solicited) != 0);
   if (!is_well) completer_.enter_error(*pair);
 }

@@ -14,4 +14,10 @@ inline constexpr std::size_t kHeaderArea = 40;
 std::array<std::byte, kHeaderArea> network_header(const base::SocketAddress& from, const base::SocketAddress& to,
                                                   std::uint64_t size, std::uint8_t traffic_class);
 
+/// Which of them, as mlx5 tells it in the low bits of a completion's service level. UCX looks at the wrong place
+/// without.
+inline std::uint8_t header_kind(const base::SocketAddress& from) {
+  return from.is_v4() ? 2 : 1;
+}
+
 }  // namespace fairlead::qp

@@ -4,6 +4,7 @@
 
 #include "base/scatter.hpp"
 #include "qp/cma.hpp"
+#include "shm/read_section.hpp"
 #include "shm/shared_tables.hpp"
 
 namespace fairlead::qp {
@@ -11,22 +12,6 @@ namespace fairlead::qp {
 using verbs::Cause;
 using verbs::QpType;
 using verbs::SendOpcode;
-
-namespace {
-
-/// While it lives, what the owner withdraws stays in place.
-class ReadSection {
- public:
-  explicit ReadSection(shm::Connection& peer) : peer_(peer) { peer_.enter(); }
-  ~ReadSection() { peer_.leave(); }
-  ReadSection(const ReadSection&) = delete;
-  ReadSection& operator=(const ReadSection&) = delete;
-
- private:
-  shm::Connection& peer_;
-};
-
-}  // namespace
 
 std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& pair, const SendEntry& entry,
                                         const shm::SharedPair& there, const shm::SharedRegion& region) {
@@ -82,7 +67,8 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
   GatherList list;
   if (entry.traits().has_data() && shared_.gather(pair, number, 0, list) != Cause::none) return Result::sent_as_message;
   {
-    const ReadSection section(*peer);
+    const auto use = shm::Use::of_region(entry.rkey >> 8, pair.attributes.dest_qp_num);
+    const shm::ReadSection section(*peer, use);
     std::byte* const there = reach(pair, entry, *peer);
     if (there != nullptr && !is_first) {
       ++shared_.counters.direct_waits;

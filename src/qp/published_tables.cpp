@@ -38,8 +38,8 @@ void PublishedTables::publish(const QueuePair& pair) {
   if (arena == nullptr || pair.is(verbs::QpType::ud)) return;
   const shm::SharedPair record = record_of(pair);
   const std::uint32_t place = pair.number % shm::SharedTables::kPairs;
-  arena->pairs[place].show(record, shows_);
-  if (shm::OwnedRecords* const own = records()) own->pairs[place].show(record, shows_);
+  arena->pairs[place].publish(record, publications_);
+  if (shm::OwnedRecords* const own = records()) own->pairs[place].publish(record, publications_);
 }
 
 void PublishedTables::publish_region(std::uint32_t key) {
@@ -63,8 +63,8 @@ void PublishedTables::publish_region(std::uint32_t key) {
       inside.offset = plan.arena.offset;
     }
   }
-  arena->regions[key >> 8].show(inside, shows_);
-  if (shm::OwnedRecords* const own = records()) own->regions[key >> 8].show(whole, shows_);
+  arena->regions[key >> 8].publish(inside, publications_);
+  if (shm::OwnedRecords* const own = records()) own->regions[key >> 8].publish(whole, publications_);
 }
 
 }  // namespace fairlead::qp

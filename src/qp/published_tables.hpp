@@ -29,7 +29,7 @@ class PublishedTables {
   shm::OwnedRecords* records() const;
 
   Shared& shared_;
-  shm::PublishCount shows_;
+  shm::PublishCount publications_;
 };
 
 }  // namespace fairlead::qp

@@ -203,23 +203,27 @@ TEST(ReadSections, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   ASSERT_EQ(there.arena_bytes, kArena);
   owner->arena()->head()[kHead] = std::byte{9};
   EXPECT_EQ(there.arena->head()[kHead], std::byte{9});
-  EXPECT_TRUE(owner->read_sections().readers().empty());
-  there.enter();
-  auto readers = owner->read_sections().readers();
+  const ReadSections& sections = owner->read_sections();
+  EXPECT_TRUE(sections.readers(Withdrawn::region(5)).empty());
+  there.enter(Use::of_region(5, 9));
+  EXPECT_TRUE(sections.readers(Withdrawn::region(6)).empty()) << "it is elsewhere";
+  EXPECT_TRUE(sections.readers(Withdrawn::pair(8)).empty());
+  EXPECT_EQ(sections.readers(Withdrawn::pair(9)).size(), 1u);
+  auto readers = sections.readers(Withdrawn::region(5));
   ASSERT_EQ(readers.size(), 1u);
-  EXPECT_FALSE(owner->read_sections().has_left(readers[0]));
+  EXPECT_FALSE(sections.has_left(readers[0]));
   there.leave();
-  EXPECT_TRUE(owner->read_sections().has_left(readers[0]));
-  there.enter();
-  EXPECT_TRUE(owner->read_sections().has_left(readers[0])) << "that is another visit";
-  readers = owner->read_sections().readers();
+  EXPECT_TRUE(sections.has_left(readers[0]));
+  there.enter(Use::of_region(5, 9));
+  EXPECT_TRUE(sections.has_left(readers[0])) << "that is another visit";
+  readers = sections.readers(Withdrawn::region(5));
   ASSERT_EQ(readers.size(), 1u);
   guest.reset();
   owner->attend({});
   while (const auto event = owner->next_event()) {
     if (event->kind == ConnectionEvent::Kind::ended) owner->forget(event->slot);
   }
-  EXPECT_TRUE(owner->read_sections().has_left(readers[0])) << "who is gone is not inside";
+  EXPECT_TRUE(sections.has_left(readers[0])) << "who is gone is not inside";
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include "shm/memory.hpp"
 #include "shm/ring.hpp"
 #include "shm/socket.hpp"
+#include "shm/tickets.hpp"
+#include "shm/use.hpp"
 
 namespace fairlead::shm {
 
@@ -24,10 +26,10 @@ namespace fairlead::shm {
 struct PairSide {
   alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
-  alignas(128) std::atomic<std::uint64_t> visits{0};       // odd while it is in the other's arena
-  std::atomic<std::uint32_t> sees_arena{0};                // it has mapped the other's
-  std::atomic<std::uint64_t> held{0};  // what it is at in the other's process, by a name of the engine's; 0: nothing
+  alignas(128) std::atomic<std::uint64_t> at{0};  // what it is at in the other's memory (shm/use.hpp); 0: outside
+  std::atomic<std::uint32_t> sees_arena{0};       // it has mapped the other's
   std::atomic<std::uint32_t> is_leaving{0};  // its engine ends, and not by a fault: told before the connection closes
+  std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // that it has given the other (tickets.hpp)
 };
 /// At the start of a pair's memory. Side 0 asked, side 1 accepted.
 struct PairPage {
@@ -69,7 +71,7 @@ struct Connection {
   PairSide* own = nullptr;         // written, never read
   const PairSide* other = nullptr;
   bool is_watched = false;  // told in own->is_watching
-  std::uint64_t steps = 0;  // into its arena and out of it, told in own->visits
+  std::uint16_t turn = 0;   // of the last time that we were in its memory; never read from own->at
   RingWriter writer;
   RingReader reader;
   std::string_view end_reason;    // why it is ended
@@ -85,21 +87,20 @@ struct Connection {
     return other != nullptr && other->is_leaving.load(std::memory_order_acquire) != 0;
   }
 
-  /// Around what we do in its arena. What it withdraws before we have entered we find withdrawn; what we have begun it
-  /// waits for (Connections::readers).
-  void enter() noexcept {
-    own->visits.store(++steps, std::memory_order_relaxed);
-    fence();
+  /// Around what we do in its memory (ReadSection). What it withdraws before we have entered we find withdrawn; for
+  /// what we have begun it waits (ReadSections). A release: it may find this instead of the end of the time before.
+  void enter(Use use) noexcept {
+    if (++turn == 0) ++turn;
+    own->at.store(std::uint64_t{turn} << Use::kTurnShift | use.name(), std::memory_order_release);
+    use.needs_fence() ? std::atomic_thread_fence(std::memory_order_seq_cst) : fence();
   }
-  void leave() noexcept { own->visits.store(++steps, std::memory_order_release); }
-
-  /// Around what we do outside its arena, so that only it and we can say that we are there. What it withdraws before,
-  /// we find withdrawn; what it withdraws later it finds held (Connections::is_held). Both sides make a fence.
-  void hold(std::uint64_t name) noexcept {
-    own->held.store(name, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+  void leave() noexcept { own->at.store(0, std::memory_order_release); }
+  /// Whether it may be reached by system calls for so many bytes. Whoever looks at its ring by itself is quicker there;
+  /// for all others somebody would have to be woken.
+  bool may_call(std::uint64_t bytes, std::uint64_t most, std::uint64_t most_awake) const noexcept {
+    const bool is_awake = other->is_watching.load(std::memory_order_relaxed) != 0;
+    return process.is_reached() && bytes <= (is_awake ? most_awake : most);
   }
-  void let_go() noexcept { own->held.store(0, std::memory_order_release); }
 
   /// After something was published to it: makes sure that it will look.
   void alert() noexcept {

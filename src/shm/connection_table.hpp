@@ -30,6 +30,11 @@ class ConnectionTable {
   void name(std::uint32_t slot, const base::SocketAddress& address);
   /// Closes the slot: all that was kept of the peer goes.
   void release(std::uint32_t slot);
+  /// Whether the peer that we told to set this bit in our doorbell may still be there.
+  bool may_live(std::uint32_t doorbell_bit) const {
+    return doorbell_bit < size() && peers_[doorbell_bit]->state != Connection::State::closed;
+  }
+  std::uint32_t size_max() const noexcept { return peers_max_; }
   /// Closed slots so far.
   std::uint64_t releases() const noexcept { return releases_; }
 

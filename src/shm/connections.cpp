@@ -1,9 +1,9 @@
 #include "shm/connections.hpp"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -19,7 +19,6 @@ namespace fairlead::shm {
 namespace {
 
 constexpr std::uint64_t kAlarm = ~1ULL;
-constexpr int kServedAtOnce = 32;
 
 std::uint64_t name_of(std::uint32_t slot, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | slot;
@@ -37,22 +36,23 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   auto alarm = base::open_event_descriptor("peers on this host", EFD_NONBLOCK);
   if (!alarm) return std::unexpected(std::move(alarm.error()));
   connections->watch_.emplace(connections->peers_, std::move(*doorbell), std::move(*alarm), connections->counters_);
-  connections->epoll_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  connections->waited_for_.open();
   const int epoll_error = errno;
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without it everything goes through the rings.
     if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes))
-      connections->shown_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
+      connections->published_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
   }
-  if (connections->shown_ && options.identity_bytes > 0) {
+  if (connections->published_ && options.identity_bytes > 0) {
     if (auto identity = Identity::create(options.identity_bytes)) connections->identity_ = std::move(*identity);
   }
   auto listener = Listener::open(own, {options.directory, options.admits_all}, connections->users_);
   if (!listener) return std::unexpected(std::move(listener.error()));
   connections->listener_ = std::move(*listener);
-  if (!connections->epoll_.is_open() || !connections->register_socket(connections->listener_.descriptor(), kListener) ||
-      !connections->register_socket(connections->watch_->alarm_descriptor(), kAlarm)) {
-    const int number = connections->epoll_.is_open() ? errno : epoll_error;
+  if (!connections->waited_for_.is_open() ||
+      !connections->waited_for_.add(connections->listener_.descriptor(), kListener) ||
+      !connections->waited_for_.add(connections->watch_->alarm_descriptor(), kAlarm)) {
+    const int number = connections->waited_for_.is_open() ? errno : epoll_error;
     return std::unexpected(Error{Status::system, number,
                                  fmt::format("cannot wait for peers on this host: {}: raise the limits of open files "
                                              "(ulimit -n) and fs.epoll.max_user_watches",
@@ -61,15 +61,10 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   return connections;
 }
 
-bool Connections::register_socket(int descriptor, std::uint64_t name) const {
-  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = name}};
-  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
 /// kNone if there is no place, or no memory.
 std::uint32_t Connections::make_peer(Socket socket, base::Instant now) try {
   const std::uint32_t slot = peers_.acquire();
-  if (slot == kNone || !register_socket(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
+  if (slot == kNone || !waited_for_.add(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
   peers_[slot].socket = std::move(socket);
   peers_[slot].since = now;
   return slot;
@@ -82,10 +77,9 @@ std::uint32_t Connections::make_peer(Socket socket, base::Instant now) try {
 void Connections::attend(base::Instant now) {
   if (now >= expire_at_) expire(now);
   if (now >= look_at_) look_at_everybody(now);
-  std::array<epoll_event, kServedAtOnce> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), kServedAtOnce, 0);
-  for (int i = 0; i < count && has_room_for_events(); ++i) {
-    const std::uint64_t name = events[static_cast<std::size_t>(i)].data.u64;
+  std::array<std::uint64_t, PollSet::kAtOnce> room;
+  for (const std::uint64_t name : waited_for_.ready(room)) {
+    if (!has_room_for_events()) break;
     if (name == kListener) {
       accept_all(now);
       continue;
@@ -152,7 +146,7 @@ void Connections::end(std::uint32_t slot, std::string_view reason) {
 // The other side may take the connection for open before we do.
 void Connections::take_leave() {
   is_leaving_ = true;
-  listen(false);
+  waited_for_.watch(listener_.descriptor(), kListener, false);
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) peers_[slot].say_leaving();
 }
 
@@ -181,7 +175,7 @@ void Connections::close(std::uint32_t slot) {
 
 // It may take its time to close; nothing that happens there concerns us any more.
 void Connections::close_socket(Connection& peer) const {
-  if (peer.socket.is_open()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket.descriptor(), nullptr);
+  if (peer.socket.is_open()) waited_for_.remove(peer.socket.descriptor());
   peer.socket = Socket();
 }
 

@@ -17,7 +17,6 @@
 #include <fairlead/error.hpp>
 
 #include "base/fifo.hpp"
-#include "base/file_descriptor.hpp"
 #include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
@@ -27,6 +26,7 @@
 #include "shm/greeting.hpp"
 #include "shm/identity.hpp"
 #include "shm/listener.hpp"
+#include "shm/poll_set.hpp"
 #include "shm/read_sections.hpp"
 #include "shm/remapped_ranges.hpp"
 #include "shm/users.hpp"
@@ -40,7 +40,7 @@ struct ConnectionOptions {
   bool admits_all = false;                // also processes of other users
   std::uint32_t ring_bytes = kRingBytes;  // one direction; a power of two, whole pages
   std::uint32_t peers_max = kPeersMax;
-  std::uint64_t arena_bytes = 0;  // shown to peers of our user; 0: nothing
+  std::uint64_t arena_bytes = 0;  // published to peers of our user; 0: nothing
   std::size_t arena_head_bytes = 0;
   std::uint64_t huge_max = 0;      // longest allocation in it that gets huge pages
   std::size_t identity_bytes = 0;  // of records for memory outside it, beside an arena; 0: such memory is not reached
@@ -86,8 +86,7 @@ class Connections {
   void vouch(const base::SocketAddress& address, const base::SipKey& key);
   Connection& peer(std::uint32_t slot) { return peers_[slot]; }
   const Connection& peer(std::uint32_t slot) const { return peers_[slot]; }
-  std::uint32_t peer_count() const { return peers_.size(); }
-  std::uint32_t peers_max() const { return options_.peers_max; }
+  const ConnectionTable& peers() const noexcept { return peers_; }
 
   /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
   void attend(base::Instant now);
@@ -113,23 +112,17 @@ class Connections {
   Watch& watch() noexcept { return *watch_; }
   const Watch& watch() const noexcept { return *watch_; }
   /// Readable when attend() has something to do; a peer that rings an armed doorbell sees to that.
-  int descriptor() const noexcept { return epoll_.get(); }
+  int descriptor() const noexcept { return waited_for_.descriptor(); }
 
   /// What we show to peers; null if nothing.
-  Arena* arena() noexcept { return shown_ ? &shown_->arena : nullptr; }
+  Arena* arena() noexcept { return published_ ? &published_->arena : nullptr; }
   /// Applications' memory in it; there if arena() is.
-  RemappedRanges& remapped() noexcept { return shown_->remapped; }
-  const std::shared_ptr<PublishedMemory>& shown() const noexcept { return shown_; }
+  RemappedRanges& remapped() noexcept { return published_->remapped; }
+  const std::shared_ptr<PublishedMemory>& published() const noexcept { return published_; }
   /// Who is in our memory.
   const ReadSections& read_sections() const noexcept { return read_sections_; }
-  /// Whether the peer that we told to set this bit in our doorbell may still be there.
-  bool may_live(std::uint32_t doorbell_bit) const {
-    return doorbell_bit < peers_.size() && peers_[doorbell_bit].state != Connection::State::closed;
-  }
   /// Memory for records that only we can write; null if peers do not reach us but in the arena.
   std::byte* records() const noexcept { return identity_ ? identity_->records() : nullptr; }
-  /// How many peers are no more.
-  std::uint64_t closings() const noexcept { return peers_.releases(); }
 
   const ConnectionCounters& counters() const noexcept { return counters_; }
 
@@ -142,10 +135,8 @@ class Connections {
 
   Memory::Layout pair_layout() const { return {4096, options_.ring_bytes, 2}; }
   std::uint32_t make_peer(Socket socket, base::Instant now);
-  bool register_socket(int descriptor, std::uint64_t name) const;
   void accept_all(base::Instant now);
   void pause_accepting(base::Instant now);
-  void listen(bool does) const;
   bool make_room(const Socket& newcomer);
   void expire(base::Instant now);
   void look_at_everybody(base::Instant now);
@@ -169,11 +160,10 @@ class Connections {
   void close(std::uint32_t slot);
   void close_socket(Connection& peer) const;
   bool is_admitted(const Socket& socket) const { return options_.admits_all || socket.is_own(); }
-  /// Memory is shown only to whom our own user could read and write it by other means.
-  bool shows_to(const Socket& socket) const { return shown_ && socket.is_own(); }
+  /// Memory is published only to whom our own user could read and write it by other means.
+  bool publishes_to(const Socket& socket) const { return published_ && socket.is_own(); }
   void introduce(Greeting& greeting) const;
   void adopt_arena(Connection& peer, int file, const Greeting& greeting);
-  bool may_be_at(const base::SocketAddress& address) const;
   Result<> check_asked(const Socket& socket, const base::SocketAddress& address, bool has_key);
   void take_over(Connection& peer, const Greeting& theirs, Memory doorbell) const;
   bool gives_way(std::uint32_t slot, const Greeting& greeting);
@@ -184,8 +174,8 @@ class Connections {
   bool has_barriers_ = false;
   Users users_;  // before all that holds what strangers gave
   Listener listener_;
-  base::FileDescriptor epoll_;
-  std::shared_ptr<PublishedMemory> shown_;
+  PollSet waited_for_;
+  std::shared_ptr<PublishedMemory> published_;
   std::optional<Identity> identity_;
   ConnectionTable peers_;
   ReadSections read_sections_{peers_};

@@ -2,8 +2,6 @@
 // other than ours has a share of the places, and few for connections that are not open yet: there its oldest gives way
 // to its newest, so it keeps out nobody but itself.
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -54,12 +52,7 @@ void Connections::pause_accepting(base::Instant now) {
   ++counters_.accepts_failed;
   accept_at_ = now + kAcceptAgainAfter;
   expire_by(accept_at_);
-  listen(false);
-}
-
-void Connections::listen(bool does) const {
-  epoll_event event{.events = does ? EPOLLIN : 0U, .data = {.u64 = kListener}};
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.descriptor(), &event);
+  waited_for_.watch(listener_.descriptor(), kListener, false);
 }
 
 /// False if the user has all places that it may have, and none of them gives way.
@@ -87,7 +80,7 @@ void Connections::expire(base::Instant now) {
   expire_at_ = base::kNever;
   if (accept_at_ <= now) {
     accept_at_ = base::kNever;
-    listen(!is_leaving_);
+    waited_for_.watch(listener_.descriptor(), kListener, !is_leaving_);
   }
   expire_by(accept_at_);
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {

@@ -17,10 +17,20 @@
 #include "shm/proof.hpp"
 
 namespace fairlead::shm {
+namespace {
 
-/// To whom memory is shown: what of it, and where we are.
+// Abstract names are of this network namespace: none of them belongs to an engine elsewhere, whoever has bound it.
+bool may_be_at(const base::SocketAddress& address, const std::string& directory) {
+  if (!directory.empty() || address.is_loopback()) return true;
+  const auto local = base::local_addresses();
+  return local && std::ranges::any_of(*local, [&](const base::SocketAddress& one) { return one.ip == address.ip; });
+}
+
+}  // namespace
+
+/// To whom memory is published: what of it, and where we are.
 void Connections::introduce(Greeting& greeting) const {
-  greeting.arena_bytes = shown_->arena.bytes();
+  greeting.arena_bytes = published_->arena.bytes();
   if (!identity_) return;
   greeting.identity = identity_->address();
   std::ranges::copy(identity_->nonce(), greeting.nonce);
@@ -28,9 +38,9 @@ void Connections::introduce(Greeting& greeting) const {
 
 void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
-  if (bytes == 0 || !shown_ || !peer.socket.is_own()) return;
+  if (bytes == 0 || !published_ || !peer.socket.is_own()) return;
   // As much address space as ours takes is the most that it may take.
-  const bool has_size = bytes >= options_.arena_head_bytes && bytes <= shown_->arena.bytes();
+  const bool has_size = bytes >= options_.arena_head_bytes && bytes <= published_->arena.bytes();
   auto arena = has_size ? Arena::view(file, bytes) : std::unexpected(Error{});
   if (!arena) {
     ++counters_.arenas_refused;
@@ -45,13 +55,6 @@ void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeti
   ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
 }
 
-// Abstract names are of this network namespace: none of them belongs to an engine elsewhere, whoever has bound it.
-bool Connections::may_be_at(const base::SocketAddress& address) const {
-  if (!options_.directory.empty() || address.is_loopback()) return true;
-  const auto local = base::local_addresses();
-  return local && std::ranges::any_of(*local, [&](const base::SocketAddress& one) { return one.ip == address.ip; });
-}
-
 Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const {
   Greeting greeting{.ring_bytes = ring_bytes,
                     .ip = own_.ip,
@@ -61,7 +64,7 @@ Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes)
                     .epoch = epoch_,
                     .doorbell_bit = slot,
                     .user = ::geteuid()};
-  if (shows_to(peers_[slot].socket)) introduce(greeting);
+  if (publishes_to(peers_[slot].socket)) introduce(greeting);
   return greeting;
 }
 
@@ -111,11 +114,11 @@ Result<std::uint32_t> Connections::begin_asking(const base::SocketAddress& addre
     peer.pair_key = key;
     peer.greeting.proof = proof_of_greeting(*key, peer.greeting);
   }
-  const bool shows = shows_to(peer.socket);
+  const bool shows = publishes_to(peer.socket);
   peer.sees_ours = shows;
   expire_by(now + kAnswerWithin);
   const std::array<int, 3> descriptors{peer.memory.descriptor(), watch_->doorbell().memory_descriptor(),
-                                       shows ? shown_->arena.descriptor() : -1};
+                                       shows ? published_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&peer.greeting, 1)), std::span(descriptors).first(shows ? 3 : 2)))
     decline(slot, "its socket took no greeting");
   return slot;
@@ -128,7 +131,7 @@ Result<> Connections::check_asked(const Socket& socket, const base::SocketAddres
     return std::unexpected(Error{Status::not_permitted, 0,
                                  fmt::format("{} {}", address.to_string(), users_.reason(socket.credentials()))});
   }
-  if (!may_be_at(address)) {
+  if (!may_be_at(address, options_.directory)) {
     ++counters_.declined_address;
     return std::unexpected(Error{Status::not_permitted, 0,
                                  fmt::format("user {} has bound the name of {}, which is no address of this host",
@@ -188,7 +191,7 @@ void Connections::take_greeting(std::uint32_t slot, Letter letter, std::span<con
     ++counters_.declined_greeting;
     return close(slot);
   }
-  if (!may_be_at(greeting->address())) {
+  if (!may_be_at(greeting->address(), options_.directory)) {
     ++counters_.declined_address;
     return close(slot);
   }
@@ -236,9 +239,10 @@ void Connections::answer(std::uint32_t slot, const Greeting& greeting, const Let
   adopt_arena(peer, letter.descriptors[2].get(), greeting);
   Greeting answer = own_greeting(slot, greeting.ring_bytes);
   if (key) answer.proof = proof_of_answer(*key, answer, greeting);
-  const bool shows = shows_to(peer.socket);
+  const bool shows = publishes_to(peer.socket);
   peer.sees_ours = shows;
-  const std::array<int, 2> descriptors{watch_->doorbell().memory_descriptor(), shows ? shown_->arena.descriptor() : -1};
+  const std::array<int, 2> descriptors{watch_->doorbell().memory_descriptor(),
+                                       shows ? published_->arena.descriptor() : -1};
   if (!peer.socket.send(std::as_bytes(std::span(&answer, 1)), std::span(descriptors).first(shows ? 2 : 1)))
     return close(slot);
   become_open(slot, greeting.secrets);

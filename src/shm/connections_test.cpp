@@ -299,16 +299,22 @@ TEST(Connections, APeerDoesNotDecideWhomWeWatch) {
   look(far);
 }
 
-TEST(Connections, APeerDoesNotDecideThatWeAreInItsArena) {
+TEST(Connections, APeerDoesNotDecideWhatWeAreAt) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
   PairSide& told = own_side_as_seen_by(near.to(far));
-  told.visits.store(1);  // as if we were inside
-  far.to(near).enter();
-  EXPECT_EQ(told.visits.load() % 2, 1u) << "we are, and say so";
-  told.visits.store(40);
+  const Use use = Use::of_region(3, 4);
+  const auto word = [&](std::uint64_t turn) { return turn << Use::kTurnShift | use.name(); };
+  told.at.store(word(7));  // as if we were there for the seventh time
+  far.to(near).enter(use);
+  EXPECT_EQ(told.at.load(), word(1)) << "we are there for the first";
+  told.at.store(word(40));
   far.to(near).leave();
-  EXPECT_EQ(told.visits.load() % 2, 0u);
+  EXPECT_EQ(told.at.load(), 0u);
+  for (int turn = 2; turn <= 65535; ++turn) far.to(near).enter(use);
+  EXPECT_EQ(told.at.load(), word(65535));
+  far.to(near).enter(use);
+  EXPECT_EQ(told.at.load(), word(1)) << "never 0";
 }
 
 TEST(Connections, APeerDoesNotTakeOurReminders) {

@@ -13,7 +13,7 @@ namespace fairlead::shm {
 /// with one: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
 struct Greeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 9;
+  static constexpr std::uint32_t kVersion = 11;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -26,7 +26,7 @@ struct Greeting {
   std::uint64_t secrets[2] = {};   // of the two rings
   std::uint32_t doorbell_bit = 0;  // that the other shall set in the doorbell of whoever writes this
   std::uint32_t user = 0;          // of whoever writes this, as it knows itself
-  std::uint64_t arena_bytes = 0;   // of the memory shown; 0: none
+  std::uint64_t arena_bytes = 0;   // of the memory published; 0: none
   std::uint64_t identity = 0;      // where in its memory the nonce lies (shm/identity.hpp); 0: not to be reached
   std::uint64_t nonce[2] = {};
   std::uint64_t proof = 0;  // between different users (shm/proof.hpp)

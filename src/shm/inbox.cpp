@@ -15,7 +15,9 @@ bool Inbox::find_payload(const Connection& from) {
   if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
       size > from.arena_bytes - place)
     return false;
-  delivery_.bytes = {from.arena->head() + place, size};
+  set_whole(delivery_.peer, {from.arena->head() + place, size});
+  delivery_.permission = &from.other->tickets[record_.ticket % Tickets::kCount];
+  delivery_.ticket = static_cast<std::uint32_t>(record_.ticket);
   return true;
 }
 
@@ -27,6 +29,7 @@ void Inbox::set_whole(link::PeerHandle from, std::span<const std::byte> bytes) {
   delivery_.reassembly = link::Delivery::kWhole;
   delivery_.is_first = delivery_.is_last = true;
   delivery_.target = 0;
+  delivery_.permission = nullptr;
 }
 
 bool Inbox::read(Source from, const RingReader::Record& record) {
@@ -53,7 +56,6 @@ bool Inbox::read_part(Source from, const RingReader::Record& record) {
     case wire::ShmKind::by_reference:
       if (!find_payload(from.connection)) return false;
       delivery_.envelope = record_.envelope;
-      set_whole(delivery_.peer, delivery_.bytes);
       ++counters_.messages_delivered;
       return true;
     case wire::ShmKind::inlined:
@@ -61,6 +63,7 @@ bool Inbox::read_part(Source from, const RingReader::Record& record) {
     case wire::ShmKind::tagged:
     case wire::ShmKind::whole:
     case wire::ShmKind::batch:
+    case wire::ShmKind::taken_back:
       return false;  // taken before
     case wire::ShmKind::first:
       if (arriving.is_under_way) return false;
@@ -72,6 +75,7 @@ bool Inbox::read_part(Source from, const RingReader::Record& record) {
       break;
   }
   if (record_.payload.size() > arriving.size - arriving.done) return false;
+  delivery_.permission = nullptr;
   delivery_.envelope = arriving.envelope;
   delivery_.size = arriving.size;
   delivery_.offset = arriving.done;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/copy_short.hpp"
 
@@ -22,8 +23,9 @@ void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
 
 }  // namespace
 
-Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message) {
-  base::Fifo<Waiting>& queue = message.size > kWholeMax ? peer.longs : peer.shorts;
+Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message, link::Reference* reference) {
+  const bool is_long = message.size > kWholeMax;
+  base::Fifo<Waiting>& queue = is_long ? peer.longs : peer.shorts;
   if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max || !queue.has_room(1)) return Status::again;
   Block* copy = nullptr;
   if (message.size <= options_.copied_max) {
@@ -33,7 +35,8 @@ Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message) {
     gather(copy->data(), message.pieces, message.size);
   }
   ++counters_.messages_waited;
-  queue.push({message, copy});
+  queue.push({.message = message, .copy = copy});
+  if (reference != nullptr) *reference = (is_long ? kOfLongs : 0) | queue.last_number();
   return Status::ok;
 }
 
@@ -73,18 +76,23 @@ bool Outbox::write_place(TransportPeer& peer, Connection& to) {
   const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::by_reference);
   std::byte* const body = place ? to.writer.reserve(bytes) : nullptr;
   if (body == nullptr) return false;
-  wire::encode_shm(body, wire::ShmKind::by_reference, message.envelope, message.size, *place);
+  if (!peer.tickets) peer.tickets.reset(new (std::nothrow) Tickets);
+  const std::uint32_t ticket = peer.tickets ? peer.tickets->give(to.own->tickets, message.cookie) : 0;
+  if (ticket == 0) return false;
+  wire::encode_shm(body, wire::ShmKind::by_reference, message.envelope, message.size, *place, ticket);
   to.writer.publish(bytes, to.reader.read());
   to.reader.told();
   to.alert();
   ++counters_.messages_pulled;
-  if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
+  peer.pending.push({.line = to.writer.written(), .cookie = message.cookie, .length = ticket});
   peer.longs.pop();
   return true;
 }
 
 // The next chunk of the first long message, if there is room for a good piece of it.
 bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
+  if (peer.longs.front().is_void) [[unlikely]]
+    return write_taken_back(peer, to);
   const link::Outgoing& message = peer.longs.front().message;
   const bool is_first = peer.long_sent.bytes == 0;
   if (!peer.pending.has_room(1)) return false;
@@ -108,6 +116,22 @@ bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
   return true;
 }
 
+// The first long message was taken back: the reader of its beginning hears that nothing follows.
+bool Outbox::write_taken_back(TransportPeer& peer, Connection& to) {
+  if (peer.long_sent.bytes != 0) {
+    const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::taken_back);
+    std::byte* const body = to.writer.reserve(bytes);
+    if (body == nullptr) return false;
+    wire::encode_shm(body, wire::ShmKind::taken_back, peer.longs.front().message.envelope, 0);
+    to.writer.publish(bytes, to.reader.read());
+    to.reader.told();
+    to.alert();
+  }
+  peer.longs.pop();
+  peer.long_sent = {};
+  return true;
+}
+
 // Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
 bool Outbox::pump(TransportPeer& peer, Connection& to) {
   bool any = false;
@@ -115,7 +139,7 @@ bool Outbox::pump(TransportPeer& peer, Connection& to) {
     moves = false;
     for (int i = 0; i < kShortsInTurn && !peer.shorts.empty(); ++i) {
       Waiting& first = peer.shorts.front();
-      if (!write_short(peer, to, first.message, first.copy)) break;
+      if (!first.is_void && !write_short(peer, to, first.message, first.copy)) break;
       release(first);
       peer.shorts.pop();
       moves = true;
@@ -127,18 +151,14 @@ bool Outbox::pump(TransportPeer& peer, Connection& to) {
   return any;
 }
 
-bool Outbox::take_back(TransportPeer& peer, std::uint64_t cookie) {
-  for (auto* queue : {&peer.shorts, &peer.longs}) {
-    for (std::size_t i = 0; i < queue->size(); ++i) {
-      const link::Outgoing& message = (*queue)[i].message;
-      if (!message.wants_outcome || message.cookie != cookie) continue;
-      if (queue == &peer.longs && i == 0 && peer.long_sent.bytes > 0) return false;
-      release((*queue)[i]);
-      queue->erase(i);
-      return true;
-    }
-  }
-  return false;
+bool Outbox::take_back(TransportPeer& peer, link::Reference reference, std::uint64_t cookie) {
+  Waiting* const waiting =
+      (reference & kOfLongs) != 0 ? peer.longs.find(reference & ~kOfLongs) : peer.shorts.find(reference);
+  if (waiting == nullptr || waiting->is_void || !waiting->message.wants_outcome || waiting->message.cookie != cookie)
+    return false;
+  waiting->is_void = true;
+  waiting->message.pieces = {};
+  return true;
 }
 
 }  // namespace fairlead::shm

@@ -27,19 +27,22 @@ class Outbox {
   /// Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
   bool pump(TransportPeer& peer, Connection& to);
   /// The message waits for room; `again` if too many do.
-  Status keep(TransportPeer& peer, const link::Outgoing& message);
-  /// Whether it waited, and does no more.
-  bool take_back(TransportPeer& peer, std::uint64_t cookie);
+  Status keep(TransportPeer& peer, const link::Outgoing& message, link::Reference* reference);
+  /// Whether it waited, or was half written, and is not looked at any more. It keeps its place: those behind it are
+  /// found by theirs.
+  static bool take_back(TransportPeer& peer, link::Reference reference, std::uint64_t cookie);
   void release(const Waiting& waiting) {
     if (waiting.copy != nullptr) blocks_.give(waiting.copy);
   }
 
  private:
-  static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;  // so that the reader copies while we do
-  static constexpr int kShortsInTurn = 16;                          // before a chunk has its turn
+  static constexpr link::Reference kOfLongs = link::Reference{1} << 63;  // the number of a long message
+  static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;       // so that the reader copies while we do
+  static constexpr int kShortsInTurn = 16;                               // before a chunk has its turn
 
   bool write_place(TransportPeer& peer, Connection& to);
   bool write_chunk(TransportPeer& peer, Connection& to);
+  static bool write_taken_back(TransportPeer& peer, Connection& to);
 
   Connections& connections_;
   const TransportOptions& options_;

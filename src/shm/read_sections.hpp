@@ -1,6 +1,6 @@
 #pragma once
-// Who is in our memory: peers carry out one-sided requests there by themselves, and say in the page of the two when
-// they come and go. Whoever withdraws something waits for those who may not have seen it.
+// Who is in our memory. Peers carry out one-sided requests there by themselves, and say in the page of the two what
+// they are at. Whoever withdraws something waits for those who are at it, and for nobody else.
 
 #include <cstdint>
 #include <vector>
@@ -9,25 +9,25 @@
 
 namespace fairlead::shm {
 
-/// A peer that was in our arena when something in it was withdrawn.
+/// A peer that was at something when it was withdrawn.
 struct SectionReader {
   std::uint32_t slot = 0, generation = 0;
-  std::uint64_t visit = 0;
+  std::uint64_t at = 0;
 };
 
 class ReadSections {
  public:
   explicit ReadSections(const ConnectionTable& peers) : peers_(peers) {}
 
-  /// Who may not have seen yet what was withdrawn from the tables of the arena just now. Takes microseconds.
-  std::vector<SectionReader> readers() const;
+  /// Who may not have seen yet that it was withdrawn. Makes a barrier for all, which takes microseconds.
+  std::vector<SectionReader> readers(Withdrawn withdrawn) const;
   /// Whether that peer has left since, or is no more.
   bool has_left(const SectionReader& reader) const;
-  /// Whether a peer is at what it calls so, outside the arena. After it was withdrawn from the records.
-  bool is_held(std::uint64_t name) const noexcept;
+  /// Whether anybody is at what peers make a fence for (Use::needs_fence), after it was withdrawn.
+  bool is_used(Withdrawn withdrawn) const noexcept;
 
  private:
-  static const PairSide* reader_of(const Connection& peer);
+  static std::uint64_t at_of(const Connection& peer) noexcept;
 
   const ConnectionTable& peers_;
 };

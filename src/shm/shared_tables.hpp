@@ -29,9 +29,9 @@ class SharedRecord {
   using Image = std::array<std::uint64_t, 1 + kWords>;
 
   /// [owner]
-  void show(const Value& value, PublishCount& shows) noexcept {
+  void publish(const Value& value, PublishCount& publications) noexcept {
     const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
-    const std::uint64_t version = shows.next();
+    const std::uint64_t version = publications.next();
     version_.store(version - 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t i = 0; i < kWords; ++i) words_[i].store(plain[i], std::memory_order_relaxed);
@@ -93,8 +93,8 @@ struct alignas(64) PublishedExposure {
   SharedRecord<SharedExposure> record;
 
   /// [owner]
-  void show(const SharedExposure& exposure, PublishCount& shows) noexcept {
-    record.show(exposure, shows);
+  void publish(const SharedExposure& exposure, PublishCount& publications) noexcept {
+    record.publish(exposure, publications);
     holder.store(exposure.key, std::memory_order_release);
   }
   bool claim(std::uint64_t key, std::uint64_t name) noexcept {
@@ -116,7 +116,7 @@ struct OwnedExposure {
   std::uint64_t is_writable = 0;
 
   /// [owner]
-  void show(const OwnedExposure& exposure) noexcept {
+  void publish(const OwnedExposure& exposure) noexcept {
     address = exposure.address;
     length = exposure.length;
     is_writable = exposure.is_writable;

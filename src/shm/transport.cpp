@@ -20,7 +20,7 @@ constexpr base::Duration kSeekEvery = std::chrono::milliseconds(10);
 Transport::Transport(std::unique_ptr<Connections> connections, const TransportOptions& options)
     : connections_(std::move(connections)),
       options_(options),
-      peers_(std::min(connections_->peers_max(), DoorbellPage::kBits)) {
+      peers_(std::min(connections_->peers().size_max(), DoorbellPage::kBits)) {
   options_.copied_max = std::min(options_.copied_max, sizeof(Block));
 }
 
@@ -104,7 +104,9 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
   for (; !peer.pending.empty(); peer.pending.pop()) {
     const Pending& first = peer.pending.front();
     if (first.owner == Pending::kNobody) {
-      fail(first.cookie);
+      const bool is_over =
+          first.length == Pending::kNoTicket || (first.length != 0 && !peer.tickets->is_good(first.length));
+      if (!is_over) fail(first.cookie);
     } else {
       lost_.push({first.cookie, first.owner, first.length, status});
       ++counters_.messages_failed;
@@ -112,7 +114,7 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
   }
   for (auto* queue : {&peer.shorts, &peer.longs}) {
     for (; !queue->empty(); queue->pop()) {
-      if (queue->front().message.wants_outcome) fail(queue->front().message.cookie);
+      if (queue->front().message.wants_outcome && !queue->front().is_void) fail(queue->front().message.cookie);
       outbox_.release(queue->front());
     }
   }
@@ -222,6 +224,18 @@ bool Transport::arm() {
     return connections_->watch().arm();
   connections_->refuse_reader(liar);
   return false;
+}
+
+// The sender has taken back what it had begun.
+bool Transport::end_arriving(std::uint32_t index) {
+  Arriving& arriving = peers_[index].arriving;
+  if (!arriving.is_under_way || !notices_.has_room(1)) return false;
+  notices_.push({.kind = link::Notice::Kind::reassembly_lost,
+                 .peer = peers_.handle_of(index),
+                 .status = Status::refused,
+                 .target = arriving.target});
+  arriving = {};
+  return true;
 }
 
 }  // namespace fairlead::shm

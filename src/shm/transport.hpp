@@ -90,17 +90,19 @@ class Transport {
   }
 
   /// As Link::submit() and Link::cancel().
-  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now);
-  bool cancel(link::PeerHandle peer, std::uint64_t cookie);
+  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now,
+                link::Reference* reference = nullptr);
+  bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie);
   /// The fast path (transport_fast_path.hpp): short messages of one piece that nothing waits before are written at
-  /// once, as far as there is room. How many; sent(index, number) tells of each its number in the peer's ring.
+  /// once, as far as there is room. How many; sent(index, number) tells of each its number among those to the peer.
   template <typename Sent>
   std::size_t send_now(link::PeerHandle peer, const ShortSend& send, base::Instant now, Sent&& sent);
   /// The same of one message that has its turn in a sequence; its owner is kOfPairs. False: nothing was sent.
   bool send_turn(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
-  /// Whether such a message to peer `kFirstSlot + index`, by the low bits of its number, has not been passed yet.
-  bool is_on_its_way(std::uint32_t index, std::uint32_t number);
+  /// Ends such a message to peer `kFirstSlot + index`, by the low bits of its number: `canceled`, but it may still
+  /// arrive; or `ok`: it has, and its end comes. None if that has come.
+  std::optional<ShortEnd> end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number);
   void set_target(link::PeerHandle peer, std::uint64_t target) { peers_[peer].arriving.target = target; }
 
   /// Both in transport_collect.hpp. Takes what has come: for each piece taker.inlined(peer, head, bytes), once for each
@@ -166,6 +168,7 @@ class Transport {
   }
   std::byte* begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
   std::uint64_t end_fast(Peer& peer, std::size_t bytes, std::size_t payload);
+  static bool end_ticket(Peer& peer, const Connection& to, const Pending& pending);
   template <typename Taker>
   bool end_passed(Peer& peer, const Connection& to, Taker&& taker);
   void make_busy(std::uint32_t index, base::Instant now);
@@ -174,6 +177,7 @@ class Transport {
 
   template <typename Taker>
   bool take(std::uint32_t connection_slot, Taker&& taker);
+  bool end_arriving(std::uint32_t index);
   template <typename Taker>
   bool take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker);
   struct Run {

@@ -8,9 +8,9 @@ void add_transport(const Transport& shm, observe::EngineFacts& facts) {
   facts.add("shm.", kTransportCounterRows, shm.counters());
   const ConnectionCounters& connections = shm.connections().counters();
   facts.add("shm.", kConnectionCounterRows, connections);
-  if (shm.connections().shown()) {
-    facts.counters.push_back({"shm.shared_bytes", shm.connections().shown()->remapped.bytes()});
-    facts.counters.push_back({"shm.huge_bytes", shm.connections().shown()->remapped.huge_bytes()});
+  if (shm.connections().published()) {
+    facts.counters.push_back({"shm.shared_bytes", shm.connections().published()->remapped.bytes()});
+    facts.counters.push_back({"shm.huge_bytes", shm.connections().published()->remapped.huge_bytes()});
   }
   for (std::size_t i = 0; i < connections.processes.size(); ++i)
     facts.counters.push_back({fmt::format("shm.process.{}", CrossMemory::kNames[i]), connections.processes[i]});

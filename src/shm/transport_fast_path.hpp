@@ -59,7 +59,7 @@ inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend&
       const link::SendPart& part = send.parts[count];
       counters_.bytes_sent += part.length;
       peer.pending.append().set(writer.written(), part.cookie, send.owner, part.length);
-      sent(count, static_cast<std::uint32_t>(writer.written()));
+      sent(count, static_cast<std::uint32_t>(peer.pending.last_number()));
     }
   }
   if (count == 0) [[unlikely]]

@@ -94,7 +94,7 @@ class TransportHostile : public testing::Test {
     const std::uint64_t word = random_() % 3;
     switch (random_() % 5) {
       case 0:
-        return side.visits.store(word);
+        return side.at.store(word);
       case 1:
         return side.sees_arena.store(static_cast<std::uint32_t>(word));
       case 2:

@@ -29,11 +29,13 @@ std::uint32_t TransportPeers::disconnect(std::uint32_t connection_slot) {
 void TransportPeers::forget(std::uint32_t index) {
   TransportPeer& peer = *peers_[index];
   by_address_.erase(peer.address);
-  const base::SocketAddress address = peer.address;
-  const std::uint32_t generation = peer.generation + 1;
-  peer = TransportPeer();
-  peer.address = address;
-  peer.generation = generation == 0 ? 1 : generation;
+  TransportPeer next;
+  next.address = peer.address;
+  next.generation = peer.generation + 1 == 0 ? 1 : peer.generation + 1;
+  next.shorts = std::move(peer.shorts);
+  next.longs = std::move(peer.longs);
+  next.pending = std::move(peer.pending);
+  peer = std::move(next);
 }
 
 }  // namespace fairlead::shm

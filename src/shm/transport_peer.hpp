@@ -19,6 +19,7 @@
 #include "base/time.hpp"
 #include "link/link.hpp"
 #include "shm/connection_table.hpp"
+#include "shm/tickets.hpp"
 #include "wire/envelope.hpp"
 
 namespace fairlead::shm {
@@ -30,15 +31,17 @@ using Block = std::array<std::byte, 1024>;
 struct Waiting {
   link::Outgoing message;
   Block* copy = nullptr;  // of a short message
+  bool is_void = false;   // taken back, and has ended
 };
 /// What the peer's reader has not passed yet.
 struct Pending {
   static constexpr std::uint32_t kNobody = ~0U;
+  static constexpr std::uint32_t kNoTicket = ~0U;  // as a ticket: it has ended
 
   std::uint64_t line = 0;  // when the reader has passed it ...
   std::uint64_t cookie = 0;
   std::uint32_t owner = kNobody;  // nobody: an outcome of submit()
-  std::uint32_t length = 0;
+  std::uint32_t length = 0;       // or, of an outcome, the ticket of what the peer reads where it lies; 0: none
   /// Word by word, in its place: a copy of what was just written would wait for it.
   void set(std::uint64_t at_line, std::uint64_t its_cookie, std::uint32_t its_owner, std::size_t bytes) {
     line = at_line;
@@ -87,7 +90,8 @@ struct TransportPeer {
   std::optional<base::SipKey> key;  // of its session over the network
   base::Fifo<Waiting> shorts, longs;
   base::Fifo<Pending> pending;
-  GatherPosition long_sent;  // of the first long message
+  std::unique_ptr<Tickets> tickets;  // made with the first
+  GatherPosition long_sent;          // of the first long message
   Arriving arriving;
   std::uint64_t passed_seen = 0;
   base::Instant moved_at{};
@@ -131,7 +135,8 @@ class TransportPeers {
   void connect(std::uint32_t index, std::uint32_t connection_slot);
   /// Nothing comes over that connection any more. Whose it was.
   std::uint32_t disconnect(std::uint32_t connection_slot);
-  /// The peer is no more. Its address stays, for whoever reads of its end.
+  /// The peer is no more. Its address stays, for whoever reads of its end, and numbers go on: what names a message of
+  /// it names none of the next.
   void forget(std::uint32_t index);
 
  private:

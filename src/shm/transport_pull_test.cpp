@@ -92,6 +92,31 @@ TEST_F(TransportPull, WhoeverEndsBeforeItIsReadEndsIt) {
   EXPECT_EQ(end->status, Status::refused);
 }
 
+/// A connection's two sides, by hand: what the reader finds when the sender takes its message back at each moment.
+TEST_F(TransportPull, WhatIsTakenBackIsNotBelieved) {
+  shm::Tickets tickets;
+  shm::Tickets::Words words = {};
+  const std::uint32_t first = tickets.give(words, 7), second = tickets.give(words, 8);
+  const auto delivery = [&](std::uint32_t ticket) {
+    return link::Delivery{.permission = &words[ticket % Tickets::kCount], .ticket = ticket};
+  };
+  EXPECT_TRUE(delivery(first).is_good() && delivery(second).is_good());
+  EXPECT_TRUE(tickets.take_back(words, 7));
+  EXPECT_FALSE(tickets.take_back(words, 7));
+  EXPECT_FALSE(delivery(first).is_good());
+  EXPECT_TRUE(delivery(second).is_good());
+  EXPECT_FALSE(tickets.end(words, first)) << "it has had its end";
+  EXPECT_TRUE(tickets.end(words, second));
+  for (std::uint32_t i = 0; i < 3 * Tickets::kCount; ++i) {
+    const std::uint32_t next = tickets.give(words, 100 + i);
+    ASSERT_NE(next, 0U);
+    EXPECT_FALSE(delivery(first).is_good()) << "though its word is in use again";
+    ASSERT_TRUE(tickets.end(words, next));
+  }
+  for (std::uint32_t i = 0; i < Tickets::kCount; ++i) EXPECT_NE(tickets.give(words, i), 0U);
+  EXPECT_EQ(tickets.give(words, 1000), 0U) << "all are out: the message goes another way";
+}
+
 // Places that lie outside, or at the edge, of what the sender shows.
 class TransportPullFrom : public TransportPull, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(, TransportPullFrom, testing::Range(0, 12));

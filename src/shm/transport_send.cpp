@@ -4,7 +4,8 @@
 
 namespace fairlead::shm {
 
-Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message, base::Instant now) {
+Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message, base::Instant now,
+                         link::Reference* reference) {
   Peer* const found = peers_.find(handle);
   if (found == nullptr) [[unlikely]]
     return Status::stale;
@@ -21,7 +22,7 @@ Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message,
     to->alert();
     return Status::ok;
   }
-  const Status status = outbox_.keep(peer, message);
+  const Status status = outbox_.keep(peer, message, reference);
   if (status != Status::ok) {
     --counters_.messages_sent;
     counters_.bytes_sent -= message.size;
@@ -40,18 +41,36 @@ bool Transport::has_room(link::PeerHandle handle) {
   return to->writer.reserve(bytes) != nullptr || (to->writer.look() && to->writer.reserve(bytes) != nullptr);
 }
 
-bool Transport::is_on_its_way(std::uint32_t index, std::uint32_t number) {
-  if (index >= peers_.size()) return false;
-  Peer& peer = peers_[index];
-  return !peer.pending.empty() &&
-         static_cast<std::int32_t>(number - static_cast<std::uint32_t>(peer.pending.front().line)) >= 0;
-}
-
-bool Transport::cancel(link::PeerHandle handle, std::uint64_t cookie) {
+bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::uint64_t cookie) {
   Peer* const peer = peers_.find(handle);
-  if (peer == nullptr || !outcomes_.has_room(1) || !outbox_.take_back(*peer, cookie)) return false;
+  if (peer == nullptr || reference == 0) return false;
+  Connection* const to = connection_of(*peer);
+  const bool is_read_in_place = peer->tickets && to != nullptr && peer->tickets->take_back(to->own->tickets, cookie);
+  if (!is_read_in_place && !Outbox::take_back(*peer, reference, cookie)) return false;
+  if (!outcomes_.has_room(1)) [[unlikely]]
+    return false;
   outcomes_.push({cookie, Status::canceled});
   return true;
+}
+
+// The peer has passed it. False if it had ended before.
+bool Transport::end_ticket(Peer& peer, const Connection& to, const Pending& pending) {
+  return pending.length != Pending::kNoTicket && peer.tickets->end(to.own->tickets, pending.length);
+}
+
+std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number) {
+  if (index >= peers_.size()) return std::nullopt;
+  Peer& peer = peers_[index];
+  const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - number;  // as many came
+  Pending* const pending = peer.pending.find(peer.pending.last_number() - since);
+  if (pending == nullptr || pending->owner != owner) return std::nullopt;
+  const ShortEnd end{pending->cookie, owner, pending->length, Status::canceled};
+  Connection* const to = connection_of(peer);
+  if (to != nullptr && to->writer.look() && pending->line <= to->writer.passed())
+    return ShortEnd{end.cookie, owner, end.length, Status::ok};
+  pending->owner = Pending::kNobody;
+  pending->length = Pending::kNoTicket;
+  return end;
 }
 
 }  // namespace fairlead::shm

@@ -63,11 +63,14 @@ class Transports {
     return known != nullptr && shm::Transport::has(*known) ? known : nullptr;
   }
 
-  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now) {
-    return shm::Transport::has(peer) ? shm_->submit(peer, message, now) : link_.submit(peer, message, now);
+  Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now,
+                link::Reference* reference = nullptr) {
+    return shm::Transport::has(peer) ? shm_->submit(peer, message, now, reference)
+                                     : link_.submit(peer, message, now, reference);
   }
-  bool cancel(link::PeerHandle peer, std::uint64_t cookie) {
-    return shm::Transport::has(peer) ? shm_->cancel(peer, cookie) : link_.cancel(peer, cookie);
+  /// As Link::cancel().
+  bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie) {
+    return shm::Transport::has(peer) ? shm_->cancel(peer, reference, cookie) : link_.cancel(peer, reference, cookie);
   }
   const base::SocketAddress& address(link::PeerHandle peer) const {
     return shm::Transport::has(peer) ? shm_->address(peer) : link_.address(peer);

@@ -26,7 +26,16 @@ void encode(RecordKind kind, const Envelope& envelope, std::uint16_t bytes, std:
 }
 
 constexpr std::size_t head_bytes(RecordKind kind) {
-  return kind == RecordKind::chunk ? kRecordBytes + kChunkBytes : kRecordBytes;
+  return kind == RecordKind::whole ? kRecordBytes : kRecordBytes + kChunkBytes;
+}
+
+void encode_part_of(RecordKind kind, const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to) {
+  encode(kind, envelope, bytes, to);
+  to += kRecordBytes;
+  store(to, at<std::uint32_t>(kChunkFields, "message"), chunk.message);
+  store(to, at<std::uint32_t>(kChunkFields, "slot"), chunk.slot);
+  store(to, at<std::uint64_t>(kChunkFields, "size"), chunk.size);
+  store(to, at<std::uint64_t>(kChunkFields, "chunk_offset"), chunk.offset);
 }
 
 }  // namespace
@@ -36,12 +45,11 @@ void encode_whole(const Envelope& envelope, std::uint16_t bytes, std::byte* to) 
 }
 
 void encode_chunk(const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to) {
-  encode(RecordKind::chunk, envelope, bytes, to);
-  to += kRecordBytes;
-  store(to, at<std::uint32_t>(kChunkFields, "message"), chunk.message);
-  store(to, at<std::uint32_t>(kChunkFields, "slot"), chunk.slot);
-  store(to, at<std::uint64_t>(kChunkFields, "size"), chunk.size);
-  store(to, at<std::uint64_t>(kChunkFields, "chunk_offset"), chunk.offset);
+  encode_part_of(RecordKind::chunk, envelope, chunk, bytes, to);
+}
+
+void encode_void(const Envelope& envelope, const Chunk& chunk, std::byte* to) {
+  encode_part_of(RecordKind::voided, envelope, chunk, 0, to);
 }
 
 bool is_run_of_records(std::span<const std::byte> payload) {
@@ -51,7 +59,7 @@ bool is_run_of_records(std::span<const std::byte> payload) {
     if (end - begin < kRecordBytes) return false;
     const std::byte* record = payload.data() + begin;
     const auto kind = load<RecordKind>(record, kKind);
-    if (kind != RecordKind::whole && kind != RecordKind::chunk) return false;
+    if (kind < RecordKind::whole || kind > RecordKind::voided) return false;
     const auto operation = load<std::uint8_t>(record, kOperation);
     if (operation < static_cast<std::uint8_t>(Operation::message) ||
         operation > static_cast<std::uint8_t>(kOperationLast) || load<std::uint8_t>(record, kReserved) != 0) {
@@ -59,7 +67,8 @@ bool is_run_of_records(std::span<const std::byte> payload) {
     }
     const std::size_t length = head_bytes(kind) + load<std::uint16_t>(record, kBytes);
     if (length > end - begin) return false;
-    if (kind == RecordKind::chunk) return begin == 0 && length == end;
+    if (kind == RecordKind::voided && length != head_bytes(kind)) return false;
+    if (kind != RecordKind::whole) return begin == 0 && length == end;
     begin += length == end - begin ? length : aligned(length);
   }
   return end != 0 && begin == end;
@@ -79,7 +88,7 @@ Record RecordReader::next() {
   envelope.cookie = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "cookie"));
   envelope.offset = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "offset"));
   envelope.a = load<std::uint64_t>(from, at<std::uint64_t>(kRecordFields, "a"));
-  if (record.kind == RecordKind::chunk) {
+  if (record.kind != RecordKind::whole) {
     const std::byte* chunk = from + kRecordBytes;
     record.chunk.message = load<std::uint32_t>(chunk, at<std::uint32_t>(kChunkFields, "message"));
     record.chunk.slot = load<std::uint32_t>(chunk, at<std::uint32_t>(kChunkFields, "slot"));

@@ -1,6 +1,7 @@
 #pragma once
 // The payload of a data segment: either one chunk of a long message, or a run of whole messages, each beginning on a
-// multiple of 8 bytes. A record names the operation and the ports itself, so any of them can be placed at once.
+// multiple of 8 bytes. A record names the operation and the ports itself, so any of them can be placed at once. Or it
+// is void: its sender has taken back the message whose bytes stood there (Chunk says which), and has no bytes any more.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace fairlead::wire {
 
-enum class RecordKind : std::uint8_t { whole = 1, chunk = 2 };
+enum class RecordKind : std::uint8_t { whole = 1, chunk = 2, voided = 3 };
 
 /// Which bytes of which message a chunk is.
 struct Chunk {
@@ -25,7 +26,7 @@ struct Chunk {
 struct Record {
   RecordKind kind = RecordKind::whole;
   Envelope envelope;
-  Chunk chunk;  // if kind is chunk
+  Chunk chunk;  // unless it is whole
   std::span<const std::byte> bytes;
 };
 
@@ -40,6 +41,9 @@ constexpr std::size_t aligned(std::size_t bytes) {
 /// Write the head of a record; its `bytes` follow it.
 void encode_whole(const Envelope& envelope, std::uint16_t bytes, std::byte* to);
 void encode_chunk(const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to);
+/// The slot of a message that came whole, or was to.
+inline constexpr std::uint32_t kNoSlot = ~0U;
+void encode_void(const Envelope& envelope, const Chunk& chunk, std::byte* to);
 
 /// Whether a payload is a run of records as described above.
 bool is_run_of_records(std::span<const std::byte> payload);

@@ -10,7 +10,10 @@
 //   first:        56 bytes (as whole, and the length of the message), then its first bytes
 //   next:         16 bytes, then more bytes of the message that `first` began; one such message at a time
 //   batch:        16 bytes, then short messages that differ in nothing else, each behind its length in 2 bytes
-//   by_reference: 64 bytes (as first, and a place), and no payload: the message lies there in the sender's arena
+//   by_reference: 72 bytes (as first, a place and a ticket), and no payload: the message lies there in the sender's
+//   arena
+//                 while the ticket is good
+//   taken_back:   16 bytes: what `first` began goes no further
 
 #include <atomic>
 #include <bit>
@@ -32,7 +35,8 @@ enum class ShmKind : std::uint8_t {
   ordered = 5,
   tagged = 6,
   by_reference = 7,
-  batch = 8
+  batch = 8,
+  taken_back = 9
 };
 
 struct ShmHead {
@@ -72,6 +76,7 @@ constexpr std::size_t shm_head_bytes(ShmKind kind) {
     case ShmKind::inlined:
     case ShmKind::next:
     case ShmKind::batch:
+    case ShmKind::taken_back:
       return sizeof(ShmHead);
     case ShmKind::ordered:
       return sizeof(ShmHead) + sizeof(ShmOrdered);
@@ -80,7 +85,7 @@ constexpr std::size_t shm_head_bytes(ShmKind kind) {
     case ShmKind::whole:
       return sizeof(ShmHead) + sizeof(ShmWide);
     case ShmKind::by_reference:
-      return sizeof(ShmHead) + sizeof(ShmWide) + 2 * sizeof(std::uint64_t);
+      return sizeof(ShmHead) + sizeof(ShmWide) + 3 * sizeof(std::uint64_t);
     case ShmKind::first:
       break;
   }
@@ -97,7 +102,7 @@ constexpr ShmKind shm_kind_of(const Envelope& envelope) {
 
 /// Writes what stands before the payload.
 inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, std::uint64_t message_bytes,
-                       std::uint64_t place = 0) {
+                       std::uint64_t place = 0, std::uint64_t ticket = 0) {
   const ShmHead head{.kind = kind,
                      .operation = static_cast<std::uint8_t>(envelope.operation),
                      .flags = envelope.flags,
@@ -105,7 +110,7 @@ inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, s
                      .target_port = envelope.target_port,
                      .status = envelope.status};
   store_shm_head(out, head);
-  if (kind == ShmKind::inlined || kind == ShmKind::next || kind == ShmKind::batch) return;
+  if (shm_head_bytes(kind) == sizeof head) return;
   if (kind == ShmKind::ordered) {
     const ShmOrdered turn{static_cast<std::uint32_t>(envelope.key >> 32), static_cast<std::uint32_t>(envelope.a)};
     std::memcpy(out + sizeof head, &turn, sizeof turn);
@@ -117,14 +122,16 @@ inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, s
   std::memcpy(out + sizeof head, &wide, sizeof wide);
   if (kind == ShmKind::whole) return;
   std::memcpy(out + sizeof head + sizeof wide, &message_bytes, sizeof message_bytes);
-  if (kind == ShmKind::by_reference) std::memcpy(out + sizeof head + sizeof wide + 8, &place, sizeof place);
+  if (kind != ShmKind::by_reference) return;
+  std::memcpy(out + sizeof head + sizeof wide + 8, &place, sizeof place);
+  std::memcpy(out + sizeof head + sizeof wide + 16, &ticket, sizeof ticket);
 }
 
 struct ShmRecord {
   ShmKind kind = ShmKind::inlined;
-  Envelope envelope;                // not of `next`
-  std::uint64_t message_bytes = 0;  // not of `next`
-  std::uint64_t place = 0;          // of `by_reference`
+  Envelope envelope;                    // not of `next`
+  std::uint64_t message_bytes = 0;      // not of `next`
+  std::uint64_t place = 0, ticket = 0;  // of `by_reference`
   std::span<const std::byte> payload;
 };
 
@@ -175,7 +182,7 @@ inline bool decode_shm_envelope(std::span<const std::byte> body, ShmKind& kind, 
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
-  if (head.kind < ShmKind::inlined || head.kind > ShmKind::batch || body.size() < shm_head_bytes(head.kind))
+  if (head.kind < ShmKind::inlined || head.kind > ShmKind::taken_back || body.size() < shm_head_bytes(head.kind))
     return false;
   ShmWide wide;
   if (head.kind == ShmKind::ordered) {
@@ -209,8 +216,10 @@ inline bool decode_shm(std::span<const std::byte> body, ShmRecord& record) {
   if (record.kind != ShmKind::first && record.kind != ShmKind::by_reference) return true;
   constexpr std::size_t kBefore = sizeof(ShmHead) + sizeof(ShmWide);
   std::memcpy(&record.message_bytes, body.data() + kBefore, sizeof record.message_bytes);
-  if (record.kind == ShmKind::by_reference)
-    std::memcpy(&record.place, body.data() + kBefore + sizeof record.message_bytes, sizeof record.place);
+  if (record.kind == ShmKind::by_reference) {
+    std::memcpy(&record.place, body.data() + kBefore + 8, sizeof record.place);
+    std::memcpy(&record.ticket, body.data() + kBefore + 16, sizeof record.ticket);
+  }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return record.kind == ShmKind::by_reference ? record.payload.empty() : record.payload.size() <= record.message_bytes;
 }

@@ -79,7 +79,8 @@ class LinkPair {
         return pass(base::Duration(script.take<std::uint16_t>()) * (1 << (script.byte() % 24)));
       default:
         if ((action & 0x40) == 0) {
-          links_[i]->cancel(peer(i), script.byte());
+          const std::uint64_t cookie = script.byte();
+          links_[i]->cancel(peer(i), references_[i][cookie], cookie);
         } else if ((action & 0x20) == 0) {
           links_[i]->disconnect(peer(i), now_);
         } else {
@@ -109,7 +110,8 @@ class LinkPair {
     pieces_[1] = {payload_.data() + size / 2, size - size / 2};
     const std::uint64_t cookie = next_cookie_++;
     const wire::Envelope envelope{.cookie = cookie};
-    const Status status = links_[i]->submit(peer(i), {envelope, pieces_of(size), size, cookie, true}, now_);
+    const Status status =
+        links_[i]->submit(peer(i), {envelope, pieces_of(size), size, cookie, true}, now_, &references_[i][cookie]);
     expect(status == Status::ok || status == Status::again);
     if (status == Status::ok) pending_[i].insert(cookie);
     sizes_[cookie] = size;
@@ -206,6 +208,7 @@ class LinkPair {
 
   const bool is_sealed_;
   std::map<std::uint64_t, std::uint32_t> sizes_;  // of what was said, by its cookie
+  std::map<std::uint64_t, link::Reference> references_[2];
   std::set<std::pair<std::uint64_t, std::uint64_t>> delivered_;
   base::SocketAddress addresses_[2];
   std::unique_ptr<link::Link> links_[2];

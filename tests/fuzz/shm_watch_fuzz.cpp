@@ -116,7 +116,7 @@ class World {
       case 0:
         return side.is_watching.store(word % 2);
       case 1:
-        return side.visits.store(word);
+        return side.at.store(word);
       case 2:
         return side.passed.store(word);
       case 3:

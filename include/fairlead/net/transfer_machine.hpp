@@ -184,7 +184,9 @@ class TransferMachine {
   static Error explain_last();
 
   /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
-  /// exactly one more final event of it: `canceled`, or its real outcome if that came first.
+  /// exactly one more final event of it: `canceled`, or its real outcome if that came first. Within milliseconds,
+  /// whatever the peer does. A message that ended so arrives at most once, whole or not at all; its memory is not
+  /// touched after its final event.
   bool cancel(Buffer& buffer);
 
   /// Largest message in bytes; 0 before `started`.

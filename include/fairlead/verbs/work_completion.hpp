@@ -54,7 +54,7 @@ struct WorkCompletion {
   std::uint32_t wc_flags = 0;
   std::uint16_t pkey_index = 0;
   std::uint16_t slid = 0;
-  std::uint8_t sl = 0;
+  std::uint8_t sl = 0;  ///< UD receives: the kind of network header, 1: IPv6, 2: IPv4, as mlx5 has it
   std::uint8_t dlid_path_bits = 0;
   std::uint16_t reserved = 0;
   std::uint64_t timestamp_ns = 0;  ///< monotonic clock, when the engine produced it (behind what ibv_wc has)

@@ -1,0 +1,70 @@
+#pragma once
+// Leave to read a message where it lies in our arena. Each has a word in the pair's page while it is good. We may take
+// it back at any time, whether the peer reads, stands still in the middle, or has not looked yet; so whoever has read
+// looks at the word once more before he believes what he has. Nobody is waited for.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace fairlead::shm {
+
+class Tickets {
+ public:
+  static constexpr std::uint32_t kCount = 128;
+  using Words = std::atomic<std::uint32_t>[kCount];
+
+  /// Of a message that is named by `cookie`; 0 if all are out.
+  std::uint32_t give(Words& words, std::uint64_t cookie) {
+    if (free_count_ == 0) return 0;
+    const std::uint32_t index = free_[--free_count_];
+    serial_ = serial_ == kSerials - 1 ? 1 : serial_ + 1;
+    given_[index] = {serial_ * kCount + index, cookie};
+    words[index].store(given_[index].ticket, std::memory_order_release);
+    return given_[index].ticket;
+  }
+  /// The peer has done with it. False if it had been taken back.
+  bool end(Words& words, std::uint32_t ticket) {
+    const std::uint32_t index = ticket % kCount;
+    if (given_[index].ticket != ticket) return false;
+    give_up(words, index);
+    return true;
+  }
+  /// What is read from now on is not believed. False if there is none for this message.
+  bool take_back(Words& words, std::uint64_t cookie) {
+    for (std::uint32_t index = 0; index < kCount; ++index) {
+      if (given_[index].ticket == 0 || given_[index].cookie != cookie) continue;
+      give_up(words, index);
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // before the memory is written to
+      return true;
+    }
+    return false;
+  }
+  bool is_good(std::uint32_t ticket) const { return given_[ticket % kCount].ticket == ticket; }
+  bool is_empty() const { return free_count_ == kCount; }
+
+ private:
+  static constexpr std::uint32_t kSerials = ~0U / kCount;
+  struct Given {
+    std::uint32_t ticket = 0;  // 0: none
+    std::uint64_t cookie = 0;
+  };
+
+  void give_up(Words& words, std::uint32_t index) {
+    words[index].store(0, std::memory_order_relaxed);
+    given_[index] = {};
+    free_[free_count_++] = static_cast<std::uint8_t>(index);
+  }
+  static constexpr std::array<std::uint8_t, kCount> all() {
+    std::array<std::uint8_t, kCount> indices{};
+    for (std::uint32_t i = 0; i < kCount; ++i) indices[i] = static_cast<std::uint8_t>(i);
+    return indices;
+  }
+
+  std::array<Given, kCount> given_{};
+  std::array<std::uint8_t, kCount> free_ = all();
+  std::uint32_t free_count_ = kCount;
+  std::uint32_t serial_ = 0;
+};
+
+}  // namespace fairlead::shm

@@ -1,0 +1,219 @@
+// A peer that stands still, as if a firewall had cut it off, and is not given up for ten minutes: whatever waits for it
+// ends by its deadline, by cancel(), by stop(abort) and by its destruction all the same, and says so truly. When the
+// peer goes on, all is as before.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fairlead/net.hpp>
+
+#include "tests/fellow.hpp"
+#include "tests/net_pair.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using net::Buffer;
+using net::MachineState;
+using net::MessageReceive;
+using net::MessageSend;
+using net::QueueKind;
+using net::StopMode;
+
+constexpr std::uint64_t kSize = 1 << 20;
+constexpr std::array<std::uint64_t, 4> kLengths{64, 4000, 60'000, kSize};
+constexpr int kOffers = 4;
+
+Instant now() {
+  return Instant::clock::now();
+}
+
+net::Domain domain_over(const std::string& path) {
+  net::DomainSettings settings;
+  settings.engine = {
+      {"path", path}, {"give_up_after", "600000"}, {"unreachable_after", "600000"}, {"shm_cma_max", "0"}};
+  return net::Domain::open(settings).value();
+}
+
+struct Hello {
+  std::array<char, 64> address{};
+  std::array<net::BufferDescriptor, kOffers> writable{}, readable{};
+};
+
+/// Takes messages of any length, one at a time, and offers memory.
+void serve(int socket, const std::string& path) {
+  net::Domain domain = domain_over(path);
+  net::TransferMachine machine(domain);
+  Hello hello;
+  const std::string address(machine.start_and_wait("127.0.0.1@udp:*:34:*").value().address());
+  address.copy(hello.address.data(), hello.address.size() - 1);
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<std::vector<std::byte>> memory;
+  const auto make = [&]() -> Buffer& {
+    memory.emplace_back(kSize);
+    return *buffers.emplace_back(Buffer::borrow(domain, std::span(memory.back())).value());
+  };
+  for (int i = 0; i < 4; ++i) {
+    (void)make().set_callback(
+        [&](const net::BufferEvent& event) { (void)machine.add(event.buffer, MessageReceive{.size_min = kSize}); });
+    (void)machine.add(*buffers.back(), MessageReceive{.size_min = kSize});
+  }
+  for (int i = 0; i < 2 * kOffers; ++i) {
+    (void)make().set_callback([](const net::BufferEvent&) {});
+    const auto place = static_cast<std::size_t>(i / 2);
+    i % 2 == 0 ? (void)machine.add(*buffers.back(), net::PassiveReceive{})
+               : (void)machine.add(*buffers.back(), net::PassiveSend{});
+    (i % 2 == 0 ? hello.writable : hello.readable)[place] = buffers.back()->descriptor();
+  }
+  tell(socket, hello);
+  char order = 0;
+  hear(socket, order);  // until the other end is closed
+}
+
+/// How a buffer's memory is had.
+enum class Memory { allocated, borrowed };
+struct Way {
+  std::string name, path;
+  Memory memory = Memory::borrowed;
+};
+std::ostream& operator<<(std::ostream& out, const Way& way) {
+  return out << way.name;
+}
+
+class StoppedPeer : public testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    peer_ = std::make_unique<Fellow>([](int socket) { serve(socket, GetParam().path); });
+    ASSERT_TRUE(hear(peer_->socket(), hello_));
+    domain_.emplace(domain_over(GetParam().path));
+    machine_ = std::make_unique<net::TransferMachine>(*domain_);
+    machine_->start_and_wait("127.0.0.1@udp:*:34:*").value();
+    for (const std::uint64_t length : kLengths) send(length);  // the two have met
+    while (seen_ < kLengths.size()) expect_next(Status::ok);
+    ASSERT_TRUE(peer_->stop());
+  }
+  void TearDown() override {
+    peer_->kill();
+    machine_.reset();
+  }
+
+  Buffer& buffer() {
+    if (GetParam().memory == Memory::allocated) {
+      buffers_.push_back(Buffer::allocate(*domain_, kSize).value());
+    } else {
+      memory_.emplace_back(kSize);
+      buffers_.push_back(Buffer::borrow(*domain_, std::span(memory_.back())).value());
+    }
+    EXPECT_EQ(buffers_.back()->set_callback(record_.callback()), Status::ok);
+    return *buffers_.back();
+  }
+  void send(std::uint64_t length, Instant deadline = kNever) {
+    const net::EndPoint to = machine_->create_end_point(hello_.address.data()).value();
+    EXPECT_EQ(machine_->add(buffer(), MessageSend{.to = to, .length = length, .deadline = deadline}), Status::ok);
+  }
+  /// Everything that waits for the peer; how many. Some messages of each length: the first may be there already.
+  std::size_t begin_all(Instant deadline) {
+    std::size_t count = 0;
+    for (const std::uint64_t length : kLengths) {
+      for (int i = 0; i < 8; ++i, ++count) send(length, deadline);
+    }
+    for (int i = 0; i < kOffers; ++i, count += 2) {
+      const auto place = static_cast<std::size_t>(next_offer_++ % kOffers);
+      EXPECT_EQ(machine_->add(buffer(), net::ActiveSend{.descriptor = hello_.writable[place], .deadline = deadline}),
+                Status::ok);
+      EXPECT_EQ(machine_->add(buffer(), net::ActiveReceive{.descriptor = hello_.readable[place], .deadline = deadline}),
+                Status::ok);
+    }
+    return count;
+  }
+  net::Record::Entry expect_next(Status status) {
+    const auto entry = record_.wait_for(++seen_).back();
+    EXPECT_EQ(entry.status, status);
+    EXPECT_TRUE(entry.is_final);
+    return entry;
+  }
+  void expect_all(std::size_t count, Status status) {
+    for (; count > 0; --count) expect_next(status);
+  }
+  void expect_alive() {
+    peer_->go_on();
+    for (const std::uint64_t length : kLengths) {
+      send(length);
+      expect_next(Status::ok);
+    }
+  }
+
+  std::unique_ptr<Fellow> peer_;
+  Hello hello_;
+  std::optional<net::Domain> domain_;
+  net::Record record_;
+  std::deque<std::vector<std::byte>> memory_;
+  std::unique_ptr<net::TransferMachine> machine_;
+  std::deque<std::unique_ptr<Buffer>> buffers_;
+  std::size_t seen_ = 0;
+  int next_offer_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(, StoppedPeer,
+                         testing::Values(Way{"Udp", "udp"}, Way{"Shm", "shm"},
+                                         Way{"ShmArena", "shm", Memory::allocated}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(StoppedPeer, CancelEndsAll) {
+  const std::size_t count = begin_all(kNever);
+  std::size_t canceled = 0;
+  for (const auto& one : buffers_) canceled += machine_->cancel(*one) ? 1 : 0;
+  EXPECT_EQ(canceled, count);
+  expect_all(count, Status::canceled);
+  expect_alive();
+}
+
+// Statement 8 of section 12: the event says timed_out, and not before the deadline; a deadline that has passed is
+// refused.
+TEST_P(StoppedPeer, Statement8DeadlinesEndAllAndSaySo) {
+  for (const auto span : {1ms, 50ms}) {
+    const Instant deadline = now() + 200ms + span;
+    const std::size_t count = begin_all(deadline);
+    for (std::size_t i = 0; i < count; ++i) {
+      expect_next(Status::timed_out);
+      EXPECT_GE(now(), deadline);
+    }
+    Buffer& late = buffer();
+    const net::EndPoint to = machine_->create_end_point(hello_.address.data()).value();
+    EXPECT_EQ(machine_->add(late, MessageSend{.to = to, .deadline = deadline}), Status::too_late);
+  }
+  expect_alive();
+}
+
+// Statement 5: stop(abort) cancels all, stop(drain) ends when the queues are empty; both with one event.
+TEST_P(StoppedPeer, Statement5StopEndsThoughThePeerStandsStill) {
+  for (const StopMode mode : {StopMode::abort, StopMode::drain}) {
+    const Instant deadline = mode == StopMode::abort ? kNever : now() + 300ms;
+    const std::size_t count = begin_all(deadline);
+    ASSERT_TRUE(machine_->stop_and_wait(mode));
+    EXPECT_EQ(machine_->state(), MachineState::stopped);
+    EXPECT_EQ(record_.entries().size(), seen_ + count) << "none after `stopped`";
+    expect_all(count, mode == StopMode::abort ? Status::canceled : Status::timed_out);
+    machine_ = std::make_unique<net::TransferMachine>(*domain_);
+    machine_->start_and_wait("127.0.0.1@udp:*:34:*").value();
+  }
+}
+
+TEST_P(StoppedPeer, DestructionEndsAll) {
+  const std::size_t count = begin_all(kNever);
+  buffers_.clear();
+  expect_all(count, Status::canceled);
+  memory_.clear();  // nobody reads it any more: AddressSanitizer looks
+  expect_alive();
+}
+
+}  // namespace
+}  // namespace fairlead::tests
