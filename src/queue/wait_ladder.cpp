@@ -16,6 +16,7 @@ WaitLadder::Wait WaitLadder::begin(base::Instant now) const noexcept {
   Wait wait{.began = now, .yield_at = now + base::Duration(gap_.load(std::memory_order_relaxed))};
   switch (choice_) {
     case WaitChoice::spin:
+    case WaitChoice::polite:
       wait.spin_until = base::kNever;
       break;
     case WaitChoice::sleep:

@@ -23,8 +23,9 @@ namespace fairlead::queue {
 
 enum class WaitChoice : std::uint8_t {
   adaptive,
-  spin,   // never sleep
-  sleep,  // never look longer than once
+  spin,    // never sleep
+  polite,  // sleep only where a yield was dear
+  sleep,   // never look longer than once
 };
 
 class WaitLadder {
