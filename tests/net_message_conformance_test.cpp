@@ -232,11 +232,78 @@ TEST_P(NetMessage, ALargeMessagePassesSmallBuffersBy) {
   EXPECT_TRUE(holds(*large, 0, 100, 1));
 }
 
-TEST_P(NetMessage, SendsToAnAbsentMachineSucceed) {
-  const auto one = buffer(100, near_record_);
+// Where the refusal may get lost, only whoever waits for it is sure to hear it.
+TEST_P(NetMessage, SendsToAnAbsentMachineAreRefused) {
   const auto nobody = near().create_end_point(far_at("35:77")).value();
-  ASSERT_EQ(near().add(*one, MessageSend{.to = nobody}), Status::ok);
-  EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::ok);
+  net::Record refused;
+  std::size_t seen = 0;
+  for (const std::uint64_t size : {1UL, 100UL, 5000UL, 200'000UL}) {
+    for (const bool is_confirmed : {true, false}) {
+      if (!is_confirmed && !GetParam().fault.empty()) continue;
+      const auto one = buffer(size, refused);
+      ASSERT_EQ(near().add(*one, MessageSend{.to = nobody, .is_confirmed = is_confirmed}), Status::ok);
+      EXPECT_EQ(refused.wait_for(++seen).back().status, Status::refused) << size;
+    }
+  }
+  const auto inbox = buffer(100, far_record_);
+  ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+  send(100, 1);  // what comes behind them arrives
+  EXPECT_EQ(far_record_.wait_for(1).at(0).status, Status::ok);
+}
+
+// Over the network an acknowledgement of many may come before all that is said of them.
+class NetBurst : public NetMessage {};
+INSTANTIATE_TEST_SUITE_P(Paths, NetBurst, testing::ValuesIn(net_paths_where([](const NetPath& path) {
+                           return path.nid == "0@lo" || path.is_one_engine || path.path == "shm";
+                         })),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(NetBurst, ManyAtOnceToAnAbsentMachineAreAllRefused) {
+  const auto nobody = near().create_end_point(far_at("35:77")).value();
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<Buffer*> all;
+  for (int i = 0; i < 50; ++i) {
+    buffers.push_back(buffer(20, near_record_));
+    all.push_back(buffers.back().get());
+  }
+  ASSERT_EQ(near().add(all, MessageSend{.to = nobody}).count, all.size());
+  for (const auto& entry : near_record_.wait_for(all.size())) EXPECT_EQ(entry.status, Status::refused);
+}
+
+TEST_P(NetMessage, ALongMessageThatNoBufferCanTakeEndsAtItsBeginning) {
+  constexpr std::uint64_t kLong = 64 << 20;
+  const auto small = buffer(50, far_record_);
+  ASSERT_EQ(far().add(*small, MessageReceive{}), Status::ok);
+  const auto one = buffer(kLong, near_record_);
+  const auto bytes_sent = [&] {
+    std::uint64_t sum = 0;
+    for (const net::Counter& counter : near().engine_counters())
+      if (counter.name == "path.bytes_sent" || counter.name == "shm.bytes_delivered") sum += counter.value;
+    return sum;
+  };
+  const std::uint64_t before = bytes_sent();
+  ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
+  EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::no_buffer);
+  EXPECT_LT(bytes_sent() - before, kLong / 2);
+  EXPECT_EQ(far().messages_dropped(), 1U);
+  EXPECT_TRUE(small->is_queued());
+}
+
+TEST_P(NetMessage, AConfirmedSendSaysWhetherABufferTookIt) {
+  std::size_t sent = 0, received = 0;
+  for (const std::uint64_t size : {1UL, 100UL, 5000UL, 200'000UL}) {
+    const auto one = buffer(size, near_record_), inbox = buffer(size, far_record_);
+    const auto ask = [&] {
+      EXPECT_EQ(near().add(*one, MessageSend{.to = to_far(), .is_confirmed = true}), Status::ok);
+      return near_record_.wait_for(++sent).back().status;
+    };
+    EXPECT_EQ(ask(), Status::no_buffer) << size;
+    ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
+    EXPECT_EQ(ask(), Status::ok) << size;
+    EXPECT_EQ(far_record_.wait_for(++received).back().length, size);
+  }
+  Buffer* none = nullptr;
+  EXPECT_EQ(near().add(std::span(&none, 0), MessageSend{.to = to_far(), .is_confirmed = true}).count, 0U);
 }
 
 // Not where datagrams get lost: that takes as long as the resends, and tells nothing more.

@@ -48,8 +48,9 @@ using link::SendPart;
 struct Send {
   RemotePort to;
   link::SendPart part;
-  base::Instant now{};   // if the caller has just asked its clock: saves asking again
-  bool is_loan = false;  // may be read where it lies; then it completes when it is given back
+  base::Instant now{};        // if the caller has just asked its clock: saves asking again
+  bool is_loan = false;       // may be read where it lies; then it completes when it is given back
+  bool is_confirmed = false;  // completes when the target has told whether a buffer took it
 };
 
 /// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.

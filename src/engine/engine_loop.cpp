@@ -55,7 +55,8 @@ struct Engine::LocalArrivals {
   bool inlined(link::PeerHandle from, const wire::ShmHead& head, std::span<const std::byte> bytes) {
     if (head.operation != static_cast<std::uint8_t>(wire::Operation::message)) [[unlikely]]
       return false;
-    engine.messages_.deliver_short(from, head.source_port, head.target_port, bytes, now);
+    if (!engine.messages_.deliver_short(from, head.source_port, head.target_port, bytes, now)) [[unlikely]]
+      engine.messages_.refuse_short(from, head.target_port, now);
     return true;
   }
   bool ordered(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,

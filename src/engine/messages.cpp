@@ -32,6 +32,8 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
       return loans_.deliver(delivery, now);
     case wire::Operation::given_back:
       return settle(loans_.deliver_given_back(delivery), now);
+    case wire::Operation::told:
+      return deliver_told(delivery, now);
     default:
       ++context_.counters.dropped_unknown_operation;
   }
@@ -40,11 +42,58 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
 void Messages::deliver_message(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
   if (delivery.reassembly == link::Delivery::kWhole && delivery.permission == nullptr) [[likely]]
-    return deliver_short(delivery.peer, envelope.source_port, envelope.target_port, delivery.bytes, now);
+    return tell(delivery, deliver_short(delivery.peer, envelope.source_port, envelope.target_port, delivery.bytes, now),
+                now);
   const auto match = receives_.match(envelope.target_port, delivery.size, true);
-  if (!match) return;
+  if (!match) return tell(delivery, false, now);
   ++context_.counters.messages_received;
   place(delivery, match.slot, receives_.take_room(match, delivery.size), now);
+}
+
+/// Its sender hears what became of its message, if it wants to know, or has to.
+void Messages::tell(const link::Delivery& delivery, bool is_taken, base::Instant now) {
+  const wire::Envelope& envelope = delivery.envelope;
+  const bool is_asked = (envelope.flags & wire::MessageFlags::kConfirm) != 0;
+  if (is_taken && !is_asked) [[likely]]
+    return;
+  const Status status = is_taken ? Status::ok : refusal(envelope.target_port, delivery.size, is_asked);
+  if (envelope.cookie == 0 || (status == Status::ok && !is_taken)) return;
+  answers_.answer(delivery.peer,
+                  {.operation = wire::Operation::told, .status = std::to_underlying(status), .cookie = envelope.cookie},
+                  0, now);
+}
+
+/// Why nobody takes a message; ok if that is not told.
+Status Messages::refusal(std::uint32_t target_port, std::uint64_t size, bool is_asked) {
+  if (context_.ports.find_number(target_port) == kNone) return Status::refused;
+  return is_asked || size > kLong ? Status::no_buffer : Status::ok;
+}
+
+void Messages::refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now) {
+  if (refusal(target_port, 0, false) == Status::ok) return;
+  answers_.answer(from,
+                  {.operation = wire::Operation::told,
+                   .status = std::to_underlying(Status::refused),
+                   .a = context_.shm_transport()->line_behind(from)},
+                  0, now);
+}
+
+/// What became of a message of ours. One that nobody takes goes no further.
+void Messages::deliver_told(const link::Delivery& delivery, base::Instant now) {
+  const wire::Envelope& told = delivery.envelope;
+  const auto status =
+      told.status <= std::to_underlying(Status::system) ? static_cast<Status>(told.status) : Status::system;
+  if (told.cookie == 0 && shm::Transport::has(delivery.peer) && status != Status::ok)
+    return context_.shm_transport()->end_line(delivery.peer, told.a, status);
+  Operation* const send = context_.operations.find(told.cookie);
+  if (send == nullptr || send->kind != OperationKind::send || send->peer != delivery.peer) {
+    ++context_.counters.dropped_late_answer;
+    return;
+  }
+  send->is_answer_pending = false;
+  if (status == Status::ok) return settle(slot_of(told.cookie), now);
+  send->status = status;
+  forget(slot_of(told.cookie), now);
 }
 
 void Messages::deliver_answer(const link::Delivery& delivery, base::Instant now) {
@@ -83,8 +132,10 @@ void Messages::place_chunk(const link::Delivery& delivery, std::uint32_t slot, b
   if (operation == nullptr) return drop_chunk(delivery, slot, now);
   operation->permit(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
   if (!delivery.is_last) return;
-  if (operation->kind == OperationKind::receive)
-    return receives_.end_placement(slot, delivery.is_good() ? Status::ok : Status::refused, now);
+  if (operation->kind == OperationKind::receive) {
+    receives_.end_placement(slot, delivery.is_good() ? Status::ok : Status::refused, now);
+    return tell(delivery, true, now);
+  }
   const std::uint32_t target = slot_of(placement.operation);
   context_.placements.release(slot);
   end_placed(delivery, target, now);
@@ -137,8 +188,12 @@ void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
   operation->is_link_pending = false;
   if (outcome.status != Status::ok && operation->kind != OperationKind::expose_readable) [[unlikely]]
     context_.transports->flight().failed(operation->peer, now);
-  if (operation->kind == OperationKind::send || operation->kind == OperationKind::expose_readable)
+  const bool is_send = operation->kind == OperationKind::send;
+  if ((is_send && !operation->is_answer_pending) || operation->kind == OperationKind::expose_readable) {
+    if (is_send) awaited_.is_over(slot);
     return context_.operations.complete(slot, outcome.status, operation->length, now);
+  }
+  if (is_send) operation->length_done = operation->length;
   if (outcome.status != Status::ok) {
     if (operation->status == Status::ok) operation->status = outcome.status;
     operation->is_answer_pending = false;

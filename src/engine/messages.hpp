@@ -87,11 +87,13 @@ class Messages {
   // As a client ------------------------------------------------------------------------------------------------------
 
   void deliver(const link::Delivery& delivery, base::Instant now);
-  /// A short message that came whole, by whichever transport.
-  void deliver_short(link::PeerHandle from, std::uint32_t source_port, std::uint32_t target_port,
+  /// A short message that came whole, by whichever transport. Whether a buffer took it.
+  bool deliver_short(link::PeerHandle from, std::uint32_t source_port, std::uint32_t target_port,
                      std::span<const std::byte> bytes, base::Instant now) {
-    receives_.take(context_.transports->address(from), source_port, target_port, bytes, now);
+    return receives_.take(context_.transports->address(from), source_port, target_port, bytes, now);
   }
+  /// Nobody took the message that has just come through a ring: if there is no such port its sender hears of it.
+  void refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
   void end_short(const shm::ShortEnd& end, base::Instant now);
   void end_arrival(std::uint64_t target, Status status, base::Instant now);
@@ -135,10 +137,11 @@ class Messages {
  private:
   static constexpr std::uint32_t kNone = Operations::kNone;
   static constexpr std::uint32_t kShortSlots = 1U << 31;  // handles from here on: of short messages
+  static constexpr std::uint64_t kLong = 64 * 1024;       // longer messages are refused if no buffer can take them
   static constexpr base::Duration kGrace = std::chrono::microseconds(500);
 
   // messages_submit.cpp
-  void send_loopback(std::uint32_t slot, std::uint32_t target_port, base::Instant now);
+  void send_loopback(std::uint32_t slot, const Send& send, base::Instant now);
   Status send_by_reference(std::uint32_t slot, const Send& send, base::Instant now);
   bool cancel_short(PortHandle port, OperationHandle name, base::Instant now);
   void cancel_kind(Operation& operation, OperationHandle name, base::Instant now);
@@ -152,6 +155,9 @@ class Messages {
   void end_placed(const link::Delivery& delivery, std::uint32_t slot, base::Instant now);
   void deliver_message(const link::Delivery& delivery, base::Instant now);
   void deliver_answer(const link::Delivery& delivery, base::Instant now);
+  void deliver_told(const link::Delivery& delivery, base::Instant now);
+  void tell(const link::Delivery& delivery, bool is_taken, base::Instant now);
+  Status refusal(std::uint32_t target_port, std::uint64_t size, bool is_asked);
   void settle(std::uint32_t slot, base::Instant now);
   void end_impatient(Patience& patience, base::Instant now);
   void end_torn(std::uint32_t slot, Status status, base::Instant now);

@@ -14,7 +14,7 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
     return Status::invalid;
   const bool is_loopback = send.to.engine == context_.address;
   if (!is_loopback && context_.transports == nullptr) return Status::unreachable;
-  if (Status status = Status::ok; send.is_loan && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
+  if (Status status = Status::ok; send.is_loan && !send.is_confirmed && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
     return status;
   const std::uint32_t slot = context_.operations.make(OperationKind::send, handle, send.part.cookie);
   if (slot == kNone) return Status::no_memory;
@@ -26,7 +26,7 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
   handle_out.at = now;
   Status status = Status::ok;
   if (is_loopback) {
-    send_loopback(slot, send.to.port, now);
+    send_loopback(slot, send, now);
   } else if (status = send_by_reference(slot, send, now); status != Status::ok) {
     context_.operations.release(slot);
     return status;
@@ -40,29 +40,41 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
   Status status = context_.transports->resolve(send.to.engine, now, operation.peer);
   if (status != Status::ok) return status;
   operation.is_link_pending = true;
-  status = context_.transports->submit(operation.peer,
-                                       {.envelope = {.operation = wire::Operation::message,
-                                                     .source_port = context_.ports[operation.port].number,
-                                                     .target_port = send.to.port},
-                                        .pieces = send.part.memory,
-                                        .size = send.part.length,
-                                        .cookie = context_.operations.cookie_of(slot).word()},
-                                       now, &operation.reference);
+  // Short messages inside a host go without a name; where that is missed their place in the ring will do.
+  const bool is_named = send.is_confirmed || !shm::Transport::has(operation.peer) || send.part.length > kLong;
+  status = context_.transports->submit(
+      operation.peer,
+      {.envelope = {.operation = wire::Operation::message,
+                    .flags = send.is_confirmed ? wire::MessageFlags::kConfirm : std::uint16_t{0},
+                    .source_port = context_.ports[operation.port].number,
+                    .target_port = send.to.port,
+                    .cookie = is_named ? context_.operations.name_of(slot) : 0},
+       .pieces = send.part.memory,
+       .size = send.part.length,
+       .cookie = context_.operations.cookie_of(slot).word()},
+      now, &operation.reference);
   if (status != Status::ok) return status;
+  if (send.is_confirmed) {
+    operation.is_answer_pending = true;
+    awaited_.add(slot, now);
+  }
   context_.transports->flight().submitted(operation.peer, send.part.length, now);
   context_.transports->send_eagerly(operation.peer, now);
   return Status::ok;
 }
 
 /// Both ends are in this engine: one copy, both events.
-void Messages::send_loopback(std::uint32_t slot, std::uint32_t target_port, base::Instant now) {
+void Messages::send_loopback(std::uint32_t slot, const Send& send, base::Instant now) {
   const Operation& sender = context_.operations[slot];
-  if (const auto match = receives_.match(target_port, sender.length, false)) {
+  Status status = Status::ok;
+  if (const auto match = receives_.match(send.to.port, sender.length, false)) {
     const std::uint64_t offset = receives_.take_room(match, sender.length);
     base::scatter_copy(match.operation->memory, offset, sender.memory, sender.length);
     receives_.complete(match, offset, sender.length, context_.address, context_.ports[sender.port].number, now);
+  } else {
+    status = refusal(send.to.port, sender.length, send.is_confirmed);
   }
-  context_.operations.complete(slot, Status::ok, sender.length, now);
+  context_.operations.complete(slot, status, sender.length, now);
 }
 
 std::size_t Messages::send_short(PortHandle handle, link::PeerHandle peer, std::uint32_t target_port,
@@ -133,7 +145,6 @@ void Messages::forget(std::uint32_t slot, base::Instant now) {
   context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());
   operation.is_link_pending = operation.is_answer_pending = false;
   if (operation.status == Status::ok) operation.status = Status::canceled;
-  if (operation.kind == OperationKind::send) return context_.operations.complete(slot, operation.status, 0, now);
   if (operation.kind == OperationKind::loan) operation.status = Status::canceled;
   settle(slot, now);
 }

@@ -39,8 +39,8 @@ class Receives {
   /// All bytes of a message that matched.
   void put(const Match& match, const base::SocketAddress& engine, std::uint32_t source_port,
            std::span<const std::byte> bytes, base::Instant now);
-  /// All of the above: a message that came whole, by whichever transport.
-  void take(const base::SocketAddress& engine, std::uint32_t source_port, std::uint32_t port_number,
+  /// All of the above: a message that came whole, by whichever transport. Whether a buffer took it.
+  bool take(const base::SocketAddress& engine, std::uint32_t source_port, std::uint32_t port_number,
             std::span<const std::byte> bytes, base::Instant now);
   /// No further message goes into it.
   void retire(std::uint32_t slot);
@@ -126,14 +126,15 @@ class Receives {
   complete(match, offset, bytes.size(), engine, source_port, now);
 }
 
-[[gnu::always_inline]] inline void Receives::take(const base::SocketAddress& engine, std::uint32_t source_port,
+[[gnu::always_inline]] inline bool Receives::take(const base::SocketAddress& engine, std::uint32_t source_port,
                                                   std::uint32_t port_number, std::span<const std::byte> bytes,
                                                   base::Instant now) {
   const Match match = this->match(port_number, bytes.size(), false);
   if (!match) [[unlikely]]
-    return;
+    return false;
   ++context_.counters.messages_received;
   put(match, engine, source_port, bytes, now);
+  return true;
 }
 
 }  // namespace fairlead::engine

@@ -134,14 +134,15 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
     const engine::Send send{.to = to->remote,
                             .part = {buffer.memory, *length, buffer.cookie()},
                             .now = to_engine(added),
-                            .is_loan = operation.is_loan};
+                            .is_loan = operation.is_loan,
+                            .is_confirmed = operation.is_confirmed};
     return core_->send(port_, send, handle);
   });
 }
 
 TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
   TransferMachine::Added all;
-  if (operation.is_loan) {  // each is a matter of its own
+  if (operation.is_loan || operation.is_confirmed) {  // each is a matter of its own
     for (; all.count < buffers.size() && all.status == Status::ok; all.count += all.status == Status::ok ? 1 : 0)
       all.status = add(*buffers[all.count], operation);
     return all;

@@ -103,6 +103,10 @@ class Transport {
   /// Ends such a message to peer `kFirstSlot + index`, by the low bits of its number: `canceled`, but it may still
   /// arrive; or `ok`: it has, and its end comes. None if that has come.
   std::optional<ShortEnd> end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number);
+  /// While a record of the peer is being delivered: the line of its ring where the next one begins.
+  std::uint64_t line_behind(link::PeerHandle peer);
+  /// The peer says what became of the messages of ours that ended at that line of its ring: they have not been taken.
+  void end_line(link::PeerHandle peer, std::uint64_t line, Status status);
   void set_target(link::PeerHandle peer, std::uint64_t target) { peers_[peer].arriving.target = target; }
 
   /// Both in transport_collect.hpp. Takes what has come: for each piece taker.inlined(peer, head, bytes), once for each

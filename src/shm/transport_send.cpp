@@ -73,4 +73,36 @@ std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t 
   return end;
 }
 
+std::uint64_t Transport::line_behind(link::PeerHandle handle) {
+  const Connection* const from = connection_of(peers_[handle]);
+  if (from == nullptr) return 0;
+  RingReader behind = from->reader;
+  if (const auto record = behind.record()) behind.pass(record->body.size());
+  return behind.read();
+}
+
+void Transport::end_line(link::PeerHandle handle, std::uint64_t line, Status status) {
+  Peer* const peer = peers_.find(handle);
+  if (peer == nullptr) return;
+  std::size_t first = 0;
+  for (std::size_t end = peer->pending.size(); first < end;) {  // lines ascend
+    const std::size_t middle = first + (end - first) / 2;
+    peer->pending[middle].line < line ? first = middle + 1 : end = middle;
+  }
+  for (; first < peer->pending.size() && peer->pending[first].line == line; ++first) {
+    Pending& refused = peer->pending[first];
+    const bool is_nobodys = refused.owner == Pending::kNobody;
+    if (refused.owner == kOfPairs || (is_nobodys && refused.length != 0)) continue;
+    if (!(is_nobodys ? outcomes_.has_room(1) : lost_.has_room(1))) [[unlikely]]
+      continue;
+    if (is_nobodys) {
+      outcomes_.push({refused.cookie, status});
+    } else {
+      lost_.push({refused.cookie, refused.owner, refused.length, status});
+    }
+    refused.owner = Pending::kNobody;
+    refused.length = Pending::kNoTicket;
+  }
+}
+
 }  // namespace fairlead::shm

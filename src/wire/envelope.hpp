@@ -8,7 +8,7 @@ namespace fairlead::wire {
 
 /// What the receiving engine does with a message. The order is the wire's.
 enum class Operation : std::uint8_t {
-  message = 1,  // to the posted buffers of a port; payload: the message
+  message = 1,  // to the posted buffers of a port; payload: the message. Cookie, if it is not 0, and flags: `told`
   put = 2,      // into exposed memory: key, offset; payload: the data. Answered by `done`
   get = 3,      // out of exposed memory: key, offset, a = length; no payload. Answered by `answer` or `done`
   answer = 4,   // the data of a get: cookie names the operation of the asker
@@ -38,9 +38,18 @@ enum class Operation : std::uint8_t {
   // Inside a host: a message that lies in its sender's memory, at `offset`, a = bytes; cookie names it.
   lent = 17,
   given_back = 18,  // that message, by its cookie: status
+
+  // What became of a message, by its cookie (inside a host also without: a = the line of its ring where it ended):
+  // status. If it was asked for (MessageFlags::kConfirm); else only if nobody can take it.
+  told = 19,
 };
 
-inline constexpr Operation kOperationLast = Operation::given_back;
+inline constexpr Operation kOperationLast = Operation::told;
+
+/// In the envelope of a message.
+struct MessageFlags {
+  static constexpr std::uint16_t kConfirm = 1;  // its sender waits for `told`
+};
 
 struct Envelope {
   Operation operation = Operation::message;

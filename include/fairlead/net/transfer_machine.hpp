@@ -40,7 +40,9 @@ struct MessageReceive {
 inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 
 /// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
-/// took it there (TransferMachine::messages_dropped() of the receiver counts those).
+/// took it there (TransferMachine::messages_dropped() of the receiver counts those); but if that engine has no such
+/// transfer machine the message is `refused` (over the network, unless its acknowledgement comes first), and one longer than 64 KiB ends `no_buffer`, without travelling in full, if
+/// no buffer there can take it.
 struct MessageSend {
   Destination to{};  ///< an EndPoint of the same transfer machine
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
@@ -49,6 +51,9 @@ struct MessageSend {
   /// start, and the final event comes when it has been given back (refused: the reader is gone, silent: given up). All
   /// others get a copy, as without it. Cancelled, the buffer is free though it may still be read.
   bool is_loan = false;
+  /// The event waits for the receiver's word: ok if a buffer took it, no_buffer, or refused. Costs a round trip. Such a
+  /// message is not lent.
+  bool is_confirmed = false;
 };
 
 /// Lets the holder of Buffer::descriptor() write the buffer, once.
