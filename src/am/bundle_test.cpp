@@ -1,7 +1,6 @@
 // Bundles: several endpoints, moves, sleeping, interrupts, threads, loss.
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "am/pair_for_tests.hpp"
+#include "base/crowded_processor_for_tests.hpp"
 
 namespace fairlead::am {
 namespace {
@@ -164,27 +164,8 @@ TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
 // A thread that polls without end beside one that computes on the same processor would use up a time slice of
 // milliseconds before whoever it waits for may run.
 TEST_F(Bundles, PollsInVainSleepBesideWhoComputes) {
-  cpu_set_t all, one;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
-  CPU_ZERO(&one);
-  CPU_SET(::sched_getcpu(), &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-  const auto sleeps = [] {
-    rusage used{};
-    ::getrusage(RUSAGE_THREAD, &used);
-    return used.ru_nvcsw;
-  };
-  {
-    const std::jthread computes([](const std::stop_token& stop) {
-      while (!stop.stop_requested()) continue;
-    });
-    const long before = sleeps();
-    const auto until = std::chrono::steady_clock::now() + 20s;
-    while (sleeps() < before + 5 && std::chrono::steady_clock::now() < until)
-      for (int i = 0; i < 1000; ++i) a.bundle->poll();
-    EXPECT_GE(sleeps(), before + 5);
-  }
-  ::sched_setaffinity(0, sizeof all, &all);
+  const base::CrowdedProcessor crowded;
+  EXPECT_TRUE(crowded.makes_sleep([&] { a.bundle->poll(); }));
 }
 
 class Impatient : public ParallelBundles {

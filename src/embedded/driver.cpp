@@ -27,6 +27,7 @@ Driver::Driver(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick
     : engine_(std::move(engine)),
       thread_sleeps_until_(kSomebodyDrives),
       ladder_(engine_->options().wait(), std::chrono::microseconds(engine_->options().get(engine::Option::spin))),
+      idle_polls_(engine_->options().wait()),
       kick_(std::move(kick)),
       log_(std::move(log)),
       keyring_watch_(keys ? std::optional<KeyringWatch>(*keys) : std::nullopt) {
@@ -103,6 +104,22 @@ bool Driver::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
 
 bool Driver::look() {
   return look_by([&](base::Instant now) { return engine_->progress(now); });
+}
+
+bool Driver::look_politely() {
+  bool is_turn = false;
+  const bool any = look_by([&](base::Instant now) {
+    const bool has_progressed = engine_->progress(now);
+    if (has_progressed) {
+      idle_polls_.found();
+    } else {
+      is_turn = idle_polls_.is_turn();
+    }
+    return has_progressed;
+  });
+  if (is_turn) [[unlikely]]
+    give_way();
+  return any;
 }
 
 // The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.

@@ -25,6 +25,7 @@
 #include "base/thread.hpp"
 #include "embedded/keyring_watch.hpp"
 #include "engine/engine.hpp"
+#include "queue/idle_polls.hpp"
 
 namespace fairlead::embedded {
 
@@ -97,6 +98,8 @@ class Driver {
   bool pass(base::Instant now);
   /// The same for those who poll again and again.
   bool look();
+  /// Gives way to others besides, after many looks in vain. Without any lock of the caller's.
+  bool look_politely();
   template <typename Progress>
   bool look_by(Progress&& progress);
   /// Until one of the ports has news or is interrupted, or `deadline`. True if one has news.
@@ -118,6 +121,7 @@ class Driver {
   void look_at_keys();
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<engine::Port* const> ports, base::Instant deadline);
+  void give_way();
   void run();
   bool rest_if_polled(std::uint64_t& sleeps_seen);
   void kick_if_later_than(base::Instant deadline);
@@ -135,6 +139,7 @@ class Driver {
   base::ClockPace pace_;                  // under the lock
   std::atomic<bool> was_in_vain_{false};  // the last look of a poller
   queue::WaitLadder ladder_;              // of all who wait
+  queue::IdlePolls idle_polls_;           // looks in vain, of polite pollers; under the lock
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed

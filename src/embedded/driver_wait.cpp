@@ -55,6 +55,19 @@ bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait&
   }
 }
 
+void Driver::give_way() {
+  const auto before = base::MonotonicClock::now();
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  const auto step = idle_polls_.next(before);
+  lock.unlock();
+  if (step == queue::WaitLadder::Step::look) return;
+  if (step == queue::WaitLadder::Step::sleep) return sleep({}, before + queue::IdlePolls::kSleepMost);
+  ::sched_yield();
+  const auto after = base::MonotonicClock::now();
+  if (lock.try_lock()) idle_polls_.yielded(before, after);
+}
+
 // Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
 void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline) {
   std::array<pollfd, kWaitPortsMax + 2> woken;

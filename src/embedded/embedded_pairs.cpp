@@ -268,7 +268,7 @@ int EmbeddedPairs::post_receive(qp::PairHandle pair, std::span<const verbs::Rece
 }
 
 bool EmbeddedPairs::progress() {
-  return driver_.look();
+  return driver_.look_politely();
 }
 
 void EmbeddedPairs::linger() {

@@ -16,6 +16,10 @@ class IdlePolls {
  public:
   using Step = WaitLadder::Step;
 
+  /// WaitChoice::spin: it yields, and never sleeps.
+  explicit IdlePolls(WaitChoice choice = WaitChoice::polite) noexcept
+      : ladder_(choice == WaitChoice::spin ? choice : WaitChoice::polite, base::Duration::zero()) {}
+
   /// A poll found something.
   void found() noexcept { in_row_ = 0; }
   /// A poll found nothing. True, seldom: next() says what to do about it.
@@ -29,7 +33,7 @@ class IdlePolls {
   static constexpr base::Duration kSleepMost = std::chrono::milliseconds(1);
 
  private:
-  WaitLadder ladder_{WaitChoice::polite, base::Duration::zero()};
+  WaitLadder ladder_;
   WaitLadder::Wait wait_ = ladder_.begin({});
   base::Instant asked_at_{};
   std::uint32_t in_row_ = 0;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "base/crowded_processor_for_tests.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -35,6 +36,14 @@ TEST(CompletionQueue, IsMadeWithinItsLimitsAndNamesWhatIsWrong) {
   EXPECT_EQ(queue->request_notify(false), EINVAL);  // no channel
   EXPECT_TRUE(queue->destroy());
   EXPECT_FALSE(queue->destroy());
+}
+
+TEST(CompletionQueue, IsPolledInVainWithSleepsBesideWhoComputes) {
+  Side side(1, Road::self);
+  auto queue = CompletionQueue::create(side.context, {.capacity = 5});
+  WorkCompletion none;
+  const base::CrowdedProcessor crowded;
+  EXPECT_TRUE(crowded.makes_sleep([&] { queue->poll({&none, 1}); }));
 }
 
 TEST(CompletionQueue, IsBusyWhileAQueuePairFeedsIt) {
