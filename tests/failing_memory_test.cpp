@@ -29,7 +29,7 @@ class LinkWithoutMemory : public testing::Test {
                            const link::testing::World::Sealing& sealing = {}) {
     link::LinkOptions options;
     options.peers_max = 8;
-    link::testing::World world(5, options, kNodes, sealing);
+    link::testing::World world(5, options, sealing ? 2 : kNodes, sealing);  // two: keys are dear
     world.path_datagram = kWide;
     world.weather.loss = world.weather.repeat = 0.02;
     world.weather.jitter = 200us;
@@ -88,7 +88,8 @@ class LinkWithoutMemory : public testing::Test {
   }
 
   static void send(link::testing::World& world, std::uint64_t cookie) {
-    send(world, cookie, cookie % kNodes, (cookie + 1 + cookie / 7 % 2) % kNodes);
+    const std::size_t nodes = world.ends.size(), from = cookie % nodes;
+    send(world, cookie, from, (from + 1 + (nodes > 2 ? cookie / 7 % 2 : 0)) % nodes);
   }
   static void send(link::testing::World& world, std::uint64_t cookie, std::size_t from, std::size_t to) {
     send(world, cookie, from, to, cookie % 5 == 0 ? 40'000 : cookie % 3 == 0 ? 8000 : 10 * cookie);
@@ -106,9 +107,9 @@ class LinkWithoutMemory : public testing::Test {
 
   /// Each allocation of a run fails once: by itself, and with some that follow.
   template <typename Run>
-  void each_fails(std::uint64_t all, Run&& again) {
-    for (const std::uint64_t count : {1U, 20U}) {
-      for (std::uint64_t first = 1; first <= all; first += (count + 1) / 2) {
+  void each_fails(std::uint64_t all, std::uint64_t several, Run&& again) {
+    for (const std::uint64_t count : {std::uint64_t{1}, several}) {
+      for (std::uint64_t first = 1; first <= all; first += count) {
         SCOPED_TRACE(testing::Message() << count << " from allocation " << first << " of " << all);
         again(first, count);
         if (HasFailure()) return;
@@ -124,7 +125,7 @@ TEST_F(LinkWithoutMemory, GoesOnWhenThereIsSome) {
   ASSERT_GT(all, 30U);
   ASSERT_GT(parts_, 0U);
   ASSERT_EQ(refused_, 0U);
-  each_fails(all, [](std::uint64_t first, std::uint64_t count) { run(first, count); });
+  each_fails(all, 20, [](std::uint64_t first, std::uint64_t count) { run(first, count); });
   EXPECT_GT(refused_, 20U) << "datagrams for which there was no memory";
 }
 
@@ -132,24 +133,25 @@ TEST_F(LinkWithoutMemory, SealedSessionsOpenAndChangeTheirKeysWhenThereIsSome) {
   static const bool is_watched = watch_libcrypto();
   ASSERT_TRUE(is_watched);
   refused_ = keys_changed_ = 0;
-  const link::testing::World::Sealing psk = link::testing::all_with_static_keys(3, kNodes);
+  const link::testing::World::Sealing psk = link::testing::all_with_psk(3);
   const auto sealing = [&](std::size_t end) {
     auto settings = psk(end);
-    settings->bytes_max = 30'000;
+    settings->bytes_max = 40'000;
     return settings;
   };
   constexpr std::uint64_t kMessages = 6;
   const std::uint64_t all = run(1, 0, kMessages, sealing);
-  ASSERT_GT(all, 200U);
-  ASSERT_GT(keys_changed_, 1U);
-  each_fails(all, [&](std::uint64_t first, std::uint64_t count) { run(first, count, kMessages, sealing); });
+  ASSERT_GT(all, 100U);
+  ASSERT_GT(keys_changed_, 0U);
+  // A greeting that fails goes again with the next repeat, and there are not many of those.
+  each_fails(all, 4, [&](std::uint64_t first, std::uint64_t count) { run(first, count, kMessages, sealing); });
   EXPECT_GT(refused_, 20U) << "greetings for which there was no memory";
 }
 
 TEST_F(LinkWithoutMemory, LosesAPeerAllTheSame) {
   const std::uint64_t all = lose_one(1, 0);
   ASSERT_GT(all, 10U);
-  each_fails(all, [](std::uint64_t first, std::uint64_t count) { lose_one(first, count); });
+  each_fails(all, 20, [](std::uint64_t first, std::uint64_t count) { lose_one(first, count); });
 }
 
 TEST(ActivePortWithoutMemory, TakesNothingAndGoesOn) {
