@@ -172,6 +172,35 @@ TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
   }
 }
 
+// Each destroys the buffer that the next one is just being called for: nobody can wait for everybody.
+TEST_P(NetDelivery, CallbacksMayDestroyTheBuffersThatTheyAreCalledFor) {
+  TransferMachine third(*domain_);
+  ASSERT_TRUE(third.start_and_wait(near_at("36:*")));
+  const std::array<TransferMachine*, 3> machines{&near(), &far(), &third};
+  for (const std::size_t count : {2UL, 3UL}) {
+    for (int round = 0; round < 50; ++round) {
+      std::array<std::unique_ptr<Buffer>, 3> buffers;
+      std::latch all(static_cast<std::ptrdiff_t>(count)), done(static_cast<std::ptrdiff_t>(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        buffers[i] = Buffer::allocate(*domain_, 100).value();
+        buffers[i]->set_callback([&, i, kept = std::make_shared<int>(7)](const net::BufferEvent&) {
+          all.arrive_and_wait();
+          buffers[(i + 1) % count].reset();
+          EXPECT_EQ(*kept, 7) << "what the callback holds is there while it runs";
+          done.count_down();
+        });
+        ASSERT_EQ(machines[i]->add(*buffers[i], PassiveReceive{}), Status::ok);
+      }
+      std::vector<Buffer*> queued;
+      for (std::size_t i = 0; i < count; ++i) queued.push_back(buffers[i].get());
+      for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(machines[i]->cancel(*queued[i]));
+      done.wait();
+      for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(buffers[i], nullptr);
+    }
+  }
+  ASSERT_TRUE(third.stop_and_wait(StopMode::abort));
+}
+
 // The end of one that a callback has destroyed is told after that callback, not in it.
 TEST_P(NetDelivery, CallbacksDoNotNest) {
   constexpr std::size_t kBuffers = 50'000;

@@ -12,6 +12,7 @@
 #include "net/buffer_state.hpp"
 #include "net/machine.hpp"
 #include "net/refused.hpp"
+#include "net/telling_wait.hpp"
 
 namespace fairlead::net {
 namespace {
@@ -125,6 +126,7 @@ Buffer::~Buffer() {
   }
   state.is_going.store(true, std::memory_order_relaxed);
   std::optional<Machine::PausedTurns> paused;
+  std::optional<TellingWait> wait;
   for (int looks = 0;; ++looks) {
     if (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
       if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) {
@@ -135,9 +137,14 @@ Buffer::~Buffer() {
     // A callback on another thread still has this handle.
     if (BufferState::Calling::is_inside(state)) break;
     if (is_idle(state)) break;
-    if (!paused && Machine::is_calling()) paused.emplace();
+    if (Machine::is_calling()) {
+      if (!paused) paused.emplace();
+      if (!wait) wait.emplace(state);
+      if (wait->is_in_vain()) break;
+    }
     rest(looks);
   }
+  wait.reset();
   paused.reset();
   static_cast<void>(close());
   BufferState::Calling::inherit(state);

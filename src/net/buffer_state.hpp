@@ -66,6 +66,10 @@ struct alignas(64) BufferState {
         buffer->release();
       }
     }
+    /// The buffers of all calls of this thread stay until those end, whoever destroys them meanwhile.
+    static void keep_all() {
+      for (Calling* frame = innermost; frame != nullptr; frame = frame->outer_) frame->keep();
+    }
     /// Whether the calling thread is in a callback of the buffer.
     static bool is_inside(const BufferState& buffer) { return outermost(buffer) != nullptr; }
     /// The handle's reference goes to the call that ends last, or goes.

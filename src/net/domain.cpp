@@ -32,10 +32,11 @@ void DomainState::remove_machine(Machine* machine) {
   machines.erase(machine);
 }
 
-bool DomainState::is_told(const BufferState& buffer) {
-  if (mark.is_inherited()) return false;
+const Machine* DomainState::teller_of(const BufferState& buffer) {
+  if (mark.is_inherited()) return nullptr;
   const std::scoped_lock lock(mutex);  // a machine leaves before it ends
-  return std::ranges::any_of(machines, [&](const auto& entry) { return entry.first->tells(buffer); });
+  const auto found = std::ranges::find_if(machines, [&](const auto& entry) { return entry.first->tells(buffer); });
+  return found == machines.end() ? nullptr : found->first;
 }
 
 Instant DomainState::step_machines() {

@@ -54,7 +54,9 @@ struct DomainState {
   /// that is shared, by buffers or with peers.
   std::shared_ptr<std::byte> shared_memory(std::uint64_t bytes);
   /// Whether a machine tells the buffer's final event at this moment.
-  bool is_told(const BufferState& buffer);
+  bool is_told(const BufferState& buffer) { return teller_of(buffer) != nullptr; }
+  /// Which one; null if none does. It may have gone by then: to be compared.
+  const Machine* teller_of(const BufferState& buffer);
   bool add_buffer();
   void remove_buffer();
 

@@ -115,6 +115,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
     ~PausedTurns() { mark(false); }
     PausedTurns(const PausedTurns&) = delete;
     PausedTurns& operator=(const PausedTurns&) = delete;
+    /// The machines in whose callbacks the calling thread is.
+    static std::vector<const Machine*> all();
 
    private:
     static void mark(bool is_paused);

@@ -268,6 +268,13 @@ void Machine::PausedTurns::mark(bool is_paused) {
   }
 }
 
+std::vector<const Machine*> Machine::PausedTurns::all() {
+  std::vector<const Machine*> machines;
+  for (const Machine* machine = innermost_turn; machine != nullptr; machine = machine->outer_turn_)
+    machines.push_back(machine);
+  return machines;
+}
+
 bool Machine::abandon(BufferState& buffer) {
   Lock lock(mutex_);
   std::optional<PausedTurns> paused;

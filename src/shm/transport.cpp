@@ -104,9 +104,7 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
   for (; !peer.pending.empty(); peer.pending.pop()) {
     const Pending& first = peer.pending.front();
     if (first.owner == Pending::kNobody) {
-      const bool is_over =
-          first.length == Pending::kNoTicket || (first.length != 0 && !peer.tickets->is_good(first.length));
-      if (!is_over) fail(first.cookie);
+      if (!peer.has_ended(first)) fail(first.cookie);
     } else {
       lost_.push({first.cookie, first.owner, first.length, status});
       ++counters_.messages_failed;
@@ -224,18 +222,6 @@ bool Transport::arm() {
     return connections_->watch().arm();
   connections_->refuse_reader(liar);
   return false;
-}
-
-// The sender has taken back what it had begun.
-bool Transport::end_arriving(std::uint32_t index) {
-  Arriving& arriving = peers_[index].arriving;
-  if (!arriving.is_under_way || !notices_.has_room(1)) return false;
-  notices_.push({.kind = link::Notice::Kind::reassembly_lost,
-                 .peer = peers_.handle_of(index),
-                 .status = Status::refused,
-                 .target = arriving.target});
-  arriving = {};
-  return true;
 }
 
 }  // namespace fairlead::shm

@@ -172,7 +172,6 @@ class Transport {
   }
   std::byte* begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
   std::uint64_t end_fast(Peer& peer, std::size_t bytes, std::size_t payload);
-  static bool end_ticket(Peer& peer, const Connection& to, const Pending& pending);
   template <typename Taker>
   bool end_passed(Peer& peer, const Connection& to, Taker&& taker);
   void make_busy(std::uint32_t index, base::Instant now);
@@ -181,7 +180,6 @@ class Transport {
 
   template <typename Taker>
   bool take(std::uint32_t connection_slot, Taker&& taker);
-  bool end_arriving(std::uint32_t index);
   template <typename Taker>
   bool take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker);
   struct Run {

@@ -25,8 +25,11 @@ inline bool Transport::take_record(std::uint32_t index, Connection& from, std::s
       taker.inlined(peers_.handle_of(index), head, record->body.subspan(sizeof head))) [[likely]]
     return count(sizeof head);
   if (head.kind == wire::ShmKind::batch) return take_many(index, record->body, head, taker);
-  if (head.kind == wire::ShmKind::taken_back) [[unlikely]]
-    return end_arriving(index);
+  if (head.kind == wire::ShmKind::taken_back) [[unlikely]] {
+    const auto notice = notices_.has_room(1) ? peers_.end_arriving(index) : std::nullopt;
+    if (notice) notices_.push(*notice);
+    return notice.has_value();
+  }
   wire::ShmOrdered turn;
   constexpr std::size_t kTurn = sizeof head + sizeof turn;
   if (wire::is_ordered(record->body, head, turn) &&
@@ -111,7 +114,7 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
         connections_->watch().remind(peer.connection_slot);  // there may be memory next time
         break;
       }
-      if (first.length == 0 || end_ticket(peer, to, first)) outcomes_.push({first.cookie, Status::ok});
+      if (first.length == 0 || peer.end_ticket(first, to.own->tickets)) outcomes_.push({first.cookie, Status::ok});
     } else {
       taker.ended(ShortEnd{first.cookie, first.owner, first.length, Status::ok});
     }

@@ -38,4 +38,13 @@ void TransportPeers::forget(std::uint32_t index) {
   peer = std::move(next);
 }
 
+std::optional<link::Notice> TransportPeers::end_arriving(std::uint32_t index) {
+  Arriving& arriving = peers_[index]->arriving;
+  if (!arriving.is_under_way) return std::nullopt;
+  return link::Notice{.kind = link::Notice::Kind::reassembly_lost,
+                      .peer = handle_of(index),
+                      .status = Status::refused,
+                      .target = std::exchange(arriving, {}).target};
+}
+
 }  // namespace fairlead::shm

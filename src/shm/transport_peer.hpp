@@ -97,6 +97,14 @@ struct TransportPeer {
   base::Instant moved_at{};
   base::Instant seek_until{}, seek_next{};
   bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
+  /// Whether what is pending has had its end already: taken back, or refused.
+  bool has_ended(const Pending& one) const {
+    return one.length == Pending::kNoTicket || (one.length != 0 && !tickets->is_good(one.length));
+  }
+  /// The peer has passed what it was given a ticket for. False if that had ended before.
+  bool end_ticket(const Pending& one, Tickets::Words& words) {
+    return one.length != Pending::kNoTicket && tickets->end(words, one.length);
+  }
   bool is_awaited() const { return !is_idle() || arriving.is_under_way; }
 };
 
@@ -135,6 +143,8 @@ class TransportPeers {
   void connect(std::uint32_t index, std::uint32_t connection_slot);
   /// Nothing comes over that connection any more. Whose it was.
   std::uint32_t disconnect(std::uint32_t connection_slot);
+  /// The sender has taken back what it had begun; nothing if it had not.
+  std::optional<link::Notice> end_arriving(std::uint32_t index);
   /// The peer is no more. Its address stays, for whoever reads of its end, and numbers go on: what names a message of
   /// it names none of the next.
   void forget(std::uint32_t index);

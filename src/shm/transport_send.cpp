@@ -53,11 +53,6 @@ bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::
   return true;
 }
 
-// The peer has passed it. False if it had ended before.
-bool Transport::end_ticket(Peer& peer, const Connection& to, const Pending& pending) {
-  return pending.length != Pending::kNoTicket && peer.tickets->end(to.own->tickets, pending.length);
-}
-
 std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number) {
   if (index >= peers_.size()) return std::nullopt;
   Peer& peer = peers_[index];
