@@ -9,10 +9,10 @@
 namespace fairlead::engine {
 namespace {
 
-constexpr std::size_t kCount = 40;
-constexpr std::size_t kMost = 200'000;
+constexpr std::size_t kCancelledAtOnce = 40;
+constexpr std::size_t kCancelledMost = 200'000;
 
-std::byte at(std::uint64_t cookie, std::size_t index) {
+std::byte pattern_at(std::uint64_t cookie, std::size_t index) {
   return static_cast<std::byte>(cookie * 131 + index * 7 + (index >> 8));
 }
 
@@ -28,8 +28,8 @@ class CancelOf : public EnginePair {
   }
   void post(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      rooms_.emplace_back(kMost);
-      pieces_.push_back({rooms_.back().data(), kMost});
+      rooms_.emplace_back(kCancelledMost);
+      pieces_.push_back({rooms_.back().data(), kCancelledMost});
       OperationHandle receive;
       ASSERT_EQ(far_.engine->messages().post_receive(
                     far_.port, {.memory = {&pieces_.back(), 1}, .size_min = 1, .cookie = rooms_.size() - 1}, receive),
@@ -37,7 +37,7 @@ class CancelOf : public EnginePair {
     }
   }
   OperationHandle send(std::span<std::byte> bytes, std::uint64_t cookie) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = at(cookie, i);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(cookie, i);
     pieces_.push_back({bytes.data(), bytes.size()});
     OperationHandle operation;
     EXPECT_EQ(near_.engine->messages().send(
@@ -57,15 +57,15 @@ class CancelOf : public EnginePair {
       const auto& room = rooms_[event->cookie];
       const auto cookie = static_cast<std::uint64_t>(event->length);  // each has a length of its own
       for (std::size_t i = 0; i < event->length; ++i)
-        if (room[i] != at(cookie, i)) return ADD_FAILURE() << "byte " << i << " of " << cookie, count;
+        if (room[i] != pattern_at(cookie, i)) return ADD_FAILURE() << "byte " << i << " of " << cookie, count;
     }
     return count;
   }
   /// Sends many, cancels them while far does nothing, and writes over them; then far goes on.
   std::size_t cancel_all(std::size_t bytes, bool is_shared, int passes) {
     std::vector<std::pair<std::span<std::byte>, OperationHandle>> sent;
-    post(kCount + 1);
-    for (std::size_t i = 0; i < kCount; ++i) {
+    post(kCancelledAtOnce + 1);
+    for (std::size_t i = 0; i < kCancelledAtOnce; ++i) {
       const auto memory = this->memory(bytes + i, is_shared);
       sent.emplace_back(memory, send(memory, bytes + i));
     }
@@ -81,7 +81,7 @@ class CancelOf : public EnginePair {
       EXPECT_TRUE(event->is_final);
       canceled += event->status == Status::canceled ? 1 : 0;
     }
-    EXPECT_EQ(ended + canceled, kCount) << "at once";
+    EXPECT_EQ(ended + canceled, kCancelledAtOnce) << "at once";
     EXPECT_EQ(near_.engine->use().operations, 0U);
     EXPECT_EQ(near_.engine->ports().find(near_.port)->operations, 0U);
     for (int i = 0; i < 2000; ++i) pass();
@@ -108,16 +108,16 @@ using EngineCancel = CancelOf<false>;
 using EngineCancelOfPulled = CancelOf<true>;
 
 TEST_F(EngineCancel, ShortMessagesInTheRing) {
-  EXPECT_EQ(cancel_all(8, false, 1), kCount) << "they are the peer's already";
+  EXPECT_EQ(cancel_all(8, false, 1), kCancelledAtOnce) << "they are the peer's already";
 }
 
 TEST_F(EngineCancel, ShortMessagesThatWaitForRoom) {
-  EXPECT_LT(cancel_all(7000, false, 1), kCount);
+  EXPECT_LT(cancel_all(7000, false, 1), kCancelledAtOnce);
 }
 
 TEST_F(EngineCancel, LongMessages) {
-  EXPECT_LT(cancel_all(100'000, false, 1), kCount);
-  EXPECT_LT(cancel_all(100'000, false, 5), kCount);
+  EXPECT_LT(cancel_all(100'000, false, 1), kCancelledAtOnce);
+  EXPECT_LT(cancel_all(100'000, false, 5), kCancelledAtOnce);
 }
 
 TEST_F(EngineCancelOfPulled, MessagesThatAreReadWhereTheyLie) {
@@ -125,19 +125,20 @@ TEST_F(EngineCancelOfPulled, MessagesThatAreReadWhereTheyLie) {
 }
 
 TEST_F(EngineCancel, ThePutOfWhichHalfIsThere) {
-  std::vector<std::byte> room(kMost), bytes(kMost);
+  std::vector<std::byte> room(kCancelledMost), bytes(kCancelledMost);
   const iovec to{room.data(), room.size()}, from{bytes.data(), bytes.size()};
   OperationHandle exposure, put;
   std::uint64_t key = 0;
-  ASSERT_EQ(far_.engine->messages().expose(
-                far_.port, {.memory = {&to, 1}, .length = kMost, .is_writable = true, .cookie = 1}, exposure, key),
-            Status::ok);
+  ASSERT_EQ(
+      far_.engine->messages().expose(
+          far_.port, {.memory = {&to, 1}, .length = kCancelledMost, .is_writable = true, .cookie = 1}, exposure, key),
+      Status::ok);
   ASSERT_EQ(near_.engine->messages().transfer(near_.port, OperationKind::put,
                                               {.target = there(),
                                                .target_epoch = far_.engine->epoch(),
                                                .key = key,
                                                .memory = {&from, 1},
-                                               .length = kMost,
+                                               .length = kCancelledMost,
                                                .cookie = 2},
                                               put, now_),
             Status::ok);
@@ -153,20 +154,20 @@ TEST_F(EngineCancel, ThePutOfWhichHalfIsThere) {
 }
 
 TEST_F(EngineCancel, TheGetThatIsBeingAnswered) {
-  std::vector<std::byte> room(kMost), bytes(kMost);
+  std::vector<std::byte> room(kCancelledMost), bytes(kCancelledMost);
   const iovec to{room.data(), room.size()}, from{bytes.data(), bytes.size()};
   OperationHandle exposure, get;
   std::uint64_t key = 0;
   const auto begin = [&] {
-    ASSERT_EQ(
-        far_.engine->messages().expose(far_.port, {.memory = {&from, 1}, .length = kMost, .cookie = 1}, exposure, key),
-        Status::ok);
+    ASSERT_EQ(far_.engine->messages().expose(far_.port, {.memory = {&from, 1}, .length = kCancelledMost, .cookie = 1},
+                                             exposure, key),
+              Status::ok);
     ASSERT_EQ(near_.engine->messages().transfer(near_.port, OperationKind::get,
                                                 {.target = there(),
                                                  .target_epoch = far_.engine->epoch(),
                                                  .key = key,
                                                  .memory = {&to, 1},
-                                                 .length = kMost,
+                                                 .length = kCancelledMost,
                                                  .cookie = 2},
                                                 get, now_),
               Status::ok);
