@@ -173,6 +173,14 @@ Status Buffer::set_callback(const BufferCallback& callback) {
   return Status::ok;
 }
 
+void Buffer::set_user(void* user) noexcept {
+  state_->user = user;
+}
+
+void* Buffer::user() const noexcept {
+  return state_->user;
+}
+
 std::uint64_t Buffer::size() const noexcept {
   return state_->size;
 }

@@ -156,6 +156,7 @@ struct alignas(64) BufferState {
   std::uint64_t size = 0;
   std::vector<iovec> memory;
   std::shared_ptr<DomainState> domain;
+  void* user = nullptr;
   base::TimerWheelHook deadline_hook;  // here, so that no callback lies in two lines
   std::array<BufferCallback, kQueueKinds> callbacks;
   base::PageMemory owned;

@@ -1,5 +1,6 @@
 // What add() accepts, in which order it objects, and that an objection changes nothing.
 
+#include <array>
 #include <utility>
 
 #include "net/machine_for_tests.hpp"
@@ -79,6 +80,43 @@ TEST_F(MachineTest, ManyAreAddedUpToTheFirstThatIsRefused) {
   EXPECT_EQ(machine_.deliver_all().value(), 40U);
   EXPECT_EQ(fake_.core->reserved(), 0U);
   EXPECT_EQ(machine_.statistics().of(QueueKind::message_send).bytes_total, 35U * 7 + 4U * 100);
+}
+
+TEST_F(MachineTest, ManyOfEachKindAreAddedUpToTheFirstThatIsRefused) {
+  start_synchronous();
+  std::array<std::unique_ptr<Buffer>, 4> buffers{buffer(), buffer(), buffer(), buffer()};
+  const std::array<Buffer*, 3> all{buffers[0].get(), buffers[1].get(), buffers[2].get()};
+  const auto cancel_all = [&] {
+    for (Buffer* one : all) EXPECT_TRUE(machine_.cancel(*one));
+    EXPECT_EQ(deliver(), all.size());
+  };
+  EXPECT_EQ(machine_.add(all, MessageReceive{.messages_max = 2}).count, 3U);
+  EXPECT_EQ(of(QueueKind::message_receive).adds, 3U);
+  cancel_all();
+  EXPECT_EQ(machine_.add(all, PassiveReceive{}).count, 3U);
+  EXPECT_NE(all[0]->descriptor(), all[1]->descriptor());
+  cancel_all();
+  const std::array<Buffer*, 3> twice{buffers[3].get(), buffers[3].get(), all[0]};
+  const auto added = machine_.add(twice, PassiveSend{});
+  EXPECT_EQ(added.count, 1U);
+  EXPECT_EQ(added.status, Status::bad_state);
+  EXPECT_FALSE(all[0]->is_queued());
+  EXPECT_TRUE(machine_.cancel(*buffers[3]));
+  EXPECT_EQ(deliver(), 1U);
+}
+
+TEST_F(MachineTest, AnEventFindsWhatItsBufferBelongsTo) {
+  start_synchronous();
+  const auto one = buffer();
+  EXPECT_EQ(one->user(), nullptr);
+  int owner = 0;
+  one->set_user(&owner);
+  void* seen = nullptr;
+  EXPECT_EQ(one->set_callback([&](const BufferEvent& event) { seen = event.buffer.user(); }), Status::ok);
+  EXPECT_EQ(machine_.add(*one, PassiveReceive{}), Status::ok);
+  EXPECT_TRUE(machine_.cancel(*one));
+  EXPECT_EQ(deliver(), 1U);
+  EXPECT_EQ(seen, &owner);
 }
 
 TEST_F(MachineTest, NothingIsAddedUnlessStarted) {

@@ -49,6 +49,11 @@ class Buffer {
   Status set_callback(QueueKind kind, BufferCallback callback);
   Status set_callback(const BufferCallback& callback);
 
+  /// A word of the application's own, which nobody looks at: `event.buffer.user()` finds what the buffer belongs to
+  /// without a table. Null at first; set it while no callback of the buffer runs.
+  void set_user(void* user) noexcept;
+  void* user() const noexcept;
+
   /// Bytes of all segments.
   std::uint64_t size() const noexcept;
   std::size_t segment_count() const noexcept;

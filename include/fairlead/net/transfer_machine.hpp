@@ -41,10 +41,10 @@ inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 
 /// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
 /// took it there (TransferMachine::messages_dropped() of the receiver counts those); but if that engine has no such
-/// transfer machine the message is `refused` (over the network, unless its acknowledgement comes first), and one longer than 64 KiB ends `no_buffer`, without travelling in full, if
-/// no buffer there can take it.
+/// transfer machine the message is `refused` (over the network, unless its acknowledgement comes first), and one longer
+/// than 64 KiB ends `no_buffer`, without travelling in full, if no buffer there can take it.
 struct MessageSend {
-  Destination to{};  ///< an EndPoint of the same transfer machine
+  Destination to{};                     ///< an EndPoint of the same transfer machine
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
   /// Lends the buffer: a receiver on this host reads it in place, if it is of Buffer::allocate() after the machine's
@@ -183,6 +183,10 @@ class TransferMachine {
     Status status = Status::ok;  ///< why not more
   };
   Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
+  /// The same of buffers that receive, or are exposed: each as by an add() of its own.
+  Added add(std::span<Buffer* const> buffers, const MessageReceive& operation) { return add_each(buffers, operation); }
+  Added add(std::span<Buffer* const> buffers, const PassiveReceive& operation) { return add_each(buffers, operation); }
+  Added add(std::span<Buffer* const> buffers, const PassiveSend& operation) { return add_each(buffers, operation); }
 
   /// Why the last add() that was refused in the calling thread was, of whatever machine: its status, and one line. ok
   /// and empty if there was none.
@@ -223,6 +227,14 @@ class TransferMachine {
   std::vector<Counter> engine_counters() const;
 
  private:
+  template <typename Operation>
+  Added add_each(std::span<Buffer* const> buffers, const Operation& operation) {
+    Added all;
+    for (; all.count < buffers.size(); ++all.count)
+      if ((all.status = add(*buffers[all.count], operation)) != Status::ok) break;
+    return all;
+  }
+
   std::shared_ptr<Machine> machine_;
 };
 
