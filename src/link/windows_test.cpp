@@ -123,6 +123,30 @@ TEST(Reassembly, RefusesWhatDoesNotAgree) {
   EXPECT_EQ(table.judge(other), Judged::bad_chunk);
 }
 
+TEST(Reassembly, WhatIsTakenBackIsClosedAndRemembered) {
+  Reassembly table(4);
+  const std::array<std::byte, 100> bytes{};
+  EXPECT_FALSE(table.take_void({.message = 7, .slot = 4}).is_open) << "no such slot";
+  EXPECT_FALSE(table.take_void({.message = 7, .slot = wire::kNoSlot}).is_open);
+  EXPECT_FALSE(table.has_slots());
+  table.take(chunk(3, 7, 250, 100, bytes));
+  table.set_target(3, 99);
+  EXPECT_FALSE(table.take_void({.message = 6, .slot = 3}).is_open) << "another message";
+  EXPECT_EQ(table.open_count(), 1U);
+  const Reassembly::Slot closed = table.take_void({.message = 7, .slot = 3});
+  EXPECT_TRUE(closed.is_open);
+  EXPECT_EQ(closed.target, 99U);
+  EXPECT_EQ(table.open_count(), 0U);
+  EXPECT_TRUE(table.is_void({.message = 7, .slot = 3}));
+  EXPECT_FALSE(table.is_void({.message = 8, .slot = 3}));
+  table.release_slots();
+  EXPECT_TRUE(table.is_void({.message = 7, .slot = 3})) << "late chunks may still come";
+  table.take(chunk(3, 8, 100, 0, bytes));
+  EXPECT_TRUE(table.is_void({.message = 7, .slot = 3}));
+  table.reset();
+  EXPECT_FALSE(table.is_void({.message = 7, .slot = 3}));
+}
+
 TEST(RoundTrip, IsSmoothedAndKeepsTheLeast) {
   RoundTrip round_trip;
   EXPECT_FALSE(round_trip.is_known());

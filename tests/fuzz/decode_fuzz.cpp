@@ -31,11 +31,18 @@ void read_records(std::span<const std::byte> payload) {
     std::vector<std::byte> again(wire::kRecordBytes + wire::kChunkBytes + record.bytes.size());
     const auto length = static_cast<std::uint16_t>(record.bytes.size());
     std::size_t head = wire::kRecordBytes;
-    if (record.kind == wire::RecordKind::chunk) {
-      wire::encode_chunk(record.envelope, record.chunk, length, again.data());
-      head += wire::kChunkBytes;
-    } else {
-      wire::encode_whole(record.envelope, length, again.data());
+    if (record.kind != wire::RecordKind::whole) head += wire::kChunkBytes;
+    switch (record.kind) {
+      case wire::RecordKind::whole:
+        wire::encode_whole(record.envelope, length, again.data());
+        break;
+      case wire::RecordKind::chunk:
+        wire::encode_chunk(record.envelope, record.chunk, length, again.data());
+        break;
+      case wire::RecordKind::voided:
+        expect(length == 0 && bytes + wire::kChunkBytes == payload.size());
+        wire::encode_void(record.envelope, record.chunk, again.data());
+        break;
     }
     expect(std::memcmp(again.data(), record.bytes.data() - head, head) == 0);
   }

@@ -121,11 +121,11 @@ class Pair {
     ENSURE(before == wire::shm_head_bytes(record.kind), "a head of {} bytes", before);
     ENSURE(record.payload.data() == body.data() + before, "the payload lies elsewhere");
     std::vector<std::byte> again(before);
-    wire::encode_shm(again.data(), record.kind, record.envelope, record.message_bytes, record.place);
+    wire::encode_shm(again.data(), record.kind, record.envelope, record.message_bytes, record.place, record.ticket);
     wire::ShmRecord same;
     again.insert(again.end(), record.payload.begin(), record.payload.end());
     ENSURE(wire::decode_shm(again, same) && same.kind == record.kind && same.message_bytes == record.message_bytes &&
-               same.place == record.place && same.envelope.key == record.envelope.key &&
+               same.place == record.place && same.ticket == record.ticket && same.envelope.key == record.envelope.key &&
                same.envelope.source_port == record.envelope.source_port,
            "it is not what it was read from");
   }
