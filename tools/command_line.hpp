@@ -19,6 +19,7 @@ namespace fairlead::tools {
 void add_bulkping(CLI::App& app, int& exit_code);
 void add_perf(CLI::App& app, int& exit_code);
 void add_keygen(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_options(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);

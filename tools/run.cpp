@@ -15,6 +15,7 @@
 #include "tools/command_line.hpp"
 #include "tools/executable.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/verbs_library.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -28,14 +29,6 @@ struct Launch {
   unsigned devices = 0;
   bool explains = false;
 };
-
-/// Where our libibverbs.so.1 lies: beside this command, in the build as below a prefix.
-std::filesystem::path library() {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const auto prefix = self.parent_path().parent_path();
-  return prefix / FAIRLEAD_IBVERBS_FOLDER / "libibverbs.so.1";
-}
 
 void put(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
@@ -77,7 +70,7 @@ Result<> check_device(const Launch& run) {
 }
 
 int start(const Launch& run) {
-  const std::filesystem::path preload = library();
+  const std::filesystem::path preload = verbs_library();
   std::error_code failed;
   if (!std::filesystem::exists(preload, failed)) {
     return complain(kExitFailed,

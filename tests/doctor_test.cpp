@@ -1,0 +1,78 @@
+// `fairlead doctor`: what works and what does not, with its remedy, for people and for CI.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/child_process.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+TEST(Doctor, FindsThisHostWell) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "doctor"}, 60s);
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  for (const char* topic : {"socket", "memory", "limits", "namespaces", "engine"})
+    EXPECT_THAT(finished.output, HasSubstr(topic));
+}
+
+TEST(Doctor, SpeaksJson) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "doctor", "--json"}, 60s);
+  const auto all = nlohmann::json::parse(finished.output);
+  ASSERT_GT(all.size(), 5u);
+  for (const auto& one : all) {
+    EXPECT_NE(one.at("verdict"), "trouble") << one.dump();
+    EXPECT_FALSE(one.at("topic").get<std::string>().empty());
+    EXPECT_FALSE(one.at("text").get<std::string>().empty());
+  }
+}
+
+TEST(Doctor, NamesAVariableThatSetsNothing) {
+  const Finished finished = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "doctor"}, 60s);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("FAIRLEAD_GIVE_UP_AFTER"));
+}
+
+class DoctorsPeer : public testing::TestWithParam<const char*> {
+ protected:
+  Finished ask(const std::string& peer) const {
+    return run({"env", std::string("FAIRLEAD_PATH=") + GetParam(), FAIRLEAD_COMMAND, "doctor", peer, "--probes", "20"},
+               60s);
+  }
+};
+
+TEST_P(DoctorsPeer, Answers) {
+  ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "127.0.0.1@udp:*"});
+  ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+  const std::string line = server.output();
+  const auto from = line.find("127."), to = line.find(':', line.find("udp:") + 4);
+  ASSERT_NE(to, std::string::npos) << line;
+  const Finished finished = ask(line.substr(from, to - from));
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("20 probes"));
+}
+
+TEST_P(DoctorsPeer, IsNotThere) {
+  const Finished finished = ask("127.0.0.1@udp:9");
+  EXPECT_EQ(finished.exit_code, 1) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("nobody listens at 127.0.0.1:9"));
+  EXPECT_THAT(finished.output, HasSubstr("-> start a program"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, DoctorsPeer, testing::Values("auto", "udp"));
+
+TEST(Doctor, SeesAHostWithoutLoopback) {
+  const Finished finished = run({"unshare", ::geteuid() == 0 ? "-n" : "-Urn", FAIRLEAD_COMMAND, "doctor"}, 60s);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("ip link set lo up"));
+  EXPECT_THAT(finished.output, HasSubstr("no other host can be reached"));
+}
+
+}  // namespace
+}  // namespace fairlead::tests

@@ -1,0 +1,75 @@
+// `fairlead doctor`: what works here, what does not, and what to do about it.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "tools/command_line.hpp"
+#include "tools/doctor_host.hpp"
+#include "tools/doctor_peer.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/verbs_library.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+struct DoctorOptions {
+  std::string peer;
+  unsigned probes = 200;
+  bool is_json = false;
+};
+
+std::string_view word_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::good:
+      return "ok";
+    case Verdict::note:
+      return "note";
+    case Verdict::trouble:
+      return "TROUBLE";
+  }
+  return {};
+}
+
+void print_lines(const Findings& findings) {
+  for (const Finding& one : findings) {
+    fmt::print("{:<8} {:<12} {}\n", word_of(one.verdict), one.topic, one.text);
+    if (!one.remedy.empty()) fmt::print("{:<21} -> {}\n", "", one.remedy);
+  }
+}
+
+void print_json(const Findings& findings) {
+  auto all = nlohmann::json::array();
+  for (const Finding& one : findings) {
+    all.push_back({{"verdict", one.verdict == Verdict::trouble ? "trouble" : word_of(one.verdict)},
+                   {"topic", one.topic},
+                   {"text", one.text},
+                   {"remedy", one.remedy}});
+  }
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int run_doctor(const DoctorOptions& options) {
+  Findings findings = examine_host(verbs_library());
+  for (Finding& one : examine_engine(options.peer, options.probes)) findings.push_back(std::move(one));
+  options.is_json ? print_json(findings) : print_lines(findings);
+  const bool is_well =
+      std::ranges::none_of(findings, [](const Finding& one) { return one.verdict == Verdict::trouble; });
+  return is_well ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<DoctorOptions>();
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "what works on this host, and with a peer; each line with its remedy. Exit code 1: something does not");
+  doctor->add_option("PEER", options->peer, "a host where a program uses Fairlead: HOST, HOST@udp:PORT (20480)");
+  add_count(*doctor, "--probes", options->probes, 1U, 100'000U, "how often the peer is asked");
+  doctor->add_flag("--json", options->is_json, "one array of {verdict, topic, text, remedy}");
+  doctor->callback([options, &exit_code] { exit_code = run_doctor(*options); });
+}
+
+}  // namespace fairlead::tools

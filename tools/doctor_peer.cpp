@@ -1,0 +1,144 @@
+#include "tools/doctor_peer.hpp"
+
+#include <fairlead/net.hpp>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/file_descriptor.hpp"
+#include "tools/bulkping_address.hpp"
+#include "tools/bulkping_machine.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+using Findings = Findings;
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+constexpr auto kAnswerWithin = std::chrono::seconds(3);
+constexpr const char *kPortal = "63", *kTmid = "4095";  // nobody's: an engine answers for machines that it has not
+
+/// One that no server is likely to want: the kernel's choice.
+std::string free_port() {
+  const base::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  socklen_t size = sizeof any;
+  auto* const address = reinterpret_cast<sockaddr*>(&any);
+  const bool is_bound = ::bind(socket.get(), address, size) == 0 && ::getsockname(socket.get(), address, &size) == 0;
+  return is_bound ? std::to_string(ntohs(any.sin_port)) : "*";
+}
+
+/// Asks the engine at an end point, again and again.
+class Prober {
+ public:
+  Prober(net::Domain& domain, net::TransferMachine& machine, net::EndPoint peer)
+      : machine_(machine), peer_(std::move(peer)), buffer_(net::Buffer::allocate(domain, 64).value()) {
+    buffer_->set_callback([this](const net::BufferEvent& event) { status_ = event.status; });
+  }
+
+  /// How long the answer took; nothing if there was none.
+  std::optional<Microseconds> ask() {
+    const auto start = std::chrono::steady_clock::now();
+    status_.reset();
+    const Status added = machine_.add(
+        *buffer_, net::MessageSend{.to = peer_, .length = 1, .deadline = start + kAnswerWithin, .is_confirmed = true});
+    if (added != Status::ok) {
+      status_ = added;
+      return std::nullopt;
+    }
+    while (!status_) {
+      if (const auto has_event = machine_.wait(start + 2 * kAnswerWithin); !has_event) break;
+      machine_.deliver_all();
+    }
+    const bool is_answered = status_ == Status::refused || status_ == Status::no_buffer || status_ == Status::ok;
+    if (!is_answered || is_given_up()) return std::nullopt;
+    return std::chrono::steady_clock::now() - start;
+  }
+  Status status() const { return status_.value_or(Status::silent); }
+  std::string why() const { return describe_failure(machine_, peer_, status()); }
+  /// What is known of the peer, without the remedy.
+  std::string known() const {
+    const std::string text = machine_.describe(peer_);
+    return text.substr(0, text.find(": "));
+  }
+
+ private:
+  /// Its kernel has refused, as no engine is there.
+  bool is_given_up() const { return status_ == Status::refused && known().starts_with("nobody"); }
+
+  net::TransferMachine& machine_;
+  net::EndPoint peer_;
+  std::unique_ptr<net::Buffer> buffer_;
+  std::optional<Status> status_;
+};
+
+std::uint64_t counter(const net::TransferMachine& machine, std::string_view name) {
+  const auto all = machine.engine_counters();
+  const auto found = std::ranges::find(all, name, &net::Counter::name);
+  return found == all.end() ? 0 : found->value;
+}
+
+void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine, const std::string& address,
+         unsigned probes) {
+  auto to = machine.create_end_point(address);
+  if (!to) return findings.push_back({Verdict::trouble, "peer", to.error().message, {}});
+  Prober prober(domain, machine, std::move(*to));
+  std::vector<double> took;
+  for (unsigned i = 0; i < probes; ++i) {
+    const auto one = prober.ask();
+    if (!one)
+      return findings.push_back({Verdict::trouble, "peer", prober.why(),
+                                 "start a program that uses Fairlead there, such as fairlead bulkping server; look at "
+                                 "the firewalls on both hosts (UDP, also back to our port)"});
+    took.push_back(one->count());
+  }
+  findings.push_back({Verdict::good, "peer", prober.known(), {}});
+  std::ranges::sort(took);
+  findings.push_back({Verdict::good,
+                      "latency",
+                      fmt::format("{} probes: least {:.1f}, median {:.1f}, 99 % {:.1f} us there and back", took.size(),
+                                  took.front(), took[took.size() / 2], took[took.size() * 99 / 100]),
+                      {}});
+  const std::uint64_t again = counter(machine, "link.resends");
+  findings.push_back({again == 0 ? Verdict::good : Verdict::note, "loss",
+                      fmt::format("{} segments had to be sent again", again),
+                      again == 0 ? "" : "fairlead explain link.resends"});
+}
+
+}  // namespace
+
+Findings examine_engine(const std::string& peer, unsigned probes) {
+  Findings findings;
+  const auto trouble = [&](const Error& error) {
+    findings.push_back({Verdict::trouble, "engine", error.message, {}});
+    return std::move(findings);
+  };
+  std::string own = "0@lo", target;
+  if (!peer.empty()) {
+    auto full = complete_address(peer, {.portal = kPortal, .tmid = kTmid});
+    if (!full) return trouble(full.error());
+    target = std::move(*full);
+    auto nid = nid_towards(target);
+    if (!nid) return trouble(nid.error());
+    own = std::move(*nid);
+  }
+  auto address = complete_address(own, {.pid = free_port(), .portal = "62", .tmid = "*"});
+  if (!address) return trouble(address.error());
+  auto domain = net::Domain::open({});
+  if (!domain) return trouble(domain.error());
+  net::TransferMachine machine(*domain);
+  machine.deliver_synchronously();
+  const auto started = machine.start_and_wait(*address);
+  if (!started) return trouble(started.error());
+  findings.push_back({Verdict::good, "engine", fmt::format("starts at {}", started->address()), {}});
+  if (!target.empty()) ask(findings, *domain, machine, target, probes);
+  return findings;
+}
+
+}  // namespace fairlead::tools
