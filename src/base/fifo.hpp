@@ -16,6 +16,7 @@ class Fifo {
   bool empty() const noexcept { return first_ == end_; }
   std::size_t size() const noexcept { return end_ - first_; }
   T& front() noexcept { return values_[first_ & mask()]; }
+  const T& front() const noexcept { return values_[first_ & mask()]; }
   /// Number `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
 

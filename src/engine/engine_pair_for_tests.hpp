@@ -61,8 +61,8 @@ struct DirectSide {
             .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = has_cma ? shm::kCarriedOutMax : 0});
     std::unique_ptr<path::Path> path = *network.attach(direct_place(number));
     if (wrap) path = wrap(std::move(path));
-    engine = std::make_unique<Engine>(std::move(path), direct_place(number),
-                                      direct_engine_options(has_cma, awake_max), number + 100U, number, std::move(shm));
+    engine = std::make_unique<Engine>(std::move(path), direct_place(number), direct_engine_options(has_cma, awake_max),
+                                      number + 100U, number, std::move(shm));
     port = *engine->ports().open(kPort);
     EXPECT_EQ(engine->ports().find(port)->events->reserve(100'000), Status::ok);
   }
@@ -102,13 +102,17 @@ class EnginePair : public testing::Test {
     near_.engine->progress(now_);
     if (is_far_running) far_.engine->progress(now_);
   }
-  /// As a peer would that writes what it likes; then both pass.
-  void write_record(shm::Connection& to, const wire::Envelope& envelope) {
+  /// As a peer would that writes what it likes.
+  static void publish_record(shm::Connection& to, const wire::Envelope& envelope) {
     const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::whole);
     std::byte* const body = to.writer.reserve(bytes);
     ASSERT_NE(body, nullptr);
     wire::encode_shm(body, wire::ShmKind::whole, envelope, 0);
     to.writer.publish(bytes, to.reader.read());
+  }
+  /// It rings, too; then both pass.
+  void write_record(shm::Connection& to, const wire::Envelope& envelope) {
+    publish_record(to, envelope);
     to.alert();
     pass();
     to.writer.look();

@@ -46,8 +46,8 @@ Status Exposures::take(std::uint64_t key, std::uint32_t port, OperationKind kind
   const std::uint32_t port_slot = context_.ports.find_number(port);
   Operation* const exposure = slot < context_.operations.size() ? &context_.operations[slot] : nullptr;
   Status status = Status::stale;
-  const bool is_known =
-      exposure != nullptr && key != 0 && exposure->key == key && exposure->port == port_slot && !exposure->is_busy;
+  const bool is_known = exposure != nullptr && key != 0 && exposure->key == key && exposure->port == port_slot &&
+                        !exposure->is_busy && !exposure->is_withdrawn;
   if (is_known && !is_right(*exposure, kind, length, status)) return status;
   if (!is_known || !withdraw(slot)) {
     ++context_.counters.refused_stale;
@@ -74,9 +74,22 @@ bool Exposures::is_right(const Operation& exposure, OperationKind kind, std::uin
 }
 
 void Exposures::cancel(std::uint32_t slot, base::Instant now) {
-  if (context_.operations[slot].is_busy) return;
-  if (withdraw(slot)) return complete(slot, Status::canceled, 0, now);
-  withdrawing_.push_back(context_.operations.name_of(slot));
+  Operation& operation = context_.operations[slot];
+  if (operation.is_busy || operation.is_withdrawn) return;
+  if (!operation.is_published) return complete(slot, Status::canceled, 0, now);
+  operation.is_withdrawn = true;
+  if (operation.is_cma) own_record(operation.key).key.store(0, std::memory_order_relaxed);
+  Withdrawal withdrawal{.name = context_.operations.name_of(slot)};
+  const std::uint64_t taker = published(operation.key).holder.exchange(0, std::memory_order_acq_rel);
+  // Nobody has claimed it, nor can any more; and nobody is at it but to find that.
+  if (taker == operation.key && !operation.is_cma) return complete(slot, Status::canceled, 0, now);
+  const shm::ConnectionTable& peers = context_.shm_transport()->connections().peers();
+  if (taker != operation.key && taker != 0 && taker <= peers.size()) {
+    withdrawal.taker = taker;
+    withdrawal.generation = peers[static_cast<std::uint32_t>(taker - 1)].generation;
+  }
+  if (const auto status = end_of(withdrawal, operation)) return complete(slot, *status, 0, now);
+  withdrawing_.push_back(withdrawal);
 }
 
 void Exposures::complete(std::uint32_t slot, Status status, std::uint64_t length, base::Instant now) {
@@ -196,7 +209,7 @@ std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, bas
   operation.is_carried_out = operation.is_busy = true;
   operation.length_done = envelope.a;
   own_record(operation.key).key.store(0, std::memory_order_relaxed);
-  withdrawing_.push_back(context_.operations.name_of(slot));
+  withdrawing_.push_back({.name = context_.operations.name_of(slot)});
   return slot;
 }
 
@@ -207,30 +220,50 @@ std::uint32_t Exposures::find_claimed(const link::Delivery& delivery) {
   const std::uint32_t slot = published_.empty() ? kNone : published_[place_of(key)];
   if (slot == kNone || !shm::Transport::has(delivery.peer)) return kNone;
   const Operation& operation = context_.operations[slot];
-  const bool is_good =
-      operation.key == key && context_.ports[operation.port].number == envelope.target_port &&
-      envelope.a <= operation.length && !operation.is_carried_out &&
-      published(key).holder.load(std::memory_order_relaxed) == context_.shm_transport()->name_of(delivery.peer);
-  return is_good ? slot : kNone;
+  const bool is_good = operation.key == key && context_.ports[operation.port].number == envelope.target_port &&
+                       envelope.a <= operation.length && !operation.is_carried_out;
+  if (!is_good) return kNone;
+  // Who had claimed it when it was cancelled is not asked of the table, where it stands no more.
+  const std::uint64_t sender = context_.shm_transport()->name_of(delivery.peer);
+  const auto is_senders = [&](const Withdrawal& one) { return slot_of(one.name) == slot && one.taker == sender; };
+  const bool is_claimed = operation.is_withdrawn ? std::ranges::any_of(withdrawing_, is_senders)
+                                                 : published(key).holder.load(std::memory_order_relaxed) == sender;
+  return is_claimed ? slot : kNone;
 }
 
 void Exposures::retry_withdrawals(base::Instant now) {
-  std::erase_if(withdrawing_, [&](std::uint64_t name) { return retry(name, now); });
+  std::erase_if(withdrawing_, [&](Withdrawal& withdrawal) { return retry(withdrawal, now); });
 }
 
-/// What had been cancelled, or done, while somebody held it: true once he has let go.
-bool Exposures::retry(std::uint64_t name, base::Instant now) {
-  const Operation* const operation = context_.operations.find(name);
+/// True once it has ended.
+bool Exposures::retry(Withdrawal& withdrawal, base::Instant now) {
+  const Operation* const operation = context_.operations.find(withdrawal.name);
   if (operation == nullptr) return true;
   if (operation->is_carried_out) {
     if (is_held_by_calls(*operation)) return false;
-    complete(slot_of(name), Status::ok, operation->length_done, now);
+    complete(slot_of(withdrawal.name), Status::ok, operation->length_done, now);
     return true;
   }
-  if (operation->is_busy) return true;
-  if (!withdraw(slot_of(name))) return false;
-  complete(slot_of(name), Status::canceled, 0, now);
-  return true;
+  const auto status = end_of(withdrawal, *operation);
+  if (status) complete(slot_of(withdrawal.name), *status, 0, now);
+  return status.has_value();
+}
+
+/// Of one that was cancelled: how it ends, when nobody is at it any more. Its claimer has told before it left, if it
+/// has done it; so its ring is read first, as far as it goes or a ring's length.
+std::optional<Status> Exposures::end_of(Withdrawal& withdrawal, const Operation& exposure) {
+  shm::Connections& connections = context_.shm_transport()->connections();
+  if (connections.read_sections().is_used(shm::Withdrawn::exposure(exposure.key))) return std::nullopt;
+  if (withdrawal.taker == 0) return Status::canceled;
+  const auto slot = static_cast<std::uint32_t>(withdrawal.taker - 1);
+  const shm::Connection& taker = connections.peer(slot);
+  if (taker.generation != withdrawal.generation || taker.state == shm::Connection::State::closed)
+    return Status::refused;  // it is gone, and had told nothing
+  if (!taker.is_audible()) return std::nullopt;
+  if (withdrawal.ring_read_at == 0) withdrawal.ring_read_at = taker.reader.read() + taker.reader.lines();
+  if (!taker.reader.has_record() || taker.reader.read() >= withdrawal.ring_read_at) return Status::canceled;
+  connections.watch().remind(slot);
+  return std::nullopt;
 }
 
 void Exposures::end_abandoned(Status status, base::Instant now) {
@@ -240,7 +273,8 @@ void Exposures::end_abandoned(Status status, base::Instant now) {
     const Operation& operation = context_.operations[slot];
     const shm::PublishedExposure& exposure = published(place);
     const bool is_claimed = exposure.holder.load(std::memory_order_relaxed) != operation.key;
-    if (!operation.is_carried_out && is_claimed && !is_held(exposure) && !is_held_by_calls(operation))
+    if (!operation.is_carried_out && !operation.is_withdrawn && is_claimed && !is_held(exposure) &&
+        !is_held_by_calls(operation))
       complete(slot, status, 0, now);
   }
 }

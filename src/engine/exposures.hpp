@@ -4,9 +4,11 @@
 // records that only we can write. A record tells us afterwards, and the exposure ends.
 //
 // Whoever wants a published exposure claims it in the table: one succeeds. The owner withdraws it likewise, so nobody
-// writes to what has been withdrawn. What lies outside the arena ends only when nobody says that he is at it.
+// writes to what has been withdrawn. If somebody had claimed it, or it lies outside the arena, it ends only when nobody
+// says that it is at it (docs/one-sided.md), and as what the claimer told before it left.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/core.hpp"
@@ -46,6 +48,14 @@ class Exposures {
   static constexpr std::uint32_t kKeySlotBits = 20;
 
   std::uint64_t make_key(std::uint32_t slot);
+  /// Of one that was cancelled, or is done, while a peer was at it.
+  struct Withdrawal {
+    std::uint64_t name = 0;          // of the operation
+    std::uint64_t taker = 0;         // the peer that had claimed it, as it is called in the table; 0: none
+    std::uint32_t generation = 0;    // of that peer's slot
+    std::uint64_t ring_read_at = 0;  // when it had left, and so told what it has done
+  };
+
   bool is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status);
   void publish(std::uint32_t slot);
   bool withdraw(std::uint32_t slot);
@@ -55,13 +65,14 @@ class Exposures {
   bool is_held(const shm::PublishedExposure& exposure);
   bool is_held_by_calls(const Operation& exposure);
   std::uint32_t find_claimed(const link::Delivery& delivery);
-  bool retry(std::uint64_t name, base::Instant now);
+  bool retry(Withdrawal& withdrawal, base::Instant now);
+  std::optional<Status> end_of(Withdrawal& withdrawal, const Operation& exposure);
 
   MessageContext& context_;
   link::TokenSource& secrets_;
   std::vector<std::uint32_t> published_;  // in the table that peers of this host see, by place; made when needed
   shm::PublishCount publications_;
-  std::vector<std::uint64_t> withdrawing_;  // names of those that ended while a peer held them
+  std::vector<Withdrawal> withdrawing_;
 };
 
 }  // namespace fairlead::engine

@@ -30,6 +30,7 @@ struct Operation {
   bool takes_loans = false;     // receive
   bool is_published = false;    // exposure: peers of this host may use it by themselves
   bool is_cma = false;          // and it lies outside the arena: by cross-memory attach
+  bool is_withdrawn = false;    // cancelled while one of them may have been at it
   bool is_carried_out = false;  // by one of them; another one is still looking at it
   std::uint32_t port = 0;       // slot
   std::uint64_t cookie = 0;

@@ -4,8 +4,8 @@
 // close_port() end in time whatever the peer does.
 
 #include <cstdint>
-#include <deque>
 
+#include "base/fifo.hpp"
 #include "base/time.hpp"
 
 namespace fairlead::engine {
@@ -19,16 +19,16 @@ class Patience {
     std::uint64_t name = 0;  // of an operation
   };
 
-  void grant(std::uint64_t name, base::Instant now) { granted_.push_back({now + give_up_after_, name}); }
+  void grant(std::uint64_t name, base::Instant now) { granted_.push({now + give_up_after_, name}); }
   bool is_empty() const { return granted_.empty(); }
   /// The earliest, until take_first(). It may have ended by itself: then it need not wait for its time.
   const Granted& first() const { return granted_.front(); }
-  void take_first() { granted_.pop_front(); }
+  void take_first() { granted_.pop(); }
   base::Instant next_deadline() const { return is_empty() ? base::kNever : first().until; }
 
  private:
   base::Duration give_up_after_;
-  std::deque<Granted> granted_;  // the earliest first
+  base::Fifo<Granted> granted_;  // the earliest first
 };
 
 }  // namespace fairlead::engine

@@ -1,7 +1,9 @@
+// Enter, resolve, claim, copy, tell, leave (docs/one-sided.md). What we are at stands in the page of the two from
+// before we look until we have told: an owner that cancels waits for that, and then finds what we have told in our
+// ring.
+//
 // Memory outside the owner's arena is reached by system calls (shm/cross_memory.hpp). All peers of the owner can
-// write to its table, so for such memory nobody believes it: where it lies is read from the owner's own records, and
-// who is at it stands in the page of the two as well, from before those are read until the copy is done. While it
-// stands there the owner ends nothing, whatever the table says.
+// write to its table, so for such memory nobody believes it: where it lies is read from the owner's own records.
 
 #include "engine/remote_exposures.hpp"
 
@@ -40,12 +42,15 @@ bool RemoteExposures::carry_out(PortHandle handle, bool is_put, const Transfer& 
       is_met && shm::Transport::has(peer) ? context_.shm_transport()->mapped_peer(peer) : nullptr;
   if (there == nullptr || there->epoch != transfer.target_epoch) return false;
   std::uint64_t length = 0;
-  if (!copy(peer, *there, is_put, transfer, length)) {
-    ++context_.counters.not_carried_out;
-    return false;
+  {
+    const shm::ReadSection section(*there, shm::Use::of_exposure(transfer.key));
+    if (!copy(peer, *there, is_put, transfer, length)) {
+      ++context_.counters.not_carried_out;
+      return false;
+    }
+    tell_owner(peer, context_.ports[handle.slot].number, transfer, length, now);
   }
   ++(is_put ? context_.counters.puts_carried_out : context_.counters.gets_carried_out);
-  tell_owner(peer, context_.ports[handle.slot].number, transfer, length, now);
   context_.ports.produce(handle.slot, {.cookie = transfer.cookie,
                                        .length = length,
                                        .offset = 0,
@@ -90,7 +95,7 @@ bool RemoteExposures::copy_by_calls(shm::Connection& there, shm::PublishedExposu
                                     const Transfer& transfer, std::uint64_t& length) {
   const EngineOptions& options = context_.options;
   if (!there.may_call(length, options.get(Option::shm_cma_max), options.get(Option::shm_cma_awake_max))) return false;
-  const shm::ReadSection section(there, shm::Use::of_exposure(transfer.key));
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // we have entered; its owner withdraws, and makes one, too
   shm::OwnedExposure owned;
   const std::uint64_t place = offsetof(shm::OwnedRecords, exposures) + sizeof owned * place_at_owner(transfer.key);
   if (!there.process.look(place, std::as_writable_bytes(std::span(&owned, 1)))) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -44,6 +45,14 @@ class EngineDirect : public EnginePair {
   }
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
+  }
+  /// Another engine of this host, of which there is no more than its connection.
+  std::unique_ptr<shm::Connections> guest() {
+    auto connections = shm::Connections::open(direct_place(3), 103, direct_options()).value();
+    EXPECT_TRUE(connections->ask(direct_place(2), {}));
+    for (int step = 0; step < 10; ++step) pass(), connections->attend({});
+    EXPECT_EQ(connections->peer(connections->find(direct_place(2))).state, shm::Connection::State::open);
+    return connections;
   }
   shm::PublishedExposure& shown(const Exposed& exposed) {
     return far_.tables().exposures[exposed.key % shm::SharedTables::kExposures];
@@ -115,29 +124,66 @@ TEST_F(EngineDirect, WhatIsWithdrawnIsReachedNoMore) {
   EXPECT_EQ(there[0], std::byte{0});
 }
 
-TEST_F(EngineDirect, AClaimHoldsUpTheEndUntilItsOwnerHasDoneItOrIsGone) {
+TEST_F(EngineDirect, WhoeverIsAtItHoldsUpTheEndUntilItHasDoneItOrIsGone) {
   const auto there = far_.shared(4096);
   std::vector<std::byte> mine(4096);
-  const std::uint32_t near_bit =
-      near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2))).doorbell_bit;
+  auto second = guest();
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
   const Exposed busy(far_, there, true), other(far_, there, true);
-  ASSERT_TRUE(shown(busy).claim(busy.key, near_bit + 1));  // as if it were in the middle of its copy
+  to.enter(shm::Use::of_exposure(busy.key));
+  ASSERT_TRUE(shown(busy).claim(busy.key, to.doorbell_bit + 1));  // in the middle of its copy
   EXPECT_TRUE(far_.engine->cancel(far_.port, busy.operation, now_));
   EXPECT_EQ(put(busy, mine), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::stale) << "another has it";
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_FALSE(far_.event());
-  near_.engine.reset();
-  for (int step = 0; step < 100 && far_.engine->use().operations > 1; ++step) {
-    now_ += 25us;
-    far_.engine->progress(now_);
-  }
-  const auto end = far_.event();
+  second.reset();
+  const auto end = next(far_);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->status, Status::refused);
   EXPECT_FALSE(far_.event()) << "nobody had claimed the other one";
   EXPECT_TRUE(far_.engine->cancel(far_.port, other.operation, now_));
   EXPECT_EQ(far_.event()->status, Status::canceled);
+}
+
+TEST_F(EngineDirect, WhatWasDoneBeforeItsInitiatorLeftEndsWellThoughCancelled) {
+  const auto there = far_.shared(4096);
+  auto second = guest();
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
+  const Exposed done(far_, there, true), undone(far_, there, true);
+  for (const Exposed* one : {&done, &undone}) {
+    to.enter(shm::Use::of_exposure(one->key));
+    ASSERT_TRUE(shown(*one).claim(one->key, to.doorbell_bit + 1));
+    EXPECT_TRUE(far_.engine->cancel(far_.port, one->operation, now_));
+    for (int step = 0; step < 10; ++step) pass();
+    EXPECT_FALSE(far_.event()) << "it is inside";
+    EXPECT_EQ(shown(*one).holder.load(), 0u);
+    // More than a pass reads; the last one counts.
+    for (std::uint64_t key = 1; key <= 100; ++key)
+      publish_record(to, {.operation = wire::Operation::carried_out,
+                          .source_port = 9,
+                          .target_port = kPort,
+                          .key = (one == &done && key == 100 ? one->key : key) ^ 102U,
+                          .a = 4096});
+    to.leave();
+    const auto end = next(far_);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->status, one == &done ? Status::ok : Status::canceled);
+  }
+}
+
+// The table is everybody's: only the page of the two tells that somebody is at it.
+TEST_F(EngineDirect, WhoeverTheTableOnlyNamesHoldsUpNothing) {
+  const auto there = far_.shared(4096);
+  for (const std::uint64_t name : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5000}, ~std::uint64_t{0}}) {
+    const Exposed exposed(far_, there, true);
+    shown(exposed).holder.store(name);
+    EXPECT_TRUE(far_.engine->cancel(far_.port, exposed.operation, now_));
+    pass();
+    const auto end = far_.event();
+    ASSERT_TRUE(end) << name;
+    EXPECT_EQ(end->status, Status::canceled);
+  }
 }
 
 TEST_F(EngineDirect, WhatFindsNoPlaceInTheTableGoesThroughTheRing) {
@@ -182,9 +228,6 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     ASSERT_TRUE(next(near_)) << "it ends";
     pass();
     far_.engine->cancel(far_.port, exposed.operation, now_);
-    // With the key in place of the name of somebody who is here, it may take his end.
-    if (far_.engine->use().operations != 0) place.holder.store(0);
-    far_.engine->cancel(far_.port, exposed.operation, now_);
     ASSERT_TRUE(next(far_)) << "the exposure ends, too";
     ASSERT_EQ(far_.engine->use().operations, 0u);
   }
@@ -195,11 +238,8 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   std::mt19937_64 random(6);
   const auto there = far_.shared(4096);
   const Exposed exposed(far_, there, true), held(far_, there, true);
-  auto liar = shm::Connections::open(direct_place(3), 103, direct_options()).value();
-  ASSERT_TRUE(liar->ask(direct_place(2), {}));
-  for (int step = 0; step < 10; ++step) pass(), liar->attend({});
+  const auto liar = guest();
   shm::Connection& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_EQ(to.state, shm::Connection::State::open);
   ASSERT_TRUE(shown(held).claim(held.key, to.doorbell_bit + 1));
   const auto say = [&](std::uint64_t key, std::uint64_t length) {
     const wire::Envelope envelope{.operation = wire::Operation::carried_out,
@@ -221,11 +261,13 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
   EXPECT_EQ(next(far_)->status, Status::ok);
 }
 
-// Whoever has claimed it may stop in the middle, or something in the table only says so.
+// Whoever has claimed it may stop in the middle.
 TEST_F(EngineDirect, WhatIsHeldForLongEndsByForce) {
   const auto there = far_.shared(4096);
   const Exposed held(far_, there, true);
-  ASSERT_TRUE(shown(held).claim(held.key, near_.engine->connections()->find(direct_place(2)) + 1));
+  shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2)));
+  to.enter(shm::Use::of_exposure(held.key));
+  ASSERT_TRUE(shown(held).claim(held.key, to.doorbell_bit + 1));
   EXPECT_TRUE(far_.engine->cancel(far_.port, held.operation, now_));
   for (int step = 0; step < 100; ++step) pass();
   EXPECT_FALSE(far_.event()) << "it has time to go on";

@@ -73,7 +73,6 @@ class UdpPath final : public Path {
           const UdpOptions& options);
 
   const UdpSocket& main() const { return *slots_[0].socket; }
-  UdpSocket& socket_for(const base::SocketAddress& peer);
   std::size_t hot_slot(const base::SocketAddress& peer) const;
   std::optional<UdpSocket> connect_beside_main(const base::SocketAddress& peer);
   void close_hot(std::size_t slot);

@@ -2,10 +2,10 @@
 // The queue pairs of an engine by number. A freed number rests until all others have been used.
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "base/fifo.hpp"
 #include "qp/queue_pair.hpp"
 
 namespace fairlead::qp {
@@ -17,7 +17,7 @@ class PairTable {
 
   /// Numbers are this plus an index.
   explicit PairTable(std::uint32_t number_first) : number_first_(number_first) {
-    for (std::uint32_t index = kFirstIndex; index < kMost; ++index) free_.push_back(index);
+    for (std::uint32_t index = kFirstIndex; index < kMost; ++index) free_.push(index);
   }
 
   bool is_full() const { return free_.empty(); }
@@ -25,7 +25,7 @@ class PairTable {
   /// Not when it is full.
   QueuePair& add(const PairPlan& plan) {
     const std::uint32_t index = free_.front();
-    free_.pop_front();
+    free_.pop();
     pairs_[index] = std::make_unique<QueuePair>(plan, index, generations_[index]);
     pairs_[index]->number = number_first_ + index;
     return *pairs_[index];
@@ -33,7 +33,7 @@ class PairTable {
   void remove(std::uint32_t index) {
     ++generations_[index];
     pairs_[index].reset();
-    free_.push_back(index);
+    free_.push(index);
   }
   /// Incarnations go on from one queue pair of this number to the next.
   void begin_incarnation(QueuePair& pair) { pair.incarnation = ++incarnations_[pair.index]; }
@@ -61,7 +61,7 @@ class PairTable {
   std::vector<std::unique_ptr<QueuePair>> pairs_{kMost};  // by index, as all here
   std::vector<std::uint32_t> generations_ = std::vector<std::uint32_t>(kMost, 1);
   std::vector<std::uint32_t> incarnations_ = std::vector<std::uint32_t>(kMost, 0);
-  std::deque<std::uint32_t> free_;  // first in, first out
+  base::Fifo<std::uint32_t> free_;
 };
 
 }  // namespace fairlead::qp

@@ -30,7 +30,6 @@ class ReceiveQueue {
   std::uint32_t count() const { return count_between(head_, tail_); }
   bool is_empty() const { return head_ == tail_; }
   bool is_full() const { return count() >= plan_.depth; }
-  bool is_limit_armed() const { return is_limit_armed_; }
   std::uint32_t domain() const { return plan_.domain; }
   std::uint32_t sges_max() const { return plan_.sges; }
   ReceiveNumber tail() const { return tail_; }

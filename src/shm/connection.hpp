@@ -92,7 +92,7 @@ struct Connection {
   void enter(Use use) noexcept {
     if (++turn == 0) ++turn;
     own->at.store(std::uint64_t{turn} << Use::kTurnShift | use.name(), std::memory_order_release);
-    use.needs_fence() ? std::atomic_thread_fence(std::memory_order_seq_cst) : fence();
+    fence();
   }
   void leave() noexcept { own->at.store(0, std::memory_order_release); }
   /// Whether it may be reached by system calls for so many bytes. Whoever looks at its ring by itself is quicker there;

@@ -93,7 +93,6 @@ class Connections {
   /// When it has to be called at the latest.
   base::Instant next_deadline() const noexcept { return std::min(expire_at_, look_at_); }
   const ConnectionEvent* first_event() { return events_.empty() ? nullptr : &events_.front(); }
-  void pop_event() { events_.pop(); }
   std::optional<ConnectionEvent> next_event() { return events_.take(); }
   /// Our engine ends: all are told, for when they notice it, and nobody is let in any more.
   void take_leave();

@@ -23,7 +23,7 @@ class ReadSections {
   std::vector<SectionReader> readers(Withdrawn withdrawn) const;
   /// Whether that peer has left since, or is no more.
   bool has_left(const SectionReader& reader) const;
-  /// Whether anybody is at what peers make a fence for (Use::needs_fence), after it was withdrawn.
+  /// The same without the barrier, of what initiators claim, or make a fence for: whether anybody is at it.
   bool is_used(Withdrawn withdrawn) const noexcept;
 
  private:

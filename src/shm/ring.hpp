@@ -147,6 +147,7 @@ class RingReader {
   void pass(std::size_t body_bytes) noexcept { read_ += (body_bytes + kRingHead + kRingLine - 1) / kRingLine; }
 
   std::uint64_t read() const noexcept { return read_; }
+  std::uint64_t lines() const noexcept { return place_.lines; }
   /// Lines passed that the writer has not been told of; told() when a record of ours carried it.
   std::uint64_t untold() const noexcept { return read_ - told_; }
   void told() noexcept { told_ = read_; }

@@ -19,8 +19,6 @@ class Use {
   static constexpr Use of_exposure(std::uint64_t key) noexcept { return Use(kExposure | (key & (kExposure - 1))); }
 
   constexpr std::uint64_t name() const noexcept { return name_; }
-  /// Exposures end without a barrier, so whoever is at one makes a fence of its own.
-  constexpr bool needs_fence() const noexcept { return (name_ & kExposure) != 0; }
 
  private:
   friend class Withdrawn;

@@ -87,7 +87,6 @@ class Watch {
   bool arm();
   /// Back from sleep, or about to look for a while.
   void disarm();
-  bool is_armed() const noexcept { return is_armed_; }
 
  private:
   static constexpr std::uint32_t kWatchedMax = 8;
