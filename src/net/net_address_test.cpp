@@ -126,5 +126,18 @@ TEST(NetAddress, NetworksDoNotMix) {
   EXPECT_FALSE(is_same_network(v4, v6));
 }
 
+TEST(NetAddress, HostsWithTheirPidBecomeAddresses) {
+  EXPECT_EQ(resolve("10.0.0.5:20480", "34:1").value(), "10.0.0.5@udp:20480:34:1");
+  EXPECT_EQ(resolve("[::1]:7", "3:*").value(), "[::1]@udp:7:3:*");
+  for (const std::string_view bad :
+       {"", "10.0.0.5", "10.0.0.5:", "10.0.0.5:x", "10.0.0.5:70000", "::1:5", "[::1]", "0.0.0.0:5"}) {
+    const auto found = resolve(bad, "34:1");
+    ASSERT_FALSE(found) << bad;
+    EXPECT_EQ(found.error().status, Status::invalid) << bad;
+  }
+  EXPECT_EQ(resolve("10.0.0.5:20480", "34").error().status, Status::invalid);
+  EXPECT_EQ(resolve(":20480", "34:1").error().status, Status::not_available);
+}
+
 }  // namespace
 }  // namespace fairlead::net

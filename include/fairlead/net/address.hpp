@@ -25,4 +25,9 @@ Result<std::vector<std::string>> local_nids();
 /// Pure.
 Result<std::strong_ordering> compare_nids(std::string_view a, std::string_view b);
 
+/// The address of a transfer machine on a host that has a name: resolve("server:20480", "34:1"). The host is a name, or
+/// an IP address (IPv6 in brackets), with the pid; `rest` is portal:tmid. Asks the system's resolver, which may take
+/// seconds. `invalid`: malformed. `not_available`: the host has no address. Any thread.
+Result<std::string> resolve(std::string_view host, std::string_view rest);
+
 }  // namespace fairlead::net
