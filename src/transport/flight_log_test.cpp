@@ -124,6 +124,11 @@ TEST_F(FlightLogTest, APeerThatNeverAnsweredIsReported) {
 }
 
 TEST_F(FlightLogTest, AReceiverReportsAMessageThatStopsHalfWay) {
+  std::vector<std::byte> place(bytes_.size());
+  const iovec into{place.data(), place.size()};
+  engine::OperationHandle receive;
+  ASSERT_EQ(engines_[1]->messages().post_receive(ports_[1], {.memory = {&into, 1}, .size_min = 1}, receive),
+            Status::ok);
   network_.set_default_link({.bytes_per_second = 100'000, .queue_bytes_max = 20'000});
   send(100'000);
   run(500ms);
