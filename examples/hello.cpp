@@ -6,13 +6,13 @@
 using namespace fairlead::net;
 
 int main() {
-  Domain domain = Domain::open().value();
+  Domain domain = value_or_exit(Domain::open());
   TransferMachine alice(domain), bob(domain);
-  const EndPoint to_alice = alice.start_and_wait("0@lo:20480:34:1").value();  // 127.0.0.1@udp:... goes by UDP
-  bob.start_and_wait("0@lo:20480:34:*").value();                              // * takes any free number
+  const EndPoint to_alice = value_or_exit(alice.start_and_wait("0@lo:20480:34:1"));  // 127.0.0.1@udp:... goes by UDP
+  value_or_exit(bob.start_and_wait("0@lo:20480:34:*"));                              // * takes any free number
 
   std::latch arrived(1);
-  auto inbox = Buffer::allocate(domain, 4096).value();
+  auto inbox = value_or_exit(Buffer::allocate(domain, 4096));
   inbox->set_callback(QueueKind::message_receive, [&](const BufferEvent& event) {
     const auto bytes = event.buffer.bytes(event.offset, event.length);
     std::cout << event.sender.address() << " says ";
@@ -21,9 +21,9 @@ int main() {
   });
   alice.add(*inbox, MessageReceive{});
 
-  auto outbox = Buffer::allocate(domain, 4096).value();
+  auto outbox = value_or_exit(Buffer::allocate(domain, 4096));
   outbox->set_callback(QueueKind::message_send, [](const BufferEvent&) {});
   outbox->write(0, std::as_bytes(std::span("hello, alice")));
-  bob.add(*outbox, MessageSend{.to = bob.create_end_point(to_alice.address()).value(), .length = 12});
+  bob.add(*outbox, MessageSend{.to = value_or_exit(bob.create_end_point(to_alice.address())), .length = 12});
   arrived.wait();
 }

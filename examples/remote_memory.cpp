@@ -25,39 +25,36 @@ void connect(QueuePair& pair, const Gid& peer, std::uint32_t peer_number) {
                           .timeout = 14,
                           .retry_cnt = 7,
                           .rnr_retry = 7};
-  pair.modify(attributes, mask::state | mask::pkey_index | mask::port | mask::access_flags).value();
+  value_or_exit(pair.modify(attributes, mask::state | mask::pkey_index | mask::port | mask::access_flags));
   attributes.state = QpState::rtr;
-  pair.modify(attributes, mask::state | mask::av | mask::path_mtu | mask::dest_qp_num | mask::rq_psn |
-                              mask::max_dest_rd_atomic | mask::min_rnr_timer)
-      .value();
+  value_or_exit(pair.modify(attributes, mask::state | mask::av | mask::path_mtu | mask::dest_qp_num | mask::rq_psn |
+                                            mask::max_dest_rd_atomic | mask::min_rnr_timer));
   attributes.state = QpState::rts;
-  pair.modify(attributes,
-              mask::state | mask::timeout | mask::retry_cnt | mask::rnr_retry | mask::sq_psn | mask::max_rd_atomic)
-      .value();
+  value_or_exit(pair.modify(attributes, mask::state | mask::timeout | mask::retry_cnt | mask::rnr_retry | mask::sq_psn |
+                                            mask::max_rd_atomic));
 }
 
 }  // namespace
 
 int main() {
-  const Device device = devices().value().back();
-  Context context = Context::open(device).value();
-  auto domain = ProtectionDomain::allocate(context).value();
-  auto queue = CompletionQueue::create(context, {.capacity = 16}).value();
+  const Device device = value_or_exit(devices()).back();
+  Context context = value_or_exit(Context::open(device));
+  auto domain = value_or_exit(ProtectionDomain::allocate(context));
+  auto queue = value_or_exit(CompletionQueue::create(context, {.capacity = 16}));
   const QpOptions options{.send_queue = &queue, .receive_queue = &queue, .capacity = {.max_send_wr = 16}};
-  auto near = QueuePair::create(domain, options).value();
-  auto far = QueuePair::create(domain, options).value();
+  auto near = value_or_exit(QueuePair::create(domain, options));
+  auto far = value_or_exit(QueuePair::create(domain, options));
   connect(near, device.gid, far.number());
   connect(far, device.gid, near.number());
 
   alignas(8) std::array<char, 64> ours{"hello, far memory"}, theirs{};
   std::uint64_t& counter = *reinterpret_cast<std::uint64_t*>(theirs.data() + 32);
   auto our_region =
-      MemoryRegion::add(domain, {.address = ours.data(), .length = 64, .access = access::local_write}).value();
-  auto their_region = MemoryRegion::add(domain, {.address = theirs.data(),
-                                                 .length = 64,
-                                                 .access = access::local_write | access::remote_write |
-                                                           access::remote_read | access::remote_atomic})
-                          .value();
+      value_or_exit(MemoryRegion::add(domain, {.address = ours.data(), .length = 64, .access = access::local_write}));
+  auto their_region = value_or_exit(MemoryRegion::add(
+      domain, {.address = theirs.data(),
+               .length = 64,
+               .access = access::local_write | access::remote_write | access::remote_read | access::remote_atomic}));
   const auto at = [](const char* address) { return reinterpret_cast<std::uintptr_t>(address); };
   const Sge text{at(ours.data()), 18, our_region.lkey()}, before{at(ours.data() + 32), 8, our_region.lkey()},
       back{at(ours.data() + 40), 18, our_region.lkey()};

@@ -6,6 +6,8 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace fairlead {
 
@@ -49,5 +51,16 @@ struct Error {
 
 template <typename T = void>
 using Result = std::expected<T, Error>;
+
+/// Prints the error's line on standard error and ends the program with exit code 1.
+[[noreturn]] void exit_with(const Error& error);
+
+/// What the call has made, or exit_with(): for programs that have nothing better to do, such as examples.
+/// (value() would throw an exception that has lost the line.)
+template <typename T>
+T value_or_exit(Result<T> result) {
+  if (!result) exit_with(result.error());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 }  // namespace fairlead

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 namespace fairlead {
@@ -51,6 +53,11 @@ int to_errno(Status status) noexcept {
 
 std::string_view to_string(Status status) noexcept {
   return row(status).text;
+}
+
+void exit_with(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.message.c_str());
+  std::exit(EXIT_FAILURE);
 }
 
 }  // namespace fairlead

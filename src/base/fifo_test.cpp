@@ -41,7 +41,9 @@ TEST(Fifo, FindsByNumberWhatIsInIt) {
   for (std::size_t number = 0; number <= 1001; ++number) {
     const int* const found = fifo.find(number);
     ASSERT_EQ(found != nullptr, number > gone && number <= 1000) << number;
-    if (found != nullptr) EXPECT_EQ(*found, static_cast<int>(number));
+    if (found != nullptr) {
+      EXPECT_EQ(*found, static_cast<int>(number));
+    }
   }
   fifo.clear();
   EXPECT_EQ(fifo.find(1000), nullptr);

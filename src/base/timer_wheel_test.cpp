@@ -37,7 +37,9 @@ TEST(TimerWheel, TakesNoneBeforeItsTimeAndAllThen) {
       Thing thing{.due = At(start + after), .hook = {}};
       wheel.add(thing);
       EXPECT_FALSE(wheel.is_empty());
-      if (after > 0ns) EXPECT_EQ(wheel.take_due(thing.due - 1ns), nullptr);
+      if (after > 0ns) {
+        EXPECT_EQ(wheel.take_due(thing.due - 1ns), nullptr);
+      }
       EXPECT_LE(wheel.earliest(), thing.due);
       EXPECT_EQ(wheel.take_due(thing.due), &thing);
       EXPECT_TRUE(wheel.is_empty());
@@ -58,7 +60,9 @@ TEST(TimerWheel, SaysWhenToLookAgain) {
     const At at = wheel.earliest();
     ASSERT_LE(at, thing.due);
     taken = wheel.take_due(at);
-    if (taken != nullptr) EXPECT_EQ(at, thing.due);
+    if (taken != nullptr) {
+      EXPECT_EQ(at, thing.due);
+    }
   }
 }
 
@@ -92,8 +96,12 @@ TEST(TimerWheel, AgreesWithASortedSet) {
         ASSERT_EQ(model.erase({taken->due, taken}), 1U);
       }
       ASSERT_TRUE(model.empty() || model.begin()->first > now);
-      if (!model.empty()) ASSERT_LE(wheel.earliest(), model.begin()->first);
-      if (!model.empty()) ASSERT_GT(wheel.earliest(), now) << "who looks again would not rest";
+      if (!model.empty()) {
+        ASSERT_LE(wheel.earliest(), model.begin()->first);
+      }
+      if (!model.empty()) {
+        ASSERT_GT(wheel.earliest(), now) << "who looks again would not rest";
+      }
     }
     for (Thing& thing : things) wheel.remove(thing);
   }
