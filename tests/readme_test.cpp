@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 
 namespace {
@@ -19,6 +20,21 @@ TEST(Readme, ShowsTheExampleAsItIs) {
   ASSERT_FALSE(example.empty());
   EXPECT_NE(text_of("README.md").find("```cpp\n" + example + "```\n"), std::string::npos)
       << "copy examples/hello.cpp into README.md";
+}
+
+// The first command has built what the table runs; `amudp/...` comes with the tests.
+TEST(Readme, ShowsProgramsThatTheDemoHasBuilt) {
+  const std::string readme = text_of("README.md"), demo = text_of("scripts/demo.sh");
+  const auto compile = demo.find("  compile build ");
+  ASSERT_NE(compile, std::string::npos);
+  const std::string targets = demo.substr(compile, demo.find('\n', compile) - compile) + " ";
+  const std::regex program("build/bin/([a-z_]+)([^a-z_/]|$)");
+  int programs = 0;
+  for (std::sregex_iterator found(readme.begin(), readme.end(), program), end; found != end; ++found, ++programs) {
+    const std::string name = (*found)[1];
+    EXPECT_NE(targets.find(name == "fairlead" ? " fairlead_command " : " " + name + " "), std::string::npos) << name;
+  }
+  EXPECT_GT(programs, 5);
 }
 
 }  // namespace
