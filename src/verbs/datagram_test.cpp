@@ -1,6 +1,7 @@
 // UD and UC: what is promised without a promise (spec: verbs, sections 12, 13 and 15).
 
 #include <algorithm>
+#include <array>
 
 #include "verbs/pair_for_tests.hpp"
 
@@ -107,6 +108,32 @@ TEST_P(Datagrams, OnlySendsGoByUdAndOnlySendsAndWritesByUc) {
   EXPECT_EQ(ud.pa.post_send({.id = 1, .sges = {}}), EINVAL);  // to nobody
   Connected uc(GetParam(), of(QpType::uc));
   EXPECT_EQ(uc.pa.post_send({.id = 1, .sges = {}, .opcode = SendOpcode::read}), EINVAL);
+}
+
+// Inside a host they keep their order, whatever their sizes. Over UDP a short one may overtake a long one.
+class LocalDatagrams : public ::testing::TestWithParam<Road> {};
+INSTANTIATE_TEST_SUITE_P(, LocalDatagrams, ::testing::Values(Road::self, Road::shm),
+                         [](const auto& one) { return to_string(one.param); });
+
+TEST_P(LocalDatagrams, KeepTheirOrder) {
+  constexpr std::uint32_t kCount = 200, kAtATime = 50;
+  constexpr std::array<std::uint32_t, 4> kSizes{10, 4096, 300, 2000};
+  Connected c(GetParam(), of(QpType::ud));
+  const AddressVector address{.dgid = c.b.device.gid, .is_global = true};
+  const Sge to = c.b.sge(0, 4136);
+  for (std::uint32_t sent = 0; sent < kCount; sent += kAtATime) {
+    for (std::uint32_t i = 0; i < kAtATime; ++i) {
+      ASSERT_EQ(c.pb.post_receive({.id = i, .sges = {&to, 1}}), 0);
+    }
+    for (std::uint32_t i = sent; i < sent + kAtATime; ++i) {
+      const Sge from = c.a.sge(0, kSizes[i % kSizes.size()]);
+      SendRequest request = datagram(c, address, {&from, 1});
+      request.imm = i;
+      ASSERT_EQ(c.pa.post_send(request), 0);
+    }
+    for (std::uint32_t i = sent; i < sent + kAtATime; ++i) ASSERT_EQ(c.one_at_b().imm, i);
+    for (std::uint32_t i = 0; i < kAtATime; ++i) ASSERT_EQ(c.one_at_a().status, WcStatus::success);
+  }
 }
 
 TEST_P(Datagrams, UcDeliversInOrderAndDropsWhatFindsNoReceive) {
