@@ -26,7 +26,7 @@ namespace fairlead::amudp {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr int kLooksBeforeSleep = 5;
+constexpr int kLooksBeforeSleep = 50;
 std::unique_ptr<Worker> the_worker;
 eb_t the_bundle = nullptr;
 
@@ -158,14 +158,14 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   return AM_SetExpectedResources(*endpoint, job.processes(), job.depth());
 }
 
-// The bundle is served while the others come: awake at first and while messages come, else asleep.
+// The bundle is served while the others come: awake at first and while messages come, else asleep. A sleep in the
+// bundle would not hear that they have come.
 void serve_meanwhile(int& looks) {
-  constexpr auto kLook = std::chrono::milliseconds(1);
   constexpr int kLookAfter = 100;  // ms: after the time of requests, and replies that found no room
   fairlead::am::Bundle* bundle = library().is_bundle(the_bundle) ? the_bundle->bundle.get() : nullptr;
   if (bundle != nullptr && looks < kLooksBeforeSleep) {
     ++looks;
-    bundle->wait(std::chrono::steady_clock::now() + kLook);
+    bundle->poll();
     return;
   }
   if (bundle != nullptr) bundle->poll();

@@ -55,8 +55,8 @@ struct BundleState {
   std::vector<std::unique_ptr<EndpointState>> endpoints;
   unsigned returned = 0;        // requests given to handler 0 without a message from the other side, under the lock
   base::ClockPace pace{15};     // of polls that find nothing; under the lock
-  queue::IdlePolls idle_polls;  // of the application's, under the lock
   std::size_t first = 0;        // whose turn it is to be served first
+  queue::IdlePolls idle_polls;  // of the application's, under the lock
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
   base::Thread thread;                    // interrupt mode
   std::atomic<bool> is_stopping{false};

@@ -33,10 +33,10 @@ class IdlePolls {
   static constexpr base::Duration kSleepMost = std::chrono::milliseconds(1);
 
  private:
+  std::uint32_t in_row_ = 0;
   WaitLadder ladder_;
   WaitLadder::Wait wait_ = ladder_.begin({});
   base::Instant asked_at_{};
-  std::uint32_t in_row_ = 0;
 };
 
 }  // namespace fairlead::queue
