@@ -72,7 +72,9 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
     for (std::size_t i = 0; i < kBuffers; ++i) {
       outboxes.push_back(net::Buffer::allocate(domain, size).value());
       outboxes.back()->set_callback([&](const net::BufferEvent& event) {
-        ASSERT_EQ(event.status, Status::ok);
+        // A long one that is still on its way in the end may find no buffer.
+        EXPECT_TRUE(event.status == Status::ok || (is_ending && event.status == Status::no_buffer))
+            << to_string(event.status);
         ++sent;
         idle.push_back(&event.buffer);
       });
