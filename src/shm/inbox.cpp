@@ -32,7 +32,7 @@ void Inbox::set_whole(link::PeerHandle from, std::span<const std::byte> bytes) {
   delivery_.permission = nullptr;
 }
 
-bool Inbox::read(Source from, const RingReader::Record& record) {
+bool Inbox::read(const Source& from, const RingReader::Record& record) {
   wire::ShmKind kind{};
   if (!wire::decode_shm_envelope(record.body, kind, delivery_.envelope)) return false;
   if (wire::is_whole(kind)) [[likely]] {
@@ -45,7 +45,7 @@ bool Inbox::read(Source from, const RingReader::Record& record) {
 }
 
 // A message that lies elsewhere, or a piece of one that comes in several.
-bool Inbox::read_part(Source from, const RingReader::Record& record) {
+bool Inbox::read_part(const Source& from, const RingReader::Record& record) {
   if (!wire::decode_shm(record.body, record_)) return false;
   delivery_.peer = from.handle;
   delivery_.bytes = record_.payload;

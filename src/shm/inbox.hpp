@@ -25,13 +25,13 @@ class Inbox {
   explicit Inbox(TransportCounters& counters) : counters_(counters) {}
 
   /// Fills the delivery. False if the record is none, or does not continue what came before it.
-  bool read(Source from, const RingReader::Record& record);
+  bool read(const Source& from, const RingReader::Record& record);
   /// Makes these bytes the delivery; its envelope is the caller's.
   void set_whole(link::PeerHandle from, std::span<const std::byte> bytes);
   link::Delivery& delivery() noexcept { return delivery_; }
 
  private:
-  bool read_part(Source from, const RingReader::Record& record);
+  bool read_part(const Source& from, const RingReader::Record& record);
   bool find_payload(const Connection& from);
 
   TransportCounters& counters_;
