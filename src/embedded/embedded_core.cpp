@@ -86,7 +86,8 @@ Status EmbeddedCore::expose(engine::PortHandle port, const engine::Exposure& exp
 Status EmbeddedCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
   if (send.part.length > kMessageSizeMax) return Status::message_size;
   return driver_.submit_locked([&] {
-    if (!send.is_loan && !send.is_confirmed && send_short(port, send.to, {&send.part, 1}, {&operation, 1}) == 1) return Status::ok;
+    if (!send.is_loan && !send.is_confirmed && send_short(port, send.to, {&send.part, 1}, {&operation, 1}) == 1)
+      return Status::ok;
     return driver_.engine().messages().send(port, send, operation, driver_.time_of_call(send.now));
   });
 }

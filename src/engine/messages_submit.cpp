@@ -14,7 +14,8 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
     return Status::invalid;
   const bool is_loopback = send.to.engine == context_.address;
   if (!is_loopback && context_.transports == nullptr) return Status::unreachable;
-  if (Status status = Status::ok; send.is_loan && !send.is_confirmed && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
+  if (Status status = Status::ok;
+      send.is_loan && !send.is_confirmed && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
     return status;
   const std::uint32_t slot = context_.operations.make(OperationKind::send, handle, send.part.cookie);
   if (slot == kNone) return Status::no_memory;
