@@ -78,11 +78,12 @@ void Messages::refuse_short(link::PeerHandle from, std::uint32_t target_port, ba
                   0, now);
 }
 
-/// What became of a message of ours. One that nobody takes goes no further.
+/// What became of a message of ours. One that nobody takes goes no further. Other ends are not the receiver's to tell.
 void Messages::deliver_told(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& told = delivery.envelope;
-  const auto status =
-      told.status <= std::to_underlying(Status::system) ? static_cast<Status>(told.status) : Status::system;
+  const bool is_known =
+      told.status == std::to_underlying(Status::ok) || told.status == std::to_underlying(Status::no_buffer);
+  const auto status = is_known ? static_cast<Status>(told.status) : Status::refused;
   if (told.cookie == 0 && shm::Transport::has(delivery.peer) && status != Status::ok)
     return context_.shm_transport()->end_line(delivery.peer, told.a, status);
   Operation* const send = context_.operations.find(told.cookie);

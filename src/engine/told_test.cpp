@@ -14,6 +14,12 @@ class EngineTold : public EnginePair {
   shm::Connection& to_near() {
     return far_.engine->connections()->peer(far_.engine->connections()->find(near_.engine->address()));
   }
+  /// Of near's to far.
+  std::uint64_t last_line() {
+    return near_.engine->connections()
+        ->peer(near_.engine->connections()->find(far_.engine->address()))
+        .writer.written();
+  }
   OperationHandle send(std::uint64_t cookie, std::size_t bytes) {
     memory_.emplace_back(bytes);
     pieces_.push_back({memory_.back().data(), bytes});
@@ -51,11 +57,24 @@ TEST_F(EngineTold, NonsenseEndsNothing) {
   EXPECT_EQ(end->status, Status::ok);
 }
 
+// Only we can cancel what is ours, and only our clock says that a time is over.
+TEST_F(EngineTold, AnyOtherEndIsARefusal) {
+  for (const Status said : {Status::canceled, Status::timed_out, Status::silent, static_cast<Status>(255)}) {
+    send(1, 8);
+    publish_record(to_near(),
+                   {.operation = wire::Operation::told, .status = std::to_underlying(said), .a = last_line()});
+    to_near().alert();
+    pass(false);
+    const auto end = near_.event();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->status, Status::refused);
+  }
+}
+
 TEST_F(EngineTold, AWordForAnotherEndsNothing) {
   std::vector<OperationHandle> sent;
   for (std::uint64_t i = 0; i < 10; ++i) sent.push_back(send(i, 8));
-  const std::uint64_t last =
-      near_.engine->connections()->peer(near_.engine->connections()->find(far_.engine->address())).writer.written();
+  const std::uint64_t last = last_line();
   write_record(
       to_near(),
       {.operation = wire::Operation::told, .status = static_cast<std::uint8_t>(Status::refused), .a = last + 1});
