@@ -2,7 +2,6 @@
 
 #include <fairlead/net.hpp>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -10,9 +9,9 @@
 #include <chrono>
 #include <optional>
 
-#include "base/file_descriptor.hpp"
 #include "tools/bulkping_address.hpp"
 #include "tools/bulkping_machine.hpp"
+#include "tools/free_port.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -22,17 +21,6 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr auto kAnswerWithin = std::chrono::seconds(3);
 constexpr const char *kPortal = "63", *kTmid = "4095";  // nobody's: an engine answers for machines that it has not
-
-/// One that no server is likely to want: the kernel's choice.
-std::string free_port() {
-  const base::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  socklen_t size = sizeof any;
-  auto* const address = reinterpret_cast<sockaddr*>(&any);
-  const bool is_bound = ::bind(socket.get(), address, size) == 0 && ::getsockname(socket.get(), address, &size) == 0;
-  return is_bound ? std::to_string(ntohs(any.sin_port)) : "*";
-}
 
 /// Asks the engine at an end point, again and again.
 class Prober {
@@ -128,7 +116,9 @@ Findings examine_engine(const std::string& peer, unsigned probes) {
     if (!nid) return trouble(nid.error());
     own = std::move(*nid);
   }
-  auto address = complete_address(own, {.pid = free_port(), .portal = "62", .tmid = "*"});
+  // Not the first of the range: a server that is about to start wants it.
+  const std::uint16_t port = free_port(SOCK_DGRAM);
+  auto address = complete_address(own, {.pid = port == 0 ? "*" : std::to_string(port), .portal = "62", .tmid = "*"});
   if (!address) return trouble(address.error());
   auto domain = net::Domain::open({});
   if (!domain) return trouble(domain.error());

@@ -1,31 +1,16 @@
 #include "tools/perf_compare.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdio>
 
+#include "tools/free_port.hpp"
 #include "tools/outside_program.hpp"
 #include "tools/perf_row_maker.hpp"
 
 namespace fairlead::tools {
 namespace {
-
-/// A TCP port of the loopback that was free a moment ago; 0 if there is none.
-std::uint16_t free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* kernel = reinterpret_cast<sockaddr*>(&address);
-  const bool is_bound = probe >= 0 && bind(probe, kernel, length) == 0 && getsockname(probe, kernel, &length) == 0;
-  if (probe >= 0) close(probe);
-  return is_bound ? ntohs(address.sin_port) : 0;
-}
 
 double median_of(const std::vector<RivalFigure>& figures, double RivalFigure::* which) {
   std::vector<double> values;
@@ -54,7 +39,7 @@ void PerfComparison::take_turns(Duration time) {
   task_.time = time;
   for (Entrant& entrant : entrants_) {
     if (entrant.is_out) continue;
-    task_.port = free_port();
+    task_.port = free_port(SOCK_STREAM);
     const auto figure = run_rival(*entrant.rival, task_);
     if (figure) {
       entrant.figures.push_back(*figure);
