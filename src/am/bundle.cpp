@@ -108,12 +108,11 @@ Status Bundle::move_endpoint(Endpoint& endpoint, Bundle& to) {
 
 Status Bundle::poll() {
   if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
-  BundleState::Lock lock(state_->lock);
-  if (state_->poll(lock) != 0) {
-    state_->idle_polls.found();
-  } else if (state_->idle_polls.is_turn()) [[unlikely]] {
-    state_->give_way(lock);
+  {
+    BundleState::Lock lock(state_->lock);
+    if (state_->poll(lock) != 0) return Status::ok;
   }
+  state_->domain->core->give_way();
   return Status::ok;
 }
 

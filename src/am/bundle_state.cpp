@@ -120,21 +120,6 @@ void BundleState::pause(Lock& held, base::Instant deadline) {
   is_in_long_sleep = false;
 }
 
-void BundleState::give_way(Lock& held) {
-  const auto before = base::MonotonicClock::now();
-  switch (idle_polls.next(before)) {
-    case queue::IdlePolls::Step::look:
-      return;
-    case queue::IdlePolls::Step::sleep:
-      return pause(held, before + queue::IdlePolls::kSleepMost);
-    case queue::IdlePolls::Step::yield:
-      held.unlock();
-      std::this_thread::yield();
-      held.lock();
-      return idle_polls.yielded(before, base::MonotonicClock::now());
-  }
-}
-
 void BundleState::rouse() {
   if (!is_in_long_sleep || endpoints.empty()) [[likely]]
     return;

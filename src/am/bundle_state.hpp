@@ -19,7 +19,6 @@
 #include "base/clock_pace.hpp"
 #include "base/file_descriptor.hpp"
 #include "base/thread.hpp"
-#include "queue/idle_polls.hpp"
 
 namespace fairlead::am {
 
@@ -38,8 +37,6 @@ struct BundleState {
   unsigned poll(Lock& lock);
   /// Sleeps until something has come, at most until then; without the lock meanwhile.
   void pause(Lock& lock, base::Instant deadline);
-  /// After polls in vain: gives the processor to others that want it; without the lock meanwhile.
-  void give_way(Lock& lock);
   /// There is something new to look after; with the lock.
   void rouse();
   bool has_message() const;
@@ -53,10 +50,9 @@ struct BundleState {
   std::timed_mutex waiting;
   bool is_in_long_sleep = false;  // who holds `waiting` does not look after the time of requests; under the lock
   std::vector<std::unique_ptr<EndpointState>> endpoints;
-  unsigned returned = 0;        // requests given to handler 0 without a message from the other side, under the lock
-  base::ClockPace pace{15};     // of polls that find nothing; under the lock
-  std::size_t first = 0;        // whose turn it is to be served first
-  queue::IdlePolls idle_polls;  // of the application's, under the lock
+  unsigned returned = 0;     // requests given to handler 0 without a message from the other side, under the lock
+  base::ClockPace pace{15};  // of polls that find nothing; under the lock
+  std::size_t first = 0;     // whose turn it is to be served first
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
   base::Thread thread;                    // interrupt mode
   std::atomic<bool> is_stopping{false};

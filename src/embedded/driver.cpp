@@ -106,22 +106,6 @@ bool Driver::look() {
   return look_by([&](base::Instant now) { return engine_->progress(now); });
 }
 
-bool Driver::look_politely() {
-  bool is_turn = false;
-  const bool any = look_by([&](base::Instant now) {
-    const bool has_progressed = engine_->progress(now);
-    if (has_progressed) {
-      idle_polls_.found();
-    } else {
-      is_turn = idle_polls_.is_turn();
-    }
-    return has_progressed;
-  });
-  if (is_turn) [[unlikely]]
-    give_way();
-  return any;
-}
-
 // The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.
 void Driver::kick_if_later_than(base::Instant deadline) {
   const std::int64_t wanted = deadline.time_since_epoch().count();

@@ -98,8 +98,12 @@ class Driver {
   bool pass(base::Instant now);
   /// The same for those who poll again and again.
   bool look();
-  /// Gives way to others besides, after many looks in vain. Without any lock of the caller's.
-  bool look_politely();
+  /// After a look in vain. Many of them, one right after the other, give the processor to others that want it. The
+  /// caller holds no lock.
+  void give_way() {
+    if (is_way_due_.load(std::memory_order_relaxed)) [[unlikely]]
+      yield_or_sleep();
+  }
   template <typename Progress>
   bool look_by(Progress&& progress);
   /// Until one of the ports has news or is interrupted, or `deadline`. True if one has news.
@@ -121,7 +125,7 @@ class Driver {
   void look_at_keys();
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<engine::Port* const> ports, base::Instant deadline);
-  void give_way();
+  void yield_or_sleep();
   void run();
   bool rest_if_polled(std::uint64_t& sleeps_seen);
   void kick_if_later_than(base::Instant deadline);
@@ -139,7 +143,8 @@ class Driver {
   base::ClockPace pace_;                  // under the lock
   std::atomic<bool> was_in_vain_{false};  // the last look of a poller
   queue::WaitLadder ladder_;              // of all who wait
-  queue::IdlePolls idle_polls_;           // looks in vain, of polite pollers; under the lock
+  queue::IdlePolls idle_polls_;           // looks in vain; under the lock
+  std::atomic<bool> is_way_due_{false};   // there have been many
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
@@ -198,6 +203,11 @@ bool Driver::look_by(Progress&& progress) {
   if (is_time_good && was_in_vain_.load(std::memory_order_relaxed)) engine_->connections()->watch().glance();
   const bool any = progress(is_time_good ? engine_->now() : pace_.asked(base::MonotonicClock::now()));
   was_in_vain_.store(!any, std::memory_order_relaxed);
+  if (any) {
+    idle_polls_.found();
+  } else if (idle_polls_.is_turn()) [[unlikely]] {
+    is_way_due_.store(true, std::memory_order_relaxed);
+  }
   return end_pass(lock, any);
 }
 

@@ -55,7 +55,8 @@ bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait&
   }
 }
 
-void Driver::give_way() {
+void Driver::yield_or_sleep() {
+  is_way_due_.store(false, std::memory_order_relaxed);
   const auto before = base::MonotonicClock::now();
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;

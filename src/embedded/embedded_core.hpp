@@ -41,6 +41,7 @@ class EmbeddedCore final : public engine::Core {
   Status get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override;
   bool cancel(engine::PortHandle port, engine::OperationHandle operation) override;
   bool progress() override { return driver_.engine().path() != nullptr && driver_.look(); }
+  void give_way() override { driver_.give_way(); }
   std::size_t poll(engine::PortHandle port, std::span<engine::Completion> to) override;
   std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
   bool has_event(engine::PortHandle port) const override;

@@ -268,7 +268,9 @@ int EmbeddedPairs::post_receive(qp::PairHandle pair, std::span<const verbs::Rece
 }
 
 bool EmbeddedPairs::progress() {
-  return driver_.look_politely();
+  if (driver_.look()) return true;
+  driver_.give_way();
+  return false;
 }
 
 void EmbeddedPairs::linger() {

@@ -32,19 +32,24 @@ class ForcedEnd : public testing::Test {
     return 0;
   }
 
+  /// Its key.
+  std::uint32_t add_region() {
+    const qp::RegionPlan plan{
+        .base = memory_.data(), .length = memory_.size(), .iova = reinterpret_cast<std::uintptr_t>(memory_.data())};
+    std::uint32_t key = 0;
+    EXPECT_EQ(core_->pairs()->add_region(plan, key), Status::ok);
+    return key;
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(4096);
   std::shared_ptr<engine::Core> core_;
   std::unique_ptr<shm::Connections> guest_;
 };
 
 TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
-  std::vector<std::byte> memory(4096);
-  qp::PairCore& pairs = *core_->pairs();
-  std::uint32_t key = 0;
-  const qp::RegionPlan plan{
-      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
-  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
+  const std::uint32_t key = add_region();
   guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region(key >> 8, 0));
-  EXPECT_EQ(pairs.remove_region(key), Status::ok);
+  EXPECT_EQ(core_->pairs()->remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 1u);
   std::vector<shm::ConnectionEvent::Kind> told;
   guest_->attend({});
@@ -53,29 +58,19 @@ TEST_F(ForcedEnd, ARegionIsRemovedThoughAPeerNeverLeaves) {
 }
 
 TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
-  std::vector<std::byte> memory(4096);
-  qp::PairCore& pairs = *core_->pairs();
-  std::uint32_t key = 0;
-  const qp::RegionPlan plan{
-      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
-  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
+  const std::uint32_t key = add_region();
   shm::Connection& there = guest_->peer(guest_->find(core_->address()));
   there.enter(shm::Use::of_region(key >> 8, 0));
   there.leave();
-  EXPECT_EQ(pairs.remove_region(key), Status::ok);
+  EXPECT_EQ(core_->pairs()->remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
 }
 
 // It may be stopped where it is: that concerns nobody else.
 TEST_F(ForcedEnd, WhoeverIsElsewhereHoldsUpNothing) {
-  std::vector<std::byte> memory(4096);
-  qp::PairCore& pairs = *core_->pairs();
-  std::uint32_t key = 0;
-  const qp::RegionPlan plan{
-      .base = memory.data(), .length = memory.size(), .iova = reinterpret_cast<std::uintptr_t>(memory.data())};
-  ASSERT_EQ(pairs.add_region(plan, key), Status::ok);
+  const std::uint32_t key = add_region();
   guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region((key >> 8) + 1, 0));
-  EXPECT_EQ(pairs.remove_region(key), Status::ok);
+  EXPECT_EQ(core_->pairs()->remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
 }
 

@@ -125,6 +125,9 @@ class Core {
 
   /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
   virtual bool progress() = 0;
+  /// After a poll in vain, by whoever polls again and again: may give the processor to others that want it, for a
+  /// millisecond at most. The caller holds no lock.
+  virtual void give_way() {}
   /// [consumer] Takes the next events of the port, as many as there are and `to` holds; how many. Does not make
   /// progress.
   virtual std::size_t next_events(PortHandle port, std::span<Completion> to) = 0;
