@@ -13,6 +13,7 @@
 #include "net/machine.hpp"
 #include "net/refused.hpp"
 #include "net/telling_wait.hpp"
+#include "net/turn.hpp"
 
 namespace fairlead::net {
 namespace {
@@ -125,19 +126,19 @@ Buffer::~Buffer() {
     return;
   }
   state.is_going.store(true, std::memory_order_relaxed);
-  std::optional<Machine::PausedTurns> paused;
+  std::optional<Turn::Pause> paused;
   std::optional<TellingWait> wait;
   for (int looks = 0;; ++looks) {
     if (state.phase.load(std::memory_order_acquire) == BufferState::Phase::queued) {
       if (const auto machine = state.domain->find(state.machine.load(std::memory_order_acquire))) {
-        if (!Machine::is_calling()) machine->finish(state);
-        if (Machine::is_calling() && machine->abandon(state)) return;
+        if (!Turn::is_calling()) machine->finish(state);
+        if (Turn::is_calling() && machine->abandon(state)) return;
       }
     }
     // A callback on another thread still has this handle.
     if (BufferState::Calling::is_inside(state)) break;
     if (is_idle(state)) break;
-    if (Machine::is_calling()) {
+    if (Turn::is_calling()) {
       if (!paused) paused.emplace();
       if (!wait) wait.emplace(state);
       if (wait->is_in_vain()) break;

@@ -14,19 +14,6 @@ namespace {
 constexpr auto kFinishStep = std::chrono::milliseconds(10);
 constexpr auto kAbandonStep = std::chrono::microseconds(50);
 
-// An operation that its deadline ended is told so only if nothing else came first.
-Status status_of(const engine::Completion& completion, BufferState::Ender ender) {
-  const bool is_overdue = completion.status == Status::canceled && ender == BufferState::Ender::deadline;
-  return is_overdue ? Status::timed_out : completion.status;
-}
-
-bool is_receive(QueueKind kind) {
-  return kind == QueueKind::message_receive || kind == QueueKind::passive_bulk_receive ||
-         kind == QueueKind::active_bulk_receive;
-}
-
-constinit thread_local Machine* innermost_turn = nullptr;  // of this thread
-
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
 void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
   buffer.callbacks[std::to_underlying(event.queue)](event);
@@ -36,35 +23,13 @@ void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
 
 // Takes the next events from the Core and closes the account with them. The ones before have been told.
 bool Machine::take_events(std::size_t most, Look look) {
-  const std::span to = std::span(taken_).first(std::min(most, kTakenMax));
-  next_taken_ = 0;
-  end_taken_ = look == Look::pass ? core_->poll(port_, to) : core_->next_events(port_, to);
+  engine::Core& core = *port_.core;
+  const std::span to = taken_.room(most);
+  const std::size_t count = look == Look::pass ? core.poll(port_.handle, to) : core.next_events(port_.handle, to);
   std::uint32_t released = 0;
-  for (engine::Completion& completion : std::span(taken_).first(end_taken_)) {
-    BufferState& buffer = BufferState::of(completion.cookie);
-    ENSURE(buffer.machine.load(std::memory_order_relaxed) == this, "an event for a buffer that is not queued here");
-    completion.status = status_of(completion, buffer.ender);
-    note(buffer, completion);
-    if (!completion.is_final) continue;
-    queued_.erase(queued_.iterator_to(buffer));
-    deadlines_.remove(buffer);
-    released += buffer.events;
-  }
-  if (released > 0) core_->release_events(port_, released);
-  return end_taken_ != 0;
-}
-
-void Machine::note(const BufferState& buffer, const engine::Completion& completion) {
-  QueueStatistics& queue = statistics_.queues[std::to_underlying(buffer.kind)];
-  if (completion.is_final) queue.time_in_queue += to_public(completion.time_ns) - buffer.added;
-  if (completion.status != Status::ok) {
-    ++queue.failures;
-    return;
-  }
-  ++queue.successes;
-  const std::uint64_t bytes = is_receive(buffer.kind) ? completion.length : buffer.length;
-  queue.bytes_total += bytes;
-  queue.bytes_max = std::max(queue.bytes_max, bytes);
+  for (engine::Completion& completion : taken_.fill(count)) queues_.settle(completion, released);
+  if (released > 0) core.release_events(port_.handle, released);
+  return count != 0;
 }
 
 // Tells what was taken, at most so many. The lock is open meanwhile; callbacks may come back here.
@@ -72,19 +37,19 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   // Most messages come from the sender of the one before: the reference to it goes round.
   EndPoint sender = std::exchange(last_sender_, EndPoint());
   const EndPoint nobody;
-  BufferState::Calling calling(told_);
+  BufferState::Calling calling(turn_.told());
   const bool is_thread = is_thread_delivering();
   std::size_t told = 0;
   lock.unlock();
   // stop() hands synchronous delivery over to the event thread, between two events.
-  while (told < most && next_taken_ != end_taken_ && is_thread == is_thread_delivering()) {
-    const engine::Completion& completion = taken_[next_taken_++];
+  while (told < most && !taken_.is_empty() && is_thread == is_thread_delivering()) {
+    const engine::Completion& completion = taken_.next();
     BufferState& buffer = BufferState::of(completion.cookie);
     const bool is_ok = completion.status == Status::ok;
     const bool is_message = is_ok && buffer.kind == QueueKind::message_receive;
     if (is_message && (!sender || EndPointState::of(sender)->remote != completion.source)) [[unlikely]] {
       lock.lock();
-      sender = end_points_.find_or_make(completion.source);
+      sender = port_.end_points.find_or_make(completion.source);
       lock.unlock();
     }
     const bool has_handle = buffer.face != nullptr;
@@ -120,13 +85,13 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
 }
 
 Loan Machine::take_loan(std::uint64_t name) {
-  auto [bytes, memory] = core_->loan(name);
+  auto [bytes, memory] = port_.core->loan(name);
   return {bytes, std::move(memory), shared_from_this(), name};
 }
 
 void Machine::give_back(std::uint64_t name) {
   const Lock lock(mutex_);
-  if (core_) core_->give_back(port_, name);
+  if (port_.core) port_.core->give_back(port_.handle, name);
 }
 
 void Loan::end() noexcept {
@@ -138,32 +103,25 @@ void Loan::end() noexcept {
 
 // The next events, if there are any; the caller has the turn.
 std::size_t Machine::deliver(Lock& lock, std::size_t most) {
-  if (next_taken_ == end_taken_ && !take_events(most, Look::queue)) return 0;
+  if (taken_.is_empty() && !take_events(most, Look::queue)) return 0;
   return tell_events(lock, most);
 }
 
-void Machine::take_turn() {
-  turn_ = std::this_thread::get_id();
-  outer_turn_ = std::exchange(innermost_turn, this);
-}
-
 void Machine::end_turn() {
-  turn_ = std::thread::id();
-  innermost_turn = outer_turn_;
-  tell_changed();
+  turn_.end();
   // The event thread waits for the turn only when it is about to stop.
   if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_thread();
 }
 
 // The turn must be free.
 std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
-  take_turn();
+  turn_.take();
   const bool is_thread = is_thread_delivering();
   std::size_t delivered = 0;
   while (delivered < budget && is_thread == is_thread_delivering() && abandoning_ == 0) {
     const std::size_t more = deliver(lock, budget - delivered);
     delivered += more;
-    if (more == 0 || (next_taken_ == end_taken_ && end_taken_ < kTakenMax)) break;  // there were no more
+    if (more == 0 || (taken_.is_empty() && !taken_.was_full())) break;  // there were no more
   }
   end_turn();
   return delivered;
@@ -175,14 +133,14 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   std::shared_ptr<Machine> self;  // from a callback that destroyed the handle, until the lock is open
   Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
-  if (!is_turn_free()) return 0;
-  if (next_taken_ == end_taken_) {
+  if (!turn_.is_free()) return 0;
+  if (taken_.is_empty()) {
     if (!take_events(budget, Look::pass)) {
       look_for_drops();
       return 0;
     }
   } else {
-    core_->progress();
+    port_.core->progress();
   }
   is_in_deliver_all_ = true;
   const std::size_t delivered = deliver_some(lock, budget);
@@ -195,9 +153,9 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
 bool Machine::pending() {
   const Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return false;
-  core_->progress();
+  port_.core->progress();
   look_for_drops();
-  return is_turn_free() ? has_event() : core_->has_event(port_);
+  return turn_.is_free() ? has_event() : port_.core->has_event(port_.handle);
 }
 
 std::expected<bool, Status> Machine::wait(Instant deadline) {
@@ -209,10 +167,10 @@ std::expected<bool, Status> Machine::wait(Instant deadline) {
   bool has_event = false, goes_on = true;
   while (goes_on) {
     lock.unlock();
-    core_->wait(port_, to_engine(deadline));
+    port_.core->wait(port_.handle, to_engine(deadline));
     lock.lock();
     look_for_drops();
-    has_event = core_->has_event(port_);
+    has_event = port_.core->has_event(port_.handle);
     // Else it was interrupted for drops, now or before, which are not the caller's affair.
     goes_on = !has_event && state() == MachineState::started && !signal_ && !domain_->simulation &&
               domain_->time() < deadline;
@@ -237,18 +195,18 @@ Status Machine::notify(std::function<void()> signal) {
 void Machine::finish(BufferState& buffer) {
   Lock lock(mutex_);
   if (buffer.machine.load(std::memory_order_relaxed) != this) return;
-  end_early(buffer, BufferState::Ender::owner);
+  queues_.end_early(buffer, BufferState::Ender::owner);
   while (buffer.machine.load(std::memory_order_relaxed) == this) {
-    if (!is_turn_free() || (is_thread_delivering() && !thread_.is_this())) {
-      wait_for_change(lock, kFinishStep);  // nobody tells between two events that were taken together
+    if (!turn_.is_free() || (is_thread_delivering() && !thread_.is_this())) {
+      changes_.wait(lock, kFinishStep);  // nobody tells between two events that were taken together
       continue;
     }
-    take_turn();
+    turn_.take();
     if (deliver(lock, 1) == 0) {
       const bool may_wait = waiter_ == Waiter::nobody;
       if (may_wait) waiter_ = Waiter::application;
       lock.unlock();
-      may_wait ? core_->wait(port_, to_engine(domain_->time() + kFinishStep)) : core_->progress();
+      may_wait ? port_.core->wait(port_.handle, to_engine(domain_->time() + kFinishStep)) : port_.core->progress();
       lock.lock();
       if (may_wait) waiter_ = Waiter::nobody;
     }
@@ -256,51 +214,32 @@ void Machine::finish(BufferState& buffer) {
   }
 }
 
-bool Machine::is_calling() noexcept {
-  return innermost_turn != nullptr;
-}
-
-void Machine::PausedTurns::mark(bool is_paused) {
-  for (Machine* machine = innermost_turn; machine != nullptr; machine = machine->outer_turn_) {
-    const Lock lock(machine->mutex_);
-    machine->is_turn_paused_ = is_paused;
-    machine->tell_changed();
-  }
-}
-
-std::vector<const Machine*> Machine::PausedTurns::all() {
-  std::vector<const Machine*> machines;
-  for (const Machine* machine = innermost_turn; machine != nullptr; machine = machine->outer_turn_)
-    machines.push_back(machine);
-  return machines;
-}
-
 bool Machine::abandon(BufferState& buffer) {
   Lock lock(mutex_);
-  std::optional<PausedTurns> paused;
+  std::optional<Turn::Pause> paused;
   const auto pause = [&] {
     if (paused) return;
     lock.unlock();
     paused.emplace();
     lock.lock();
   };
-  while (buffer.machine.load(std::memory_order_relaxed) == this && is_telling_elsewhere()) {
+  while (buffer.machine.load(std::memory_order_relaxed) == this && turn_.is_telling_elsewhere()) {
     pause();
-    if (!is_telling_elsewhere()) continue;
+    if (!turn_.is_telling_elsewhere()) continue;
     ++abandoning_;
-    wait_for_change(lock, kFinishStep);
+    changes_.wait(lock, kFinishStep);
     --abandoning_;
-    tell_changed();
+    changes_.tell();
   }
   if (buffer.machine.load(std::memory_order_relaxed) != this) {
     lock.unlock();
     return false;
   }
-  end_early(buffer, BufferState::Ender::owner);
+  queues_.end_early(buffer, BufferState::Ender::owner);
   buffer.face = nullptr;
   // The memory is the caller's again when the engine is done with it. The buffer may be gone by then.
-  const std::shared_ptr<engine::Core> core = core_;
-  const auto port = port_;
+  const std::shared_ptr<engine::Core> core = port_.core;
+  const auto port = port_.handle;
   const engine::OperationHandle operation = buffer.operation;
   while (core->cancel(port, operation)) {
     pause();

@@ -1,6 +1,5 @@
 // A machine's states, from construction to close, and what can be asked of it meanwhile.
 
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,17 +9,9 @@
 #include "net/refused.hpp"
 
 namespace fairlead::net {
-namespace {
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
 
 Machine::Machine(TransferMachine& face, std::shared_ptr<DomainState> domain, MachineCallback on_event)
-    : domain_(std::move(domain)), on_event_(std::move(on_event)), face_(&face), end_points_(random_seed()) {}
+    : domain_(std::move(domain)), on_event_(std::move(on_event)), face_(&face) {}
 
 void Machine::enroll() {
   if (!domain_ || !domain_->add_machine(shared_from_this())) set_state(MachineState::undefined);
@@ -36,7 +27,7 @@ std::unexpected<Error> Machine::wrong_state(std::string_view action) const {
 
 // Whether the calling thread is in one of this machine's callbacks.
 bool Machine::is_inside() const {
-  return turn_ == std::this_thread::get_id() || thread_.is_this();
+  return turn_.is_mine() || thread_.is_this();
 }
 
 bool Machine::has_ended() const {
@@ -46,10 +37,10 @@ bool Machine::has_ended() const {
 
 // Calls back about the machine itself, in turn. The state is already the new one.
 void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text) {
-  while (!is_turn_free()) wait_for_change(lock);
-  take_turn();
+  while (!turn_.is_free()) changes_.wait(lock);
+  turn_.take();
   if (on_event_ && face_ != nullptr) {
-    const EndPoint own = next == MachineState::started ? own_ : EndPoint();
+    const EndPoint own = next == MachineState::started ? port_.own : EndPoint();
     const MachineEvent event{.kind = kind,
                              .machine = *face_,
                              .time = domain_->time(),
@@ -64,19 +55,26 @@ void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineSt
   end_turn();
 }
 
-Result<> Machine::confine(std::span<const unsigned> cpus) {
+template <typename Change>
+Result<> Machine::configure(std::string_view what, Change&& change) {
   const Lock lock(mutex_);
-  if (state() != MachineState::initialized) return wrong_state("confine");
-  if (cpus.empty()) return refused(Status::invalid, "a confinement to no CPU: name at least one");
-  cpus_.assign(cpus.begin(), cpus.end());
-  return {};
+  if (state() != MachineState::initialized) return wrong_state(what);
+  return change();
+}
+
+Result<> Machine::confine(std::span<const unsigned> cpus) {
+  return configure("confine", [&]() -> Result<> {
+    if (cpus.empty()) return refused(Status::invalid, "a confinement to no CPU: name at least one");
+    cpus_.assign(cpus.begin(), cpus.end());
+    return {};
+  });
 }
 
 Result<> Machine::deliver_synchronously() {
-  const Lock lock(mutex_);
-  if (state() != MachineState::initialized) return wrong_state("change the delivery of");
-  is_automatic_ = false;
-  return {};
+  return configure("change the delivery of", [&]() -> Result<> {
+    is_automatic_ = false;
+    return {};
+  });
 }
 
 Result<> Machine::start(std::string_view text) {
@@ -105,19 +103,17 @@ Result<> Machine::start(std::string_view text) {
 Result<EndPoint> Machine::start_and_wait(std::string_view text) {
   if (auto started = start(text); !started) return std::unexpected(std::move(started.error()));
   Lock lock(mutex_);
-  while (!has_told_start_) wait_for_change(lock);
+  while (!has_told_start_) changes_.wait(lock);
   if (state() == MachineState::failed) return std::unexpected(failure_);
-  return own_;
+  return port_.own;
 }
 
 // Only of a started or stopping machine.
 void Machine::begin_stop(StopMode mode) {
   set_state(MachineState::stopping);
-  if (mode == StopMode::abort) {
-    for (BufferState& buffer : queued_) end_early(buffer, BufferState::Ender::owner);
-  }
+  if (mode == StopMode::abort) queues_.end_all();
   wake_thread();
-  if (waiter_ == Waiter::application) core_->interrupt(port_);
+  if (waiter_ == Waiter::application) port_.core->interrupt(port_.handle);
 }
 
 Result<> Machine::stop(StopMode mode) {
@@ -151,7 +147,7 @@ Result<> Machine::stop_and_wait(StopMode mode) {
   }
   if (auto stopped = stop(mode); !stopped) return stopped;
   Lock lock(mutex_);
-  while (!(has_ended() && is_turn_free())) wait_for_change(lock);
+  while (!(has_ended() && turn_.is_free())) changes_.wait(lock);
   if (state() == MachineState::failed) return std::unexpected(failure_);
   return {};
 }
@@ -159,16 +155,16 @@ Result<> Machine::stop_and_wait(StopMode mode) {
 Result<> Machine::close() {
   Lock lock(mutex_);
   if (is_inside()) return refused(Status::bad_state, "a callback cannot close its own transfer machine");
-  while (!is_turn_free()) wait_for_change(lock);
+  while (!turn_.is_free()) changes_.wait(lock);
   const MachineState before = state();
   if (before != MachineState::initialized && before != MachineState::stopped && before != MachineState::failed) {
     return wrong_state("close");
   }
   last_sender_ = EndPoint();
-  if (end_points_.is_referred(own_)) {
+  if (port_.end_points.is_referred(port_.own)) {
     return refused(Status::bad_state, "the application still refers to end points of the transfer machine: drop them");
   }
-  own_ = EndPoint();
+  port_.own = EndPoint();
   set_state(MachineState::undefined);
   base::Thread thread = std::move(thread_);
   lock.unlock();
@@ -198,7 +194,7 @@ void Machine::let_go() {
     thread_.detach();  // it holds a reference to this machine
     return;
   }
-  while (!(has_ended() && is_turn_free())) wait_for_change(lock);
+  while (!(has_ended() && turn_.is_free())) changes_.wait(lock);
   base::Thread thread = std::move(thread_);
   lock.unlock();
   thread.join();
@@ -211,68 +207,36 @@ Error Machine::failure() const {
   return failure_;
 }
 
-EndPoint Machine::end_point() const {
-  const Lock lock(mutex_);
-  return own_;
-}
-
 Result<EndPoint> Machine::create_end_point(std::string_view text) {
   const Lock lock(mutex_);
   if (state() != MachineState::started) return wrong_state("make an end point of");
-  const auto address = parse_address(text);
-  if (!address) return std::unexpected(address.error());
-  if (address->has_star()) {
-    return refused(Status::invalid, fmt::format("\"{}\" names no end point: `*` is for the start only", text));
-  }
-  if (!address->has_good_portal()) {
-    return refused(Status::invalid,
-                   fmt::format("portal {} of \"{}\" is not in 1..{}", address->portal, text, kPortalMax));
-  }
-  if (!is_same_network(address->engine, EndPointState::of(own_)->remote.engine)) {
-    return refused(Status::unreachable, fmt::format("{} is of another network than {}: start a transfer machine on a "
-                                                    "nid of that network (fairlead::net::local_nids())",
-                                                    text, own_.address()));
-  }
-  return end_points_.find_or_make({address->engine, address->port()});
+  return port_.create_end_point(text);
 }
 
-std::string Machine::describe(const EndPoint& end_point) const {
+TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
   const Lock lock(mutex_);
-  if (!core_ || !end_point) return {};
-  return core_->describe_peer(EndPointState::of(end_point)->remote.engine);
+  if (state() != MachineState::started) return {0, refuse_add(Status::bad_state, kNotStarted)};
+  const TransferMachine::Added added = queues_.add(buffers, operation);
+  if (operation.deadline < armed_ && added.count > 0) wake_thread();
+  return added;
 }
 
-std::string Machine::describe_flight(const EndPoint& end_point) const {
+bool Machine::cancel(Buffer& face) {
+  BufferState& buffer = BufferState::of(face);
   const Lock lock(mutex_);
-  if (!core_ || !end_point) return {};
-  return core_->describe_flight(EndPointState::of(end_point)->remote.engine);
-}
-
-std::uint64_t Machine::message_size_max() const noexcept {
-  const Lock lock(mutex_);
-  return core_ ? core_->message_size_max() : 0;
+  if (buffer.machine.load(std::memory_order_relaxed) != this) return false;
+  queues_.end_early(buffer, BufferState::Ender::owner);
+  return true;
 }
 
 Statistics Machine::statistics(bool reset) {
   const Lock lock(mutex_);
-  return reset ? std::exchange(statistics_, Statistics()) : statistics_;
+  return queues_.statistics(reset);
 }
 
 std::uint64_t Machine::messages_dropped() const {
   const Lock lock(mutex_);
-  return core_ ? core_->dropped_no_buffer(port_) : dropped_;
-}
-
-std::vector<Counter> Machine::engine_counters() const {
-  std::shared_ptr<engine::Core> core;
-  {
-    const Lock lock(mutex_);
-    core = core_;
-  }
-  std::vector<Counter> counters;
-  if (!core) return counters;
-  for (auto& fact : core->facts().counters) counters.push_back({std::move(fact.name), fact.value});
-  return counters;
+  return port_.core ? port_.core->dropped_no_buffer(port_.handle) : drops_.count();
 }
 
 }  // namespace fairlead::net

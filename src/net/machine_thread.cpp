@@ -1,9 +1,6 @@
 // What the event thread of a machine does: it starts the port, delivers events, keeps deadlines, and stops the port.
 
-#include <fairlead/net/address.hpp>
-
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -20,51 +17,6 @@ namespace {
 
 constexpr std::size_t kEventsInBatch = 64;  // between two looks at deadlines and drops
 constexpr Duration kAbandonTurn = std::chrono::milliseconds(1);
-constexpr Duration kDropsEvery = std::chrono::milliseconds(5);
-
-Result<std::shared_ptr<engine::Core>> attach(DomainState& domain, base::SocketAddress local) {
-  // Inside the process there is no range of ports to search: `*` is the first one.
-  const auto first = static_cast<std::uint16_t>(domain.options.get(engine::Option::port_first));
-  if (is_lo(local) && local.port == 0) local.port = first;
-  auto core = domain.attach(local, domain.options);
-  if (!core && core.error().system_errno == EADDRNOTAVAIL) {
-    core.error().status = Status::not_available;
-    core.error().message =
-        fmt::format("address not local: this host has {}, but not {}",
-                    fmt::join(local_nids().value_or(std::vector<std::string>()), ", "), nid_text(local));
-  }
-  return core;
-}
-
-Result<engine::PortHandle> open_port(engine::Core& core, NetAddress& address) {
-  const std::string where = fmt::format("{}:{}:{}", nid_text(core.address()), core.address().port, address.portal);
-  if (address.tmid == 0) {
-    std::uint32_t number = 0;
-    auto port = core.open_port_dynamic(address.portal << kTmidBits | 1, kTmidMax, number);
-    if (!port && port.error().status == Status::not_available) {
-      port.error().message = fmt::format("no tmid of {} is free: all {} are in use", where, kTmidMax);
-    }
-    address.tmid = number & kTmidMax;
-    return port;
-  }
-  auto port = core.open_port(address.port());
-  if (!port && port.error().status == Status::in_use) {
-    port.error().message =
-        fmt::format("{}:{} is in use: take another tmid, or `*` for a free one", where, address.tmid);
-  }
-  return port;
-}
-
-/// Whoever attaches first decides: all others share its engine.
-std::string ignored_settings(const engine::Core& core, const engine::EngineOptions& wanted) {
-  const auto differences =
-      core.options() != nullptr ? core.options()->differences(wanted) : std::vector<std::string_view>();
-  if (differences.empty()) return {};
-  return fmt::format(
-      "the engine at {} was started before with other settings, and these of this domain mean nothing: {}; open both "
-      "domains with the same ones, or take another pid",
-      core.address().to_string(), fmt::join(differences, ", "));
-}
 
 }  // namespace
 
@@ -78,11 +30,11 @@ void Machine::run() {
 Instant Machine::step() {
   const std::shared_ptr<Machine> self = shared_from_this();
   Lock lock(mutex_);
-  if (!is_turn_free()) return kNever;  // a callback further up the stack goes on first
+  if (!turn_.is_free()) return kNever;  // a callback further up the stack goes on first
   if (state() == MachineState::starting) {
     if (!begin(lock)) kept_.reset();
   } else if (state() == MachineState::started || state() == MachineState::stopping) {
-    if (!serve(lock)) return std::min(deadlines_.earliest(), drops_at_);
+    if (!serve(lock)) return std::min(queues_.earliest_deadline(), drops_.look_at());
     take_down(lock);
     kept_.reset();
   }
@@ -104,58 +56,47 @@ bool Machine::begin(Lock& lock) {
     if (!ignored_.empty()) tell(lock, MachineEvent::Kind::diagnostic, Status::ok, MachineState::undefined, ignored_);
   }
   has_told_start_ = true;
-  tell_changed();
+  changes_.tell();
   if (up && must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
   return up.has_value();
 }
 
-// Everything that makes a start fail; the state is still `starting`.
+// The state is still `starting`.
 Result<> Machine::bring_up(const NetAddress& wanted) {
   if (!cpus_.empty() && !base::confine_to_cpus(cpus_)) {
     return refused(Status::not_available,
                    fmt::format("cannot run on CPUs {}: this process may not use all of them", fmt::join(cpus_, ",")));
   }
-  if (!wanted.has_good_portal()) {
-    return refused(Status::invalid, fmt::format("portal {} is not in 1..{}", wanted.portal, kPortalMax));
-  }
-  auto core = attach(*domain_, wanted.engine);
-  if (!core) return std::unexpected(std::move(core.error()));
-  NetAddress address = wanted;
-  address.engine = (*core)->address();
-  const auto port = open_port(**core, address);
-  if (!port) return std::unexpected(port.error());
-
+  auto opened = MachinePort::open(*domain_, wanted);
+  if (!opened) return std::unexpected(std::move(opened.error()));
   const Lock lock(mutex_);
-  core_ = std::move(*core);
-  ignored_ = ignored_settings(*core_, domain_->options);
-  if (auto allocate = core_->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
-  port_ = *port;
-  core_->watch_drops(port_);
-  own_ = end_points_.find_or_make({address.engine, address.port()});
+  ignored_ = std::move(opened->ignored);
+  if (auto allocate = opened->core->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
+  port_.settle(std::move(*opened));
   return {};
 }
 
 /// One look at everything; true if all is done and the port may be closed.
 bool Machine::serve(Lock& lock) {
-  if (abandoning_ != 0) wait_for_change(lock, kAbandonTurn);  // theirs, before more is told
-  if (is_thread_delivering() && is_turn_free() && has_event()) deliver_some(lock, kEventsInBatch);
-  if (signal_ && core_->has_event(port_)) signal_pending(lock);
-  expire_deadlines();
+  if (abandoning_ != 0) changes_.wait(lock, kAbandonTurn);  // theirs, before more is told
+  if (is_thread_delivering() && turn_.is_free() && has_event()) deliver_some(lock, kEventsInBatch);
+  if (signal_ && port_.core->has_event(port_.handle)) signal_pending(lock);
+  queues_.expire();
   report_drops(lock);
-  const bool is_over = queued_.empty() && is_turn_free() && next_taken_ == end_taken_ && waiter_ == Waiter::nobody;
+  const bool is_over = queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
   return state() == MachineState::stopping && is_over;
 }
 
 // Sleeps until there may be something to do.
 void Machine::rest(Lock& lock) {
-  const Instant time = deadlines_.is_empty() && armed_ == kNever ? Instant() : domain_->time();
+  const Instant time = !queues_.has_deadlines() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
-  armed_ = std::min({armed_, deadlines_.earliest(), drops_at_});
-  const bool listens = (is_thread_delivering() && is_turn_free()) || signal_;
+  armed_ = std::min({armed_, queues_.earliest_deadline(), drops_.look_at()});
+  const bool listens = (is_thread_delivering() && turn_.is_free()) || signal_;
   if (listens && waiter_ == Waiter::nobody) {
     waiter_ = Waiter::event_thread;
     lock.unlock();
-    core_->wait(port_, to_engine(armed_));
+    port_.core->wait(port_.handle, to_engine(armed_));
     lock.lock();
     waiter_ = Waiter::nobody;
   } else if (armed_ == kNever) {
@@ -168,20 +109,7 @@ void Machine::rest(Lock& lock) {
 // Called after a change, under the lock, that rest() must not sleep through.
 void Machine::wake_thread() {
   thread_wake_.notify_one();
-  if (waiter_ == Waiter::event_thread) core_->interrupt(port_);
-}
-
-/// Of what changed_ tells.
-void Machine::wait_for_change(Lock& lock, Duration at_most) {
-  if (domain_->simulation) {
-    lock.unlock();
-    domain_->simulation->pass_time();
-    lock.lock();
-    return;
-  }
-  ++waiting_;
-  at_most == Duration::max() ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, at_most));
-  --waiting_;
+  if (waiter_ == Waiter::event_thread) port_.core->interrupt(port_.handle);
 }
 
 void Machine::signal_pending(Lock& lock) {
@@ -191,40 +119,27 @@ void Machine::signal_pending(Lock& lock) {
   lock.lock();
 }
 
-void Machine::expire_deadlines() {
-  if (deadlines_.is_empty()) return;
-  const Instant time = domain_->time();
-  while (BufferState* buffer = deadlines_.take_due(time)) end_early(*buffer, BufferState::Ender::deadline);
-}
-
-// The engine only counts messages that found no buffer; here they become an event, for all of some milliseconds.
+// The engine only counts messages that found no buffer; here they become an event.
 void Machine::report_drops(Lock& lock) {
-  if (drops_at_ != kNever) {
-    if (domain_->time() < drops_at_) return;
-    drops_at_ = kNever;
-    core_->watch_drops(port_);
-  }
-  const std::uint64_t dropped = core_->dropped_no_buffer(port_);
-  if (dropped == dropped_) return;
-  drops_at_ = domain_->time() + kDropsEvery;
-  const std::uint64_t more = dropped - std::exchange(dropped_, dropped);
+  const std::uint64_t more = drops_.take(*port_.core, port_.handle, *domain_);
+  if (more == 0) return;
   const std::string text = fmt::format(
       "{} messages to {} were dropped, no queued buffer could take them: queue more or larger receive buffers", more,
-      own_.address());
+      port_.own.address());
   tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
 }
 
 /// In a call of the application, which has made progress or waited in the thread's place.
 void Machine::look_for_drops() {
-  if (core_->dropped_no_buffer(port_) != dropped_) thread_wake_.notify_one();
+  if (drops_.has_more(*port_.core, port_.handle)) thread_wake_.notify_one();
 }
 
 // All buffers are back. When `stopped` is told, the address is free.
 void Machine::take_down(Lock& lock) {
-  dropped_ = core_->dropped_no_buffer(port_);
-  std::shared_ptr<engine::Core> core = std::move(core_);
+  drops_.close(*port_.core, port_.handle);
+  std::shared_ptr<engine::Core> core = std::move(port_.core);
   lock.unlock();
-  core->close_port(port_);
+  core->close_port(port_.handle);
   core.reset();
   lock.lock();
   set_state(MachineState::stopped);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "net/machine.hpp"
+#include "net/turn.hpp"
 
 namespace fairlead::net {
 namespace {
@@ -17,7 +17,7 @@ std::vector<const TellingWait*>& waits() {
 
 }  // namespace
 
-TellingWait::TellingWait(const BufferState& buffer) : buffer_(buffer), turns_(Machine::PausedTurns::all()) {
+TellingWait::TellingWait(const BufferState& buffer) : buffer_(buffer), turns_(Turn::Pause::machines()) {
   BufferState::Calling::keep_all();
   const std::scoped_lock lock(waits_mutex);
   waits().push_back(this);

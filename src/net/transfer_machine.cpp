@@ -71,7 +71,7 @@ Error TransferMachine::failure() const {
 
 EndPoint TransferMachine::end_point() const {
   if (machine_->is_inherited()) return {};
-  return machine_->end_point();
+  return machine_->ask([](const MachinePort& port) { return port.own; });
 }
 Result<EndPoint> TransferMachine::create_end_point(std::string_view address) {
   if (machine_->is_inherited()) return before_fork();
@@ -79,11 +79,11 @@ Result<EndPoint> TransferMachine::create_end_point(std::string_view address) {
 }
 std::string TransferMachine::describe(const EndPoint& end_point) const {
   if (machine_->is_inherited()) return {};
-  return machine_->describe(end_point);
+  return machine_->ask([&](const MachinePort& port) { return port.describe(end_point); });
 }
 std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
   if (machine_->is_inherited()) return {};
-  return machine_->describe_flight(end_point);
+  return machine_->ask([&](const MachinePort& port) { return port.describe_flight(end_point); });
 }
 
 Status TransferMachine::add(Buffer& buffer, const MessageReceive& operation) {
@@ -123,7 +123,7 @@ bool TransferMachine::cancel(Buffer& buffer) {
 }
 std::uint64_t TransferMachine::message_size_max() const noexcept {
   if (machine_->is_inherited()) return 0;
-  return machine_->message_size_max();
+  return machine_->ask([](const MachinePort& port) { return port.message_size_max(); });
 }
 
 std::expected<std::size_t, Status> TransferMachine::deliver_all(std::size_t budget) {
@@ -153,7 +153,11 @@ std::uint64_t TransferMachine::messages_dropped() const {
 }
 std::vector<Counter> TransferMachine::engine_counters() const {
   if (machine_->is_inherited()) return {};
-  return machine_->engine_counters();
+  const auto core = machine_->ask([](const MachinePort& port) { return port.core; });
+  std::vector<Counter> counters;
+  if (!core) return counters;
+  for (auto& fact : core->facts().counters) counters.push_back({std::move(fact.name), fact.value});
+  return counters;
 }
 
 }  // namespace fairlead::net

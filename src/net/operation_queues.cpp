@@ -1,4 +1,4 @@
-// Operations: from add() to the Core, and their early end.
+#include "net/operation_queues.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,11 @@
 
 #include "net/clock.hpp"
 #include "net/last_refusal.hpp"
-#include "net/machine.hpp"
 #include "net/passive_descriptor.hpp"
 
 namespace fairlead::net {
 namespace {
 
-constexpr const char* kNotStarted = "the transfer machine is not started, or is stopping";
 constexpr const char* kNotFree = "the buffer is queued, closed or being destroyed: wait for its final event";
 constexpr const char* kNoEndPoint =
     "the end point is empty, gone, or of another transfer machine: make it with create_end_point() of this one";
@@ -32,7 +30,7 @@ std::optional<std::uint64_t> length_in(const BufferState& buffer, std::uint64_t 
 }  // namespace
 
 /// What an operation needs besides its call to the Core.
-struct Machine::Plan {
+struct OperationQueues::Plan {
   QueueKind kind;
   std::uint64_t length = 0;
   Instant deadline = kNever;
@@ -40,10 +38,8 @@ struct Machine::Plan {
 };
 
 // Everything that can be said before the operation itself is looked at.
-Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
-  if (state_.load(std::memory_order_relaxed) != MachineState::started)
-    return refuse_add(Status::bad_state, kNotStarted);
-  if (buffer.domain != domain_) {
+Status OperationQueues::admit(const BufferState& buffer, QueueKind kind) const {
+  if (buffer.domain.get() != domain_) {
     return refuse_add(Status::invalid, "the buffer is of another domain: make it in that of the transfer machine");
   }
   if (buffer.phase.load(std::memory_order_relaxed) != BufferState::Phase::free || buffer.is_going) {
@@ -55,7 +51,7 @@ Status Machine::admit(const BufferState& buffer, QueueKind kind) const {
 
 // Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
 template <typename Submit>
-Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
+Status OperationQueues::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
   // Without a deadline the engine's own clock will do, where it has just looked at it.
   const Instant added = plan.deadline == kNever ? Instant() : domain_->time();
   if (plan.deadline != kNever && plan.deadline <= added) return refuse_add(Status::too_late, kTooLate);
@@ -64,10 +60,10 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
     return refuse_add(Status::bad_state, kNotFree);
   }
   engine::OperationHandle operation;
-  Status status = core_->reserve_events(port_, plan.events);
+  Status status = port_.core->reserve_events(port_.handle, plan.events);
   if (status == Status::ok) {
     status = submit(operation, added);
-    if (status != Status::ok) core_->release_events(port_, plan.events);
+    if (status != Status::ok) port_.core->release_events(port_.handle, plan.events);
   }
   if (status != Status::ok) {
     buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
@@ -79,8 +75,9 @@ Status Machine::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) 
 }
 
 // The Core has it.
-void Machine::keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation, Instant added) {
-  buffer.machine.store(this, std::memory_order_release);
+void OperationQueues::keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation,
+                           Instant added) {
+  buffer.machine.store(owner_, std::memory_order_release);
   buffer.kind = plan.kind;
   buffer.ender = BufferState::Ender::nobody;
   buffer.events = plan.events;
@@ -92,15 +89,10 @@ void Machine::keep(BufferState& buffer, const Plan& plan, const engine::Operatio
   buffer.operation = operation;
   queued_.push_back(buffer);
   ++statistics_.queues[std::to_underlying(plan.kind)].adds;
-  if (plan.deadline != kNever) {
-    deadlines_.add(buffer);
-    if (plan.deadline < armed_) wake_thread();
-  }
+  if (plan.deadline != kNever) deadlines_.add(buffer);
 }
 
-Status Machine::add(Buffer& face, const MessageReceive& operation) {
-  BufferState& buffer = BufferState::of(face);
-  const Lock lock(mutex_);
+Status OperationQueues::add(BufferState& buffer, const MessageReceive& operation) {
   if (const Status status = admit(buffer, QueueKind::message_receive); status != Status::ok) return status;
   const auto size_min = length_in(buffer, operation.size_min);
   if (!size_min) {
@@ -117,17 +109,15 @@ Status Machine::add(Buffer& face, const MessageReceive& operation) {
                                   .messages_max = operation.messages_max,
                                   .takes_loans = operation.takes_loans,
                                   .cookie = buffer.cookie()};
-    return core_->post_receive(port_, receive, handle);
+    return port_.core->post_receive(port_.handle, receive, handle);
   });
 }
 
-Status Machine::add(Buffer& face, const MessageSend& operation) {
-  BufferState& buffer = BufferState::of(face);
-  const Lock lock(mutex_);
+Status OperationQueues::add(BufferState& buffer, const MessageSend& operation) {
   if (const Status status = admit(buffer, QueueKind::message_send); status != Status::ok) return status;
   const auto length = length_in(buffer, operation.length);
   if (!length) return refuse_add(Status::invalid, kBadLength);
-  const EndPointState* const to = end_points_.find(operation.to);
+  const EndPointState* const to = port_.end_points.find(operation.to);
   if (to == nullptr) return refuse_add(Status::invalid, kNoEndPoint);
   const Plan plan{.kind = QueueKind::message_send, .length = *length, .deadline = operation.deadline};
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant added) {
@@ -136,22 +126,18 @@ Status Machine::add(Buffer& face, const MessageSend& operation) {
                             .now = to_engine(added),
                             .is_loan = operation.is_loan,
                             .is_confirmed = operation.is_confirmed};
-    return core_->send(port_, send, handle);
+    return port_.core->send(port_.handle, send, handle);
   });
 }
 
-TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
+TransferMachine::Added OperationQueues::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
   TransferMachine::Added all;
   if (operation.is_loan || operation.is_confirmed) {  // each is a matter of its own
     for (; all.count < buffers.size() && all.status == Status::ok; all.count += all.status == Status::ok ? 1 : 0)
-      all.status = add(*buffers[all.count], operation);
+      all.status = add(BufferState::of(*buffers[all.count]), operation);
     return all;
   }
-  const Lock lock(mutex_);
-  if (state_.load(std::memory_order_relaxed) != MachineState::started) {
-    return {0, refuse_add(Status::bad_state, kNotStarted)};
-  }
-  if (end_points_.find(operation.to) == nullptr) return {0, refuse_add(Status::invalid, kNoEndPoint)};
+  if (port_.end_points.find(operation.to) == nullptr) return {0, refuse_add(Status::invalid, kNoEndPoint)};
   const Instant added = operation.deadline == kNever ? Instant() : domain_->time();
   if (operation.deadline <= added) return {0, refuse_add(Status::too_late, kTooLate)};
   while (all.count < buffers.size() && all.status == Status::ok) {
@@ -162,8 +148,8 @@ TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const Mess
 }
 
 // Takes the buffers, has the Core send them, and gives back those that it did not take.
-Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& operation, Instant added,
-                         std::size_t& count) {
+Status OperationQueues::add_some(std::span<Buffer* const> faces, const MessageSend& operation, Instant added,
+                                 std::size_t& count) {
   std::array<link::SendPart, kAddedAtOnce> parts;
   std::array<engine::OperationHandle, kAddedAtOnce> operations;
   std::size_t taken = 0;
@@ -187,13 +173,14 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
   }
   // At the bound of events at least some of them can go.
   std::size_t events = taken, sent = 0;
-  while (events > 0 && core_->reserve_events(port_, static_cast<std::uint32_t>(events)) != Status::ok) events /= 2;
+  while (events > 0 && port_.core->reserve_events(port_.handle, static_cast<std::uint32_t>(events)) != Status::ok)
+    events /= 2;
   if (events < taken) status = refuse_add(Status::no_memory);
   if (events > 0) {
     Status refused = Status::ok;
-    sent = core_->send_all(port_, end_points_.find(operation.to)->remote, std::span(parts).first(events), operations,
-                           refused);
-    if (sent < events) core_->release_events(port_, static_cast<std::uint32_t>(events - sent));
+    sent = port_.core->send_all(port_.handle, port_.end_points.find(operation.to)->remote,
+                                std::span(parts).first(events), operations, refused);
+    if (sent < events) port_.core->release_events(port_.handle, static_cast<std::uint32_t>(events - sent));
     if (refused != Status::ok) status = refuse_add(refused);
   }
   for (std::size_t i = 0; i < taken; ++i) {
@@ -209,26 +196,7 @@ Status Machine::add_some(std::span<Buffer* const> faces, const MessageSend& oper
   return status;
 }
 
-Status Machine::add(Buffer& face, const PassiveReceive& operation) {
-  return expose(BufferState::of(face), QueueKind::passive_bulk_receive, kWholeBuffer, operation.deadline);
-}
-
-Status Machine::add(Buffer& face, const PassiveSend& operation) {
-  return expose(BufferState::of(face), QueueKind::passive_bulk_send, operation.length, operation.deadline);
-}
-
-Status Machine::add(Buffer& face, const ActiveReceive& operation) {
-  return transfer(BufferState::of(face), QueueKind::active_bulk_receive, operation.descriptor, kWholeBuffer,
-                  operation.deadline);
-}
-
-Status Machine::add(Buffer& face, const ActiveSend& operation) {
-  return transfer(BufferState::of(face), QueueKind::active_bulk_send, operation.descriptor, operation.length,
-                  operation.deadline);
-}
-
-Status Machine::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted, Instant deadline) {
-  const Lock lock(mutex_);
+Status OperationQueues::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted, Instant deadline) {
   if (const Status status = admit(buffer, kind); status != Status::ok) return status;
   const auto length = length_in(buffer, wanted);
   if (!length) return refuse_add(Status::invalid, kBadLength);
@@ -239,18 +207,20 @@ Status Machine::expose(BufferState& buffer, QueueKind kind, std::uint64_t wanted
                                     .length = *length,
                                     .is_writable = kind == QueueKind::passive_bulk_receive,
                                     .cookie = buffer.cookie()};
-    return core_->expose(port_, exposure, handle, key);
+    return port_.core->expose(port_.handle, exposure, handle, key);
   });
   if (status == Status::ok) {
-    buffer.descriptor = encode_descriptor(
-        {.owner = EndPointState::of(own_)->remote, .kind = kind, .epoch = core_->epoch(), .key = key, .size = *length});
+    buffer.descriptor = encode_descriptor({.owner = EndPointState::of(port_.own)->remote,
+                                           .kind = kind,
+                                           .epoch = port_.core->epoch(),
+                                           .key = key,
+                                           .size = *length});
   }
   return status;
 }
 
-Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> bytes, std::uint64_t wanted,
-                         Instant deadline) {
-  const Lock lock(mutex_);
+Status OperationQueues::transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> bytes,
+                                 std::uint64_t wanted, Instant deadline) {
   if (const Status status = admit(buffer, kind); status != Status::ok) return status;
   const auto length = length_in(buffer, wanted);
   if (!length) return refuse_add(Status::invalid, kBadLength);
@@ -258,7 +228,7 @@ Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const st
   return enqueue(buffer, plan, [&](engine::OperationHandle& handle, Instant) {
     const auto passive = decode_descriptor(bytes, kind, *length);
     if (!passive) return passive.error();
-    const base::SocketAddress& own = EndPointState::of(own_)->remote.engine;
+    const base::SocketAddress& own = EndPointState::of(port_.own)->remote.engine;
     engine::Transfer transfer{.target = passive->owner,
                               .target_epoch = passive->epoch,
                               .key = passive->key,
@@ -267,25 +237,22 @@ Status Machine::transfer(BufferState& buffer, QueueKind kind, std::span<const st
                               .cookie = buffer.cookie()};
     if (!is_same_network(own, transfer.target.engine)) return Status::unreachable;
     transfer.target.engine.scope = own.scope;
-    return kind == QueueKind::active_bulk_receive ? core_->get(port_, transfer, handle)
-                                                  : core_->put(port_, transfer, handle);
+    return kind == QueueKind::active_bulk_receive ? port_.core->get(port_.handle, transfer, handle)
+                                                  : port_.core->put(port_.handle, transfer, handle);
   });
 }
 
-bool Machine::cancel(Buffer& face) {
-  BufferState& buffer = BufferState::of(face);
-  const Lock lock(mutex_);
-  if (buffer.machine.load(std::memory_order_relaxed) != this) return false;
-  end_early(buffer, BufferState::Ender::owner);
-  return true;
-}
-
-// The first who asks decides what a `canceled` of the Core is called.
-void Machine::end_early(BufferState& buffer, BufferState::Ender ender) {
+void OperationQueues::end_early(BufferState& buffer, BufferState::Ender ender) {
   if (buffer.ender != BufferState::Ender::nobody) return;
   buffer.ender = ender;
   if (ender == BufferState::Ender::owner) ++statistics_.queues[std::to_underlying(buffer.kind)].deletes;
-  core_->cancel(port_, buffer.operation);
+  port_.core->cancel(port_.handle, buffer.operation);
+}
+
+void OperationQueues::expire() {
+  if (deadlines_.is_empty()) return;
+  const Instant time = domain_->time();
+  while (BufferState* buffer = deadlines_.take_due(time)) end_early(*buffer, BufferState::Ender::deadline);
 }
 
 }  // namespace fairlead::net

@@ -1,0 +1,50 @@
+#pragma once
+// Messages that found no buffer. The engine only counts them, and ends the event thread's wait at the first; the thread
+// tells how many they are, and looks again a little later. Where the application waits instead, or polls, its call
+// wakes the thread.
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include <fairlead/time.hpp>
+
+#include "engine/core.hpp"
+#include "net/domain_state.hpp"
+
+namespace fairlead::net {
+
+class DropReport {
+ public:
+  /// As last told.
+  std::uint64_t count() const { return count_; }
+  /// When to look again, after some were told.
+  Instant look_at() const { return look_at_; }
+  bool has_more(const engine::Core& core, engine::PortHandle port) const {
+    return core.dropped_no_buffer(port) != count_;
+  }
+  /// How many are to be told now, for all of some milliseconds.
+  std::uint64_t take(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
+    if (look_at_ != kNever) {
+      if (domain.time() < look_at_) return 0;
+      look_at_ = kNever;
+      core.watch_drops(port);
+    }
+    if (!has_more(core, port)) return 0;
+    look_at_ = domain.time() + kEvery;
+    const std::uint64_t before = count_;
+    return close(core, port) - before;
+  }
+  /// All that there were.
+  std::uint64_t close(const engine::Core& core, engine::PortHandle port) {
+    return count_ = core.dropped_no_buffer(port);
+  }
+
+ private:
+  static constexpr Duration kEvery = std::chrono::milliseconds(5);
+
+  std::uint64_t count_ = 0;
+  Instant look_at_ = kNever;
+};
+
+}  // namespace fairlead::net
