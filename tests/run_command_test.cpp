@@ -38,6 +38,13 @@ TEST(RunCommand, AnErrorNamesTheOptionThatWasTyped) {
   EXPECT_THAT(finished.error_output, HasSubstr("--address 203.0.113.9"));
 }
 
+TEST(RunCommand, AFlightLogThatCannotBeOpenedIsToldBeforeTheProgramStarts) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "run", "--flight", "/no/such/folder/log", "--", "echo", "started"});
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_EQ(finished.output, "");
+  EXPECT_THAT(finished.error_output, HasSubstr("--flight /no/such/folder/log"));
+}
+
 TEST(RunCommand, AVariableThatSetsNothingIsTold) {
   const Finished used = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "bulkping", "client", "--server",
                              "127.0.0.1", "--message-timeout", "0.1"});

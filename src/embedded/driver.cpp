@@ -11,6 +11,7 @@
 
 #include "base/process_memory.hpp"
 #include "base/roll.hpp"
+#include "base/say.hpp"
 #include "base/short_slice.hpp"
 #include "base/slow_closer.hpp"
 #include "embedded/poll_until.hpp"
@@ -36,6 +37,10 @@ Driver::Driver(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick
 
 Result<> Driver::start() {
   if (engine_->path() == nullptr) return {};
+  if (auto page = observe::StatsPage::create(engine_->address(), base::MonotonicClock::now()); page)
+    stats_.emplace(std::move(*page));
+  else
+    write_report(page.error().message + "\n");
   auto thread = base::Thread::start([this] { run(); });
   if (!thread) return std::unexpected(std::move(thread.error()));
   thread_ = std::move(*thread);
@@ -96,6 +101,7 @@ bool Driver::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
     look_at_keys();
   if (engine_->has_report()) [[unlikely]] {
     const std::string report = engine_->take_report();
+    if (stats_) stats_->publish_report(report, engine_->now());
     lock.unlock();
     write_report(report);
   }
@@ -127,6 +133,7 @@ void Driver::run() {
   constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
+  const pollfd bell{stats_ ? stats_->bell() : -1, POLLIN, 0};
   base::Duration tick = kTickMin;
   base::Instant attentive_until = base::MonotonicClock::now();
   base::Duration attentive = kAttentiveMin;
@@ -139,9 +146,10 @@ void Driver::run() {
       // somebody for some 10 us, so steady polling is looked at less often.
       passes_seen = passes;
       thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
-      std::array<pollfd, 1> kicked{{{kick_.get(), POLLIN, 0}}};
+      std::array<pollfd, 2> kicked{{{kick_.get(), POLLIN, 0}, bell}};
       const bool is_attentive = now < attentive_until;
       poll_until(kicked, now + (is_attentive ? kAttentiveTick : tick));
+      if (kicked.back().revents != 0) answer_bell();
       const bool is_polled = tick >= kTickMax && rest_if_polled(sleeps_seen);
       if (!is_attentive) tick = std::min(2 * tick, is_polled && now - attentive_until >= kCalm ? kTickCalm : kTickMax);
     } else {
@@ -164,13 +172,17 @@ void Driver::run() {
         thread_sleeps_until_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
         is_thread_asleep_.store(true, std::memory_order_relaxed);
       }
-      std::array<pollfd, 3> woken{{{kick_.get(), POLLIN, 0},
+      std::array<pollfd, 4> woken{{{kick_.get(), POLLIN, 0},
                                    {engine_->path()->descriptor(), POLLIN, 0},
-                                   {engine_->shm_descriptor(), POLLIN, 0}}};
+                                   {engine_->shm_descriptor(), POLLIN, 0},
+                                   bell}};
       poll_until(woken, deadline);
-      std::unique_lock lock(mutex_);
-      is_thread_asleep_.store(false, std::memory_order_relaxed);
-      engine_->disarm();
+      {
+        std::unique_lock lock(mutex_);
+        is_thread_asleep_.store(false, std::memory_order_relaxed);
+        engine_->disarm();
+      }
+      if (woken.back().revents != 0) answer_bell();
     }
     eventfd_t ignored = 0;
     ::eventfd_read(kick_.get(), &ignored);
@@ -229,6 +241,16 @@ void Driver::look_at_keys() {
   std::string complaint;
   if (auto ring = keyring_watch_->next(engine_->now(), complaint)) engine_->set_keyring(std::move(ring));
   if (!complaint.empty()) write_report(complaint + "\n");
+}
+
+// Another process wants to see the engine (`fairlead top`).
+void Driver::answer_bell() {
+  using Wish = observe::StatsPage::Wish;
+  const Locked lock(*this);
+  const Wish wish = stats_->take_wish();
+  if (wish == Wish::nothing) return;
+  engine_->set_now(base::MonotonicClock::now());
+  base::say([&] { stats_->publish(engine_->stats(wish == Wish::flights), wish, engine_->now()); });
 }
 
 void Driver::write_report(const std::string& report) {

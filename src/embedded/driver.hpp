@@ -25,6 +25,7 @@
 #include "base/thread.hpp"
 #include "embedded/keyring_watch.hpp"
 #include "engine/engine.hpp"
+#include "observe/stats_page.hpp"
 #include "queue/idle_polls.hpp"
 
 namespace fairlead::embedded {
@@ -122,6 +123,7 @@ class Driver {
   bool end_pass(std::unique_lock<base::ShortLock>& lock, bool any);
   void say_goodbye();
   void write_report(const std::string& report);
+  void answer_bell();
   void look_at_keys();
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<engine::Port* const> ports, base::Instant deadline);
@@ -148,6 +150,7 @@ class Driver {
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
+  std::optional<observe::StatsPage> stats_;    // for other processes; under the lock
   base::Thread thread_;
   const base::ProcessMark mark_;
 };

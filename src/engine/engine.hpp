@@ -24,6 +24,7 @@
 #include "engine/ports.hpp"
 #include "link/link.hpp"
 #include "link/token_source.hpp"
+#include "observe/engine_stats.hpp"
 #include "path/path.hpp"
 #include "transport/lost_peers.hpp"
 #include "transport/transports.hpp"
@@ -132,6 +133,8 @@ class Engine {
   void check();
 
   observe::EngineFacts facts() const;
+  /// The facts, ports and queue pairs; flights only if they are wanted.
+  observe::EngineStats stats(bool wants_flights);
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
   /// The last events with a peer, a line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;

@@ -43,6 +43,19 @@ void add_link(const link::LinkCounters& counters, observe::EngineFacts& facts) {
     facts.counters.push_back({refused_name(static_cast<link::Refusal>(i)), counters.refused[i]});
 }
 
+observe::PairFact fact_of(const qp::QueuePair& pair) {
+  constexpr std::array<std::string_view, 7> kStates{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return {.number = pair.number,
+          .peer_number = pair.attributes.dest_qp_num,
+          .type = pair.is(verbs::QpType::rc)   ? "RC"
+                  : pair.is(verbs::QpType::uc) ? "UC"
+                                               : "UD",
+          .state = kStates[static_cast<std::size_t>(pair.state())],
+          .peer = pair.route.address,
+          .requests = count_between(pair.sends.head(), pair.sends.tail()),
+          .in_flight = count_between(pair.sends.head(), pair.sends.next())};
+}
+
 }  // namespace
 
 observe::EngineFacts Engine::facts() const {
@@ -71,6 +84,20 @@ observe::EngineFacts Engine::facts() const {
          .bytes_in_flight = peer.bytes_in_flight});
   });
   return facts;
+}
+
+observe::EngineStats Engine::stats(bool wants_flights) {
+  observe::EngineStats stats;
+  stats.facts = facts();
+  ports_.for_each([&](std::uint32_t, const Port& port) {
+    stats.ports.push_back({.number = port.number,
+                           .operations = port.operations,
+                           .dropped_no_buffer = port.dropped_no_buffer.load(std::memory_order_relaxed),
+                           .takes_active = port.active != nullptr});
+  });
+  if (pairs_) pairs_->for_each([&](const qp::QueuePair& pair) { stats.pairs.push_back(fact_of(pair)); });
+  if (transports_ && wants_flights) stats.flights = transports_->flight().flights();
+  return stats;
 }
 
 std::string Engine::describe_peer(const base::SocketAddress& address, base::Instant now) const {

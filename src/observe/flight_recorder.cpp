@@ -59,10 +59,14 @@ std::vector<FlightEvent> FlightRecorder::events(std::uint32_t peer) const {
 
 std::string FlightRecorder::describe(std::uint32_t peer, std::string_view name, base::Instant now) const {
   const std::vector<FlightEvent> all = events(peer);
-  if (all.empty()) return {};
-  std::string text =
-      fmt::format("the last {} of {} events with {}, by their age:\n", all.size(), ring_of_[peer]->recorded, name);
-  for (const FlightEvent& event : all) {
+  return all.empty() ? std::string() : describe_flight(all, recorded(peer), name, now);
+}
+
+std::string describe_flight(std::span<const FlightEvent> events, std::uint64_t recorded, std::string_view name,
+                            base::Instant now) {
+  if (events.empty()) return {};
+  std::string text = fmt::format("the last {} of {} events with {}, by their age:\n", events.size(), recorded, name);
+  for (const FlightEvent& event : events) {
     const std::chrono::duration<double> age = now - event.at;
     fmt::format_to(std::back_inserter(text), "{:14.6f} s  {}\n", age.count(), event.to_string());
   }

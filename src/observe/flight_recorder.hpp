@@ -9,12 +9,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "observe/flight_event.hpp"
 
 namespace fairlead::observe {
+
+/// For people: a heading and a line an event, with its age. Empty if there is none.
+std::string describe_flight(std::span<const FlightEvent> events, std::uint64_t recorded, std::string_view name,
+                            base::Instant now);
 
 class FlightRecorder {
  public:
@@ -49,7 +54,9 @@ class FlightRecorder {
 
   /// Events of a peer, the oldest first; empty if its ring is gone.
   std::vector<FlightEvent> events(std::uint32_t peer) const;
-  /// For people: a heading and a line an event, with its age. Empty if there is none.
+  /// How many there ever were, of a peer that has a ring.
+  std::uint64_t recorded(std::uint32_t peer) const { return ring_of_[peer]->recorded; }
+  /// Of a peer, as describe_flight().
   std::string describe(std::uint32_t peer, std::string_view name, base::Instant now) const;
 
   /// Calls visit(peer) for each peer that has a ring.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "link/link.hpp"
@@ -69,6 +70,11 @@ class QueuePairs {
   void free_pair(PairHandle handle);
   Status change_pair(PairHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   PairFacts pair_facts(PairHandle handle);
+  /// Calls visit(pair) for each.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    pairs_.for_each(std::forward<Visit>(visit));
+  }
 
   /// Whether it speaks to a peer of this host.
   bool is_on_host(PairHandle handle);

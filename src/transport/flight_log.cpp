@@ -97,6 +97,16 @@ std::string FlightLog::take_report() {
   return std::exchange(report_, {});
 }
 
+std::vector<observe::PeerFlight> FlightLog::flights() const {
+  std::vector<observe::PeerFlight> all;
+  recorder_.for_each_peer([&](std::uint32_t slot) {
+    auto events = recorder_.events(slot);
+    if (events.empty()) return;
+    all.push_back({link_.address(known_[slot].handle), recorder_.recorded(slot), std::move(events)});
+  });
+  return all;
+}
+
 std::string FlightLog::describe(link::PeerHandle peer, base::Instant now) const {
   if (peer.slot >= known_.size() || known_[peer.slot].handle != peer) return {};
   return recorder_.describe(peer.slot, link_.address(peer).to_string(), now);

@@ -13,6 +13,7 @@
 #include "base/say.hpp"
 #include "base/time.hpp"
 #include "link/link.hpp"
+#include "observe/engine_stats.hpp"
 #include "observe/flight_recorder.hpp"
 #include "observe/watchdog.hpp"
 #include "shm/transport.hpp"
@@ -74,6 +75,8 @@ class FlightLog {
   std::string take_report();
   /// The last events of a peer; empty if nothing is known.
   std::string describe(link::PeerHandle peer, base::Instant now) const;
+  /// Those of all peers.
+  std::vector<observe::PeerFlight> flights() const;
 
  private:
   static constexpr std::size_t kReportMax = std::size_t{64} * 1024;

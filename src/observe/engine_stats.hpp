@@ -1,0 +1,45 @@
+#pragma once
+// What an engine shows of itself to other processes (observe/stats_page.hpp): its facts, and one entry for each port,
+// queue pair and flight. Nothing that opens a door: no keys, no tokens.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/socket_address.hpp"
+#include "observe/facts.hpp"
+#include "observe/flight_event.hpp"
+
+namespace fairlead::observe {
+
+struct PortFact {
+  std::uint32_t number = 0;
+  std::uint32_t operations = 0;  // not yet completed
+  std::uint64_t dropped_no_buffer = 0;
+  bool takes_active = false;
+};
+
+struct PairFact {
+  std::uint32_t number = 0;
+  std::uint32_t peer_number = 0;
+  std::string_view type;  // "RC"
+  std::string_view state;
+  base::SocketAddress peer;
+  std::uint32_t requests = 0;  // posted and not complete
+  std::uint32_t in_flight = 0;
+};
+
+struct PeerFlight {
+  base::SocketAddress peer;
+  std::uint64_t recorded = 0;  // ever
+  std::vector<FlightEvent> events;
+};
+
+struct EngineStats {
+  EngineFacts facts;
+  std::vector<PortFact> ports;
+  std::vector<PairFact> pairs;
+  std::vector<PeerFlight> flights;  // if they were asked for
+};
+
+}  // namespace fairlead::observe

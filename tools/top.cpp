@@ -1,0 +1,142 @@
+// `fairlead top`: the engines of this host, seen from outside; `fairlead flight`: what led to where one of them is.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "base/shown.hpp"
+#include "observe/flight_recorder.hpp"
+#include "tools/command_line.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/interrupt.hpp"
+#include "tools/now.hpp"
+#include "tools/top_engines.hpp"
+#include "tools/top_export.hpp"
+#include "tools/top_table.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+struct TopOptions {
+  pid_t pid = 0;
+  TopView view;
+  Duration interval = std::chrono::seconds(1);
+  bool is_once = false, is_json = false, is_openmetrics = false;
+
+  std::optional<pid_t> only() const { return pid == 0 ? std::nullopt : std::optional(pid); }
+};
+
+std::string details(const SeenEngines& seen) {
+  std::string text;
+  for (const SeenEngine& engine : seen.engines) text += top_detail(engine, now()) + "\n";
+  for (const UnreadableEngine& one : seen.unreadable) text += fmt::format("{}: {}\n", one.pid, one.why.message);
+  return text;
+}
+
+int print_once(const TopOptions& options) {
+  const auto seen = look_at_engines(options.only());
+  if (!seen) return report_error(seen.error());
+  std::string text;
+  if (options.is_json)
+    text = top_json(*seen);
+  else if (options.is_openmetrics)
+    text = top_openmetrics(*seen);
+  else if (options.pid != 0)
+    text = details(*seen);
+  else
+    text = top_table(*seen, nullptr, 0, options.view);
+  fmt::print("{}", text);
+  return kExitOk;
+}
+
+void rest_until(Instant end) {
+  constexpr Duration kMost = std::chrono::milliseconds(50);
+  for (Duration left = end - now(); left > Duration::zero() && !is_interrupted(); left = end - now())
+    std::this_thread::sleep_for(std::min(left, kMost));
+}
+
+/// Until Ctrl-C: that is how it ends.
+int watch(const TopOptions& options) {
+  catch_interrupts();
+  const char* const clear = ::isatty(STDOUT_FILENO) != 0 ? "\033[H\033[J" : "";
+  std::optional<SeenEngines> before;
+  for (Instant seen_at{}; !is_interrupted(); rest_until(seen_at + options.interval)) {
+    auto seen = look_at_engines(options.only());
+    if (!seen) return report_error(seen.error());
+    const double seconds = std::chrono::duration<double>(now() - std::exchange(seen_at, now())).count();
+    fmt::print("{}{}{}", clear, top_table(*seen, before ? &*before : nullptr, seconds, options.view),
+               options.pid == 0 ? "" : "\n" + details(*seen));
+    std::fflush(stdout);
+    before = std::move(*seen);
+  }
+  return kExitOk;
+}
+
+int run_top(const TopOptions& options) {
+  const auto headings = top_headings();
+  if (std::ranges::find(headings, options.view.sort) == headings.end()) {
+    return report_error(
+        {Status::invalid, 0,
+         fmt::format("no column '{}': one of {}", base::shown(options.view.sort), fmt::join(headings, ", "))});
+  }
+  return options.is_once || options.is_json || options.is_openmetrics ? print_once(options) : watch(options);
+}
+
+std::string flights_of(const SeenEngine& engine) {
+  const base::Instant then{Duration(engine.view.header.flights_at)};
+  std::string text;
+  for (const observe::StatsFlight& flight : engine.view.flights) {
+    const auto events = std::span(engine.view.events).subspan(flight.first, flight.count);
+    text +=
+        observe::describe_flight(events, flight.recorded, base::shown(observe::text_of(flight.peer), 64), then) + "\n";
+  }
+  if (text.empty()) text = "nothing was recorded: it has had no peer over UDP\n";
+  return fmt::format("fairlead at {}{}:\n{}", base::shown(observe::text_of(engine.view.header.address), 64),
+                     engine.is_fresh ? "" : " (does not answer: is it stopped? This is what it said before)", text);
+}
+
+int run_flight(pid_t pid) {
+  const auto seen = look_at_engines(pid, true);
+  if (!seen) return report_error(seen.error());
+  for (const SeenEngine& engine : seen->engines) fmt::print("{}", flights_of(engine));
+  for (const UnreadableEngine& one : seen->unreadable) report_error(one.why);
+  return seen->unreadable.empty() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<TopOptions>();
+  CLI::App* top = app.add_subcommand(
+      "top", "the engines of this host, live: peers, messages, bytes, resends; of your user's processes (docs/top.md)");
+  top->add_option("--pid", options->pid, "one process: its peers, ports, queue pairs, counters and last report")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("PID");
+  top->add_option("--sort", options->view.sort, "the column that orders the rows")
+      ->type_name("COLUMN")
+      ->capture_default_str();
+  top->add_option("--filter", options->view.filter, "rows with this text in them only")->type_name("TEXT");
+  add_seconds(*top, "--interval", options->interval, 0.1, "between two looks");
+  top->add_flag("--once", options->is_once, "one look, with figures since the engine's start");
+  auto* const json = top->add_flag("--json", options->is_json, "one look, all that is known, for programs");
+  auto* const metrics =
+      top->add_flag("--openmetrics", options->is_openmetrics, "one look, all counters, for Prometheus and its like");
+  json->excludes(metrics);
+  top->callback([options, &exit_code] { exit_code = run_top(*options); });
+}
+
+void add_flight(CLI::App& app, int& exit_code) {
+  const auto pid = std::make_shared<pid_t>(0);
+  CLI::App* flight =
+      app.add_subcommand("flight", "the flight recorder of a running process: its last events with each peer");
+  flight->add_option("PID", *pid, "the process")->required()->check(CLI::PositiveNumber.description(""));
+  flight->callback([pid, &exit_code] { exit_code = run_flight(*pid); });
+}
+
+}  // namespace fairlead::tools
