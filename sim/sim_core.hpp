@@ -45,6 +45,15 @@ class SimCore final : public engine::Core {
                       engine::OperationHandle& operation) override {
     return engine_->messages().post_receive(port, receive, operation);
   }
+  void set_spares(engine::PortHandle port, const engine::SparePlan& plan) override {
+    engine_->set_spares(port, plan, now());
+  }
+  void grant_spares(engine::PortHandle port, std::uint32_t count) override {
+    engine_->ports().find(port)->spares_granted += count;
+  }
+  engine::SpareCounts spare_counts(engine::PortHandle port) const override {
+    return engine_->messages().spare_counts(port);
+  }
   Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override;
   Status expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
                 std::uint64_t& key) override {

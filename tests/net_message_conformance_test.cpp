@@ -209,6 +209,93 @@ TEST_P(NetMessage, WhatIsDroppedIsToldBesideSynchronousDelivery) {
   ASSERT_TRUE(lazy.stop(StopMode::abort));
 }
 
+class NetPool : public NetPair {};
+
+// The application is as late as can be: it is in the callback of the first message until all have been sent.
+TEST_P(NetPool, ALateApplicationCostsNoMessage) {
+  constexpr std::uint32_t kMessages = 20'000, kInEach = 64, kLength = 32, kWindow = 32;
+  auto pool = net::BufferPool::create(*domain_, {.buffer_size = kInEach * kLength}).value();
+  ASSERT_TRUE(pool.provision(kMessages / kInEach + 3));
+  std::vector<int> seen(kMessages);
+  std::latch all_sent(kWindow);
+  std::atomic<std::uint32_t> arrived = 0;
+  net::TransferMachine late(*domain_);
+  const auto take = [&](const net::BufferEvent& event) {
+    if (event.status != Status::ok) return;
+    all_sent.wait();
+    std::uint32_t which = 0;
+    event.buffer.read(event.offset, std::as_writable_bytes(std::span(&which, 1)));
+    ++seen.at(which);
+    if (event.is_final) {
+      EXPECT_EQ(pool.put(event.buffer), Status::ok);
+    }
+    ++arrived;
+  };
+  ASSERT_TRUE(late.attach(pool, {.on_event = take, .size_min = kLength, .messages_max = kInEach}));
+  const auto own = late.start_and_wait(far_at("35:*"));
+  ASSERT_TRUE(own) << own.error().message;
+  const net::EndPoint to = near().create_end_point(own->address()).value();
+  std::atomic<std::uint32_t> next = 0;
+  std::vector<std::unique_ptr<Buffer>> outboxes;
+  const auto send_next = [&](Buffer& buffer) {
+    const std::uint32_t which = next++;
+    if (which >= kMessages) return all_sent.count_down();
+    buffer.write(0, std::as_bytes(std::span(&which, 1)));
+    ASSERT_EQ(near().add(buffer, MessageSend{.to = to}), Status::ok);
+  };
+  for (std::uint32_t i = 0; i < kWindow; ++i) {
+    outboxes.push_back(Buffer::allocate(*domain_, kLength).value());
+    outboxes.back()->set_callback([&](const net::BufferEvent& event) {
+      ASSERT_EQ(event.status, Status::ok);
+      send_next(event.buffer);
+    });
+  }
+  for (const auto& outbox : outboxes) send_next(*outbox);
+  const auto end = Instant::clock::now() + kPatience;
+  while (arrived < kMessages && late.messages_dropped() == 0 && Instant::clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(late.messages_dropped(), 0U);
+  EXPECT_EQ(std::ranges::count(seen, 1), kMessages);
+  ASSERT_TRUE(late.stop_and_wait(StopMode::abort));
+  EXPECT_EQ(pool.free_count(), pool.size());
+}
+
+// Two machines, of two engines where there are two, take what they need of one pool; their buffers go round.
+TEST_P(NetPool, MachinesShareAPoolAndStopHandsAllBack) {
+  constexpr std::size_t kMessages = 300;
+  auto pool = net::BufferPool::create(*domain_, {.buffer_size = 64, .colours = 2}).value();
+  ASSERT_TRUE(pool.provision(2 * kMessages));
+  std::latch arrived(2 * kMessages);
+  net::TransferMachine red(*domain_), blue(*domain_);
+  for (std::uint32_t colour = 0; colour < 2; ++colour) {
+    net::TransferMachine& machine = colour == 0 ? red : blue;
+    ASSERT_TRUE(machine.attach(pool, {.on_event =
+                                          [&, colour](const net::BufferEvent& event) {
+                                            if (event.status != Status::ok) return;
+                                            EXPECT_TRUE(holds(event.buffer, 0, 50, colour));
+                                            EXPECT_EQ(pool.put(event.buffer, colour), Status::ok);
+                                            arrived.count_down();
+                                          },
+                                      .length = 10,
+                                      .colour = colour}));
+    ASSERT_TRUE(machine.start_and_wait(colour == 0 ? far_at("35:1") : near_at("35:2")));
+  }
+  const std::array<net::EndPoint, 2> to{near().create_end_point(red.end_point().address()).value(),
+                                        near().create_end_point(blue.end_point().address()).value()};
+  std::array<std::unique_ptr<Buffer>, 2> outboxes{buffer(50, near_record_), buffer(50, near_record_)};
+  for (std::size_t i = 0; i < 2; ++i) fill(*outboxes.at(i), 50, i);
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    for (std::size_t which = 0; which < 2; ++which)
+      ASSERT_EQ(near().add(*outboxes.at(which), MessageSend{.to = to.at(which)}), Status::ok);
+    near_record_.wait_for(2 * (i + 1));
+  }
+  arrived.wait();
+  EXPECT_EQ(red.messages_dropped() + blue.messages_dropped(), 0U);
+  ASSERT_TRUE(red.stop_and_wait(StopMode::drain));
+  ASSERT_TRUE(blue.stop_and_wait(StopMode::drain));
+  EXPECT_EQ(pool.free_count(), pool.size());
+  expect_settled(red);
+}
+
 TEST_P(NetMessage, SendsSucceedThoughNobodyTakesThem) {
   send(100, 1);  // no buffer
   while (far().messages_dropped() != 1) std::this_thread::yield();
@@ -490,6 +577,10 @@ TEST(NetPaths, AreAllHere) {
   EXPECT_EQ(net_paths().size(), 7U) << "this host lacks 127.0.0.1 or ::1";
 }
 
+INSTANTIATE_TEST_SUITE_P(Paths, NetPool, ::testing::ValuesIn(net_paths_where([](const NetPath& path) {
+                           return path.name == "lo" || path.name == "shm" || path.name == "ipv4";
+                         })),
+                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Paths, NetAbsence,
                          ::testing::ValuesIn(net_paths_where([](const NetPath& path) { return path.fault.empty(); })),
                          [](const auto& test) { return test.param.name; });

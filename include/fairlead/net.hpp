@@ -21,6 +21,7 @@
 
 #include <fairlead/net/address.hpp>
 #include <fairlead/net/buffer.hpp>
+#include <fairlead/net/buffer_pool.hpp>
 #include <fairlead/net/descriptor.hpp>
 #include <fairlead/net/domain.hpp>
 #include <fairlead/net/end_point.hpp>

@@ -77,6 +77,22 @@ Status EmbeddedCore::post_receive(engine::PortHandle port, const engine::Receive
   return driver_.engine().messages().post_receive(port, receive, operation);
 }
 
+void EmbeddedCore::set_spares(engine::PortHandle port, const engine::SparePlan& plan) {
+  driver_.submit([&](base::Instant now) {
+    driver_.engine().set_spares(port, plan, now);
+    return Status::ok;
+  });
+}
+
+void EmbeddedCore::grant_spares(engine::PortHandle handle, std::uint32_t count) {
+  driver_.port(handle).spares_granted.fetch_add(count, std::memory_order_release);
+}
+
+engine::SpareCounts EmbeddedCore::spare_counts(engine::PortHandle port) const {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().messages().spare_counts(port);
+}
+
 Status EmbeddedCore::expose(engine::PortHandle port, const engine::Exposure& exposure,
                             engine::OperationHandle& operation, std::uint64_t& key) {
   const Driver::Locked lock(driver_);

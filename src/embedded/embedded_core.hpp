@@ -32,6 +32,9 @@ class EmbeddedCore final : public engine::Core {
   void release_events(engine::PortHandle port, std::uint32_t count) override;
   Status post_receive(engine::PortHandle port, const engine::Receive& receive,
                       engine::OperationHandle& operation) override;
+  void set_spares(engine::PortHandle port, const engine::SparePlan& plan) override;
+  void grant_spares(engine::PortHandle port, std::uint32_t count) override;
+  engine::SpareCounts spare_counts(engine::PortHandle port) const override;
   Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override;
   std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override;

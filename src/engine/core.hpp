@@ -25,6 +25,7 @@
 #include "engine/completion.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/handles.hpp"
+#include "engine/spare_receives.hpp"
 #include "link/send_part.hpp"
 #include "observe/facts.hpp"
 #include "qp/pair_core.hpp"
@@ -105,6 +106,14 @@ class Core {
 
   /// Submissions: ok, or again / no_memory / invalid / message_size / stale (port) and nothing was taken.
   virtual Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) = 0;
+  /// From now on the port posts spares by itself, each as a Receive of the plan: as many as it wants ahead, and more
+  /// when a message finds no buffer; all within what is granted. Their completions name them by their cookies. A plan
+  /// without spares ends it, and cancels those that are posted. The same plan again: looks whether there are more now.
+  virtual void set_spares(PortHandle port, const SparePlan& plan) = 0;
+  /// [consumer] So many more spares may be posted; the room for their events (messages_max of each) is reserved. One
+  /// is used up with each that is posted: grant it again, or release its events, after its final completion.
+  virtual void grant_spares(PortHandle port, std::uint32_t count) = 0;
+  virtual SpareCounts spare_counts(PortHandle port) const = 0;
   virtual Status send(PortHandle port, const Send& send, OperationHandle& operation) = 0;
   /// As send() of each part, in this order, up to the first that is not taken: how many were, and why not more.
   /// `operations` has room for all.

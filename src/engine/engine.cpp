@@ -121,8 +121,15 @@ bool Engine::cancel(PortHandle port, OperationHandle operation, base::Instant no
 }
 
 void Engine::cancel_all(PortHandle port, base::Instant now) {
+  messages_.set_spares(port, {});
   messages_.for_each_of(port, [&](OperationHandle operation) { cancel(port, operation, now); });
   messages_.give_back_all(port, now);
+}
+
+void Engine::set_spares(PortHandle port, const SparePlan& plan, base::Instant now) {
+  messages_.set_spares(port, plan);
+  if (plan.spares) return;
+  messages_.for_each_spare_of(port, [&](OperationHandle operation) { cancel(port, operation, now); });
 }
 
 void Engine::free_port(PortHandle handle) {

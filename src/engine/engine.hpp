@@ -74,6 +74,7 @@ class Engine {
   /// Also opens ports.
   Ports& ports() { return ports_; }
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+  void set_spares(PortHandle port, const SparePlan& plan, base::Instant now);
   /// Cancels all operations of the port; it may be freed once it has none left.
   void cancel_all(PortHandle port, base::Instant now);
   void free_port(PortHandle port);

@@ -50,6 +50,8 @@ class Messages {
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) {
     return receives_.post(port, receive, operation);
   }
+  void set_spares(PortHandle port, const SparePlan& plan) { receives_.set_spares(port, plan); }
+  SpareCounts spare_counts(PortHandle port) { return receives_.spare_counts(port); }
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
   /// The fast path of send(): short messages to a peer of this host. How many of the parts; with the next, send() has
   /// to go on.
@@ -72,6 +74,13 @@ class Messages {
   void for_each_of(PortHandle port, Visit&& visit) {
     context_.operations.for_each([&](std::uint32_t slot, const Operation& operation) {
       if (operation.port == port.slot) visit(context_.operations.handle_of(slot));
+    });
+  }
+  /// The same for the spares that it has posted.
+  template <typename Visit>
+  void for_each_spare_of(PortHandle port, Visit&& visit) {
+    for_each_of(port, [&](OperationHandle handle) {
+      if (context_.operations[handle.slot].is_spare) visit(handle);
     });
   }
   /// What a completion says is lent. Needs no lock.

@@ -28,6 +28,7 @@ struct Operation {
   bool is_answer_pending = false;  // put, get: the target has not answered yet
   bool is_in_chain = false;
   bool takes_loans = false;     // receive
+  bool is_spare = false;        // receive: the port has posted it by itself
   bool is_published = false;    // exposure: peers of this host may use it by themselves
   bool is_cma = false;          // and it lies outside the arena: by cross-memory attach
   bool is_withdrawn = false;    // cancelled while one of them may have been at it

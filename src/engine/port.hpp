@@ -11,10 +11,17 @@
 #include "engine/active_port.hpp"
 #include "engine/completion.hpp"
 #include "engine/operation.hpp"
+#include "engine/spare_receives.hpp"
 #include "queue/event_queue.hpp"
 #include "queue/waiter.hpp"
 
 namespace fairlead::engine {
+
+/// Of a port that takes spares.
+struct PortSpares {
+  SparePlan plan;
+  std::uint32_t posted = 0;  // that take messages
+};
 
 struct Port {
   std::uint32_t number = 0;
@@ -31,6 +38,9 @@ struct Port {
   std::unique_ptr<queue::EventQueue<Completion>> events;
   std::unique_ptr<queue::Waiter> waiter;
   std::unique_ptr<ActivePort> active;  // of a port that takes active messages
+  std::unique_ptr<PortSpares> spares;  // of a port that has ever taken any
+
+  std::atomic<std::uint32_t> spares_granted{0};  // so many more may be posted: the consumer has reserved their events
 
   // During a pass of its consumer: where events go as long as there is room, and nothing waits in the queue before
   // them.

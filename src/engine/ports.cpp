@@ -57,6 +57,7 @@ void Ports::free(PortHandle handle) {
   std::erase(touched_, handle.slot);
   numbers_.set(port->number, kNone);
   port->active.reset();
+  port->spares.reset();
   port->events.reset();
   port->waiter.reset();
   ports_.release(handle.slot);

@@ -1,5 +1,8 @@
 #include "engine/receives.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "base/ensure.hpp"
 #include "base/scatter.hpp"
 
@@ -27,7 +30,9 @@ Receives::Match Receives::find(std::uint32_t port_number, std::uint64_t size) {
   const std::uint32_t port_slot = context_.ports.find_number(port_number);
   if (port_slot == kNone) return drop(kNone);
   Port& port = context_.ports[port_slot];
-  const std::uint32_t slot = find_room(port, size);
+  std::uint32_t slot = find_room(port, size);
+  if (slot == kNone && port.spares && port.spares->plan.spares && size <= port.spares->plan.spares->size())
+    slot = post_spare(port, port_slot);
   if (slot == kNone) return drop(port_slot);
   const Match found{&port, &context_.operations[slot], slot};
   if (slot != port.posted.first()) return found;
@@ -59,8 +64,73 @@ Receives::Match Receives::drop(std::uint32_t port_slot) {
 void Receives::retire(std::uint32_t slot) {
   Operation& operation = context_.operations[slot];
   context_.operations.remove(context_.ports[operation.port].posted, slot);
-  operation.is_busy = true;
+  const bool was_posted = !std::exchange(operation.is_busy, true);
   if (last_.slot == slot) last_ = {};
+  if (!operation.is_spare || !was_posted) [[likely]]
+    return;
+  Port& port = context_.ports[operation.port];
+  --port.spares->posted;
+  fill_up(port, operation.port);
+}
+
+void Receives::set_spares(PortHandle handle, const SparePlan& plan) {
+  Port* const port = context_.ports.find(handle);
+  if (port == nullptr || (!plan.spares && !port->spares)) return;
+  if (!port->spares) port->spares = std::make_unique<PortSpares>();
+  port->spares->plan = plan;
+  fill_up(*port, handle.slot);
+}
+
+SpareCounts Receives::spare_counts(PortHandle handle) {
+  SpareCounts counts;
+  const Port* const port = context_.ports.find(handle);
+  if (port == nullptr || !port->spares) return counts;
+  counts.posted = port->spares->posted;
+  const std::uint32_t wanted = port->spares->plan.spares ? port->spares->plan.length : 0;
+  counts.missing = wanted > counts.posted ? wanted - counts.posted : 0;
+  context_.operations.for_each([&](std::uint32_t, const Operation& operation) {
+    counts.unended += operation.is_spare && operation.port == handle.slot ? 1 : 0;
+  });
+  return counts;
+}
+
+/// kNone if there is none, or no room for its events, or too many operations: then it stays among the spares.
+std::uint32_t Receives::post_spare(Port& port, std::uint32_t port_slot) {
+  PortSpares& own = *port.spares;
+  SpareReceives& spares = *own.plan.spares;
+  if (port.spares_granted.load(std::memory_order_acquire) == 0) return kNone;
+  Spare* const spare = spares.take(own.plan.colour);
+  if (spare == nullptr) return kNone;
+  const std::uint32_t slot = context_.operations.make(OperationKind::receive, {port_slot, 0}, spare->cookie);
+  if (slot == kNone) {
+    spares.put(*spare, own.plan.colour);
+    return kNone;
+  }
+  port.spares_granted.fetch_sub(1, std::memory_order_relaxed);
+  ++own.posted;
+  Operation& operation = context_.operations[slot];
+  operation.memory = spare->memory;
+  operation.length = spares.size();
+  operation.size_min = own.plan.size_min;
+  operation.messages_left = own.plan.messages_max;
+  operation.takes_loans = own.plan.takes_loans;
+  operation.is_spare = true;
+  spare->operation = context_.operations.handle_of(slot);
+  context_.operations.append(port.posted, slot);
+  return slot;
+}
+
+/// Posts as many as are planned ahead.
+void Receives::fill_up(Port& port, std::uint32_t port_slot) {
+  PortSpares& own = *port.spares;
+  if (!own.plan.spares) return;
+  const auto fill = [&] {
+    while (own.posted < own.plan.length && post_spare(port, port_slot) != kNone) continue;
+    return own.posted >= own.plan.length;
+  };
+  if (fill()) return;
+  own.plan.spares->want();
+  fill();  // what came back before that was known
 }
 
 std::uint32_t Receives::begin_placement(std::uint32_t slot, std::uint64_t offset, std::uint64_t size,

@@ -1,6 +1,7 @@
 #pragma once
 // Posted buffers, and the messages that are matched with them: first come, first served; the first buffer of the port
 // that has room for the message (LNet's rule).
+// A port that takes spares (spare_receives.hpp) posts another one if none has room, and for one that is full.
 //
 // A message that came whole has its event at once. One that comes in several chunks has a placement meanwhile, and what
 // comes after it into the same buffer waits for it: events go out in the order of offsets.
@@ -29,6 +30,9 @@ class Receives {
       : context_(context), operations_max_(context.options.get(Option::operations_max)) {}
 
   Status post(PortHandle port, const Receive& receive, OperationHandle& operation);
+  /// From now on the port posts spares as planned.
+  void set_spares(PortHandle port, const SparePlan& plan);
+  SpareCounts spare_counts(PortHandle port);
   /// For a message to that port. Those that come `in_chunks` need a placement.
   Match match(std::uint32_t port_number, std::uint64_t size, bool in_chunks);
   /// Gives the message the next bytes of the buffer, and retires the buffer when no further one may follow. Where.
@@ -61,6 +65,8 @@ class Receives {
   [[gnu::noinline]] Match find(std::uint32_t port_number, std::uint64_t size);
   Match drop(std::uint32_t port_slot);
   std::uint32_t find_room(const Port& port, std::uint64_t size);
+  std::uint32_t post_spare(Port& port, std::uint32_t port_slot);
+  void fill_up(Port& port, std::uint32_t port_slot);
   void wait(std::uint32_t slot, std::uint64_t offset, std::uint64_t length, const RemotePort& source);
   void append(std::uint32_t slot, std::uint32_t placement);
   bool take_first(std::uint32_t slot, Status& status, base::Instant now);

@@ -11,6 +11,7 @@
 
 #include "net/buffer_state.hpp"
 #include "net/machine.hpp"
+#include "net/pool_state.hpp"
 #include "net/refused.hpp"
 #include "net/telling_wait.hpp"
 #include "net/turn.hpp"
@@ -165,12 +166,14 @@ Status Buffer::set_callback(QueueKind kind, BufferCallback callback) {
   if (!is_idle(*state_)) return Status::bad_state;
   if (std::to_underlying(kind) >= kQueueKinds) return Status::invalid;
   state_->callbacks[std::to_underlying(kind)] = std::move(callback);
+  if (state_->pooled != nullptr) state_->pooled->callback_of = nullptr;
   return Status::ok;
 }
 
 Status Buffer::set_callback(const BufferCallback& callback) {
   if (!is_idle(*state_)) return Status::bad_state;
   state_->callbacks.fill(callback);
+  if (state_->pooled != nullptr) state_->pooled->callback_of = nullptr;
   return Status::ok;
 }
 

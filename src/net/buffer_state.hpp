@@ -1,7 +1,8 @@
 #pragma once
 // What a Buffer is behind its handle: memory, callbacks, and the operation that it is in.
 //
-// Phases: free <-> queued, free -> closed. add() takes a free buffer by one compare-and-swap, so two machines cannot
+// Phases: free <-> queued, free -> closed; and pooled, of one in a pool or taken from there by an engine that has not
+// told it yet. add() takes a free buffer by one compare-and-swap, so two machines cannot
 // both have it; the final event frees it just before its callback. All fields of the operation belong to the machine's
 // lock while queued.
 //
@@ -32,8 +33,10 @@
 
 namespace fairlead::net {
 
+struct PooledBuffer;
+
 struct alignas(64) BufferState {
-  enum class Phase : std::uint8_t { free, queued, closed };
+  enum class Phase : std::uint8_t { free, queued, closed, pooled };
   /// Who asked first that the operation ends early.
   enum class Ender : std::uint8_t { nobody, owner, deadline };
   using QueueHook = boost::intrusive::list_member_hook<>;
@@ -122,6 +125,12 @@ struct alignas(64) BufferState {
   std::uint64_t cookie() const { return reinterpret_cast<std::uintptr_t>(this); }
   static BufferState& of(std::uint64_t cookie) { return *std::bit_cast<BufferState*>(cookie); }
 
+  /// It is the caller's.
+  void leave_pool() {
+    auto expected = Phase::pooled;
+    phase.compare_exchange_strong(expected, Phase::free, std::memory_order_acq_rel);
+  }
+
   /// Asks for the memory that an operation needs.
   void fetch() const {
     __builtin_prefetch(&phase, 1);
@@ -145,7 +154,7 @@ struct alignas(64) BufferState {
   QueueKind kind = QueueKind::message_receive;
   std::atomic<std::uint32_t> references{1};
   std::atomic<Machine*> machine{nullptr};  // that it is queued with
-  std::uint32_t events = 0;                // reserved
+  std::uint32_t events = 0;                // reserved; 0: an engine has taken it from its pool
   std::uint64_t length = 0;                // of sends: bytes
   Instant added;
   Instant deadline = kNever;
@@ -157,6 +166,7 @@ struct alignas(64) BufferState {
   std::vector<iovec> memory;
   std::shared_ptr<DomainState> domain;
   void* user = nullptr;
+  PooledBuffer* pooled = nullptr;      // what it is in its pool; null: of none
   base::TimerWheelHook deadline_hook;  // here, so that no callback lies in two lines
   std::array<BufferCallback, kQueueKinds> callbacks;
   base::PageMemory owned;

@@ -79,6 +79,12 @@ std::shared_ptr<std::byte> DomainState::allocate_pages(std::uint64_t bytes) {
   return {kept, kept->bytes().data()};
 }
 
+bool DomainState::is_open() {
+  if (mark.is_inherited()) return false;
+  const std::scoped_lock lock(mutex);
+  return !is_closed;
+}
+
 bool DomainState::add_buffer() {
   if (mark.is_inherited()) return false;
   const std::scoped_lock lock(mutex);

@@ -57,6 +57,7 @@ struct DomainState {
   bool is_told(const BufferState& buffer) { return teller_of(buffer) != nullptr; }
   /// Which one; null if none does. It may have gone by then: to be compared.
   const Machine* teller_of(const BufferState& buffer);
+  bool is_open();
   bool add_buffer();
   void remove_buffer();
 

@@ -106,6 +106,19 @@ class FakeCore final : public engine::Core {
   Status post_receive(engine::PortHandle, const engine::Receive& receive, engine::OperationHandle& operation) override {
     return submit({'r', receive.cookie, receive.size_min, {}, 0, false}, operation);
   }
+  void set_spares(engine::PortHandle, const engine::SparePlan& plan) override {
+    const std::scoped_lock lock(mutex_);
+    plan_ = plan;
+    fill_up();
+    if (plan.spares) return;
+    for (const std::uint32_t slot : std::set(spares_)) finish(slot, Status::canceled, 0, 0, true, {});
+  }
+  void grant_spares(engine::PortHandle, std::uint32_t count) override { granted_ += count; }
+  engine::SpareCounts spare_counts(engine::PortHandle) const override {
+    const std::scoped_lock lock(mutex_);
+    const auto posted = static_cast<std::uint32_t>(spares_.size());
+    return {posted, plan_.spares && plan_.length > posted ? plan_.length - posted : 0, posted};
+  }
   Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
     return submit({'s', send.part.cookie, send.part.length, send.to, 0, false}, operation);
   }
@@ -186,6 +199,16 @@ class FakeCore final : public engine::Core {
   std::string describe_peer(const base::SocketAddress& peer) const override { return "never met " + peer.to_string(); }
 
  private:
+  void fill_up() {
+    while (plan_.spares && spares_.size() < plan_.length && granted_ > 0) {
+      engine::Spare* const spare = plan_.spares->take(plan_.colour);
+      if (spare == nullptr) return plan_.spares->want();
+      --granted_;
+      spare->operation = {next_slot_++, 1};
+      spares_.insert(spare->operation.slot);
+      submitted_.emplace(spare->operation.slot, Submitted{'r', spare->cookie, plan_.size_min, {}, 0, false});
+    }
+  }
   Status submit(const Submitted& operation, engine::OperationHandle& handle) {
     if (next_failure_ != Status::ok) return next_failure_.exchange(Status::ok);
     const std::scoped_lock lock(mutex_);
@@ -203,6 +226,7 @@ class FakeCore final : public engine::Core {
                        .status = status,
                        .is_final = is_final});
     if (is_final) submitted_.erase(slot);
+    if (is_final && spares_.erase(slot) > 0) fill_up();
     changed_.notify_all();
   }
 
@@ -213,6 +237,9 @@ class FakeCore final : public engine::Core {
   std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
   std::deque<engine::Completion> events_;         // of all ports: only one of them may have operations
   std::set<std::uint32_t> interrupted_, watching_drops_;
+  engine::SparePlan plan_;
+  std::set<std::uint32_t> spares_;  // slots
+  std::atomic<std::uint32_t> granted_ = 0;
   std::uint32_t next_slot_ = 0;
   std::atomic<std::uint32_t> reserved_ = 0;
   std::uint64_t dropped_ = 0;

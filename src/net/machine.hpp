@@ -3,7 +3,7 @@
 //
 // The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_deliver (events).
 // Its nouns: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (who calls back), TakenEvents,
-// DropReport, Changes.
+// DropReport, ReceiveProvision, Changes.
 //
 // Lock. One mutex guards everything here, and makes the calls that the Core wants one at a time. It is held over
 // Core calls that do not wait, never over a callback nor Core::wait().
@@ -48,6 +48,7 @@
 #include "net/machine_port.hpp"
 #include "net/net_address.hpp"
 #include "net/operation_queues.hpp"
+#include "net/receive_provision.hpp"
 #include "net/taken_events.hpp"
 #include "net/turn.hpp"
 
@@ -66,6 +67,12 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void enroll();
   Result<> confine(std::span<const unsigned> cpus);
   Result<> deliver_synchronously();
+  Result<> attach(std::shared_ptr<PoolState> pool, Provision provision);
+  /// Changes what is wished of the pool.
+  Status wish(const std::function<void(Provision&)>& change);
+  std::uint32_t receive_deficit() const;
+  /// The pool has more.
+  void refill();
   Result<> start(std::string_view text);
   Result<EndPoint> start_and_wait(std::string_view text);
   Result<> stop(StopMode mode);
@@ -167,7 +174,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   StopMode stop_mode_ = StopMode::drain;
 
   MachinePort port_;
-  OperationQueues queues_{*this, domain_.get(), port_};
+  ReceiveProvision provision_;
+  OperationQueues queues_{*this, domain_.get(), port_, provision_};
   TakenEvents taken_;
   DropReport drops_;
   EndPoint last_sender_;    // of the message delivered last

@@ -26,9 +26,10 @@ bool Machine::take_events(std::size_t most, Look look) {
   engine::Core& core = *port_.core;
   const std::span to = taken_.room(most);
   const std::size_t count = look == Look::pass ? core.poll(port_.handle, to) : core.next_events(port_.handle, to);
-  std::uint32_t released = 0;
+  OperationQueues::Released released;
   for (engine::Completion& completion : taken_.fill(count)) queues_.settle(completion, released);
-  if (released > 0) core.release_events(port_.handle, released);
+  if (released.events > 0) core.release_events(port_.handle, released.events);
+  if (released.spares > 0) core.grant_spares(port_.handle, released.spares);
   return count != 0;
 }
 
@@ -41,6 +42,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   const bool is_thread = is_thread_delivering();
   std::size_t told = 0;
   lock.unlock();
+  if (provision_.is_attached()) provision_.pool()->look();
   // stop() hands synchronous delivery over to the event thread, between two events.
   while (told < most && !taken_.is_empty() && is_thread == is_thread_delivering()) {
     const engine::Completion& completion = taken_.next();
@@ -67,14 +69,19 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .time = to_public(completion.time_ns),
                             .sender = is_message ? sender : nobody,
                             .loan = completion.is_loan ? &loan : nullptr};
+    // One that the engine has taken from the pool, and that ends without a message, was never the application's.
+    const bool goes_back = event.is_final && !is_ok && buffer.events == 0;
     calling.begin(buffer, event.is_final);
-    if (event.is_final) {  // from here on the buffer is the application's
+    if (event.is_final) {  // from here on the buffer is the application's, or the pool's
       buffer.machine.store(nullptr, std::memory_order_relaxed);
-      buffer.phase.store(BufferState::Phase::free, std::memory_order_release);
+      buffer.phase.store(goes_back ? BufferState::Phase::pooled : BufferState::Phase::free, std::memory_order_release);
     }
     const bool is_end = event.is_final && !has_handle;
+    PooledBuffer* const pooled = goes_back ? buffer.pooled : nullptr;
     call_back(buffer, event);
     calling.end();
+    if (pooled != nullptr) [[unlikely]]
+      pooled->pool->take_back(*pooled, kAnyColour);
     if (is_end) [[unlikely]]
       buffer.end_without_handle();
     ++told;

@@ -77,6 +77,34 @@ Result<> Machine::deliver_synchronously() {
   });
 }
 
+Result<> Machine::attach(std::shared_ptr<PoolState> pool, Provision provision) {
+  return configure("attach a pool to", [&]() -> Result<> {
+    auto attached = provision_.attach(domain_.get(), std::move(pool), std::move(provision));
+    if (attached) provision_.pool()->attach(weak_from_this());
+    return attached;
+  });
+}
+
+Status Machine::wish(const std::function<void(Provision&)>& change) {
+  const Lock lock(mutex_);
+  const MachineState now = state();
+  const bool is_early = now == MachineState::initialized || now == MachineState::starting;
+  if (!provision_.is_attached() || (!is_early && now != MachineState::started)) return Status::bad_state;
+  change(provision_.wishes());
+  if (now == MachineState::started) provision_.fill(port_);
+  return Status::ok;
+}
+
+std::uint32_t Machine::receive_deficit() const {
+  const Lock lock(mutex_);
+  return state() == MachineState::started ? provision_.deficit(port_) : 0;
+}
+
+void Machine::refill() {
+  const Lock lock(mutex_);
+  if (state() == MachineState::started && provision_.is_attached()) provision_.fill(port_);
+}
+
 Result<> Machine::start(std::string_view text) {
   const Lock lock(mutex_);
   if (state() != MachineState::initialized) return wrong_state("start");
@@ -111,6 +139,7 @@ Result<EndPoint> Machine::start_and_wait(std::string_view text) {
 // Only of a started or stopping machine.
 void Machine::begin_stop(StopMode mode) {
   set_state(MachineState::stopping);
+  provision_.withdraw(port_);
   if (mode == StopMode::abort) queues_.end_all();
   wake_thread();
   if (waiter_ == Waiter::application) port_.core->interrupt(port_.handle);

@@ -52,6 +52,7 @@ bool Machine::begin(Lock& lock) {
     tell(lock, MachineEvent::Kind::state_change, failure_.status, MachineState::failed, failure_.message);
   } else {
     set_state(MachineState::started);
+    if (provision_.is_attached()) provision_.fill(port_);
     tell(lock, MachineEvent::Kind::state_change, Status::ok, MachineState::started, {});
     if (!ignored_.empty()) tell(lock, MachineEvent::Kind::diagnostic, Status::ok, MachineState::undefined, ignored_);
   }
@@ -83,8 +84,8 @@ bool Machine::serve(Lock& lock) {
   if (signal_ && port_.core->has_event(port_.handle)) signal_pending(lock);
   queues_.expire();
   report_drops(lock);
-  const bool is_over = queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
-  return state() == MachineState::stopping && is_over;
+  if (state() != MachineState::stopping || !provision_.is_home(port_)) return false;
+  return queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
 }
 
 // Sleeps until there may be something to do.
@@ -138,7 +139,9 @@ void Machine::look_for_drops() {
 void Machine::take_down(Lock& lock) {
   drops_.close(*port_.core, port_.handle);
   std::shared_ptr<engine::Core> core = std::move(port_.core);
+  std::shared_ptr<PoolState> pool = provision_.end();
   lock.unlock();
+  pool.reset();
   core->close_port(port_.handle);
   core.reset();
   lock.lock();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ensure.hpp"
 #include "net/clock.hpp"
 #include "net/last_refusal.hpp"
 #include "net/passive_descriptor.hpp"
@@ -12,7 +13,8 @@
 namespace fairlead::net {
 namespace {
 
-constexpr const char* kNotFree = "the buffer is queued, closed or being destroyed: wait for its final event";
+constexpr const char* kNotFree =
+    "the buffer is queued, closed, in its pool or being destroyed: wait for its final event";
 constexpr const char* kNoEndPoint =
     "the end point is empty, gone, or of another transfer machine: make it with create_end_point() of this one";
 constexpr const char* kBadDescriptor =
@@ -240,6 +242,18 @@ Status OperationQueues::transfer(BufferState& buffer, QueueKind kind, std::span<
     return kind == QueueKind::active_bulk_receive ? port_.core->get(port_.handle, transfer, handle)
                                                   : port_.core->put(port_.handle, transfer, handle);
   });
+}
+
+// The engine has taken it from the pool; its first event.
+void OperationQueues::adopt(BufferState& buffer, const engine::Completion& completion) {
+  ENSURE(buffer.pooled != nullptr && provision_.is_attached() && buffer.pooled->pool == provision_.pool() &&
+             buffer.phase.load(std::memory_order_acquire) == BufferState::Phase::pooled,
+         "an event for a buffer that is not queued here");
+  if (std::exchange(buffer.pooled->callback_of, owner_) != owner_)
+    buffer.callbacks[std::to_underlying(QueueKind::message_receive)] = provision_.callback();
+  buffer.phase.store(BufferState::Phase::queued, std::memory_order_release);
+  keep(buffer, {.kind = QueueKind::message_receive, .events = 0}, buffer.pooled->spare.operation,
+       to_public(completion.time_ns));
 }
 
 void OperationQueues::end_early(BufferState& buffer, BufferState::Ender ender) {

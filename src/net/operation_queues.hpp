@@ -11,13 +11,13 @@
 
 #include <fairlead/net/transfer_machine.hpp>
 
-#include "base/ensure.hpp"
 #include "engine/core.hpp"
 #include "net/buffer_state.hpp"
 #include "net/clock.hpp"
 #include "net/deadline_queue.hpp"
 #include "net/domain_state.hpp"
 #include "net/machine_port.hpp"
+#include "net/receive_provision.hpp"
 
 namespace fairlead::net {
 
@@ -25,8 +25,8 @@ namespace fairlead::net {
 class OperationQueues {
  public:
   /// `owner`: whose name queued buffers bear. `domain`: null of a machine that never starts.
-  OperationQueues(Machine& owner, const DomainState* domain, MachinePort& port)
-      : owner_(&owner), domain_(domain), port_(port) {}
+  OperationQueues(Machine& owner, const DomainState* domain, MachinePort& port, const ReceiveProvision& provision)
+      : owner_(&owner), domain_(domain), port_(port), provision_(provision) {}
 
   Status add(BufferState& buffer, const MessageReceive& operation);
   Status add(BufferState& buffer, const MessageSend& operation);
@@ -51,8 +51,13 @@ class OperationQueues {
   }
   /// Those whose deadline has passed.
   void expire();
+  /// What the Core gets back for the events of a batch.
+  struct Released {
+    std::uint32_t events = 0;
+    std::uint32_t spares = 0;  // of a pool, with their events
+  };
   /// Closes the account with an event of the Core, and corrects what it says by what we know.
-  void settle(engine::Completion& completion, std::uint32_t& events_released);
+  void settle(engine::Completion& completion, Released& released);
 
   /// In any state.
   bool are_empty() const { return queued_.empty(); }
@@ -74,11 +79,13 @@ class OperationQueues {
   Status expose(BufferState& buffer, QueueKind kind, std::uint64_t length, Instant deadline);
   Status transfer(BufferState& buffer, QueueKind kind, std::span<const std::byte> descriptor, std::uint64_t length,
                   Instant deadline);
+  void adopt(BufferState& buffer, const engine::Completion& completion);
   void note(const BufferState& buffer, const engine::Completion& completion);
 
   Machine* const owner_;
   const DomainState* const domain_;
   MachinePort& port_;
+  const ReceiveProvision& provision_;
   Queue queued_;
   DeadlineQueue deadlines_;
   Statistics statistics_;
@@ -91,9 +98,10 @@ inline bool is_receive(QueueKind kind) {
 
 // In the code of whoever takes events by the million.
 
-inline void OperationQueues::settle(engine::Completion& completion, std::uint32_t& events_released) {
+inline void OperationQueues::settle(engine::Completion& completion, Released& released) {
   BufferState& buffer = BufferState::of(completion.cookie);
-  ENSURE(buffer.machine.load(std::memory_order_relaxed) == owner_, "an event for a buffer that is not queued here");
+  if (buffer.machine.load(std::memory_order_relaxed) != owner_) [[unlikely]]
+    adopt(buffer, completion);
   // An operation that its deadline ended is told so only if nothing else came first.
   if (completion.status == Status::canceled && buffer.ender == BufferState::Ender::deadline)
     completion.status = Status::timed_out;
@@ -101,7 +109,8 @@ inline void OperationQueues::settle(engine::Completion& completion, std::uint32_
   if (!completion.is_final) return;
   queued_.erase(queued_.iterator_to(buffer));
   deadlines_.remove(buffer);
-  events_released += buffer.events;
+  released.events += buffer.events;
+  if (buffer.events == 0) ++released.spares;
 }
 
 inline void OperationQueues::note(const BufferState& buffer, const engine::Completion& completion) {

@@ -40,6 +40,23 @@ Result<> TransferMachine::deliver_synchronously() {
   return machine_->deliver_synchronously();
 }
 
+Result<> TransferMachine::attach(const BufferPool& pool, Provision provision) {
+  if (machine_->is_inherited()) return before_fork();
+  return machine_->attach(pool.state_, std::move(provision));
+}
+Status TransferMachine::set_receive_length(std::uint32_t length) {
+  if (machine_->is_inherited()) return Status::bad_state;
+  return machine_->wish([&](Provision& wishes) { wishes.length = length; });
+}
+Status TransferMachine::set_receive_colour(std::uint32_t colour) {
+  if (machine_->is_inherited()) return Status::bad_state;
+  return machine_->wish([&](Provision& wishes) { wishes.colour = colour; });
+}
+std::uint32_t TransferMachine::receive_deficit() const {
+  if (machine_->is_inherited()) return 0;
+  return machine_->receive_deficit();
+}
+
 Result<> TransferMachine::start(std::string_view address) {
   if (machine_->is_inherited()) return before_fork();
   return machine_->start(address);

@@ -15,6 +15,9 @@ namespace fairlead::net {
 
 struct BufferState;
 
+/// Stands for all bytes of the buffer.
+inline constexpr std::uint64_t kWholeBuffer = ~std::uint64_t{0};
+
 /// A list of memory segments, registered with a domain for its life. It is free or queued with one transfer machine;
 /// over time it may be added to any queue of any transfer machine of its domain.
 /// It has an address of its own (events refer to it), so it does not move: keep it by the unique_ptr, also in

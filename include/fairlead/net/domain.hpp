@@ -43,6 +43,7 @@ class Domain {
 
  private:
   friend class Buffer;
+  friend class BufferPool;
   friend class TransferMachine;
   friend struct DomainState;
   explicit Domain(std::shared_ptr<DomainState> state) noexcept;

@@ -13,6 +13,7 @@
 
 #include <fairlead/error.hpp>
 #include <fairlead/net/buffer.hpp>
+#include <fairlead/net/buffer_pool.hpp>
 #include <fairlead/net/domain.hpp>
 #include <fairlead/net/end_point.hpp>
 #include <fairlead/net/event.hpp>
@@ -21,9 +22,6 @@
 #include <fairlead/time.hpp>
 
 namespace fairlead::net {
-
-/// Stands for all bytes of the buffer.
-inline constexpr std::uint64_t kWholeBuffer = ~std::uint64_t{0};
 
 /// Takes messages of any sender, in the order of adding. Each is placed directly behind the previous one. The buffer
 /// ends (final event) when fewer than `size_min` bytes are left or `messages_max` messages have arrived. A message
@@ -115,6 +113,24 @@ class TransferMachine {
 
   /// Buffer events will be delivered by deliver_all() instead of the event thread. `bad_state` unless initialized.
   Result<> deliver_synchronously();
+
+  /// Messages will be received into buffers of a pool, which the engine takes by itself: `length` of them ahead, and
+  /// more whenever a message would find no buffer, however late the application is with its events; so nothing is
+  /// dropped as long as the pool has some. Buffers that are added for messages besides are filled in turn with them.
+  ///
+  /// A final event with status ok makes the buffer the application's, to be given back by BufferPool::put(), in the
+  /// callback or later. One with another status (canceled: the machine stops) does not: the pool has it back after the
+  /// callback. From stop() on the machine takes none, and those without a message go back, for either mode.
+  /// Statistics count a buffer from its first event on.
+  /// `bad_state` unless initialized. `invalid`: the pool is of another domain; no callback; size_min or messages_max
+  /// out of range.
+  Result<> attach(const BufferPool& pool, Provision provision);
+  /// Changes Provision::length or ::colour, from the next buffer on that is taken; a smaller length takes none back.
+  /// `bad_state`: no pool is attached, or the machine is neither initialized, starting nor started.
+  Status set_receive_length(std::uint32_t length);
+  Status set_receive_colour(std::uint32_t colour);
+  /// How many buffers of Provision::length are missing, as the pool had none. They are posted as soon as it has.
+  std::uint32_t receive_deficit() const;
 
   // ---- start and stop
 
