@@ -45,6 +45,13 @@ TEST(RunCommand, AFlightLogThatCannotBeOpenedIsToldBeforeTheProgramStarts) {
   EXPECT_THAT(finished.error_output, HasSubstr("--flight /no/such/folder/log"));
 }
 
+TEST(RunCommand, ALogLevelThatIsNoneIsToldBeforeTheProgramStarts) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "run", "--log", "loud", "--", "echo", "started"});
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_EQ(finished.output, "");
+  EXPECT_THAT(finished.error_output, HasSubstr("--log loud (FAIRLEAD_LOG): log 'loud': want LEVEL or TOPIC=LEVEL"));
+}
+
 TEST(RunCommand, AVariableThatSetsNothingIsTold) {
   const Finished used = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "bulkping", "client", "--server",
                              "127.0.0.1", "--message-timeout", "0.1"});

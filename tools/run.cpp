@@ -25,7 +25,7 @@ constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as shells say i
 struct Launch {
   std::vector<std::string> words;
   // Empty, or 0: as the environment has it, and if it has nothing, the default.
-  std::string path, personality, fault, address, flight;
+  std::string path, personality, fault, address, flight, log;
   unsigned devices = 0;
   bool explains = false;
 };
@@ -57,15 +57,17 @@ std::string options_text(const Launch& run) {
   if (!run.address.empty()) text += fmt::format("--address {} (FAIRLEAD_DEVICE): ", run.address);
   if (!run.fault.empty()) text += fmt::format("--fault {} (FAIRLEAD_FAULT): ", run.fault);
   if (!run.flight.empty()) text += fmt::format("--flight {} (FAIRLEAD_FLIGHT): ", run.flight);
+  if (!run.log.empty()) text += fmt::format("--log {} (FAIRLEAD_LOG): ", run.log);
   return text;
 }
 
 /// What the program would stumble over: an address that is not here, a plan that is none, a log that cannot be opened.
 Result<> check_device(const Launch& run) {
-  if (run.address.empty() && run.fault.empty() && run.flight.empty()) return {};
+  const bool has_settings = !run.fault.empty() || !run.flight.empty() || !run.log.empty();
+  if (run.address.empty() && !has_settings) return {};
   const auto devices = verbs::devices();
   if (!devices) return std::unexpected(devices.error());
-  if ((run.fault.empty() && run.flight.empty()) || devices->empty()) return {};
+  if (!has_settings || devices->empty()) return {};
   const auto context = verbs::Context::open(devices->front());
   return context ? Result<>{} : std::unexpected(context.error());
 }
@@ -88,6 +90,7 @@ int start(const Launch& run) {
   put_choice("FAIRLEAD_DEVICES", run.devices == 0 ? "" : std::to_string(run.devices), "1");
   if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
   if (!run.flight.empty()) put("FAIRLEAD_FLIGHT", run.flight);
+  if (!run.log.empty()) put("FAIRLEAD_LOG", run.log);
   if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
   if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
 
@@ -118,6 +121,10 @@ void add_run(CLI::App& app, int& exit_code) {
                       "what happens to its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
   run_app->add_option("--flight", run->flight,
                       "where stalls and lost peers are reported as they are noticed: stderr, or a file");
+  run_app
+      ->add_option("--log", run->log,
+                   "what is told on standard error: warning, info (peers, paths, losses) or info,link=debug")
+      ->type_name("LEVELS");
   run_app->add_option("--address", run->address,
                       "the device's address, of an interface of this host; else the first one's");
   add_count(*run_app, "--devices", run->devices, 1U, 16U,

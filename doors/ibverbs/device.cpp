@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/log_file.hpp"
+#include "base/log.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -129,7 +129,8 @@ ibv_context* ibv_open_device(ibv_device* device) {
   const Identity& identity = *listed_device->identity;
   auto native = verbs::Context::open(identity.device, {.personality = identity.personality, .engine = {}});
   if (!native) {
-    fairlead::base::tell(fmt::format("fairlead: cannot open {}: {}", identity.name, native.error().message));
+    fairlead::base::log(fairlead::LogLevel::error, fairlead::LogTopic::verbs, {},
+                        fmt::format("cannot open {}: {}", identity.name, native.error().message));
     return refuse(native.error());
   }
   auto* context = new OpenContext(identity, std::move(*native));

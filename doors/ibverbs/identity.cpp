@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/log_file.hpp"
+#include "base/log.hpp"
 #include "doors/ibverbs/settings.hpp"
 
 namespace fairlead::ibverbs {
@@ -12,7 +12,7 @@ std::vector<Identity> find_all() {
   std::vector<Identity> all;
   const auto devices = verbs::devices();
   if (!devices) {
-    base::tell(fmt::format("fairlead: no RDMA device: {}", devices.error().message));
+    base::log(LogLevel::error, LogTopic::verbs, {}, fmt::format("no RDMA device: {}", devices.error().message));
     return all;
   }
   const Settings& wanted = settings();

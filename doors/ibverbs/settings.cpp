@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
-#include "base/log_file.hpp"
+#include "base/log.hpp"
 #include "base/shown.hpp"
 
 namespace fairlead::ibverbs {
@@ -20,7 +20,8 @@ std::string_view variable(const char* name) {
 }
 
 void complain(const char* name, std::string_view text, const char* wanted) {
-  base::tell(fmt::format("fairlead: {}='{}': want {}; using the default", name, base::shown(text), wanted));
+  base::log(LogLevel::warning, LogTopic::verbs, {},
+            fmt::format("{}='{}': want {}; using the default", name, base::shown(text), wanted));
 }
 
 Settings read() {

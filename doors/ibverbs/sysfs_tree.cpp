@@ -16,7 +16,7 @@
 #include "base/environment.hpp"
 #include "base/file_signals.hpp"
 #include "base/folder.hpp"
-#include "base/log_file.hpp"
+#include "base/log.hpp"
 #include "base/process_mark.hpp"
 #include "doors/ibverbs/identity.hpp"
 
@@ -90,7 +90,7 @@ std::optional<base::PrivateFolder> find_folder() {
     std::string complaint;
     const auto folder = base::private_folder(parent, fmt::format("fairlead-{}", ::geteuid()), complaint);
     if (!folder) complaint = folder.error().message;
-    if (!complaint.empty()) base::tell("fairlead: files of the RDMA device: " + complaint);
+    if (!complaint.empty()) base::log(LogLevel::warning, LogTopic::verbs, {}, "files of the RDMA device: " + complaint);
     if (folder) return *folder;
   }
   return std::nullopt;

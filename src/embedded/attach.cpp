@@ -14,6 +14,7 @@
 
 #include "base/environment.hpp"
 #include "base/event_descriptor.hpp"
+#include "base/log.hpp"
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
 #include "embedded/open_shm.hpp"
@@ -36,7 +37,7 @@ constinit base::OfProcess<Registry> registry;
 
 void tell_unknown_variables() {
   for (const std::string& line : engine::unknown_variables(base::whole_environment()))
-    base::tell(fmt::format("fairlead: {}", line));
+    base::log(LogLevel::warning, LogTopic::engine, {}, line);
 }
 
 bool is_lo(const base::SocketAddress& address) {
@@ -75,6 +76,22 @@ Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions&
                             .required = options.seal_require()};
 }
 
+/// What it can do, for whoever wonders why it does not.
+void tell_start(engine::Engine& engine) {
+  if (engine.path() == nullptr || !base::is_logged(LogLevel::info, LogTopic::engine)) return;
+  const engine::EngineOptions& options = engine.options();
+  const std::uint64_t asked = options.get(engine::Option::receive_buffer);
+  const std::uint64_t granted = engine.path()->receive_buffer_bytes();
+  base::log(
+      LogLevel::info, LogTopic::engine, engine.address().to_string(),
+      fmt::format("the engine starts: peers of this host through {}, others over UDP, {}, in datagrams of up to {} "
+                  "bytes; receive buffer {} bytes{}; at most {} peers",
+                  engine.connections() != nullptr ? "shared memory where both may" : "UDP, too",
+                  options.seal() ? "sealed" : "not sealed", options.get(engine::Option::datagram_size), granted,
+                  granted < asked ? fmt::format(" of {} asked for (net.core.rmem_max)", asked) : "",
+                  options.get(engine::Option::peers_max)));
+}
+
 Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& local,
                                                   const engine::EngineOptions& options) {
   std::uint64_t random[2] = {};
@@ -108,6 +125,7 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
   }
   auto engine = std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1],
                                                  std::move(shm), std::move(sealing));
+  tell_start(*engine);
   auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log),
                                              is_lo(local) ? std::nullopt : options.seal());
   if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
@@ -125,6 +143,7 @@ Result<std::shared_ptr<engine::Core>> attach_embedded(const base::SocketAddress&
   if (const auto found = all.engines.find(local); found != all.engines.end()) {
     if (auto engine = found->second.lock()) return engine;
   }
+  if (options.log()) base::suggest_log_levels(*options.log());
   if (!std::exchange(all.has_told, true)) tell_unknown_variables();
   auto engine = make_engine(local, options);
   if (!engine) return engine;

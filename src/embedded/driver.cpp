@@ -40,7 +40,7 @@ Result<> Driver::start() {
   if (auto page = observe::StatsPage::create(engine_->address(), base::MonotonicClock::now()); page)
     stats_.emplace(std::move(*page));
   else
-    write_report(page.error().message + "\n");
+    write_report({{LogLevel::info, LogTopic::engine, page.error().message + "\n"}});
   auto thread = base::Thread::start([this] { run(); });
   if (!thread) return std::unexpected(std::move(thread.error()));
   thread_ = std::move(*thread);
@@ -80,6 +80,8 @@ void Driver::stop() {
   }
   everyone->leave(*this);
   take_leave();
+  if (engine_->path() != nullptr && base::is_logged(LogLevel::info, LogTopic::engine))
+    base::log(LogLevel::info, LogTopic::engine, engine_->address().to_string(), "the engine has ended");
 }
 
 // Passes -------------------------------------------------------------------------------------------------------------
@@ -100,8 +102,8 @@ bool Driver::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
   if (keyring_watch_ && keyring_watch_->is_due(engine_->now())) [[unlikely]]
     look_at_keys();
   if (engine_->has_report()) [[unlikely]] {
-    const std::string report = engine_->take_report();
-    if (stats_) stats_->publish_report(report, engine_->now());
+    const auto report = engine_->take_report();
+    if (stats_) base::say([&] { stats_->publish_report(text_of(report), engine_->now()); });
     lock.unlock();
     write_report(report);
   }
@@ -240,7 +242,7 @@ void Driver::say_goodbye() {
 void Driver::look_at_keys() {
   std::string complaint;
   if (auto ring = keyring_watch_->next(engine_->now(), complaint)) engine_->set_keyring(std::move(ring));
-  if (!complaint.empty()) write_report(complaint + "\n");
+  if (!complaint.empty()) write_report({{LogLevel::warning, LogTopic::seal, complaint + "\n"}});
 }
 
 // Another process wants to see the engine (`fairlead top`).
@@ -253,8 +255,12 @@ void Driver::answer_bell() {
   base::say([&] { stats_->publish(engine_->stats(wish == Wish::flights), wish, engine_->now()); });
 }
 
-void Driver::write_report(const std::string& report) {
-  log_.write(fmt::format("fairlead at {}: {}", engine_->address().to_string(), report));
+void Driver::write_report(const std::vector<base::LogNote>& report) {
+  base::say([&] {
+    const std::string address = engine_->address().to_string();
+    log_.write(fmt::format("fairlead at {}: {}", address, text_of(report)));
+    for (const base::LogNote& note : report) base::log(note.level, note.topic, address, note.text);
+  });
 }
 
 }  // namespace fairlead::embedded

@@ -19,6 +19,7 @@
 #include "base/clock_pace.hpp"
 #include "base/ensure.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/log.hpp"
 #include "base/log_file.hpp"
 #include "base/process_mark.hpp"
 #include "base/short_lock.hpp"
@@ -122,7 +123,7 @@ class Driver {
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
   bool end_pass(std::unique_lock<base::ShortLock>& lock, bool any);
   void say_goodbye();
-  void write_report(const std::string& report);
+  void write_report(const std::vector<base::LogNote>& report);
   void answer_bell();
   void look_at_keys();
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/log_file.hpp"
+#include "base/log.hpp"
 #include "shm/shared_tables.hpp"
 
 namespace fairlead::embedded {
@@ -34,8 +34,8 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
                               .identity_bytes = has_cma ? sizeof(shm::OwnedRecords) : 0});
   if (!connections) {
     if (is_forced) return std::unexpected(std::move(connections.error()));
-    base::tell(fmt::format("fairlead at {}: no shared memory with peers of this host, UDP instead: {}", own.to_string(),
-                           connections.error().message));
+    base::log(LogLevel::warning, LogTopic::shm, own.to_string(),
+              fmt::format("no shared memory with peers of this host, UDP instead: {}", connections.error().message));
     return nullptr;
   }
   return std::make_unique<shm::Transport>(

@@ -141,7 +141,7 @@ class Engine {
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
   /// Stalls and losses noticed since the last call, for people.
   bool has_report() const { return transports_ && transports_->flight().has_report(); }
-  std::string take_report() { return transports_->flight().take_report(); }
+  std::vector<base::LogNote> take_report() { return transports_->flight().take_report(); }
 
  private:
   static constexpr std::uint32_t kNone = Ports::kNone;
@@ -167,6 +167,7 @@ class Engine {
   // engine_peers.cpp
   void take_notice(const link::Notice& notice, base::Instant now);
   void greet_local(const link::Notice& notice);
+  void report_local_end(const link::Notice& notice);
   void end_peer(const link::Notice& notice, base::Instant now);
   void expel_condemned(base::Instant now);
 

@@ -31,6 +31,9 @@ constexpr path::UdpOptions kUdp;
 constexpr WordOptionRow kWords[] = {
     {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "what is done on purpose to the datagrams that are sent"},
     {"flight", "stderr, or a file", "FAIRLEAD_FLIGHT", "where stalls and lost peers are reported as they are noticed"},
+    {"log", "as info,link=debug", "FAIRLEAD_LOG",
+     "what is told on standard error, or to the program: off, error, warning, info or debug, for all topics or by "
+     "topic"},
     {"path", "auto, udp or shm", "FAIRLEAD_PATH",
      "how peers of this host are reached: through shared memory where both may, over UDP, or by shared memory only"},
     {"seal", "psk:FILE, x25519:FILE or x25519", "FAIRLEAD_SEAL",
@@ -190,6 +193,10 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
     if (!plan) result = std::unexpected(std::move(plan.error()));
   } else if (name == "flight") {
     flight_ = text;
+  } else if (name == "log") {
+    auto levels = base::LogLevels::parse(text);
+    if (levels) log_ = *levels;
+    if (!levels) result = std::unexpected(std::move(levels.error()));
   } else if (name == "path") {
     constexpr std::string_view kNames[] = {"auto", "udp", "shm"};
     choose(kNames, path_);
@@ -269,6 +276,7 @@ std::vector<std::string_view> EngineOptions::differences(const EngineOptions& ot
   for (std::size_t i = 0; i < kTable.size(); ++i) compare(kTable[i].name, values_[i] == other.values_[i]);
   compare("fault", fault_ == other.fault_);
   compare("flight", flight_ == other.flight_);
+  compare("log", log_ == other.log_);
   compare("path", path_ == other.path_);
   compare("seal", seal_ == other.seal_);
   compare("seal_peers", seal_peers_ == other.seal_peers_);

@@ -14,6 +14,7 @@
 #include <fairlead/options.hpp>
 
 #include "base/address_range.hpp"
+#include "base/log_levels.hpp"
 #include "path/fault_plan.hpp"
 #include "queue/wait_ladder.hpp"
 #include "seal/keyring.hpp"
@@ -86,6 +87,8 @@ class EngineOptions {
   /// Where stalls and losses are reported as they are noticed (docs/flight-recorder.md): "stderr", a file to append
   /// to, or empty for nowhere; "flight", FAIRLEAD_FLIGHT.
   const std::string& flight() const noexcept { return flight_; }
+  /// What of the process's log is wanted (<fairlead/log.hpp>); "log", FAIRLEAD_LOG.
+  const std::optional<base::LogLevels>& log() const noexcept { return log_; }
   /// "path", FAIRLEAD_PATH: auto (shared memory to peers of this host, where both may), udp, or shm (nothing else).
   PathChoice path() const noexcept { return path_; }
   /// What sessions are sealed with (docs/seal.md); no key files: nothing is. "seal", "seal_peers" and "seal_require".
@@ -112,6 +115,7 @@ class EngineOptions {
   path::FaultPlan fault_;
   queue::WaitChoice wait_ = queue::WaitChoice::adaptive;
   std::string flight_;
+  std::optional<base::LogLevels> log_;
   std::string seal_, seal_peers_;
   std::optional<std::vector<base::AddressRange>> seal_require_;
   std::string shm_directory_;

@@ -115,6 +115,19 @@ TEST(EngineOptions, ReportsGoNowhereUntilToldSo) {
   EXPECT_EQ(from_environment->flight(), "/tmp/flight.txt");
 }
 
+TEST(EngineOptions, LogLevelsComeByNameAndFromTheEnvironment) {
+  EngineOptions options;
+  EXPECT_FALSE(options.log());
+  ASSERT_TRUE(options.set("log", "info"));
+  EXPECT_EQ(options.log(), *base::LogLevels::parse("info"));
+  ::setenv("FAIRLEAD_LOG", "loud", 1);
+  const auto refused = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_LOG");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("log 'loud': want LEVEL"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("correct or unset FAIRLEAD_LOG"), std::string::npos);
+}
+
 TEST(EngineOptions, FaultsComeByNameAndFromTheEnvironment) {
   EngineOptions options;
   EXPECT_FALSE(options.fault().has_faults());

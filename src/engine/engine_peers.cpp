@@ -29,9 +29,18 @@ void Engine::greet_local(const link::Notice& notice) {
   const shm::Connection* const there = shm_transport()->mapped_peer(notice.peer);
   const auto denial = there != nullptr ? there->process.denial() : shm::CrossMemory::Denial::none;
   const bool is_denied = denial != shm::CrossMemory::Denial::none;
-  transports_->flight().report([&] {
+  transports_->flight().report(LogTopic::shm, [&] {
     return fmt::format("{} is reached through shared memory{}{}\n", transports_->address(notice.peer).to_string(),
                        is_denied ? "; other memory through the ring: " : "", shm::CrossMemory::reason(denial));
+  });
+}
+
+/// Only if somebody reads it: with peers of this host come and go whole jobs.
+void Engine::report_local_end(const link::Notice& notice) {
+  if (!base::is_logged(LogLevel::info, LogTopic::shm)) return;
+  transports_->flight().report(LogTopic::shm, [&] {
+    return fmt::format("{} is not reached through shared memory any more: {}\n",
+                       transports_->address(notice.peer).to_string(), to_string(notice.status));
   });
 }
 
@@ -40,7 +49,9 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress address = transports_->address(notice.peer);
   const bool is_local = shm::Transport::has(notice.peer);
   active_.end_peer(notice.peer, notice.status, now, lost_peers_.add(address, notice, now));
-  if (!is_local)
+  if (is_local)
+    report_local_end(notice);
+  else
     transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
   messages_.end_peer(notice.peer, notice.status, now);
   if (pairs_) pairs_->end_peer(notice.peer, notice.status, now);

@@ -78,23 +78,23 @@ void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant n
                                    .is_answer_awaited = is_answer_awaited,
                                    .moved = known.moved};
   is_watching_ |= diagnose(vitals, now) != observe::Stall::none;
-  report([&] {
+  report(LogTopic::link, [&] {
     std::string text = watchdog_.look(slot, vitals, now);
     return text.empty() ? text : text + "\n";
   });
 }
 
-// What does not fit is told by its absence: the last line says so.
-void FlightLog::append(const std::string& text) {
+// What does not fit is told by its absence: the last note says so.
+void FlightLog::append(LogTopic topic, std::string text) {
   constexpr std::string_view kFull = "(more happened than fits into one report)\n";
-  if (report_.size() + text.size() + kFull.size() <= kReportMax)
-    report_ += text;
-  else if (!report_.ends_with(kFull))
-    report_ += kFull;
-}
-
-std::string FlightLog::take_report() {
-  return std::exchange(report_, {});
+  if (text.empty()) return;
+  std::size_t bytes = text.size() + kFull.size();
+  for (const base::LogNote& note : report_) bytes += note.text.size();
+  if (bytes > kReportMax) {
+    if (!report_.empty() && report_.back().text == kFull) return;
+    text = kFull;
+  }
+  report_.push_back({LogLevel::info, topic, std::move(text)});
 }
 
 std::vector<observe::PeerFlight> FlightLog::flights() const {

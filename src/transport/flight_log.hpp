@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/say.hpp"
 #include "base/time.hpp"
 #include "link/link.hpp"
@@ -49,7 +51,7 @@ class FlightLog {
   template <typename Headline>
   void lost(link::PeerHandle peer, Status status, base::Instant now, Headline&& headline) {
     note_lost(peer, status, now);
-    report([&] { return headline() + "\n" + describe(peer, now); });
+    report(LogTopic::link, [&] { return headline() + "\n" + describe(peer, now); });
   }
   /// The handle means nothing from now on.
   void forget(link::PeerHandle peer);
@@ -67,12 +69,12 @@ class FlightLog {
 
   /// Something for people, a line or more, if there is memory for it: what `sentence()` makes.
   template <typename Sentence>
-  void report(Sentence&& sentence) {
-    base::say([&] { append(sentence()); });
+  void report(LogTopic topic, Sentence&& sentence) {
+    base::say([&] { append(topic, sentence()); });
   }
   bool has_report() const { return !report_.empty(); }
   /// What was noticed since the last call, at most kReportMax bytes.
-  std::string take_report();
+  std::vector<base::LogNote> take_report() { return std::exchange(report_, {}); }
   /// The last events of a peer; empty if nothing is known.
   std::string describe(link::PeerHandle peer, base::Instant now) const;
   /// Those of all peers.
@@ -98,7 +100,7 @@ class FlightLog {
       meet(peer);
     recorder_.record(peer.slot, kind, number, size, now);
   }
-  void append(const std::string& text);
+  void append(LogTopic topic, std::string text);
   void note_lost(link::PeerHandle peer, Status status, base::Instant now);
   void note_resends(base::Instant now);
   void meet(link::PeerHandle peer);
@@ -112,7 +114,7 @@ class FlightLog {
   link::PeerHandle last_peer_;
   base::Instant watch_at_{};
   bool is_watching_ = false;  // something was pending at the last look, or was submitted since
-  std::string report_;
+  std::vector<base::LogNote> report_;
 };
 
 }  // namespace fairlead::transport

@@ -88,14 +88,14 @@ TEST_F(FlightLogTest, ReportsAStallOnceAndItsEnd) {
   send(50'000);
   run(2s);
   ASSERT_TRUE(engines_[0]->has_report());
-  const std::string stall = engines_[0]->take_report();
+  const std::string stall = text_of(engines_[0]->take_report());
   EXPECT_TRUE(stall.starts_with("waiting for 10.0.0.1:20480 for ")) << stall;
   EXPECT_NE(stall.find("nothing was heard from it"), std::string::npos) << stall;
   EXPECT_EQ(std::ranges::count(stall, '\n'), 1) << stall;
   cut(0, 0);
   run(2s);
   ASSERT_TRUE(engines_[0]->has_report());
-  EXPECT_TRUE(engines_[0]->take_report().starts_with("10.0.0.1:20480 moves again after "));
+  EXPECT_TRUE(text_of(engines_[0]->take_report()).starts_with("10.0.0.1:20480 moves again after "));
   EXPECT_FALSE(engines_[1]->has_report());
 }
 
@@ -106,7 +106,7 @@ TEST_F(FlightLogTest, ALostPeersReportHasTheCauseAndItsLastEvents) {
   send(50'000);
   run(20s);
   ASSERT_TRUE(engines_[0]->has_report());
-  const std::string report = engines_[0]->take_report();
+  const std::string report = text_of(engines_[0]->take_report());
   for (const char* part :
        {"waiting for 10.0.0.1:20480", "no ack from 10.0.0.1:20480 for ", "the last ", "again after a timeout",
         "ended 1 operations without success", "gave the peer up: peer silent"})
@@ -118,7 +118,7 @@ TEST_F(FlightLogTest, APeerThatNeverAnsweredIsReported) {
   send(100);
   run(10s);
   ASSERT_TRUE(engines_[0]->has_report());
-  const std::string report = engines_[0]->take_report();
+  const std::string report = text_of(engines_[0]->take_report());
   EXPECT_NE(report.find("it has not answered our hello"), std::string::npos) << report;
   EXPECT_NE(report.find("never heard from 10.0.0.1:20480"), std::string::npos) << report;
 }
@@ -135,7 +135,7 @@ TEST_F(FlightLogTest, AReceiverReportsAMessageThatStopsHalfWay) {
   cut(1, 1);
   run(2s);
   ASSERT_TRUE(engines_[1]->has_report());
-  const std::string report = engines_[1]->take_report();
+  const std::string report = text_of(engines_[1]->take_report());
   EXPECT_NE(report.find("1 messages from it have arrived in part"), std::string::npos) << report;
 }
 
@@ -161,7 +161,7 @@ TEST_F(FlightLogTest, ReportsThatNobodyTakesStayBounded) {
   const auto peer = link.peer(host_number(1), 1400, {});
   ASSERT_TRUE(peer);
   for (int i = 0; i < 10'000; ++i) log.lost(*peer, Status::silent, now_, [] { return std::string("it fell silent"); });
-  const std::string report = log.take_report();
+  const std::string report = text_of(log.take_report());
   EXPECT_LE(report.size(), 64u * 1024);
   EXPECT_TRUE(report.ends_with("fits into one report)\n"));
   EXPECT_FALSE(log.has_report());

@@ -81,15 +81,21 @@ std::optional<link::Notice> Transports::next_notice(base::Instant now) {
   return notice;
 }
 
+/// Why not through shared memory, if that could have been; the plain case only if somebody reads it.
+void Transports::report_path(const base::SocketAddress& address) {
+  const std::string why = shm_ ? shm_->search().reason(address) : std::string();
+  if (why.empty() && !base::is_logged(LogLevel::info, LogTopic::link)) return;
+  flight_.report(LogTopic::link, [&] {
+    return fmt::format("{} is reached over UDP{}{}\n", address.to_string(), why.empty() ? "" : ": ", why);
+  });
+}
+
 void Transports::on_link_notice(const link::Notice& notice, base::Instant now) {
   if (notice.kind == link::Notice::Kind::connected) {
     const base::SocketAddress address = link_.address(notice.peer);
     link_.set_datagram_size_max(notice.peer, path_->datagram_size_max(address), now);
     flight_.connected(notice.peer, now);
-    if (shm_ && !seek(address, now) && !shm_->search().reason(address).empty())
-      flight_.report([&] {
-        return fmt::format("{} is reached over UDP: {}\n", address.to_string(), shm_->search().reason(address));
-      });
+    if (!shm_ || !seek(address, now)) report_path(address);
   } else if (notice.kind != link::Notice::Kind::reassembly_lost) {
     if (const auto cooled = hot_peers_.forget(notice.peer.slot)) path_->set_hot(*cooled, false);
   }
@@ -108,7 +114,8 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
 }
 
 void Transports::expel(link::PeerHandle peer, std::string_view why, base::Instant now) {
-  flight_.report([&] { return fmt::format("{} is put out: it {}\n", address(peer).to_string(), why); });
+  flight_.report(LogTopic::engine,
+                 [&] { return fmt::format("{} is put out: it {}\n", address(peer).to_string(), why); });
   if (!shm::Transport::has(peer)) return link_.expel(peer, now);
   if (shm_->is_open(peer)) shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
 }
@@ -178,7 +185,7 @@ void Transports::end_arrival(base::Instant now) {
 void Transports::report_turned_away(base::Instant now) {
   if (now < turned_away_at_) return;
   const link::TurnedAway& last = link_.turned_away();
-  flight_.report([&] {
+  flight_.report(LogTopic::seal, [&] {
     return fmt::format("{} was refused: {} ({} such greetings since the last report)\n", last.from.to_string(),
                        seal::to_string(last.why, seal::Teller::refuser), last.number - turned_away_seen_);
   });

@@ -144,6 +144,7 @@ class Transports {
   Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);
+  void report_path(const base::SocketAddress& address);
   void report_turned_away(base::Instant now);
   void on_link_notice(const link::Notice& notice, base::Instant now);
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);

@@ -1,0 +1,90 @@
+// What engines say of themselves and of how each peer is reached.
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fairlead/log.hpp>
+
+#include "base/place_for_tests.hpp"
+#include "embedded/attach.hpp"
+
+namespace fairlead::embedded {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::Contains;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class LoggedEngines : public testing::TestWithParam<const char*> {
+ protected:
+  LoggedEngines() {
+    set_log_handler([this](const LogLine& line) {
+      const std::scoped_lock lock(mutex_);
+      lines_.push_back(std::string(to_string(line.topic)) + " " + std::string(line.engine) + ": " +
+                       std::string(line.text));
+    });
+  }
+  ~LoggedEngines() override {
+    set_log_handler(nullptr);
+    EXPECT_TRUE(set_log_levels("warning"));
+  }
+  std::shared_ptr<engine::Core> attach(std::uint16_t number) const {
+    engine::EngineOptions options;
+    EXPECT_TRUE(options.set("path", GetParam()));
+    return attach_embedded(base::place_for_tests(number), options).value();
+  }
+  /// One sends the other a message, and has its end.
+  void exchange() {
+    const auto from = attach(1), to = attach(2);
+    const auto port = *from->open_port(5), there = *to->open_port(5);
+    EXPECT_EQ(from->reserve_events(port, 10), Status::ok);
+    std::array<std::byte, 8> bytes{};
+    const iovec piece{bytes.data(), bytes.size()};
+    engine::OperationHandle name;
+    EXPECT_EQ(from->send(port, {.to = {to->address(), 5}, .part = {{&piece, 1}, 8}}, name), Status::ok);
+    EXPECT_TRUE(from->wait(port, base::MonotonicClock::now() + 30s));
+    from->close_port(port);
+    to->close_port(there);
+  }
+  std::vector<std::string> lines() {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+  static std::string place(std::uint16_t number) { return base::place_for_tests(number).to_string(); }
+
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST_P(LoggedEngines, TellTheirStartTheirPeersAndTheirEnd) {
+  ASSERT_TRUE(set_log_levels("info"));
+  exchange();
+  const std::string way =
+      GetParam() == std::string("udp") ? " is reached over UDP" : " is reached through shared memory";
+  const std::string topic = GetParam() == std::string("udp") ? "link " : "shm ";
+  for (const std::uint16_t number : {std::uint16_t{1}, std::uint16_t{2}}) {
+    const std::string peer = place(static_cast<std::uint16_t>(3 - number));
+    EXPECT_THAT(lines(), Contains(StartsWith("engine " + place(number) + ": the engine starts: peers of this host")));
+    EXPECT_THAT(lines(), Contains(StartsWith(topic + place(number) + ": " + peer + way)));
+    EXPECT_THAT(lines(), Contains("engine " + place(number) + ": the engine has ended"));
+  }
+}
+
+TEST_P(LoggedEngines, SayNothingByDefault) {
+  exchange();
+  EXPECT_THAT(lines(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, LoggedEngines, testing::Values("udp", "shm"));
+
+}  // namespace
+}  // namespace fairlead::embedded
