@@ -1,9 +1,9 @@
 #pragma once
 // The hotel of usnic (spec/usnic.md section 5), for all peers together: rooms in which segments stay from submit to
-// ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (link_expire.cpp).
+// ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (expiry.hpp).
 
-#include "link/segment.hpp"
 #include "link/object_pool.hpp"
+#include "link/segment.hpp"
 
 namespace fairlead::link {
 

@@ -9,9 +9,42 @@
 #include <utility>
 
 #include "base/ensure.hpp"
+#include "base/rare.hpp"
 #include "link/link_state.hpp"
 
 namespace fairlead::link {
+namespace {
+
+constexpr std::uint64_t kMessageSizeMost = std::uint64_t{1} << 48;
+
+std::uint64_t bytes_in(std::span<const iovec> pieces) {
+  std::uint64_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+PeerFacts facts_of(const Peer& peer, const Timeouts& timeouts) {
+  PeerFacts facts;
+  facts.address = peer.address;
+  facts.epoch = peer.theirs.epoch;
+  facts.is_connected = peer.state == Peer::State::open;
+  facts.is_sealed = peer.sealed != nullptr;
+  if (peer.sealed) facts.key_epoch = peer.sealed->keys.epoch();
+  facts.round_trip = peer.round_trip.smoothed();
+  facts.round_trip_min = peer.round_trip.least();
+  facts.resend_after = facts.is_connected ? timeouts.resend_after(peer) : timeouts.hello_after(peer);
+  facts.last_heard = peer.last_heard;
+  facts.opening_since = peer.opening_since;
+  facts.segments_in_flight = peer.window.in_flight();
+  facts.bytes_in_flight = peer.bytes_in_flight;
+  facts.bytes_in_flight_max = std::min(peer.bytes_limit[0], peer.congestion.bytes());
+  facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
+  facts.messages_arriving = peer.reassembly.open_count();
+  facts.datagram_size = peer.datagram_size;
+  return facts;
+}
+
+}  // namespace
 
 LinkOptions in_range(LinkOptions options) {
   constexpr auto kDatagramLeast = static_cast<std::uint32_t>(wire::kDatagramSizeLeast);
@@ -31,31 +64,14 @@ LinkOptions in_range(LinkOptions options) {
   return options;
 }
 
-Link::State::State(const LinkOptions& its_options, std::uint64_t its_epoch, std::uint64_t seed,
+Link::State::State(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed,
                    std::optional<SealSettings> its_sealing)
-    : options(in_range(its_options)),
-      epoch(its_epoch == 0 ? 1 : its_epoch),
-      sealing(std::move(its_sealing)),
-      tokens(seed, its_epoch),
-      secrets(~seed, its_epoch),
-      cookies(secrets),
-      hotel(options.rooms_max),
-      messages(options.messages_max),
-      parts_room(options.parts_bytes),
-      peers(options.peers_max, secrets.next()),
-      places(secrets.next_key()),
-      half_open(secrets.next_key()),
-      senders_free(static_cast<std::uint32_t>(
-          std::clamp<std::uint64_t>(options.receive_buffer_bytes / options.window_bytes, 1, 8))),
-      grants_most(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-          options.receive_buffer_bytes / 2 / (options.datagram_size_max + options.segment_overhead), 1, 8))),
-      answer_budget(secrets.next_key(), options.answers_each_per_second, options.answers_per_second),
-      handshake_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second),
-      change_budget(secrets.next_key(), options.handshakes_each_per_second, options.handshakes_per_second) {
-  if (!has_room_for_news()) throw std::bad_alloc();
-  if (!sealing) return;
-  staging = std::make_unique<std::byte[]>(kStagingBytes);
-  opened = std::make_unique<std::byte[]>(kTrainBytesMost);
+    : sealing(std::move(its_sealing)),
+      secrets(~seed, epoch),
+      context(in_range(options), sealing ? static_cast<std::uint32_t>(wire::kTagBytes) : 0),
+      peers(context.options.peers_max, secrets.next()),
+      greetings(context, sealing, epoch == 0 ? 1 : epoch, TokenSource(seed, epoch)) {
+  if (!sessions.has_room_for_news()) throw std::bad_alloc();
 }
 
 Link::Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed, std::optional<SealSettings> sealing)
@@ -76,8 +92,8 @@ Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t 
   }
   Peer* added = nullptr;
   try {
-    if (!state_->has_room_for_news()) throw std::bad_alloc();
-    added = state_->add_peer(address, datagram_size_max, now);
+    if (!state_->sessions.has_room_for_news()) throw std::bad_alloc();
+    added = state_->sessions.add_peer(address, datagram_size_max, now);
   } catch (const std::bad_alloc&) {
     return std::unexpected(Error{Status::no_memory, ENOMEM, {}});
   }
@@ -85,7 +101,7 @@ Result<PeerHandle> Link::peer(const base::SocketAddress& address, std::uint32_t 
     return std::unexpected(
         Error{Status::no_memory, 0,
               fmt::format("no place for peer {}: all {} are taken, raise peers_max or disconnect some",
-                          address.to_string(), state_->options.peers_max)});
+                          address.to_string(), state_->context.options.peers_max)});
   }
   added->is_known_to_engine = true;
   return PeerTable::handle(*added);
@@ -99,23 +115,23 @@ std::optional<PeerHandle> Link::find(const base::SocketAddress& address) const {
 void Link::set_datagram_size_max(PeerHandle handle, std::uint32_t bytes, base::Instant now) {
   Peer* peer = state_->peers.find(handle);
   if (peer == nullptr) return;
-  state_->handed_out.what = State::HandedOut::What::nothing;
+  state_->trains.forget_last();
   peer->path_datagram_max = bytes;
-  state_->set_datagram_size(*peer, now);
+  state_->sizes.set_goal(*peer, now);
 }
 
 void Link::hint_datagram_size(PeerHandle handle, std::uint32_t bytes, base::Instant now) {
-  ++state_->counters.size_hints;
+  ++state_->context.counters.size_hints;
   Peer* peer = state_->peers.find(handle);
   if (peer == nullptr || peer->state != Peer::State::open) return;
-  state_->handed_out.what = State::HandedOut::What::nothing;
+  state_->trains.forget_last();
   peer->mtu.on_hint(bytes, now);
-  state_->follow_mtu(*peer, now);
+  state_->sizes.follow(*peer, now);
 }
 
 PeerFacts Link::facts(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
-  return peer == nullptr ? PeerFacts{} : state_->facts(*peer);
+  return peer == nullptr ? PeerFacts{} : facts_of(*peer, state_->context.timeouts);
 }
 
 std::optional<base::SipKey> Link::pair_key(PeerHandle handle) const {
@@ -130,28 +146,7 @@ std::optional<base::SipKey> Link::pair_key(PeerHandle handle) const {
 
 bool Link::is_eager(PeerHandle handle) const {
   const Peer* peer = state_->peers.find(handle);
-  return peer == nullptr || state_->is_eager(*peer);
-}
-
-PeerFacts Link::State::facts(const Peer& peer) const {
-  PeerFacts facts;
-  facts.address = peer.address;
-  facts.epoch = peer.theirs.epoch;
-  facts.is_connected = peer.state == Peer::State::open;
-  facts.is_sealed = peer.sealed != nullptr;
-  if (peer.sealed) facts.key_epoch = peer.sealed->keys.epoch();
-  facts.round_trip = peer.round_trip.smoothed();
-  facts.round_trip_min = peer.round_trip.least();
-  facts.resend_after = facts.is_connected ? resend_after(peer) : hello_after(peer);
-  facts.last_heard = peer.last_heard;
-  facts.opening_since = peer.opening_since;
-  facts.segments_in_flight = peer.window.in_flight();
-  facts.bytes_in_flight = peer.bytes_in_flight;
-  facts.bytes_in_flight_max = std::min(peer.bytes_limit[0], peer.congestion.bytes());
-  facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
-  facts.messages_arriving = peer.reassembly.open_count();
-  facts.datagram_size = peer.datagram_size;
-  return facts;
+  return peer == nullptr || state_->queues.is_eager(*peer);
 }
 
 const base::SocketAddress& Link::address(PeerHandle handle) const {
@@ -164,26 +159,63 @@ void Link::for_each_peer(std::size_t most, const std::function<void(const PeerFa
   for (std::uint32_t slot = 0; slot < state_->peers.slots() && most > 0; ++slot) {
     const Peer* peer = state_->peers.at(slot);
     if (peer == nullptr) continue;
-    visit(state_->facts(*peer));
+    visit(facts_of(*peer, state_->context.timeouts));
     --most;
   }
 }
 
-Status Link::submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference) {
-  return state_->submit(peer, message, now, reference);
+Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant now, Reference* reference) {
+  LinkContext& context = state_->context;
+  LinkCounters& counters = context.counters;
+  Peer* peer = state_->peers.find(handle);
+  if (peer == nullptr) [[unlikely]]
+    return Status::stale;
+  if (message.size > kMessageSizeMost) [[unlikely]]
+    return Status::too_big;
+  if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) < message.size) [[unlikely]]
+    return Status::invalid;
+  Status status = Status::again;
+  const bool has_room = counters.messages_pending + context.news.outcomes() < context.options.messages_max &&
+                        !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
+  // What is needed until the message ends, so that nothing can be missing then.
+  if (has_room && state_->queues.has_memory_for(*peer) &&
+      (peer->state != Peer::State::closed || state_->sessions.has_room_for_news())) [[likely]] {
+    Reference where = 0;
+    status = state_->queues.add(*peer, message, where);
+    if (reference != nullptr) *reference = where;
+  }
+  if (status != Status::ok) [[unlikely]] {
+    if (status == Status::again) ++counters.submits_refused;
+    return status;
+  }
+  ++counters.messages_submitted;
+  ++counters.messages_pending;
+  counters.message_bytes_submitted += message.size;
+  if (peer->state == Peer::State::closed) [[unlikely]] {
+    if (state_->sessions.is_leaving()) {
+      state_->sessions.lose(*peer, Status::refused, now, true);
+      return Status::ok;
+    }
+    state_->sessions.begin_opening(*peer, now);
+  }
+  context.agenda.make_ready(*peer);
+  return Status::ok;
 }
 
-bool Link::cancel(PeerHandle peer, Reference reference, std::uint64_t cookie) {
-  return state_->cancel(peer, reference, cookie);
+bool Link::cancel(PeerHandle handle, Reference reference, std::uint64_t cookie) {
+  Peer* const peer = state_->peers.find(handle);
+  state_->trains.forget_last();
+  return peer != nullptr && state_->queues.cancel(*peer, reference, cookie);
 }
 
 void Link::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                    std::uint32_t datagram_size_max) {
-  state_->receive(from, bytes, now, datagram_size_max);
+  state_->trains.forget_last();
+  state_->receiver.receive(from, bytes, now, datagram_size_max);
 }
 
 std::optional<Delivery> Link::next_delivery() {
-  return state_->next_delivery();
+  return state_->receiver.next();
 }
 
 void Link::set_target(PeerHandle handle, std::uint32_t reassembly, std::uint64_t target) {
@@ -191,39 +223,39 @@ void Link::set_target(PeerHandle handle, std::uint32_t reassembly, std::uint64_t
 }
 
 bool Link::has_news() const {
-  return !state_->outcomes.empty() || !state_->notices.empty();
+  return !state_->context.news.is_empty();
 }
 bool Link::has_loss() const {
-  return state_->losses_untold != 0;
+  return state_->context.news.has_loss();
 }
 std::optional<Outcome> Link::next_outcome() {
-  return state_->outcomes.take();
+  return state_->context.news.next_outcome();
 }
 std::optional<Notice> Link::next_notice() {
-  while (auto notice = state_->notices.take()) {
-    state_->losses_untold -= notice->kind == Notice::Kind::lost;
-    if (notice->kind != Notice::Kind::forgotten || state_->forget_unused(notice->peer)) return notice;
+  while (auto notice = state_->context.news.next_notice()) {
+    if (notice->kind != Notice::Kind::forgotten) return notice;
+    state_->trains.forget_last();
+    if (state_->sessions.forget_unused(notice->peer)) return notice;
   }
   return std::nullopt;
 }
 
 bool Link::next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max,
                       Train& train) {
-  return state_->next_train(now, train_bytes_max, train_datagrams_max, train);
+  return state_->trains.next(now, train_bytes_max, train_datagrams_max, train);
 }
 
 void Link::take_back(const Train& train, base::Instant now) {
-  state_->take_back(train, now);
+  state_->trains.take_back(train, now);
 }
 
 void Link::expire(base::Instant now) {
-  state_->handed_out.what = State::HandedOut::What::nothing;
-  state_->expire(now);
+  state_->trains.forget_last();
+  state_->expiry.expire(now);
 }
 
 base::Instant Link::next_deadline() const {
-  const base::Instant timer = state_->timers.empty() ? base::kNever : state_->timers.begin()->timer_at;
-  return state_->is_crowded() ? std::min(timer, state_->grants_deadline()) : timer;
+  return state_->expiry.next_deadline();
 }
 
 void Link::set_keyring(std::shared_ptr<const seal::Keyring> ring) {
@@ -232,50 +264,47 @@ void Link::set_keyring(std::shared_ptr<const seal::Keyring> ring) {
 }
 
 const TurnedAway& Link::turned_away() const {
-  return state_->turned_away;
+  return state_->sessions.turned_away();
 }
 
 void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now) {
   Peer* peer = state_->peers.find(address);
-  state_->handed_out.what = State::HandedOut::What::nothing;
+  state_->trains.forget_last();
   if (peer == nullptr) return;
   if (obstacle == Obstacle::not_let_out) peer->not_let_out_at = now;
-  if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening || !state_->has_room_for_news()) return;
+  if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening || !state_->sessions.has_room_for_news())
+    return;
   peer->has_no_route = obstacle == Obstacle::no_route;
-  state_->lose(*peer, peer->has_no_route ? Status::unreachable : Status::refused, now, true);
+  state_->sessions.lose(*peer, peer->has_no_route ? Status::unreachable : Status::refused, now, true);
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {
-  if (Peer* peer = state_->peers.find(handle)) state_->disconnect(*peer, 0, 1, now);
+  state_->trains.forget_last();
+  if (Peer* peer = state_->peers.find(handle)) state_->sessions.disconnect(*peer, 0, 1, now);
 }
 
 void Link::expel(PeerHandle handle, base::Instant now) {
-  if (Peer* peer = state_->peers.find(handle)) state_->expel(*peer, now);
+  state_->trains.forget_last();
+  Peer* const peer = state_->peers.find(handle);
+  if (peer != nullptr && state_->sessions.expel(*peer, now)) state_->receiver.forget_last();
 }
 
 std::size_t Link::take_leave(base::Instant) {
-  state_->is_leaving = true;
-  state_->handed_out.what = State::HandedOut::What::nothing;
-  std::size_t unheard = 0;
-  for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
-    Peer* const peer = state_->peers.at(slot);
-    if (peer == nullptr || peer->state != Peer::State::open) continue;
-    ++unheard;
-    if (state_->strays.size() < State::kStraysMax) state_->say_close(*peer, wire::Flags::kLeaves, 1);
-  }
-  return unheard;
+  state_->trains.forget_last();
+  return state_->sessions.take_leave();
 }
 
 void Link::disconnect_all(base::Instant now) {
   // Nobody will be here to say it again if it is lost.
   constexpr std::uint32_t kCopies = 2;
+  state_->trains.forget_last();
   for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
-    if (Peer* peer = state_->peers.at(slot)) state_->disconnect(*peer, wire::Flags::kLeaves, kCopies, now);
+    if (Peer* peer = state_->peers.at(slot)) state_->sessions.disconnect(*peer, wire::Flags::kLeaves, kCopies, now);
   }
 }
 
 const LinkCounters& Link::counters() const {
-  return state_->counters;
+  return state_->context.counters;
 }
 std::size_t Link::peer_count() const {
   return state_->peers.size();

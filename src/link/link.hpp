@@ -149,6 +149,8 @@ struct Train {
   std::uint32_t bytes = 0;
   std::size_t piece_count = 0;
   iovec pieces[kPiecesInTrain];
+
+  void add(void* base, std::size_t length) { pieces[piece_count++] = {base, length}; }
 };
 
 /// What the link says of one peer, for statistics and error texts.

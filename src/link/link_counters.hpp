@@ -118,6 +118,8 @@ struct LinkCounters {
   std::uint64_t resets_doubted = 0;
   std::uint64_t round_trips_measured = 0;
 
+  void refuse(Refusal reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
+
   std::uint64_t accepted() const noexcept;  // of whatever kind
   std::uint64_t malformed_sum() const noexcept;
   std::uint64_t refused_sum() const noexcept;

@@ -28,7 +28,7 @@ struct LinkOptions {
   std::uint64_t first_bytes = 256U << 10;  // of them until the path shows that it carries more, six segments at least
   std::uint64_t inrush_bytes = 64U << 10;  // in flight besides what fills the path, four segments at least
 
-  // Grants (link_grants.cpp): what all peers together may have in flight towards us once there are many.
+  // Grants (grants.hpp): what all peers together may have in flight towards us once there are many.
   std::uint64_t receive_buffer_bytes = 4U << 20;  // of the path, as the kernel charges it
   std::uint64_t granted_bytes = 80U << 10;        // to all senders of long messages together, one segment each at least
 
@@ -69,6 +69,11 @@ struct LinkOptions {
   // Handshakes answered, of sealed hellos that showed a cookie: some 100 us of a processor each.
   std::uint32_t handshakes_per_second = 1024;
   std::uint32_t handshakes_each_per_second = 64;
+
+  /// What datagrams of so many bytes cost a receive buffer.
+  std::uint64_t charge(std::uint64_t bytes, std::uint64_t datagrams = 1) const {
+    return bytes + datagrams * segment_overhead;
+  }
 };
 
 }  // namespace fairlead::link

@@ -155,7 +155,7 @@ struct Peer {
   std::array<wire::Sequence, 2> probes_to_answer;  // their numbers
   std::uint32_t probe_answers_owed = 0;
 
-  // Whether anything moves (link_stall.cpp).
+  // Whether anything moves (expiry.hpp).
   base::Instant stall_look_at = base::kNever;
   wire::Sequence oldest_seen;      // of ours in flight, at the last look
   std::uint8_t stalled_looks = 0;  // at which it was the same

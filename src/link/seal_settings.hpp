@@ -20,7 +20,7 @@ struct SealSettings {
   seal::AeadMaker maker = seal::best_aead_maker();
 
   // New keys are made when the old ones have sealed and opened so much, or are so old and still in use. If the peer
-  // does not make them with us in time, the session ends (link_rekey.cpp).
+  // does not make them with us in time, the session ends (key_changes.hpp).
   static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 36;
   static constexpr base::Duration kAgeMax = std::chrono::hours(1);
   std::uint64_t bytes_max = kBytesMax;

@@ -32,7 +32,7 @@ struct SealedSession {
   base::Instant keyed_at;        // when they were made
   seal::PublicKey greeted_by{};  // as responder: the ephemeral key of the hello that it began with
 
-  // A change of keys (link_rekey.cpp). The initiator has `change` while it waits for the answer; the responder has
+  // A change of keys (key_changes.hpp). The initiator has `change` while it waits for the answer; the responder has
   // `next_binding` from its answer until the first segment under the new keys. `message` is what either sends; the
   // responder asks for a change by an empty one.
   std::optional<seal::Handshake> change;

@@ -1,13 +1,11 @@
-// Longer messages become segments as their turn comes, each a stretch of a message's bytes.
-//
-// All segments of a train but the last have one size, and the end of a message is shorter. So it waits while messages
-// behind it have whole segments to give, and is the last of this train: else most trains would end early. Where one
-// segment is a train by itself, the ends of several messages make one.
+#include "link/segment_source.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#include "link/link_state.hpp"
+#include "base/rare.hpp"
+#include "wire/record.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::link {
 namespace {
@@ -48,30 +46,49 @@ std::uint32_t chunk_bytes_max(std::uint32_t datagram_size) {
 
 }  // namespace
 
-void Link::State::add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
-                          std::uint32_t datagrams_max, Train& train) {
-  while (train.datagrams < datagrams_max && !is_ended(train)) {
-    const std::uint32_t size = train.datagrams == 0 ? peer.datagram_size : train.datagram_size;
-    const std::uint32_t left = bytes_max - train.bytes;
-    const bool is_last = train.datagrams + 1 == datagrams_max || left < 2 * size ||
-                         train.piece_count + 2 * (Segment::kPiecesMax + 1) > Train::kPiecesInTrain ||
-                         !is_open_for_two(peer, size);
-    Portion portion;
-    Message* message = choose(peer, train, is_last, portion);
-    if (message == nullptr || (train.datagrams != 0 && portion.size > left)) return;
-    Segment* segment = cut(peer, *message, portion);
-    if (segment == nullptr || !add_fresh(*segment, base, now, train)) return;
-  }
+bool SegmentSource::is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const {
+  // Whatever the limits are, one may always go; but who is held back waits for his turn.
+  if (peer.window.in_flight() == 0) return channel == Channel::command || peer.granted != 0;
+  if (base::rare("link: the window looks full")) [[unlikely]]
+    return false;
+  // When it is the turn of long messages, short ones leave them a part of the window.
+  const auto index = static_cast<std::size_t>(peer.is_bulk_due() ? Channel::data : channel);
+  if (channel == Channel::data && peer.bytes_in_flight + size + context_.options.segment_overhead > peer.granted)
+      [[unlikely]]
+    return false;
+  return peer.window.span() < peer.segments_limit[index] &&
+         peer.bytes_in_flight + size + context_.options.segment_overhead <=
+             std::min(peer.bytes_limit[index], peer.congestion.bytes());
 }
 
-bool Link::State::is_open_for_two(const Peer& peer, std::uint32_t size) const {
+bool SegmentSource::is_open_for_two(const Peer& peer, std::uint32_t size) const {
   return peer.window.span() + 1 < peer.segments_limit[static_cast<std::size_t>(Channel::data)] &&
-         is_open_for(peer, Channel::data, 2 * size + options.segment_overhead);
+         is_open_for(peer, Channel::data, 2 * size + context_.options.segment_overhead);
+}
+
+Segment* SegmentSource::take_queued(Peer& peer, Channel channel, std::uint32_t size_max) {
+  const auto index = static_cast<std::size_t>(channel);
+  SegmentList& queue = peer.queued[index];
+  if (queue.empty()) return nullptr;
+  Segment& segment = queue.front();
+  if (segment.size > size_max || !is_open_for(peer, channel, segment.size)) return nullptr;
+  segment.hook.unlink();
+  peer.queued_messages[index] -= segment.records;
+  --peer.queued_segments[index];
+  context_.counters.whole_sent += segment.records;
+  return &segment;
+}
+
+Segment* SegmentSource::cut_next(Peer& peer, const Train& train, bool is_last, std::uint32_t bytes_left) {
+  Portion portion;
+  Message* const message = choose(peer, train, is_last, portion);
+  if (message == nullptr || (train.datagrams != 0 && portion.size > bytes_left)) return nullptr;
+  return cut(peer, *message, portion);
 }
 
 /// Whose turn it is: of a message whose next segment is as long as the train's others, so that it goes on; if there is
 /// none, or this is the last anyway, of one whose next segment is shorter. Null if there is none.
-Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
+Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
   const std::uint32_t wanted =
       train.datagrams == 0 ? kChunkHead + chunk_bytes_max(peer.datagram_size) : train.datagram_size;
   Message* shorter = nullptr;
@@ -113,7 +130,7 @@ Message* Link::State::choose(Peer& peer, const Train& train, bool is_last, Porti
 }
 
 /// What one segment takes of this message now.
-Portion Link::State::next_portion(const Peer& peer, const Message& message) {
+Portion SegmentSource::next_portion(const Peer& peer, const Message& message) {
   Portion portion;
   if (message.is_void) [[unlikely]] {
     portion.size = kChunkHead;
@@ -132,9 +149,9 @@ Portion Link::State::next_portion(const Peer& peer, const Message& message) {
   return portion;
 }
 
-Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) {
+Segment* SegmentSource::cut(Peer& peer, Message& message, const Portion& portion) {
   if (!is_open_for(peer, Channel::data, portion.size)) return nullptr;
-  Segment* segment = hotel.check_in(peer);
+  Segment* segment = context_.hotel.check_in(peer);
   if (segment == nullptr) [[unlikely]]
     return nullptr;
   const auto& [stretch, is_whole, size] = portion;
@@ -143,10 +160,10 @@ Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) 
   if (message.is_void) [[unlikely]] {
     wire::encode_void(message.envelope, {message.number, message.slot, message.size, 0}, record);
     message.bytes_cut = message.size;
-    ++counters.voids_sent;
+    ++context_.counters.voids_sent;
   } else if (is_whole) {
     wire::encode_whole(message.envelope, static_cast<std::uint16_t>(stretch.bytes), record);
-    ++counters.whole_sent;
+    ++context_.counters.whole_sent;
   } else {
     if (message.slot == Message::kNoSlot) {
       message.slot = static_cast<std::uint32_t>(std::countr_one(peer.slots_taken));
@@ -155,7 +172,7 @@ Segment* Link::State::cut(Peer& peer, Message& message, const Portion& portion) 
     }
     wire::encode_chunk(message.envelope, {message.number, message.slot, message.size, message.bytes_cut},
                        static_cast<std::uint16_t>(stretch.bytes), record);
-    ++counters.chunks_sent;
+    ++context_.counters.chunks_sent;
   }
   segment->channel = Channel::data;
   segment->message = &message;

@@ -1,18 +1,10 @@
-// New keys for a session in use: a handshake inside it, bound to the one before, with the keys that the keyring has
-// now. Its first message is said again until the answer comes; nothing else waits for it (session_keys.hpp). The
-// session's initiator begins it; the other end asks for it, by a first message that is empty.
-//
-// How much keys may do is no bound for what is in flight meanwhile: a peer that answers in time loses nothing. One that
-// does not is given up after a while, and keys that have done what no keys should do are not used any more.
-//
-// Each beginning has a number, which the answerer sees grow: a first message that comes late must not undo a change
-// that its sender has gone on from.
+#include "link/key_changes.hpp"
 
 #include <algorithm>
 #include <new>
 
 #include "base/ensure.hpp"
-#include "link/link_state.hpp"
+#include "link/refusal_of.hpp"
 
 namespace fairlead::link {
 namespace {
@@ -29,14 +21,19 @@ using Number = std::array<std::byte, sizeof(std::uint64_t)>;
 
 }  // namespace
 
-/// After something was sealed: whether the keys have done enough, or too much.
-void Link::State::watch_keys(Peer& peer, base::Instant now) {
+KeyChanges::KeyChanges(LinkContext& context, std::optional<SealSettings>& sealing, TokenSource& secrets)
+    : context_(context),
+      sealing_(sealing),
+      budget_(secrets.next_key(), context.options.handshakes_each_per_second, context.options.handshakes_per_second) {}
+
+void KeyChanges::watch(Peer& peer, base::Instant now) {
   SealedSession& session = *peer.sealed;
   const seal::EpochKeys& keys = session.keys.current();
   const base::Duration age = now - session.keyed_at;
   if (session.keys.has_previous() && age >= kKeepPreviousFor) [[unlikely]]
     session.keys.drop_previous();
-  if (keys.bytes() < sealing->bytes_max && keys.segments() < sealing->segments_max && age < sealing->age_max) [[likely]]
+  if (keys.bytes() < sealing_->bytes_max && keys.segments() < sealing_->segments_max && age < sealing_->age_max)
+      [[likely]]
     return;
   if (session.due_since == base::kNever) {
     session.due_since = now;
@@ -44,10 +41,10 @@ void Link::State::watch_keys(Peer& peer, base::Instant now) {
   }
   if (session.change_at != base::kNever) return;
   session.change_at = now;
-  wake_by(peer, now);
+  context_.agenda.wake_by(peer, now);
 }
 
-bool Link::State::are_keys_worn_out(const SealedSession& session, base::Instant now) const {
+bool KeyChanges::are_worn_out(const SealedSession& session, base::Instant now) {
   const seal::EpochKeys& keys = session.keys.current();
   if (keys.bytes() >= kBytesMost || keys.segments() >= kSegmentsMost) return true;
   // The initiator sees it first, and so can say why.
@@ -56,37 +53,31 @@ bool Link::State::are_keys_worn_out(const SealedSession& session, base::Instant 
          keys.segments() - session.segments_when_due >= kSegmentsOfPatience;
 }
 
-/// The time of `change_at` has come. False if the session is over.
-bool Link::State::change_keys(Peer& peer, base::Instant now) {
+void KeyChanges::change(Peer& peer, base::Instant now) {
   SealedSession& session = *peer.sealed;
   session.change_at = base::kNever;
-  if (are_keys_worn_out(session, now)) {
-    if (strays.size() < kStraysMax) say_close(peer, 0, 1);
-    lose(peer, Status::refused, now, true);
-    return false;
-  }
-  if (!session.keys.is_settled()) return true;
+  if (!session.keys.is_settled()) return;
   if (session.times_sent >= kTimesSaid) {
     session.change.reset();
     session.times_sent = 0;
-    return true;
+    return;
   }
   if (!session.is_initiator) {
     session.message.size = 0;  // asks for one
   } else {
-    if (!session.change && !begin_change(peer)) return true;
+    if (!session.change && !begin(peer)) return;
   }
   session.owes_message = true;
-  session.change_at = now + said_after(session.times_sent);
-  if (!peer.control_hook.is_linked()) control.push_back(peer);
-  return true;
+  session.change_at = now + context_.timeouts.said_after(session.times_sent);
+  context_.agenda.owe_word(peer);
+  return;
 }
 
 /// False if there is no key for it, or no memory: then it is begun at the next segment.
-bool Link::State::begin_change(Peer& peer) try {
+bool KeyChanges::begin(Peer& peer) try {
   SealedSession& session = *peer.sealed;
   const auto attempt = static_cast<std::uint32_t>(session.change_number++);
-  auto handshake = seal::Handshake::begin(*sealing->ring, peer.address, attempt, session.binding, sealing->random);
+  auto handshake = seal::Handshake::begin(*sealing_->ring, peer.address, attempt, session.binding, sealing_->random);
   if (!handshake) return false;
   Number number;
   wire::store(number.data(), 0, session.change_number);
@@ -98,32 +89,32 @@ bool Link::State::begin_change(Peer& peer) try {
   return false;
 }
 
-void Link::State::on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
+void KeyChanges::on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
   if (session.is_initiator && frame.payload.empty()) {
-    if (!change_budget.take(peer.address, now)) return refuse(Refusal::too_many_handshakes);
-    ++counters.rekeys_received;
+    if (!budget_.take(peer.address, now)) return context_.counters.refuse(Refusal::too_many_handshakes);
+    ++context_.counters.rekeys_received;
     if (session.change_at != base::kNever || session.change) return;
     session.change_at = now;
-    return wake_by(peer, now);
+    return context_.agenda.wake_by(peer, now);
   }
   const auto ephemeral = seal::Handshake::ephemeral_of(frame.payload);
-  if (session.is_initiator || !ephemeral) return refuse(Refusal::bad_handshake);
+  if (session.is_initiator || !ephemeral) return context_.counters.refuse(Refusal::bad_handshake);
   if (!session.next_binding || session.changed_by != *ephemeral) {
-    if (const auto refusal = answer_rekey(peer, frame, now)) return refuse(*refusal);
+    if (const auto refusal = answer(peer, frame, now)) return context_.counters.refuse(*refusal);
     session.changed_by = *ephemeral;
   }
-  ++counters.rekeys_received;
+  ++context_.counters.rekeys_received;
   session.owes_message = true;
-  if (!peer.control_hook.is_linked()) control.push_back(peer);
+  context_.agenda.owe_word(peer);
 }
 
-std::optional<Refusal> Link::State::answer_rekey(Peer& peer, const wire::Frame& frame, base::Instant now) {
+std::optional<Refusal> KeyChanges::answer(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
-  if (!change_budget.take(peer.address, now)) return Refusal::too_many_handshakes;
+  if (!budget_.take(peer.address, now)) return Refusal::too_many_handshakes;
   Number bytes;
   std::size_t size = 0;
-  auto handshake = seal::Handshake::answer(*sealing->ring, peer.address, session.binding, sealing->random,
+  auto handshake = seal::Handshake::answer(*sealing_->ring, peer.address, session.binding, sealing_->random,
                                            frame.payload, bytes, size);
   if (!handshake) return refusal_of(handshake.error());
   const auto number = wire::load<std::uint64_t>(bytes.data(), 0);
@@ -131,48 +122,35 @@ std::optional<Refusal> Link::State::answer_rekey(Peer& peer, const wire::Frame& 
   HandshakeMessage answer;
   answer.size = handshake->overhead(1);
   if (!handshake->write({}, answer.bytes.data())) return Refusal::bad_handshake;
-  session.keys.offer(handshake->keys(sealing->maker));
+  session.keys.offer(handshake->keys(sealing_->maker));
   session.message = answer;
   session.change_number = number;
   session.next_binding = handshake->hash();
   return std::nullopt;
 }
 
-void Link::State::on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now) {
+void KeyChanges::on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
-  if (!session.change) return refuse(Refusal::bad_handshake);
+  if (!session.change) return context_.counters.refuse(Refusal::bad_handshake);
   seal::Handshake handshake = *session.change;  // one that does not fit must not spoil ours
-  if (!handshake.read(frame.payload, {})) return refuse(Refusal::bad_handshake);
-  session.keys.advance(handshake.keys(sealing->maker));
-  ++counters.rekey_answers_received;
+  if (!handshake.read(frame.payload, {})) return context_.counters.refuse(Refusal::bad_handshake);
+  session.keys.advance(handshake.keys(sealing_->maker));
+  ++context_.counters.rekey_answers_received;
   session.next_binding = handshake.hash();
   session.change.reset();
   session.owes_message = false;
-  on_changed(session, now);
-  prove(peer);
+  settle(session, now);
+  context_.agenda.prove(peer);
 }
 
-/// Both ends have the new keys.
-void Link::State::on_changed(SealedSession& session, base::Instant now) {
+void KeyChanges::settle(SealedSession& session, base::Instant now) {
   ENSURE(session.next_binding.has_value(), "new keys without their handshake");
   session.binding = *session.next_binding;
   session.next_binding.reset();
   session.keyed_at = now;
   session.times_sent = 0;
   session.change_at = session.due_since = base::kNever;
-  ++counters.keys_changed;
-}
-
-void Link::State::serve_rekey(Peer& peer, base::Instant now, Train& train) {
-  SealedSession& session = *peer.sealed;
-  session.owes_message = false;
-  ++session.times_sent;
-  wire::Header header = header_with_ack(peer, now);
-  header.kind = session.is_message_first() ? wire::Kind::rekey : wire::Kind::rekey_answer;
-  send_control(peer.address, header, session.message.span(), train);
-  hand_out(HandedOut::What::rekey, peer);
-  ++(session.is_message_first() ? counters.rekeys_sent : counters.rekey_answers_sent);
-  seal_train(peer, now, train);
+  ++context_.counters.keys_changed;
 }
 
 }  // namespace fairlead::link

@@ -1,17 +1,9 @@
-// What an ACK does: it frees segments, measures the round trip and shows what was lost.
-//
-// A segment is lost when one transmitted later has arrived and either packet_threshold later ones have been transmitted
-// before that one, or 9/8 of a round trip has passed since it left; reorder_window.hpp widens both on a path that
-// reorders. Transmissions are counted by `order`, so a resent segment is judged by its last transmission.
-//
-// An ACK on a data segment tells of 64 segments only. What lies beyond is judged by the last ACK that told of all: with
-// several holes it may have arrived long ago.
+#include "link/acks.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include "base/rare.hpp"
-#include "link/link_state.hpp"
 #include "wire/layout.hpp"
 
 namespace fairlead::link {
@@ -30,9 +22,13 @@ std::uint64_t bitmap_word(const wire::Frame& frame, std::uint32_t index) {
   return wire::load<std::uint64_t>(frame.payload.data(), (index - 1) * sizeof(std::uint64_t));
 }
 
+// Segments full of tiny messages after which the sender hears: who has so many messages in flight waits for their ends
+// before he sends more, and should not have to wait for all of them.
+constexpr std::uint32_t kCommandsToAnswer = 6;
+
 }  // namespace
 
-bool Link::State::is_within_sent(const Peer& peer, const wire::Frame& frame) const {
+bool Acks::is_within_sent(const Peer& peer, const wire::Frame& frame) {
   const std::int32_t sent = wire::distance(frame.header.ack, peer.window.next());
   if (sent < 0) return false;
   for (std::uint32_t word = 0; word <= word_count(frame); ++word) {
@@ -44,19 +40,19 @@ bool Link::State::is_within_sent(const Peer& peer, const wire::Frame& frame) con
   return true;
 }
 
-bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant now) {
+bool Acks::take(Peer& peer, const wire::Frame& frame, base::Instant now) {
   const wire::Header& header = frame.header;
   if (!is_within_sent(peer, frame)) [[unlikely]]
     return false;
   measure(peer, header, now);
   if (wire::distance(peer.window.acked_to(), header.ack) < 0) {
-    ++counters.acks_old;
+    ++context_.counters.acks_old;
     return true;
   }
   peer.window.set_acked_to(header.ack);
   if (peer.window.in_flight() == 0) return true;
 
-  const std::uint64_t acked_before = counters.segments_acked, in_flight_before = peer.bytes_in_flight;
+  const std::uint64_t acked_before = context_.counters.segments_acked, in_flight_before = peer.bytes_in_flight;
   const AckEvidence evidence{now, header, peer.order_acked};
   while (wire::distance(peer.window.oldest(), header.ack) > 0)
     on_acked(peer, *peer.window.find(peer.window.oldest()), evidence);
@@ -71,38 +67,39 @@ bool Link::State::take_ack(Peer& peer, const wire::Frame& frame, base::Instant n
   if (tells_all) peer.order_judged = peer.order_acked;
   peer.ack_reach = header.ack + static_cast<std::uint32_t>(kHeaderReach);
   find_losses(peer, now);
-  if (counters.segments_acked == acked_before) {
-    ++counters.acks_repeated;
+  if (context_.counters.segments_acked == acked_before) {
+    ++context_.counters.acks_repeated;
     return true;
   }
   peer.last_progress = now;
   peer.backoff = 0;
-  peer.congestion.on_ack(counters.segments_acked - acked_before, in_flight_before - peer.bytes_in_flight,
+  peer.congestion.on_ack(context_.counters.segments_acked - acked_before, in_flight_before - peer.bytes_in_flight,
                          in_flight_before, peer.round_trip.latest(), now);
-  make_ready(peer);
+  context_.agenda.make_ready(peer);
   return true;
 }
 
-void Link::State::measure(Peer& peer, const wire::Header& header, base::Instant now) {
+void Acks::measure(Peer& peer, const wire::Header& header, base::Instant now) {
   if ((header.flags & wire::Flags::kEchoes) == 0) return;
   if ((header.flags & wire::Flags::kDuplicate) != 0) [[unlikely]] {
-    ++counters.duplicates_reported;
+    ++context_.counters.duplicates_reported;
     // If the needless one was found lost by threshold, segments overtake each other on this path: be more patient.
     const base::Duration since = wire::elapsed(header.echo, peer.fast_resend_at);
-    if (counters.resends_fast != 0 && since >= base::Duration::zero() && since <= 2 * peer.round_trip.smoothed()) {
+    if (context_.counters.resends_fast != 0 && since >= base::Duration::zero() &&
+        since <= 2 * peer.round_trip.smoothed()) {
       peer.reordering.confirm(peer.round_trip.smoothed(), now);
     }
   }
   if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
   peer.echo_measured = header.echo;
   const base::Duration sample = wire::elapsed(header.echo, wire::to_ticks(now)) - wire::to_duration(header.echo_delay);
-  if (sample < base::Duration::zero() || sample > options.give_up_after) return;  // not a true echo
+  if (sample < base::Duration::zero() || sample > context_.options.give_up_after) return;  // not a true echo
   peer.round_trip.add(sample);
-  ++counters.round_trips_measured;
+  ++context_.counters.round_trips_measured;
 }
 
 /// What the arrival of this segment says of the transmissions on the way.
-void Link::State::learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence) {
+void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence) {
   if (segment.transmissions == 1) [[likely]] {
     if (segment.order < evidence.order_acked) [[unlikely]] {
       peer.reordering.saw(evidence.order_acked - segment.order, evidence.now - segment.sent_at);
@@ -121,19 +118,19 @@ void Link::State::learn_order(Peer& peer, const Segment& segment, const AckEvide
   }
 }
 
-void Link::State::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
+void Acks::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   learn_order(peer, segment, evidence);
   if (peer.mtu.is_proven_by(segment.size + peer.tag_bytes)) [[unlikely]] {
     // Unless it went in parts.
     if (segment.size + peer.tag_bytes <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
   }
   peer.window.remove(segment);
-  peer.bytes_in_flight -= charge(segment);
-  ++counters.segments_acked;
-  --counters.segments_in_flight;
+  peer.bytes_in_flight -= context_.options.charge(segment.size);
+  ++context_.counters.segments_acked;
+  --context_.counters.segments_in_flight;
   if (segment.block != nullptr) {
     for (std::uint32_t i = 0; i < segment.records; ++i) {
-      finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, Status::ok);
+      context_.news.finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, Status::ok);
     }
   } else {
     Message& message = *segment.message;
@@ -141,20 +138,20 @@ void Link::State::on_acked(Peer& peer, Segment& segment, const AckEvidence& evid
       message.hook.unlink();
       --peer.messages_open;
       if (message.slot != Message::kNoSlot) peer.slots_taken &= ~(std::uint64_t{1} << message.slot);
-      if (!message.is_void) finish(message.cookie, message.wants_outcome, Status::ok);
-      messages.give(&message);
+      if (!message.is_void) context_.news.finish(message.cookie, message.wants_outcome, Status::ok);
+      context_.messages.give(&message);
     }
   }
-  hotel.check_out(segment);
+  context_.hotel.check_out(segment);
 }
 
-void Link::State::find_losses(Peer& peer, base::Instant now) {
+void Acks::find_losses(Peer& peer, base::Instant now) {
   peer.loss_at = base::kNever;
   if (peer.in_flight.empty() || peer.in_flight.front().order >= peer.order_acked) [[likely]]
     return;
   const base::Duration round_trip = std::max(peer.round_trip.smoothed(), peer.round_trip.latest());
   const base::Duration patience = peer.reordering.patience(round_trip);
-  const std::uint64_t threshold = peer.reordering.positions(options.packet_threshold);
+  const std::uint64_t threshold = peer.reordering.positions(context_.options.packet_threshold);
   peer.reordering.fade(peer.order);
   while (!peer.in_flight.empty()) {
     Segment& segment = peer.in_flight.front();
@@ -166,21 +163,48 @@ void Link::State::find_losses(Peer& peer, base::Instant now) {
     if (!is_overtaken && !is_late) {
       if (!peer.round_trip.is_known()) return;
       peer.loss_at = segment.sent_at + patience;
-      wake_by(peer, peer.loss_at);
+      context_.agenda.wake_by(peer, peer.loss_at);
       return;
     }
     peer.congestion.on_loss();
-    resend(segment, ResendCause::fast);
+    context_.agenda.resend(segment, ResendCause::fast);
   }
 }
 
-void Link::State::resend(Segment& segment, ResendCause cause) {
-  segment.hook.unlink();
-  if (segment.size + segment.peer->tag_bytes > PathMtu::kLeast && cause != ResendCause::recut)
-    segment.peer->mtu.on_lost(segment.transmissions, segment.sent_at);
-  segment.cause = cause;
-  segment.is_waiting = true;
-  resends.push_back(segment);
+void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
+  AckDebt& debt = peer.ack;
+  // Of several segments the last is echoed, but one that came in vain must be told.
+  if (!debt.was_duplicate || is_duplicate) {
+    debt.echo = frame.header.timestamp;
+    debt.echo_arrived = now;
+    debt.has_echo = true;
+    debt.was_duplicate = is_duplicate;
+  }
+  ++debt.segments;
+  if ((frame.header.flags & wire::Flags::kCommand) != 0) ++debt.commands;
+  debt.bytes += wire::kSegmentHeaderBytes + frame.payload.size() + context_.options.segment_overhead;
+  if (!debt.is_owed) {
+    debt.is_owed = true;
+    debt.due = now + context_.options.ack_after;
+    context_.agenda.wake_by(peer, debt.due);
+  }
+  if (is_at_once || base::rare("link: an ack goes at once") || debt.segments >= peer.segments_limit[0] / 4 ||
+      debt.bytes >= peer.bytes_limit[0] / 4 || debt.commands >= kCommandsToAnswer) {
+    debt.is_at_once = true;
+    context_.agenda.queue_ack(peer);
+  }
+}
+
+/// If the bitmap of a header was too short for it, a segment of its own still follows.
+void Acks::settle(Peer& peer) {
+  AckDebt& debt = peer.ack;
+  debt.was_duplicate = false;
+  if (!debt.is_owed || (debt.is_at_once && peer.received.bitmap_words() > 1)) return;
+  debt.is_owed = false;
+  debt.is_at_once = false;
+  debt.segments = debt.commands = 0;
+  debt.bytes = 0;
+  peer.ack_hook.unlink();
 }
 
 }  // namespace fairlead::link

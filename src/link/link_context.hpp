@@ -1,0 +1,37 @@
+#pragma once
+// What all parts of a link share.
+
+#include <cstdint>
+
+#include "link/agenda.hpp"
+#include "link/hotel.hpp"
+#include "link/link_counters.hpp"
+#include "link/link_options.hpp"
+#include "link/news.hpp"
+#include "link/timeouts.hpp"
+
+namespace fairlead::link {
+
+struct LinkContext {
+  LinkContext(const LinkOptions& its_options, std::uint32_t its_tag_bytes_at_most)
+      : options(its_options),
+        tag_bytes_at_most(its_tag_bytes_at_most),
+        hotel(options.rooms_max),
+        messages(options.messages_max),
+        news(counters),
+        timeouts(options) {}
+  LinkContext(const LinkContext&) = delete;
+  LinkContext& operator=(const LinkContext&) = delete;
+
+  const LinkOptions options;
+  const std::uint32_t tag_bytes_at_most;  // that sealing would add to a datagram to a peer without a session
+  LinkCounters counters;
+  // Owners first: what the agenda links is destroyed after it.
+  Hotel hotel;
+  ObjectPool<Message> messages;
+  Agenda agenda;
+  News news;
+  Timeouts timeouts;
+};
+
+}  // namespace fairlead::link

@@ -1,0 +1,189 @@
+#include "link/send_queues.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "link/reference.hpp"
+#include "wire/record.hpp"
+
+namespace fairlead::link {
+namespace {
+
+constexpr std::uint32_t kEagerInFlight = 4;
+constexpr std::uint32_t kSegmentsWorthACall = 6;
+constexpr std::uint32_t kTinyBytes = 16;  // where less than such a message still fits, a segment is full
+
+std::size_t index_of(Channel channel) {
+  return static_cast<std::size_t>(channel);
+}
+
+}  // namespace
+
+bool SendQueues::has_memory_for(Peer& peer) {
+  return context_.news.has_room_for_outcomes() && peer.window.reserve(context_.options.window_segments);
+}
+
+Status SendQueues::add(Peer& peer, const Outgoing& message, Reference& reference) {
+  return message.size <= context_.options.embedded_max ? embed(peer, message, reference)
+                                                       : refer(peer, message, reference);
+}
+
+Status SendQueues::embed(Peer& peer, const Outgoing& message, Reference& reference) {
+  const Channel channel = message.size <= context_.options.tiny_max ? Channel::command : Channel::data;
+  std::uint32_t& waiting = peer.queued_messages[index_of(channel)];
+  if (waiting >= (channel == Channel::command ? context_.options.command_depth : context_.options.data_depth))
+    return Status::again;
+  const auto bytes = static_cast<std::uint32_t>(wire::whole_bytes(message.size));
+  Segment* segment = block_with_space(peer, channel, bytes);
+  if (segment == nullptr) [[unlikely]]
+    return Status::again;
+
+  const auto begin = static_cast<std::uint32_t>(wire::aligned(segment->size));
+  std::byte* to = segment->block->bytes.data() + segment->size;
+  std::memset(to, 0, begin - segment->size);
+  to = segment->block->bytes.data() + begin;
+  wire::encode_whole(message.envelope, static_cast<std::uint16_t>(message.size), to);
+  to += wire::kRecordBytes;
+  std::uint64_t left = message.size;
+  for (const iovec& piece : message.pieces) {
+    const std::uint64_t length = std::min<std::uint64_t>(piece.iov_len, left);
+    if (length == 0) continue;
+    std::memcpy(to, piece.iov_base, length);
+    to += length;
+    left -= length;
+  }
+  segment->size = begin + bytes;
+  segment->block->cookies[segment->records] = message.cookie;
+  segment->outcomes_wanted |= std::uint32_t{message.wants_outcome} << segment->records;
+  ++segment->records;
+  ++waiting;
+  reference = reference_to(*segment);
+  return Status::ok;
+}
+
+std::uint32_t SendQueues::block_size_max(const Peer& peer) const {
+  const std::uint32_t least = std::uint32_t{wire::kDatagramSizeLeast} - context_.tag_bytes_at_most;
+  return std::min(context_.options.command_segment_max, peer.state == Peer::State::open ? peer.datagram_size : least);
+}
+
+/// A lone message never waits. Behind a few segments in flight, messages wait for company until the next pass, but not
+/// for more than a call is worth: else the receiver would have nothing to do while the sender gathers, and the sender
+/// nothing while the receiver takes all of it.
+bool SendQueues::is_eager(const Peer& peer) const {
+  if (peer.window.in_flight() < kEagerInFlight) return true;
+  const auto channel = index_of(Channel::command);
+  if (peer.queued_segments[channel] < kSegmentsWorthACall) return false;
+  const Segment& last = peer.queued[channel].back();
+  return last.records == Block::kRecordsMax || last.size + wire::whole_bytes(kTinyBytes) > block_size_max(peer);
+}
+
+/// The last segment that waits, if the record still fits: what waits together travels together.
+Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes) {
+  SegmentList& queue = peer.queued[index_of(channel)];
+  if (!queue.empty()) {
+    Segment& last = queue.back();
+    if (last.records < Block::kRecordsMax && wire::aligned(last.size) + bytes <= block_size_max(peer)) return &last;
+  }
+  Segment* segment = context_.hotel.check_in_with_block(peer);
+  if (segment == nullptr) [[unlikely]]
+    return nullptr;
+  segment->channel = channel;
+  segment->size = wire::kSegmentHeaderBytes;
+  queue.push_back(*segment);
+  ++peer.queued_segments[index_of(channel)];
+  return segment;
+}
+
+Status SendQueues::refer(Peer& peer, const Outgoing& message, Reference& reference) {
+  // Without an outcome the sender would never know when its bytes are its own again.
+  if (!message.wants_outcome) return Status::invalid;
+  if (peer.messages_open >= context_.options.data_depth) return Status::again;
+  Message* taken = context_.messages.take();
+  if (taken == nullptr) [[unlikely]]
+    return Status::again;
+  taken->envelope = message.envelope;
+  taken->pieces = message.pieces;
+  taken->size = message.size;
+  taken->cookie = message.cookie;
+  taken->wants_outcome = message.wants_outcome;
+  taken->is_void = false;
+  taken->bytes_cut = 0;
+  taken->piece = 0;
+  taken->piece_offset = 0;
+  taken->passed_by = 0;
+  taken->segments_unacked = 0;
+  taken->number = 0;
+  taken->slot = Message::kNoSlot;
+  peer.messages.push_back(*taken);
+  ++peer.messages_open;
+  reference = reference_to(*taken);
+  return Status::ok;
+}
+
+bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
+  if (reference == 0) return false;
+  if (Segment* const segment = segment_of(reference)) return cancel_embedded(peer, *segment, cookie);
+  Message& message = *message_of(reference);
+  if (!message.hook.is_linked() || message.cookie != cookie || message.is_void) return false;
+  message.pieces = {};
+  context_.news.finish(message.cookie, message.wants_outcome, Status::canceled);
+  if (message.bytes_cut == 0) {
+    message.hook.unlink();
+    --peer.messages_open;
+    context_.messages.give(&message);
+    return true;
+  }
+  message.is_void = true;
+  if (!message.is_cut()) {
+    message.hook.unlink();
+    peer.messages.push_front(message);
+    context_.agenda.make_ready(peer);
+  }
+  return true;
+}
+
+/// If it waits in that segment to be sent for the first time.
+bool SendQueues::cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie) {
+  const bool is_queued = segment.block != nullptr && segment.peer == &peer && segment.hook.is_linked() &&
+                         segment.transmissions == 0 && !segment.is_waiting;
+  bool is_wanted = false;
+  if (!is_queued || !segment.take_out(cookie, is_wanted)) return false;
+  const auto channel = static_cast<std::size_t>(segment.channel);
+  --peer.queued_messages[channel];
+  if (segment.records == 0) {
+    --peer.queued_segments[channel];
+    context_.hotel.check_out(segment);
+  }
+  context_.news.finish(cookie, is_wanted, Status::canceled);
+  return true;
+}
+
+void SendQueues::abandon(Peer& peer, Status status) {
+  const auto end_records = [&](Segment& segment) {
+    for (std::uint32_t i = 0; i < segment.records; ++i) {
+      context_.news.finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, status);
+    }
+    context_.hotel.check_out(segment);
+  };
+  for (SegmentList& queue : peer.queued) {
+    while (!queue.empty()) end_records(queue.front());
+  }
+  peer.queued_messages = peer.queued_segments = {};
+  while (peer.window.in_flight() != 0) {
+    Segment& segment = *peer.window.find(peer.window.oldest());
+    peer.window.remove(segment);
+    ++context_.counters.segments_abandoned;
+    --context_.counters.segments_in_flight;
+    end_records(segment);
+  }
+  for (MessageList* list : {&peer.messages, &peer.messages_cut}) {
+    while (!list->empty()) {
+      Message& message = list->front();
+      list->pop_front();
+      if (!message.is_void) context_.news.finish(message.cookie, message.wants_outcome, status);
+      context_.messages.give(&message);
+    }
+  }
+}
+
+}  // namespace fairlead::link
