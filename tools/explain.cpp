@@ -13,7 +13,8 @@
 #include <utility>
 
 #include "engine/counter_catalog.hpp"
-#include "tools/explain_verbs.hpp"
+#include "engine/unknown_variables.hpp"
+#include "tools/explain_word.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -73,16 +74,14 @@ std::string errno_name(Status status) {
   return status == Status::ok || name == nullptr ? "0" : name;
 }
 
-std::string line_of(Status status) {
-  const auto& [name, sentence] = kExplanations[std::to_underlying(status)];
-  return fmt::format("{} ({}, {}): {}\n", name, errno_name(status), -to_errno(status), sentence);
+std::string line_of(const StatusWord& word) {
+  return fmt::format("{} ({}, {}): {}\n", word.name, word.errno_name, -word.number, word.sentence);
 }
 
-bool stands_for(Status status, std::string_view word) {
-  const std::string asked = plain(word);
-  const std::string number = fmt::format("{}", to_errno(status));
-  return asked == plain(kExplanations[std::to_underlying(status)].name) || asked == plain(to_string(status)) ||
-         asked == plain(errno_name(status)) || word == number || word == "-" + number;
+bool stands_for(const StatusWord& status, std::string_view text, std::string_view word) {
+  const std::string asked = plain(word), number = fmt::format("{}", status.number);
+  return asked == plain(status.name) || asked == plain(text) || asked == plain(status.errno_name) || word == number ||
+         word == "-" + number;
 }
 
 // By its whole name, or by the last word of it: "link.refused.replayed", "replayed".
@@ -90,14 +89,34 @@ bool is_called(std::string_view counter, std::string_view word) {
   return !word.empty() && (counter == word || plain(counter.substr(counter.rfind('.') + 1)) == plain(word));
 }
 
-/// "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack".
-bool is_called(const VerbsWord& verbs, std::string_view word) {
-  const std::string asked = plain(word), name = plain(verbs.name);
-  return word == fmt::format("{}", verbs.number) || plain(word) == fmt::format("0x{:x}", verbs.number) ||
-         asked == name || (asked.size() > 3 && name.starts_with("ibv ") && name.ends_with(" " + asked));
+/// "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack", "RTS".
+bool is_called(const Word& entry, std::string_view word) {
+  const std::string asked = plain(word), name = plain(entry.name);
+  return word == fmt::format("{}", entry.number) || asked == fmt::format("0x{:x}", entry.number) || asked == name ||
+         (!asked.empty() && asked == plain(entry.short_name)) ||
+         (asked.size() > 3 && name.starts_with("ibv ") && name.ends_with(" " + asked));
 }
 
-std::string line_of(const VerbsWord& word) {
+template <typename Visit>
+void for_each_word(Visit&& visit) {
+  for (const Word& word : verbs_words()) visit(word);
+  for (const Word& word : message_words()) visit(word);
+}
+
+/// Of the kernel, if no status stands for it.
+std::string explain_errno(std::string_view word) {
+  constexpr int kMost = 200;
+  std::string lines;
+  for (int number = 1; number < kMost; ++number) {
+    const char* const name = strerrorname_np(number);
+    const std::string text = fmt::format("{}", number);
+    if (name != nullptr && (plain(word) == plain(name) || word == text || word == "-" + text))
+      lines += fmt::format("{} (errno {}): {}\n", name, number, strerrordesc_np(number));
+  }
+  return lines;
+}
+
+std::string line_of(const Word& word) {
   return fmt::format("{} ({} {}): {}\n", word.name, word.kind, word.number, word.sentence);
 }
 
@@ -119,19 +138,29 @@ Result<std::string> explain_descriptor(std::string_view digits) {
 
 }  // namespace
 
+std::vector<StatusWord> status_words() {
+  std::vector<StatusWord> words;
+  for (std::size_t i = 0; i < kExplanations.size(); ++i) {
+    const auto status = static_cast<Status>(i);
+    words.push_back({kExplanations[i].name, errno_name(status), to_errno(status), kExplanations[i].sentence});
+  }
+  return words;
+}
+
 Result<std::string> explain(std::string_view word) {
   if (is_descriptor(word)) return explain_descriptor(word);
   std::string lines;
-  for (std::size_t i = 0; i < kExplanations.size(); ++i) {
-    const auto status = static_cast<Status>(i);
-    if (stands_for(status, word)) lines += line_of(status);
+  const std::vector<StatusWord> statuses = status_words();
+  for (std::size_t i = 0; i < statuses.size(); ++i) {
+    if (stands_for(statuses[i], to_string(static_cast<Status>(i)), word)) lines += line_of(statuses[i]);
   }
+  if (lines.empty()) lines = explain_errno(word);
   for (const auto& [name, sentence] : engine::counter_catalog()) {
     if (is_called(name, word)) lines += fmt::format("{} (a counter): {}\n", name, sentence);
   }
-  for (const VerbsWord& verbs : verbs_words()) {
-    if (is_called(verbs, word)) lines += line_of(verbs);
-  }
+  for_each_word([&](const Word& entry) {
+    if (is_called(entry, word)) lines += line_of(entry);
+  });
   for (const OptionRow& option : option_table()) {
     if (word == option.name || word == option.environment)
       lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
@@ -140,18 +169,22 @@ Result<std::string> explain(std::string_view word) {
     if (word == option.name || word == option.environment)
       lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
   }
+  for (const engine::VariableRow& variable : engine::other_variables()) {
+    if (word == variable.name)
+      lines += fmt::format("{} (a variable, {}): {}\n", variable.name, variable.wanted, variable.sentence);
+  }
   if (lines.empty()) {
-    return std::unexpected(
-        Error{Status::invalid, 0,
-              fmt::format("no status, counter or setting is called '{}': `fairlead explain` lists all", word)});
+    return std::unexpected(Error{
+        Status::invalid, 0,
+        fmt::format("no status, errno, state, counter or setting is called '{}': `fairlead explain` lists all", word)});
   }
   return lines;
 }
 
 std::string explain_all() {
   std::string lines;
-  for (std::size_t i = 0; i < kExplanations.size(); ++i) lines += line_of(static_cast<Status>(i));
-  for (const VerbsWord& word : verbs_words()) lines += line_of(word);
+  for (const StatusWord& status : status_words()) lines += line_of(status);
+  for_each_word([&](const Word& word) { lines += line_of(word); });
   for (const auto& [name, sentence] : engine::counter_catalog()) lines += fmt::format("{}: {}\n", name, sentence);
   return lines;
 }

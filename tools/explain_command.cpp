@@ -43,7 +43,8 @@ void add_explain(CLI::App& app, int& exit_code) {
   explain_app->add_option(
       "WORD", *words,
       "a status (silent), an errno (ETIMEDOUT, -110), a completion status (12, retry_exc_err), a vendor_err (0x2), a "
-      "setting, a counter (link.resends_fast) or the last word of its name (replayed), or a descriptor as 128 hex "
+      "state (RTS), a setting, a counter (link.resends_fast) or the last word of its name (replayed), or a descriptor "
+      "as 128 hex "
       "digits; none: all of them");
   explain_app->callback([words, &exit_code] {
     std::string word;

@@ -5,6 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <iterator>
+
+#include "tools/explain_pages.hpp"
+
 namespace fairlead::tools {
 namespace {
 
@@ -58,6 +63,46 @@ TEST(Explain, WordsOfVerbsAreKnownInFullAndInShort) {
 TEST(Explain, SettingsAreKnownByNameAndVariable) {
   for (const char* word : {"give_up_after", "FAIRLEAD_GIVE_UP_AFTER"})
     EXPECT_THAT(*explain(word), StartsWith("give_up_after (a setting, FAIRLEAD_GIVE_UP_AFTER): ")) << word;
+}
+
+TEST(Explain, StatesAreKnown) {
+  for (const char* word : {"RTS", "rts", "IBV_QPS_RTS"})
+    EXPECT_THAT(*explain(word), StartsWith("IBV_QPS_RTS (queue pair state 3): ready to send")) << word;
+  EXPECT_THAT(*explain("stopping"), StartsWith("stopping (state of a transfer machine 4): "));
+}
+
+TEST(Explain, RefusalsOfActiveMessagesAreKnown) {
+  EXPECT_THAT(*explain("bad_handler"), StartsWith("bad_handler (why an active message came back 4): no such handler"));
+  EXPECT_THAT(*explain("left"), StartsWith("left (why an active message came back 11): "));
+  EXPECT_THAT(*explain("AM_ERR_IN_USE"), StartsWith("AM_ERR_IN_USE (code of AM-2 5): "));
+}
+
+TEST(Explain, AnErrnoThatIsNoStatusIsTheKernels) {
+  for (const char* word : {"ENETUNREACH", "enetunreach", "101", "-101"})
+    EXPECT_THAT(*explain(word), StartsWith("ENETUNREACH (errno 101): ")) << word;
+}
+
+TEST(Explain, VariablesThatAreNoSettingsAreKnown) {
+  EXPECT_THAT(*explain("FAIRLEAD_PERSONALITY"), StartsWith("FAIRLEAD_PERSONALITY (a variable, roce or ib): "));
+}
+
+// The pages of the documentation -------------------------------------------------------------------------------------
+
+void expect_page(const char* name, const std::string& page) {
+  std::ifstream stream(fmt::format("{}/docs/{}", FAIRLEAD_SOURCE_FOLDER, name));
+  const std::string written{std::istreambuf_iterator<char>(stream), {}};
+  if (written == page) return;
+  const std::string made = testing::TempDir() + name;
+  std::ofstream(made) << page;
+  FAIL() << "docs/" << name << " is not what the sources say: copy " << made << " over it";
+}
+
+TEST(Explain, IsThePageOfWords) {
+  expect_page("words.md", words_page());
+}
+
+TEST(Explain, IsThePageOfSettings) {
+  expect_page("settings.md", settings_page());
 }
 
 TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {

@@ -1,5 +1,3 @@
-#include "tools/explain_verbs.hpp"
-
 #include <fairlead/verbs/device.hpp>
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_completion.hpp>
@@ -9,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/explain_word.hpp"
+
 namespace fairlead::tools {
 namespace {
 
@@ -16,12 +16,12 @@ using verbs::AsyncEventType;
 using verbs::Cause;
 using verbs::WcStatus;
 
-struct StatusWord {
+struct CompletionWord {
   WcStatus status;
   std::string_view name, sentence;
 };
 
-constexpr StatusWord kStatuses[] = {
+constexpr CompletionWord kStatuses[] = {
     {WcStatus::success, "IBV_WC_SUCCESS", "it worked"},
     {WcStatus::loc_len_err, "IBV_WC_LOC_LEN_ERR",
      "the message is longer than the posted receive, or than the queue pair can send: post longer receives"},
@@ -93,17 +93,33 @@ constexpr EventWord kEvents[] = {
     {AsyncEventType::gid_change, "IBV_EVENT_GID_CHANGE", "the interface lost the device's address"},
 };
 
+// In the order of QpState.
+constexpr Word kStates[] = {
+    {"queue pair state", 0, "IBV_QPS_RESET", "it takes nothing: modify it to INIT", "RESET"},
+    {"queue pair state", 1, "IBV_QPS_INIT", "receives may be posted; nothing is received yet: modify it to RTR",
+     "INIT"},
+    {"queue pair state", 2, "IBV_QPS_RTR", "ready to receive; it cannot send yet: modify it to RTS", "RTR"},
+    {"queue pair state", 3, "IBV_QPS_RTS", "ready to send and to receive", "RTS"},
+    {"queue pair state", 4, "IBV_QPS_SQD", "its send queue is drained: what was sent ends, nothing else is sent",
+     "SQD"},
+    {"queue pair state", 5, "IBV_QPS_SQE", "a send over UC or UD failed; it still receives: modify it to RTS", "SQE"},
+    {"queue pair state", 6, "IBV_QPS_ERR",
+     "it failed, or was put into this state: all work requests are flushed; modify it to RESET to use it again", "ERR"},
+};
+static_assert(std::size(kStates) == std::to_underlying(verbs::QpState::err) + 1);
+
 }  // namespace
 
-std::span<const VerbsWord> verbs_words() {
-  static const std::vector<VerbsWord> words = [] {
-    std::vector<VerbsWord> all;
-    for (const StatusWord& word : kStatuses)
+std::span<const Word> verbs_words() {
+  static const std::vector<Word> words = [] {
+    std::vector<Word> all;
+    for (const CompletionWord& word : kStatuses)
       all.push_back({"completion status", std::to_underlying(word.status), word.name, word.sentence});
     for (std::uint32_t i = 0; i < std::size(kCauses); ++i)
       all.push_back({"vendor_err", i, kCauses[i], verbs::explain(static_cast<Cause>(i))});
     for (const EventWord& word : kEvents)
       all.push_back({"asynchronous event", std::to_underlying(word.type), word.name, word.sentence});
+    all.insert(all.end(), std::begin(kStates), std::end(kStates));
     return all;
   }();
   return words;

@@ -14,12 +14,27 @@ namespace {
 
 constexpr std::uint32_t kFirstEndpoint = 0x41'0000, kEndpoints = 0x1'0000;  // numbers of ports
 
-std::string_view word_of(Refusal refusal) {
+// Handler 0 of AM-2 as it is before anybody sets one.
+void print_and_abort(void*, Endpoint& endpoint, const Returned& returned) {
+  if (returned.refusal == Refusal::left) return;
+  Name to;
+  std::uint64_t key = 0;
+  const bool is_known = endpoint.translation(returned.translation, to, key) == Status::ok;
+  fmt::print(stderr,
+             "fairlead: message for handler {} of {} came back to {}: {} (code {}); set an error handler to go on\n",
+             returned.handler, is_known ? to.to_string() : "an endpoint", endpoint.name().to_string(),
+             explain(returned.refusal), static_cast<int>(returned.refusal));
+  std::abort();
+}
+
+}  // namespace
+
+std::string_view explain(Refusal refusal) noexcept {
   switch (refusal) {
     case Refusal::bad_arguments:
-      return "bad arguments";
+      return "its arguments are not valid";
     case Refusal::bad_entry:
-      return "bad entry";
+      return "its entry in the table of translations is not valid";
     case Refusal::bad_tag:
       return "the endpoint there does not take messages of this tag";
     case Refusal::bad_handler:
@@ -41,21 +56,6 @@ std::string_view word_of(Refusal refusal) {
   }
   return "unknown reason";
 }
-
-// Handler 0 of AM-2 as it is before anybody sets one.
-void print_and_abort(void*, Endpoint& endpoint, const Returned& returned) {
-  if (returned.refusal == Refusal::left) return;
-  Name to;
-  std::uint64_t key = 0;
-  const bool is_known = endpoint.translation(returned.translation, to, key) == Status::ok;
-  fmt::print(stderr,
-             "fairlead: message for handler {} of {} came back to {}: {} (code {}); set an error handler to go on\n",
-             returned.handler, is_known ? to.to_string() : "an endpoint", endpoint.name().to_string(),
-             word_of(returned.refusal), static_cast<int>(returned.refusal));
-  std::abort();
-}
-
-}  // namespace
 
 Bundle::Bundle(const Domain& domain, BundleMode mode)
     : state_(std::make_unique<BundleState>(*this, domain.state_, mode)) {}

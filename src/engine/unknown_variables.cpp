@@ -13,14 +13,18 @@ namespace fairlead::engine {
 namespace {
 
 constexpr std::string_view kOurs = "FAIRLEAD_";
-// Read by the doors and the tests.
-constexpr std::string_view kOthers[] = {"FAIRLEAD_DEVICE", "FAIRLEAD_DEVICES", "FAIRLEAD_EXPLAIN",
-                                        "FAIRLEAD_PERSONALITY"};
+constexpr VariableRow kOthers[] = {
+    {"FAIRLEAD_DEVICE", "addresses with commas", "which addresses of this host are RDMA devices; else all, IPv4 first"},
+    {"FAIRLEAD_DEVICES", "1 to 16", "how many devices an unmodified program sees"},
+    {"FAIRLEAD_EXPLAIN", "1", "an unmodified program tells at its end what was done, and why completions failed"},
+    {"FAIRLEAD_PERSONALITY", "roce or ib", "the link that an unmodified program sees, RoCE or InfiniBand"},
+};
 constexpr std::string_view kFamilies[] = {"FAIRLEAD_AM_", "FAIRLEAD_TEST_"};
 constexpr std::size_t kNameMax = 64;
 
 std::vector<std::string_view> known_names() {
-  std::vector<std::string_view> names(std::begin(kOthers), std::end(kOthers));
+  std::vector<std::string_view> names;
+  for (const VariableRow& row : kOthers) names.push_back(row.name);
   for (const OptionRow& row : option_table()) names.push_back(row.environment);
   for (const FormerOption& former : former_options()) names.push_back(former.environment);
   for (const WordOptionRow& row : word_option_table()) names.push_back(row.environment);
@@ -49,6 +53,10 @@ std::size_t distance(std::string_view name, std::string_view known) {
 }
 
 }  // namespace
+
+std::span<const VariableRow> other_variables() noexcept {
+  return kOthers;
+}
 
 std::vector<std::string> unknown_variables(std::span<const std::string_view> environment) {
   const std::vector<std::string_view> known = known_names();

@@ -8,6 +8,14 @@
 
 namespace fairlead::engine {
 
+/// A variable of the environment that is no setting of an engine.
+struct VariableRow {
+  std::string_view name;
+  std::string_view wanted;  // "roce or ib"
+  std::string_view sentence;
+};
+std::span<const VariableRow> other_variables() noexcept;
+
 /// A line for each "FAIRLEAD_...=value" that no part of Fairlead reads, with the setting whose name is nearest.
 std::vector<std::string> unknown_variables(std::span<const std::string_view> environment);
 

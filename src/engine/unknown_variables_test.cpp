@@ -12,6 +12,7 @@ using Environment = std::vector<std::string_view>;
 
 TEST(UnknownVariables, WhatIsReadAndWhatIsNotOursIsNotTold) {
   EXPECT_THAT(unknown_variables(Environment{"FAIRLEAD_PATH=udp", "FAIRLEAD_GIVE_UP_AFTER=1", "FAIRLEAD_DEVICE=",
+                                            "FAIRLEAD_DEVICES=2", "FAIRLEAD_EXPLAIN=1", "FAIRLEAD_PERSONALITY=ib",
                                             "FAIRLEAD_AM_RANK=1", "FAIRLEAD_TEST_SEED=1", "FAIR=1", "PATH=/bin"}),
               IsEmpty());
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <fairlead/am/name.hpp>
 #include <fairlead/error.hpp>
@@ -83,6 +84,9 @@ enum class Refusal : std::uint8_t {
   reply_rejected = 10,  ///< our reply was not taken
   left = 11,            ///< the other engine has ended in order, as it said before; not an error, and no code of AM-2
 };
+
+/// "no such handler is registered there".
+std::string_view explain(Refusal refusal) noexcept;
 
 /// What kind of message came back; the numbers are AM-2's.
 enum class Operation : std::uint8_t { request = 1, request_medium, request_long, reply, reply_medium, reply_long };

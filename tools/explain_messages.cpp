@@ -1,0 +1,56 @@
+#include <fairlead/am/handler.hpp>
+#include <fairlead/net/event.hpp>
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "tools/explain_word.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+constexpr std::string_view kRefusals[] = {"bad_arguments", "bad_entry",      "bad_tag",      "bad_handler",
+                                          "bad_segment",   "bad_length",     "bad_endpoint", "congestion",
+                                          "unreachable",   "reply_rejected", "left"};
+static_assert(std::size(kRefusals) == std::to_underlying(am::Refusal::left));
+
+// In the order of MachineState.
+constexpr std::string_view kMachineStates[] = {
+    "the machine was closed",
+    "it was constructed, and not started yet",
+    "its start goes on",
+    "it sends and receives",
+    "its stop goes on: what is queued ends first",
+    "it has stopped, and may be closed",
+    "it could not start: the event has the cause; it may only be closed",
+};
+static_assert(std::size(kMachineStates) == std::to_underlying(net::MachineState::failed) + 1);
+
+// Their numbers are those of <amudp.h>.
+constexpr Word kErrors[] = {
+    {"code of AM-2", 0, "AM_OK", "it worked"},
+    {"code of AM-2", 1, "AM_ERR_NOT_INIT", "AM_Init has not been called, or AM_Terminate has"},
+    {"code of AM-2", 2, "AM_ERR_BAD_ARG", "an argument is not valid: set AMX_VerboseErrors, and the line names it"},
+    {"code of AM-2", 3, "AM_ERR_RESOURCE", "there is no memory, port or descriptor for it"},
+    {"code of AM-2", 4, "AM_ERR_NOT_SENT", "the message was not sent"},
+    {"code of AM-2", 5, "AM_ERR_IN_USE", "it is in use, or full just now: poll, then try again"},
+};
+
+}  // namespace
+
+std::span<const Word> message_words() {
+  static const std::vector<Word> words = [] {
+    std::vector<Word> all;
+    for (std::uint32_t i = 0; i < std::size(kMachineStates); ++i)
+      all.push_back(
+          {"state of a transfer machine", i, to_string(static_cast<net::MachineState>(i)), kMachineStates[i]});
+    for (std::uint32_t i = 0; i < std::size(kRefusals); ++i)
+      all.push_back({"why an active message came back", i + 1, kRefusals[i], explain(static_cast<am::Refusal>(i + 1))});
+    all.insert(all.end(), std::begin(kErrors), std::end(kErrors));
+    return all;
+  }();
+  return words;
+}
+
+}  // namespace fairlead::tools

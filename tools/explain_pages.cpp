@@ -1,0 +1,87 @@
+#include "tools/explain_pages.hpp"
+
+#include <fairlead/options.hpp>
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string_view>
+
+#include "engine/unknown_variables.hpp"
+#include "tools/explain.hpp"
+#include "tools/explain_word.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+// A bar would end the cell.
+std::string cell(std::string_view text) {
+  std::string result;
+  for (const char letter : text) result += letter == '|' ? std::string("\\|") : std::string(1, letter);
+  return result;
+}
+
+std::string heading(std::initializer_list<std::string_view> columns) {
+  std::string names = "|", rule = "|";
+  for (const std::string_view column : columns) {
+    names += fmt::format(" {} |", column);
+    rule += " --- |";
+  }
+  return fmt::format("{}\n{}\n", names, rule);
+}
+
+/// A table for each kind, in the order in which they come.
+std::string tables_of(std::span<const Word> words) {
+  std::string text;
+  std::string_view kind;
+  for (const Word& word : words) {
+    if (word.kind != kind) text += fmt::format("\n{}", heading({word.kind, "name", "meaning"}));
+    kind = word.kind;
+    text += fmt::format("| {} | `{}` | {} |\n", word.number, word.name, cell(word.sentence));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string words_page() {
+  std::string text =
+      "# Words and numbers\n\n"
+      "What statuses, numbers and states mean; `fairlead explain WORD` tells one. This page is made from the tables in "
+      "the\n"
+      "sources; `tools_test --gtest_filter=Explain.*` compares it. Counters: [counters.md](counters.md); settings:\n"
+      "[settings.md](settings.md).\n\n## Statuses\n\nOf calls and of the events of buffers.\n\n";
+  text += heading({"status", "errno", "meaning"});
+  for (const StatusWord& word : status_words())
+    text += fmt::format("| `{}` | {} ({}) | {} |\n", word.name, word.errno_name, -word.number, cell(word.sentence));
+  text += "\n## Verbs\n";
+  text += tables_of(verbs_words());
+  text += "\n## Messages and active messages\n";
+  text += tables_of(message_words());
+  return text;
+}
+
+std::string settings_page() {
+  std::string text =
+      "# Settings\n\n"
+      "What can be set: by a variable of the environment, by name in a program (`DomainSettings`, `ContextOptions`), "
+      "or by\n"
+      "`--set NAME=VALUE` of this command's programs. `fairlead options` prints the same. A program that has rights "
+      "that its\n"
+      "caller does not have (set-user-id) reads no variable. This page is made from the table in the sources;\n"
+      "`tools_test --gtest_filter=Explain.*` compares it.\n\n## Numbers\n\n";
+  text += heading({"name", "variable", "default", "range", "unit", "meaning"});
+  for (const OptionRow& row : option_table())
+    text += fmt::format("| `{}` | `{}` | {} | {} to {} | {} | {} |\n", row.name, row.environment, row.value_default,
+                        row.value_min, row.value_max, row.unit, cell(row.sentence));
+  text += "\n## Words\n\n" + heading({"name", "variable", "value", "meaning"});
+  for (const WordOptionRow& row : word_option_table())
+    text += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.environment, cell(row.wanted), cell(row.sentence));
+  text += "\n## Devices\n\nRead by verbs alone; `fairlead run` has options for them.\n\n";
+  text += heading({"variable", "value", "meaning"});
+  for (const engine::VariableRow& row : engine::other_variables())
+    text += fmt::format("| `{}` | {} | {} |\n", row.name, cell(row.wanted), cell(row.sentence));
+  return text;
+}
+
+}  // namespace fairlead::tools
