@@ -59,20 +59,4 @@ void BulkpingMachine::on_receive(const net::BufferEvent& event) {
   if (event.is_final && event.status == Status::ok) (void)post(event.buffer);
 }
 
-std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status) {
-  const std::string known = machine.describe(peer);
-  const std::string text = fmt::format("{}{}{}", to_string(status), known.empty() ? "" : ": ", known);
-  switch (status) {
-    case Status::unreachable:
-    case Status::silent:
-    case Status::restarted:
-    case Status::refused:
-      if (!known.empty()) return text;  // with the remedy
-      break;
-    default:
-      break;
-  }
-  return fmt::format("{}; `fairlead explain {}` tells more", text, to_string(status));
-}
-
 }  // namespace fairlead::tools

@@ -49,7 +49,4 @@ class BulkpingMachine {
   std::vector<std::unique_ptr<net::Buffer>> receive_buffers_;
 };
 
-/// "peer silent: no ack from 10.0.0.7:20480 for 2.1 s (...)": the status, and what the machine knows of the host.
-std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status);
-
 }  // namespace fairlead::tools

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/byte_size.hpp"
+#include "tools/describe_failure.hpp"
 #include "tools/now.hpp"
 
 namespace fairlead::tools {

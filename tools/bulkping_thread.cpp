@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/describe_failure.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/now.hpp"
 

@@ -17,6 +17,7 @@ namespace fairlead::tools {
 
 // Each adds its subcommand, which leaves the exit code there when it is called.
 void add_bulkping(CLI::App& app, int& exit_code);
+void add_nettest(CLI::App& app, int& exit_code);
 void add_perf(CLI::App& app, int& exit_code);
 void add_keygen(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);

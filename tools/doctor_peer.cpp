@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "tools/bulkping_address.hpp"
-#include "tools/bulkping_machine.hpp"
+#include "tools/describe_failure.hpp"
 #include "tools/free_port.hpp"
 
 namespace fairlead::tools {

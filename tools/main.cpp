@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   want_subcommand(app);
   app.set_version_flag("--version", version_text());
   add_bulkping(app, exit_code);
+  add_nettest(app, exit_code);
   add_perf(app, exit_code);
   add_run(app, exit_code);
   add_keygen(app, exit_code);

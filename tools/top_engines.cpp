@@ -11,7 +11,7 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kAnswerPatience = std::chrono::milliseconds(500);
 
 Error nothing_in(pid_t pid) {
   const std::string folder = fmt::format("/proc/{}", pid);
@@ -34,7 +34,7 @@ Result<SeenEngines> look_at_engines(std::optional<pid_t> only, bool wants_flight
   auto found = observe::find_stats(only);
   if (only && found.empty()) return std::unexpected(nothing_in(*only));
   SeenEngines seen;
-  for (observe::StatsAnswer& answer : observe::ask_stats(found, wants_flights, kPatience)) {
+  for (observe::StatsAnswer& answer : observe::ask_stats(found, wants_flights, kAnswerPatience)) {
     const observe::FoundStats& of = *answer.of;
     if (answer.view)
       seen.engines.push_back({of.pid(), of.program(), answer.is_fresh, std::move(*answer.view)});

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <fairlead/net/transfer_machine.hpp>
+
+#include <string>
+
+namespace fairlead::tools {
+
+/// "peer silent: no ack from 10.0.0.7:20480 for 2.1 s (...)": the status, and what the machine knows of the host.
+std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status);
+
+}  // namespace fairlead::tools

@@ -1,0 +1,81 @@
+#pragma once
+// The asking end of a nettest: with each server so many round trips at a time, each in a slot of its own. A ping is a
+// message and its reply; a bulk round trip is a request with two descriptors, after which the server reads one buffer
+// and writes the other.
+
+#include <fairlead/net.hpp>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tools/nettest_figures.hpp"
+#include "tools/nettest_plan.hpp"
+#include "tools/nettest_stamp.hpp"
+#include "tools/pooled_machine.hpp"
+
+namespace fairlead::tools {
+
+class NettestClient {
+ public:
+  NettestClient(net::Domain& domain, const NettestPlan& plan);
+  ~NettestClient() { stop(); }
+
+  /// `plan.check()` was good. Nothing is sent yet.
+  Result<> start(std::string_view address, const std::vector<std::string>& servers);
+  void begin();
+  /// No further round trip begins.
+  void finish() { is_finishing_ = true; }
+  /// No round trip is under way.
+  bool is_done();
+  /// Gives up what has taken longer than the time-out: to be called now and then.
+  void expire();
+  void stop();
+
+  NettestFigures figures();
+
+ private:
+  static constexpr std::uint32_t kFailuresMax = 10;  // one after another; then a slot rests
+
+  struct Server {
+    net::EndPoint end_point;
+    std::uint64_t left = 0;  // round trips to begin
+  };
+  struct Slot {
+    NettestClient* client = nullptr;
+    Server* server = nullptr;
+    NettestStamp stamp;
+    Instant begun{};
+    std::uint32_t pending = 0;  // events, and the reply, that are still to come
+    std::uint32_t failures = 0;
+    bool has_reply = false;  // of a ping
+    bool is_good = false;
+    std::unique_ptr<net::Buffer> message, out, in;
+  };
+
+  Result<> make_slot(Server& server);
+  Result<std::unique_ptr<net::Buffer>> make_buffer(Slot& slot, std::uint64_t size);
+  void on_reply(const net::BufferEvent& event);
+  void on_event(Slot& slot, const net::BufferEvent& event);
+  // With the lock held.
+  void begin(Slot& slot);
+  Status expose(Slot& slot, Instant deadline);
+  void count(const net::BufferEvent& event, const Slot& slot);
+  void end_part(Slot& slot, bool is_good);
+  void end(Slot& slot);
+
+  const NettestPlan plan_;
+  const std::uint64_t name_;
+  std::atomic<bool> is_finishing_ = false;
+  std::mutex mutex_;
+  NettestFigures figures_;
+  std::uint64_t under_way_ = 0;
+  std::deque<Server> servers_;
+  std::deque<Slot> slots_;
+  PooledMachine node_;  // gone before what its callbacks use
+};
+
+}  // namespace fairlead::tools

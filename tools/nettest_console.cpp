@@ -1,0 +1,128 @@
+#include "tools/nettest_console.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "tools/interrupt.hpp"
+#include "tools/now.hpp"
+
+namespace fairlead::tools {
+
+NettestConsole::NettestConsole(net::Domain& domain) : post_(domain), run_(std::random_device()()) {}
+
+Result<NettestState> NettestConsole::run(const NettestPlan& plan, const Parties& parties, Duration time,
+                                         const std::function<void(const NettestState&)>& show) {
+  auto clients = find_all(parties.clients), servers = find_all(parties.servers);
+  if (!clients) return std::unexpected(std::move(clients.error()));
+  if (!servers) return std::unexpected(std::move(servers.error()));
+  clients_ = std::move(*clients);
+  servers_ = std::move(*servers);
+  Result<> prepared = prepare(plan);
+  Result<NettestState> state = prepared ? work(plan, time, show) : std::unexpected(std::move(prepared.error()));
+  if (state) return state;
+  // Nobody waits for us: who has a part in this run gives it up.
+  for (const Agents* const agents : {&clients_, &servers_})
+    for (const Agent& agent : *agents)
+      (void)post_.send(agent.end_point, {{"do", "stop"}, {"run", run_}, {"number", 0}});
+  return state;
+}
+
+Result<NettestConsole::Agents> NettestConsole::find_all(const std::vector<std::string>& addresses) {
+  Agents agents;
+  for (const std::string& address : addresses) {
+    auto end_point = post_.find(address);
+    if (!end_point) return std::unexpected(std::move(end_point.error()));
+    agents.push_back({address, std::move(*end_point)});
+  }
+  return agents;
+}
+
+/// Servers first: clients are told where they are.
+Result<> NettestConsole::prepare(const NettestPlan& plan) {
+  std::vector<std::string> addresses;
+  for (const Agents* const agents : {&servers_, &clients_}) {
+    const auto servers = agents == &servers_ ? std::vector<std::string>() : addresses;
+    for (const Agent& agent : *agents) {
+      const auto answer = ask(agent, {{"do", "init"}, {"plan", plan}, {"servers", servers}}, kAnswerAtMost);
+      if (!answer) return std::unexpected(answer.error());
+      auto address = from_letter<std::string>(*answer, "address");
+      if (!address) return std::unexpected(std::move(address.error()));
+      addresses.push_back(std::move(*address));
+    }
+  }
+  return {};
+}
+
+Result<NettestState> NettestConsole::work(const NettestPlan& plan, Duration time,
+                                          const std::function<void(const NettestState&)>& show) {
+  bool are_done = false;
+  const Instant begin = now();
+  for (const Agents* const agents : {&servers_, &clients_})
+    if (auto told = tell_all(*agents, "start", kAnswerAtMost, are_done); !told)
+      return std::unexpected(std::move(told.error()));
+  NettestState state;
+  for (Instant shown = begin; !are_done && !is_interrupted() && now() - begin < time;) {
+    while (post_.receive(std::min({now() + kDoneEvery, begin + time}))) continue;  // nobody has anything to say
+    auto figures = tell_all(clients_, "status", kAnswerAtMost, are_done);
+    if (!figures) return std::unexpected(std::move(figures.error()));
+    if (now() - shown < kEvery) continue;
+    shown += kEvery;
+    state.clients = *figures;
+    state.time = now() - begin;
+    show(state);
+  }
+  state.is_interrupted = is_interrupted();
+  // All clients come to their end at once; then both sides have counted the same.
+  if (auto told = tell_all(clients_, "finish", kAnswerAtMost, are_done); !told)
+    return std::unexpected(std::move(told.error()));
+  for (auto [agents, figures] : {std::pair(&clients_, &state.clients), std::pair(&servers_, &state.servers)}) {
+    auto told = tell_all(*agents, "stop", kAnswerAtMost + 2 * plan.timeout, are_done);
+    if (!told) return std::unexpected(std::move(told.error()));
+    *figures = *told;
+    if (agents == &clients_) state.time = now() - begin;
+  }
+  return state;
+}
+
+Result<NettestFigures> NettestConsole::tell_all(const Agents& agents, const char* what, Duration timeout,
+                                                bool& are_done) {
+  NettestFigures sum;
+  are_done = true;
+  for (const Agent& agent : agents) {
+    const auto answer = ask(agent, {{"do", what}}, timeout);
+    if (!answer) return std::unexpected(answer.error());
+    const auto figures = from_letter<NettestFigures>(*answer, "figures");
+    const auto is_done = from_letter<bool>(*answer, "is_done");
+    if (!figures) return std::unexpected(figures.error());
+    if (!is_done) return std::unexpected(is_done.error());
+    sum += *figures;
+    are_done = are_done && *is_done;
+  }
+  return sum;
+}
+
+Result<NettestConsole::Json> NettestConsole::ask(const Agent& agent, Json command, Duration timeout) {
+  const auto failure = [&](Status status, std::string_view why) {
+    return std::unexpected(Error{status, 0, fmt::format("agent {}: {}", agent.address, why)});
+  };
+  command["run"] = run_;
+  command["number"] = ++number_;
+  if (auto sent = post_.send(agent.end_point, command); !sent)
+    return failure(sent.error().status, fmt::format("{}: start `fairlead nettest agent --address {}` there",
+                                                    sent.error().message, agent.address));
+  const Instant deadline = now() + timeout;
+  while (auto letter = post_.receive(deadline)) {
+    if (letter->body.value("run", Json()) != Json(run_) || letter->body.value("number", Json()) != Json(number_))
+      continue;
+    if (const auto error = letter->body.find("error"); error != letter->body.end())
+      return failure(Status::refused, error->is_string() ? error->get<std::string>() : "an error that is no text");
+    return std::move(letter->body);
+  }
+  return failure(Status::timed_out, fmt::format("no answer to \"{}\" within {} s", command["do"].get<std::string>(),
+                                                std::chrono::duration_cast<std::chrono::seconds>(timeout).count()));
+}
+
+}  // namespace fairlead::tools

@@ -1,0 +1,47 @@
+#pragma once
+// A transfer machine that receives messages of at most one size, each into a buffer of a pool.
+
+#include <fairlead/net.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fairlead::tools {
+
+enum class Events : std::uint8_t {
+  by_thread,   // of the machine
+  by_polling,  // deliver_all()
+};
+
+class PooledMachine {
+ public:
+  struct Room {
+    std::uint64_t message_size = 0;
+    std::size_t messages = 0;  // that may have arrived without being put back
+  };
+  /// `on_message` gets those that have come, and puts their buffers back.
+  explicit PooledMachine(net::Domain& domain, net::BufferCallback on_message)
+      : domain_(domain), on_message_(std::move(on_message)), machine_(domain) {}
+
+  Result<> start(std::string_view address, const Room& room, Events events);
+  void put(net::Buffer& buffer) { (void)pool_->put(buffer); }
+
+  net::Domain& domain() { return domain_; }
+  net::TransferMachine& machine() { return machine_; }
+  const std::string& address() const { return address_; }
+
+ private:
+  net::Domain& domain_;
+  const net::BufferCallback on_message_;
+  std::optional<net::BufferPool> pool_;
+  std::string address_;
+  net::TransferMachine machine_;
+};
+
+/// A pool with so many buffers, each set up once.
+Result<net::BufferPool> make_pool(net::Domain& domain, std::uint64_t size, std::size_t count,
+                                  const std::function<void(net::Buffer&)>& set_up = {});
+
+}  // namespace fairlead::tools
