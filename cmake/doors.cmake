@@ -4,7 +4,8 @@ set(FAIRLEAD_IBVERBS_FOLDER ${CMAKE_INSTALL_LIBDIR}/fairlead/ibverbs)  # the sam
 
 function(fairlead_door_ibverbs folder)
   find_path(ibverbs_include infiniband/verbs.h REQUIRED)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  set(manager doors/rdma_cm)  # librdmacm speaks to a device file, which the same library makes up
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/${manager}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|/redirect)\\.cpp$")  # tests keep their libc
@@ -19,7 +20,8 @@ function(fairlead_door_ibverbs folder)
   if(NOT FAIRLEAD_TOOLS)
     return()
   endif()
-  add_library(fairlead_ibverbs SHARED ${PROJECT_SOURCE_DIR}/${folder}/redirect.cpp)
+  add_library(fairlead_ibverbs SHARED ${PROJECT_SOURCE_DIR}/${folder}/redirect.cpp
+              ${PROJECT_SOURCE_DIR}/${manager}/redirect.cpp)
   target_link_libraries(fairlead_ibverbs PRIVATE fairlead_ibverbs_objects fairlead fairlead_settings fmt::fmt Threads::Threads
                         ${CMAKE_DL_LIBS})
   set(versions ${PROJECT_SOURCE_DIR}/${folder}/exports.map)

@@ -49,7 +49,7 @@ next_port() {
     is_listening || return
   done
 }
-is_listening() { [ -n "$(ss --listening --tcp --numeric --no-header "sport = :$port")" ]; }
+is_listening() { [ -n "$(ss --listening --tcp --udp --numeric --no-header "sport = :$port")" ]; }
 
 # What the client says of itself, in a few words.
 figure() {
@@ -127,6 +127,40 @@ pair() {
   tell_end "$1" $code $server_code
 }
 
+# managed "OPTIONS" "SERVER" "CLIENT": programs of librdmacm. PORT in their words is the port; a server that has a port of its
+# own says so before its words, port=N. cmtime serves on and is ended after its client.
+managed() {
+  local options=$1 ours=$2 theirs=$3 code server_code
+  # shellcheck disable=SC2086
+  is_chosen "$options" $theirs || return 0
+  next_port
+  [[ "$ours" != port=* ]] || { port=${ours%% *}; port=${port#port=} ours=${ours#* }; }
+  local run=("${ordinary_user[@]}" "$fairlead" run)
+  # shellcheck disable=SC2206
+  run+=($options --)
+  # shellcheck disable=SC2086
+  timeout "$limit" "${run[@]}" ${ours//PORT/$port} >"$folder/server" 2>&1 &
+  server=$!
+  for _ in {1..1000}; do
+    is_listening && break
+    kill -0 $server 2>/dev/null || break
+    sleep 0.02
+  done
+  # shellcheck disable=SC2086
+  timeout "$limit" "${run[@]}" ${theirs//PORT/$port} >"$folder/client" 2>&1
+  code=$?
+  if [ "${theirs%% *}" = cmtime ]; then
+    kill $server 2>/dev/null
+    wait $server 2>/dev/null
+    server_code=0
+  else
+    wait $server
+    server_code=$?
+  fi
+  server=
+  tell_end "${theirs%% *}" $code $server_code
+}
+
 # ucx TRANSPORT "OPTIONS OF fairlead run" ARGUMENT OF ucx_perftest...: UCX over that transport alone, with nothing else set.
 ucx() {
   local -x UCX_TLS=$1,self
@@ -167,6 +201,8 @@ selection() {
   pair "--personality ib" qperf -t 1 rc_lat ud_lat  # it sends no GID, so it needs LIDs
   pair "$faults" ib_write_bw -n 500 -s 65536
   pair "$faults" ib_send_lat -n 500
+  managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
+  managed "--path udp" "ucmatose -c 5 -p PORT" "ucmatose -c 5 -p PORT -s 127.0.0.1"
   ucx rc "" -t tag_lat -n 200
   ucx ud "--path udp" -t tag_lat -n 200
   mpi rc "" 2
@@ -239,6 +275,25 @@ others() {
   done
 }
 
+# Programs that find each other by librdmacm, over a connection manager of ours.
+over_manager() {
+  local path test
+  for path in "--path shm" "--path udp" "$faults"; do
+    managed "$path" "rping -s -C 100 -v -V -p PORT" "rping -c -a 127.0.0.1 -C 100 -v -V -p PORT"
+    managed "$path" "rping -s -C 20 -S 65000 -p PORT" "rping -c -a 127.0.0.1 -C 20 -S 65000 -p PORT"
+    managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"
+    managed "$path" "ucmatose -c 50 -C 20 -p PORT" "ucmatose -c 50 -C 20 -p PORT -s 127.0.0.1"
+    managed "$path" "port=7174 udaddy -c 10" "udaddy -c 10 -s 127.0.0.1"
+    managed "$path" "cmtime -p PORT" "cmtime -p PORT -c 100 -s 127.0.0.1"
+    for test in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
+      pair "$path" $test -R -n 500
+    done
+    pair "$path" ib_send_lat -R -c UD -n 500
+    pair "$path" qperf -cm1 -t 1 rc_lat
+    managed "$path" "fi_pingpong -p verbs -e msg -B PORT" "fi_pingpong -p verbs -e msg -P PORT 127.0.0.1"
+  done
+}
+
 # Each kind of operation that UCX has over each path.
 over_ucx() {
   local path transport test ranks
@@ -272,6 +327,7 @@ else
   pingpongs
   perftests
   others
+  over_manager
   over_ucx
   under_faults
 fi

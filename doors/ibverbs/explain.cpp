@@ -11,6 +11,8 @@
 
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/settings.hpp"
+#include "doors/rdma_cm/descriptor_table.hpp"
+#include "doors/rdma_cm/service.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -59,6 +61,7 @@ void print() {
     const Call call;
     if (find_context(&each->context) != nullptr) text += describe(each->identity.name, each->native);
   }
+  if (rdma_cm::has_device_files()) text += rdma_cm::Service::of_process().describe();
   text += all.failures.empty() ? "no completion failed\n" : "completions that failed:\n";
   for (const Failure& each : all.failures) text += describe(each);
   if (all.failures_not_kept != 0) text += fmt::format("  and {} more\n", all.failures_not_kept);

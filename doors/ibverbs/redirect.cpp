@@ -1,6 +1,7 @@
-// The calls of libc that name a file, wrapped: /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband
-// lead into the made-up tree. libc's own calls (fopen to open, scandir to opendir) do not pass here, so the outer ones
-// are wrapped too. Everything else goes to libc unchanged.
+// The calls of libc that name a file, wrapped: /sys/class/infiniband, /sys/class/infiniband_verbs,
+// /sys/class/misc/rdma_cm and /dev/infiniband lead into the made-up tree; opening /dev/infiniband/rdma_cm opens the
+// connection manager. libc's own calls (fopen to open, scandir to opendir) do not pass here, so the outer ones are
+// wrapped too. Everything else goes to libc unchanged.
 #undef _FORTIFY_SOURCE
 
 #include <dirent.h>
@@ -21,19 +22,30 @@
 #include <string_view>
 
 #include "doors/ibverbs/sysfs_tree.hpp"
+#include "doors/rdma_cm/redirect.hpp"
 
 namespace {
 
 constexpr std::string_view kSys = "/sys/class/infiniband";
 constexpr std::string_view kVerbs = "_verbs";
 constexpr std::string_view kDev = "/dev/infiniband";
+constexpr std::string_view kManager = "/dev/infiniband/rdma_cm";
+constexpr std::string_view kManagerSys = "/sys/class/misc/rdma_cm";
 
 bool is_end(char c) {
   return c == '\0' || c == '/';
 }
 
+bool is_below(const char* path, std::string_view folder) {
+  return std::strncmp(path, folder.data(), folder.size()) == 0 && is_end(path[folder.size()]);
+}
+
+bool is_manager(const char* path) {
+  return path != nullptr && kManager == path;
+}
+
 bool is_ours(const char* path) {
-  if (std::strncmp(path, kDev.data(), kDev.size()) == 0) return is_end(path[kDev.size()]);
+  if (is_below(path, kDev) || is_below(path, kManagerSys)) return true;
   if (std::strncmp(path, kSys.data(), kSys.size()) != 0) return false;
   path += kSys.size();
   if (std::strncmp(path, kVerbs.data(), kVerbs.size()) == 0) path += kVerbs.size();
@@ -96,6 +108,7 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(open)(Target(path), flags, mode);
 }
 
@@ -104,6 +117,7 @@ int open64(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(open64)(Target(path), flags, mode);
 }
 
@@ -112,6 +126,7 @@ int openat(int folder, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(openat)(folder, Target(path), flags, mode);
 }
 
@@ -120,19 +135,24 @@ int openat64(int folder, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(openat64)(folder, Target(path), flags, mode);
 }
 
 int __open_2(const char* path, int flags) {
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(__open_2)(Target(path), flags);
 }
 int __open64_2(const char* path, int flags) {
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(__open64_2)(Target(path), flags);
 }
 int __openat_2(int folder, const char* path, int flags) {
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(__openat_2)(folder, Target(path), flags);
 }
 int __openat64_2(int folder, const char* path, int flags) {
+  if (is_manager(path)) return fairlead::rdma_cm::open_device_file(flags);
   return FAIRLEAD_NEXT(__openat64_2)(folder, Target(path), flags);
 }
 

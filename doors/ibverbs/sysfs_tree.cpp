@@ -82,6 +82,17 @@ void fill_device(const fs::path& root, const Identity& identity) {
   fs::create_symlink("/dev/null", root / "dev/infiniband" / identity.uverbs, ignored);
 }
 
+/// The connection manager: its descriptor is made by who opens it (doors/rdma_cm).
+void fill_manager(const fs::path& root) {
+  std::error_code ignored;
+  const fs::path manager = root / "sys/class/misc/rdma_cm";
+  fs::create_directories(manager, ignored);
+  fs::create_directories(root / "dev/infiniband", ignored);
+  write(manager / "abi_version", "4\n");
+  write(manager / "dev", "10:59\n");
+  fs::create_symlink("/dev/null", root / "dev/infiniband/rdma_cm", ignored);
+}
+
 /// A folder that only this user can write to; none if there is no place for one.
 std::optional<base::PrivateFolder> find_folder() {
   const char* runtime = base::environment("XDG_RUNTIME_DIR");
@@ -161,6 +172,7 @@ class Tree {
       fs::remove_all(root, ignored);
       for (const Identity& identity : identities()) fill_device(root, identity);
       write(root / "sys/class/infiniband_verbs/abi_version", "6\n");
+      fill_manager(root);
       root_ = root;
       return;
     }

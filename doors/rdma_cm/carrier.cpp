@@ -1,0 +1,226 @@
+#include "doors/rdma_cm/carrier.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/log.hpp"
+
+namespace fairlead::rdma_cm {
+namespace {
+
+constexpr unsigned kPortal = 37;  // of connection managers
+constexpr unsigned kListenerTmid = 1;
+
+std::string nid_of(const Ip& ip) {
+  return is_v4(ip) ? fmt::format("{}@udp", to_text(ip)) : fmt::format("[{}]@udp", to_text(ip));
+}
+
+int errno_of_start(const Error& error) {
+  switch (error.status) {
+    case Status::in_use:
+    case Status::not_available:
+      return EADDRINUSE;
+    case Status::system:
+      return error.system_errno != 0 ? error.system_errno : EIO;
+    default:
+      return to_errno(error.status);
+  }
+}
+
+}  // namespace
+
+std::string listener_address(const Ip& ip, std::uint16_t port) {
+  return fmt::format("{}:{}:{}:{}", nid_of(ip), port, kPortal, kListenerTmid);
+}
+
+std::optional<Ip> ip_of_address(std::string_view address) {
+  const auto at = address.find('@');
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view ip = address.substr(0, at);
+  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
+  return ip_of(ip);
+}
+
+struct Carrier::End {
+  explicit End(net::Domain& domain) : machine(domain) {}
+
+  Ip local{};
+  std::uint16_t port = 0;
+  unsigned users = 1;
+  net::TransferMachine machine;
+  std::vector<std::unique_ptr<net::Buffer>> receives;
+};
+
+struct Carrier::Outgoing {
+  std::unique_ptr<net::Buffer> buffer;
+  net::EndPoint to;
+  std::uint64_t tag = 0;
+};
+
+Carrier::Carrier(int wake) : wake_(wake) {}
+
+Carrier::~Carrier() {
+  for (auto& [place, end] : ends_) [[maybe_unused]]
+    const auto stopped = end->machine.stop_and_wait(net::StopMode::abort);
+  ends_.clear();
+}
+
+void Carrier::wake() const {
+  ::eventfd_write(wake_, 1);
+}
+
+int Carrier::start(End& end, const std::string& address) {
+  if (const auto started = end.machine.start_and_wait(address); !started) {
+    const int error = errno_of_start(started.error());
+    if (error != EADDRINUSE)
+      base::log(LogLevel::error, LogTopic::verbs, {}, "connection manager: " + started.error().message);
+    return error;
+  }
+  for (std::size_t i = 0; i < kReceives; ++i) {
+    auto buffer = net::Buffer::allocate(*domain_, kReceiveSize);
+    if (!buffer) return ENOMEM;
+    (*buffer)->set_callback(net::QueueKind::message_receive,
+                            [this, &end](const net::BufferEvent& event) { receive(end, event); });
+    end.receives.push_back(std::move(*buffer));
+  }
+  const net::MessageReceive operation{.size_min = kMessageSizeMax, .messages_max = kReceiveSize / kMessageSizeMax};
+  for (const auto& buffer : end.receives) {
+    if (end.machine.add(*buffer, operation) != Status::ok) return ENOMEM;
+  }
+  return 0;
+}
+
+int Carrier::listen(const Ip& local, std::uint16_t port) {
+  if (const auto found = ends_.find({local, port}); found != ends_.end()) {
+    ++found->second->users;
+    return 0;
+  }
+  if (!domain_) {
+    auto opened = net::Domain::open();
+    if (!opened) return EINVAL;
+    domain_.emplace(std::move(*opened));
+  }
+  auto end = std::make_unique<End>(*domain_);
+  end->local = local;
+  end->port = port;
+  const std::string address =
+      port != 0 ? listener_address(local, port) : fmt::format("{}:*:{}:*", nid_of(local), kPortal);
+  const int error = start(*end, address);
+  if (error == 0) ends_.emplace(Place{local, port}, std::move(end));
+  return error;
+}
+
+void Carrier::unlisten(const Ip& local, std::uint16_t port) {
+  const auto found = ends_.find({local, port});
+  if (found == ends_.end() || --found->second->users > 0) return;
+  End* const end = found->second.get();
+  [[maybe_unused]] const auto stopped = end->machine.stop_and_wait(net::StopMode::abort);
+  {
+    const std::lock_guard guard(inbox_);
+    std::erase_if(emptied_, [end](const auto& each) { return each.first == end; });
+  }
+  ends_.erase(found);
+}
+
+Carrier::End* Carrier::home(const Ip& local) {
+  const auto found = ends_.find({local, 0});
+  if (found != ends_.end()) return found->second.get();
+  return listen(local, 0) == 0 ? ends_.at({local, 0}).get() : nullptr;
+}
+
+std::unique_ptr<Carrier::Outgoing> Carrier::take_outgoing() {
+  {
+    const std::lock_guard guard(inbox_);
+    if (!free_.empty()) {
+      auto taken = std::move(free_.back());
+      free_.pop_back();
+      return taken;
+    }
+    if (sent_.size() >= kSendsMax) return nullptr;
+  }
+  auto buffer = net::Buffer::allocate(*domain_, kMessageSizeMax);
+  if (!buffer) return nullptr;
+  auto made = std::make_unique<Outgoing>();
+  made->buffer = std::move(*buffer);
+  made->buffer->set_callback(net::QueueKind::message_send,
+                             [this, made = made.get()](const net::BufferEvent& event) { finish(*made, event.status); });
+  return made;
+}
+
+Status Carrier::send(const Ip& local, const std::string& to, const Message& message, std::uint64_t tag) {
+  End* const end = home(local);
+  if (end == nullptr) return Status::unreachable;
+  auto end_point = end->machine.create_end_point(to);
+  if (!end_point) return end_point.error().status;
+  auto outgoing = take_outgoing();
+  if (!outgoing) return Status::again;
+  std::array<std::byte, kMessageSizeMax> bytes;
+  const std::size_t length = encode(message, bytes);
+  outgoing->buffer->write(0, std::span(bytes).first(length));
+  outgoing->to = std::move(*end_point);
+  outgoing->tag = tag;
+  Outgoing& sent = *outgoing;
+  {
+    const std::lock_guard guard(inbox_);
+    sent_.emplace(&sent, std::move(outgoing));
+  }
+  const Status status =
+      end->machine.add(*sent.buffer, net::MessageSend{.to = sent.to, .length = length, .is_confirmed = true});
+  if (status != Status::ok) {
+    const std::lock_guard guard(inbox_);
+    free_.push_back(std::move(sent_.extract(&sent).mapped()));
+  }
+  return status;
+}
+
+void Carrier::finish(Outgoing& outgoing, Status status) {
+  {
+    const std::lock_guard guard(inbox_);
+    collected_.outcomes.push_back({.tag = outgoing.tag, .status = status});
+    outgoing.to = {};
+    free_.push_back(std::move(sent_.extract(&outgoing).mapped()));
+  }
+  wake();
+}
+
+void Carrier::receive(End& end, const net::BufferEvent& event) {
+  {
+    const std::lock_guard guard(inbox_);
+    if (event.status == Status::ok) {
+      if (auto message = decode(event.buffer.bytes(event.offset, event.length))) {
+        if (message->kind != Kind::alive)
+          collected_.deliveries.push_back({.local = end.local,
+                                           .port = end.port,
+                                           .from = std::string(event.sender.address()),
+                                           .message = std::move(*message)});
+      } else {
+        ++malformed_;
+      }
+      if (event.is_final) emptied_.emplace_back(&end, &event.buffer);
+    }
+  }
+  wake();
+}
+
+Carrier::Collected Carrier::collect() {
+  Collected collected;
+  std::vector<std::pair<End*, net::Buffer*>> emptied;
+  {
+    const std::lock_guard guard(inbox_);
+    std::swap(collected, collected_);
+    std::swap(emptied, emptied_);
+  }
+  const net::MessageReceive operation{.size_min = kMessageSizeMax, .messages_max = kReceiveSize / kMessageSizeMax};
+  for (const auto& [end, buffer] : emptied) end->machine.add(*buffer, operation);
+  return collected;
+}
+
+std::uint64_t Carrier::malformed() const {
+  const std::lock_guard guard(inbox_);
+  return malformed_;
+}
+
+}  // namespace fairlead::rdma_cm

@@ -1,0 +1,13 @@
+#pragma once
+// An event as GET_EVENT hands it out.
+
+#include <rdma/rdma_user_cm.h>
+
+#include "doors/rdma_cm/id.hpp"
+
+namespace fairlead::rdma_cm {
+
+/// `id` is whose address the event is about: of a request the id made for it.
+rdma_ucm_event_resp answer_of(const Id& id, const Told& told);
+
+}  // namespace fairlead::rdma_cm

@@ -1,0 +1,135 @@
+#pragma once
+// All ids of this process, and the thread that serves them: it takes what the carrier has collected, keeps the timers,
+// looks after peers, and ends the ids of files that were closed. One lock; no call waits under it but the start and the
+// end of a listener.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/file_descriptor.hpp"
+#include "base/thread.hpp"
+#include "doors/rdma_cm/carrier.hpp"
+#include "doors/rdma_cm/event_file.hpp"
+#include "doors/rdma_cm/id.hpp"
+
+namespace fairlead::rdma_cm {
+
+/// What a stranger, a peer or a program made us refuse; told by `fairlead run --explain`.
+struct ServiceCounters {
+  std::uint64_t requests = 0;
+  std::uint64_t no_listener = 0;   // requests for a port space where nobody listens
+  std::uint64_t backlog_full = 0;  // requests that were asked to come again
+  std::uint64_t unknown_name = 0;  // messages for no connection of ours
+  std::uint64_t wrong_sender = 0;  // messages for a connection that is another's
+  std::uint64_t sent_again = 0;    // the peer's manager had no room
+  std::uint64_t lost_peers = 0;
+};
+
+class Service {
+ public:
+  static constexpr std::size_t kIdsMax = 65536;
+  static constexpr std::uint32_t kBacklogMax = 1024;
+  static constexpr Duration kAliveEvery = std::chrono::seconds(1);
+  static constexpr Duration kAgainAfter = std::chrono::milliseconds(10);
+  static constexpr unsigned kTriesMax = 500;
+
+  /// Of this process; a child of fork has its own, without any file.
+  static Service& of_process();
+
+  Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// A new file; -1 with errno.
+  int open(int flags);
+  /// Null if it is no file of this process.
+  std::shared_ptr<EventFile> find_file(ino_t inode);
+  /// After a close: what no program holds any more ends.
+  void end_closed_files();
+  /// At exit: peers are told, as the kernel tells them.
+  void leave();
+  std::string describe();
+
+  std::mutex& mutex() { return mutex_; }
+
+  // All that follows is called under the lock.
+
+  /// Null if there is no room, or no randomness.
+  std::shared_ptr<Id> make_id(std::uint16_t port_space, std::uint8_t qp_type);
+  /// Null unless it is an id of this file.
+  std::shared_ptr<Id> find(std::uint32_t handle, const EventFile& file);
+  /// Ends it; its events that were not told are gone.
+  void destroy(const std::shared_ptr<Id>& id);
+  /// Does what a step says; its error is the caller's.
+  void apply(const std::shared_ptr<Id>& id, const Step& step);
+  /// Tells the program of an event.
+  void tell(const std::shared_ptr<Id>& id, const Told& told, const std::shared_ptr<Id>& child = nullptr);
+  /// The program has been told of this request.
+  void told_of_request(Id& listener) { listener.waiting -= listener.waiting > 0 ? 1 : 0; }
+  int listen(const std::shared_ptr<Id>& id, std::uint32_t backlog);
+  std::uint16_t next_source_port();
+
+ private:
+  struct Sent {
+    std::uint32_t handle = 0;
+    std::uint64_t name = 0;  // of the connection; 0: an alive, or an answer without a connection
+    Ip local{};
+    std::string to;
+    Message message;
+    unsigned tries = 0;
+  };
+
+  void run();
+  void work(Instant now);
+  void take(const Delivery& delivery, Instant now);
+  void take_request(const Delivery& delivery);
+  void answer_without_id(const Delivery& delivery, Kind kind, std::uint8_t reason);
+  std::shared_ptr<Id> addressee(const Delivery& delivery);
+  std::shared_ptr<Id> listener_of(const Delivery& delivery);
+  void take_outcome(const Outcome& outcome, Instant now);
+  void fail(const Sent& sent, Status status, Instant now);
+  void lose_peer(const std::string& address, Status status, Instant now);
+  void post(Id& id, const Message& message);
+  void post(Sent sent);
+  void arm(Id& id);
+  void expire(Instant now);
+  void ask_peers(Instant now);
+  void remove_events(EventFile& file, const Id& id);
+  Instant next_due() const;
+  void wake() const;
+  bool start_thread();
+
+  std::mutex mutex_;
+  base::FileDescriptor wake_, poll_;
+  Carrier carrier_;
+  base::Thread thread_;
+  bool has_thread_ = false;
+
+  std::unordered_map<ino_t, std::shared_ptr<EventFile>> files_;
+  std::map<std::uint32_t, std::shared_ptr<Id>> ids_;
+  std::set<std::uint32_t> free_handles_;
+  std::uint32_t handles_ = 0;  // ever used
+  std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
+  std::map<std::pair<std::string, std::uint64_t>, std::uint32_t>
+      by_request_;  // sender and its name: asked, not answered
+  std::vector<std::shared_ptr<Id>> listeners_;
+  std::set<std::pair<Instant, std::uint32_t>> timers_;
+  std::unordered_map<std::uint64_t, Sent> sent_;  // by tag
+  std::uint64_t next_tag_ = 1;
+  std::multimap<Instant, Sent> again_;
+  std::set<std::string> asked_;  // peers whose alive is on its way
+  Instant ask_at_ = kNever;
+  std::uint16_t next_port_ = 0;
+  ServiceCounters counters_;
+};
+
+}  // namespace fairlead::rdma_cm
