@@ -27,10 +27,6 @@ constexpr int kRounds = 300;
 constexpr std::size_t kMemory = 1 << 20;
 
 enum class Way { arena, calls, ring };
-struct Card {
-  std::uint32_t number = 0, key = 0;
-  std::uint64_t memory = 0;
-};
 
 void pin(int cpu) {
   cpu_set_t one;
@@ -41,7 +37,7 @@ void pin(int cpu) {
 
 template <typename Value>
 Value need(Result<Value> result) {
-  if (result) return std::move(*result);
+  if (result) return *std::move(result);
   fmt::print(stderr, "{}\n", result.error().message);
   std::exit(1);
 }
@@ -72,37 +68,23 @@ struct Side {
                                              .shared_receive = nullptr,
                                              .capacity = {}}))) {}
 
-  Card card() const { return {pair.number(), region.rkey(), reinterpret_cast<std::uintptr_t>(region.address())}; }
-  void connect(std::uint8_t host, const Card& to) {
-    QpAttributes wanted;
-    wanted.path_mtu = Mtu::bytes_1024;
-    wanted.dest_qp_num = to.number;
-    wanted.access_flags = kRights;
-    wanted.av = {.dgid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}, .is_global = true};
-    wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 4;
-    wanted.min_rnr_timer = 1;
-    wanted.port_num = 1;
-    wanted.timeout = 17;
-    wanted.retry_cnt = wanted.rnr_retry = 7;
-    using namespace qp_mask;
-    constexpr auto kInit = state | pkey_index | port | access_flags;
-    constexpr auto kRtr = state | av | path_mtu | dest_qp_num | rq_psn | max_dest_rd_atomic | min_rnr_timer;
-    constexpr auto kRts = state | sq_psn | timeout | retry_cnt | rnr_retry | max_rd_atomic;
-    for (const auto& [step, mask] : {std::pair{QpState::init, kInit}, {QpState::rtr, kRtr}, {QpState::rts, kRts}}) {
-      wanted.state = step;
-      if (!pair.modify(wanted, mask)) std::exit(2);
-    }
+  /// Each tells the other where it is.
+  RemoteMemory meet(int socket) {
+    const auto theirs = need(exchange(socket, Invitation{pair.address(), region.remote()}.to_bytes(), kNever));
+    const Invitation peer = need(Invitation::from_bytes(theirs));
+    need(connect(pair, peer.pair));
+    return peer.memory;
   }
   /// From the post to the completion.
-  double run(SendOpcode opcode, std::uint32_t length, const Card& to) {
-    const Sge sge{reinterpret_cast<std::uintptr_t>(region.address()), length, region.lkey()};
+  double run(SendOpcode opcode, std::uint32_t length, const RemoteMemory& to) {
+    const Sge sge = region.sge(0, length);
     const auto start = steady_clock::now();
     if (pair.post_send({.id = 1,
                         .sges = {&sge, 1},
                         .opcode = opcode,
                         .flags = send_flags::signaled,
-                        .rkey = to.key,
-                        .remote_addr = to.memory}) != 0)
+                        .rkey = to.rkey,
+                        .remote_addr = to.address}) != 0)
       std::exit(3);
     WorkCompletion done;
     while (queue.poll({&done, 1}) == 0) {
@@ -120,20 +102,13 @@ struct Side {
   QueuePair pair;
 };
 
-Card exchange(int socket, const Card& own) {
-  Card its;
-  if (::write(socket, &own, sizeof own) != sizeof own || ::recv(socket, &its, sizeof its, MSG_WAITALL) != sizeof its)
-    std::exit(5);
-  return its;
-}
-
 /// Sleeps until it is killed.
 [[noreturn]] void serve(int socket, Way way) {
   pin(1);
   Side side(2, way);
-  side.connect(1, exchange(socket, side.card()));
+  side.meet(socket);
   (void)side.queue.request_notify(false);
-  exchange(socket, {});
+  need(exchange(socket, {}, kNever));
   for (;;) (void)side.channel.get_event();
 }
 
@@ -151,9 +126,8 @@ void measure(Way way) {
   pin(0);
   {
     Side side(1, way);
-    const Card there = exchange(ends[0], side.card());
-    side.connect(2, there);
-    exchange(ends[0], {});
+    const RemoteMemory there = side.meet(ends[0]);
+    need(exchange(ends[0], {}, kNever));
     for (int i = 0; i < 200; ++i) side.run(SendOpcode::write, 8, there);
     for (const SendOpcode opcode : {SendOpcode::write, SendOpcode::read}) {
       for (const std::uint32_t length : {8U, 4096U, 65536U, 262144U}) {

@@ -243,34 +243,16 @@ struct VerbsEnd {
              .capacity = {.max_send_wr = 64, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}}))) {}
 
   void connect(const VerbsEnd& to) {
-    using namespace verbs;
-    QpAttributes wanted;
-    wanted.path_mtu = Mtu::bytes_4096;
-    wanted.dest_qp_num = to.pair.number();
-    wanted.av = {.dgid = to.device.gid, .is_global = true};
-    wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 1;
-    wanted.min_rnr_timer = 1;
-    wanted.port_num = 1;
-    wanted.timeout = 14;
-    wanted.retry_cnt = wanted.rnr_retry = 7;
-    const auto move = [&](QpState state, std::uint32_t mask) {
-      wanted.state = state;
-      if (const auto moved = pair.modify(wanted, mask); !moved) give_up(moved.error().message);
-    };
-    move(QpState::init, qp_mask::state | qp_mask::pkey_index | qp_mask::port | qp_mask::access_flags);
-    move(QpState::rtr, qp_mask::state | qp_mask::av | qp_mask::path_mtu | qp_mask::dest_qp_num | qp_mask::rq_psn |
-                           qp_mask::max_dest_rd_atomic | qp_mask::min_rnr_timer);
-    move(QpState::rts, qp_mask::state | qp_mask::sq_psn | qp_mask::timeout | qp_mask::retry_cnt | qp_mask::rnr_retry |
-                           qp_mask::max_rd_atomic);
+    if (const auto connected = verbs::connect(pair, to.pair.address()); !connected) give_up(connected.error().message);
     for (std::size_t i = 0; i < kReceives / 2; ++i) receive();
   }
   void receive() {
-    const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory.data()), 64, region.lkey()};
+    const verbs::Sge sge = region.sge(0, 64);
     const verbs::ReceiveRequest request{.id = 1, .sges = {&sge, 1}};
     if (pair.post_receive(request) != 0) give_up("a receive was refused");
   }
   void send() {
-    const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory.data()) + 64, 8, region.lkey()};
+    const verbs::Sge sge = region.sge(64, 8);
     const verbs::SendRequest request{.id = 2, .sges = {&sge, 1}, .flags = verbs::send_flags::signaled};
     if (pair.post_send(request) != 0) give_up("a send was refused");
   }

@@ -1,42 +1,19 @@
 // One queue pair writes into the memory of another, counts in it, and reads it back; the other takes no part. Both ends
-// are in this process to keep it short: in two, they would tell each other GID, number, key and address first.
+// are in this process to keep it short: in two, each would send its Invitation to the other first
+// (verbs/connection.hpp).
 
 #include <fairlead/verbs.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <iostream>
 
 using namespace fairlead::verbs;
 
-namespace {
-
-void connect(QueuePair& pair, const Gid& peer, std::uint32_t peer_number) {
-  namespace mask = qp_mask;
-  QpAttributes attributes{.state = QpState::init,
-                          .path_mtu = Mtu::bytes_4096,
-                          .dest_qp_num = peer_number,
-                          .access_flags = access::remote_write | access::remote_read | access::remote_atomic,
-                          .av = {.dgid = peer, .is_global = true},
-                          .max_rd_atomic = 4,
-                          .max_dest_rd_atomic = 4,
-                          .port_num = 1,
-                          .timeout = 14,
-                          .retry_cnt = 7,
-                          .rnr_retry = 7};
-  value_or_exit(pair.modify(attributes, mask::state | mask::pkey_index | mask::port | mask::access_flags));
-  attributes.state = QpState::rtr;
-  value_or_exit(pair.modify(attributes, mask::state | mask::av | mask::path_mtu | mask::dest_qp_num | mask::rq_psn |
-                                            mask::max_dest_rd_atomic | mask::min_rnr_timer));
-  attributes.state = QpState::rts;
-  value_or_exit(pair.modify(attributes, mask::state | mask::timeout | mask::retry_cnt | mask::rnr_retry | mask::sq_psn |
-                                            mask::max_rd_atomic));
-}
-
-}  // namespace
-
 int main() {
+  using namespace std::chrono_literals;
   const Device device = value_or_exit(devices()).back();
   Context context = value_or_exit(Context::open(device));
   auto domain = value_or_exit(ProtectionDomain::allocate(context));
@@ -44,52 +21,44 @@ int main() {
   const QpOptions options{.send_queue = &queue, .receive_queue = &queue, .capacity = {.max_send_wr = 16}};
   auto near = value_or_exit(QueuePair::create(domain, options));
   auto far = value_or_exit(QueuePair::create(domain, options));
-  connect(near, device.gid, far.number());
-  connect(far, device.gid, near.number());
+  value_or_exit(connect(near, far.address()));
+  value_or_exit(connect(far, near.address()));
 
-  alignas(8) std::array<char, 64> ours{"hello, far memory"}, theirs{};
-  std::uint64_t& counter = *reinterpret_cast<std::uint64_t*>(theirs.data() + 32);
-  auto our_region =
-      value_or_exit(MemoryRegion::add(domain, {.address = ours.data(), .length = 64, .access = access::local_write}));
-  auto their_region = value_or_exit(MemoryRegion::add(
-      domain, {.address = theirs.data(),
-               .length = 64,
-               .access = access::local_write | access::remote_write | access::remote_read | access::remote_atomic}));
-  const auto at = [](const char* address) { return reinterpret_cast<std::uintptr_t>(address); };
-  const Sge text{at(ours.data()), 18, our_region.lkey()}, before{at(ours.data() + 32), 8, our_region.lkey()},
-      back{at(ours.data() + 40), 18, our_region.lkey()};
+  constexpr std::uint32_t kAll =
+      access::local_write | access::remote_write | access::remote_read | access::remote_atomic;
+  auto ours = value_or_exit(MemoryRegion::allocate(domain, 64, access::local_write));
+  auto theirs = value_or_exit(MemoryRegion::allocate(domain, 64, kAll));
+  char* const text = static_cast<char*>(ours.address());
+  std::strcpy(text, "hello, far memory");
+
+  const RemoteMemory there = theirs.remote(), counter = theirs.remote(32);
+  const Sge out = ours.sge(0, 18), before = ours.sge(32, 8), back = ours.sge(40, 18);
   const std::array<SendRequest, 3> requests{{{.id = 1,
-                                              .sges = {&text, 1},
+                                              .sges = {&out, 1},
                                               .opcode = SendOpcode::write,
                                               .flags = send_flags::signaled,
-                                              .rkey = their_region.rkey(),
-                                              .remote_addr = at(theirs.data())},
+                                              .rkey = there.rkey,
+                                              .remote_addr = there.address},
                                              {.id = 2,
                                               .sges = {&before, 1},
                                               .opcode = SendOpcode::fetch_add,
                                               .flags = send_flags::signaled,
-                                              .rkey = their_region.rkey(),
-                                              .remote_addr = at(theirs.data() + 32),
+                                              .rkey = counter.rkey,
+                                              .remote_addr = counter.address,
                                               .compare_add = 42},
                                              {.id = 3,
                                               .sges = {&back, 1},
                                               .opcode = SendOpcode::read,
                                               .flags = send_flags::signaled,
-                                              .rkey = their_region.rkey(),
-                                              .remote_addr = at(theirs.data())}}};
-  std::size_t taken = 0;
-  if (near.post_send(requests, taken) != 0) return 1;
-
+                                              .rkey = there.rkey,
+                                              .remote_addr = there.address}}};
+  if (near.post_send_all(requests) != 0) return 1;
   for (std::size_t done = 0; done < requests.size();) {
     std::array<WorkCompletion, 4> completions;
-    const int count = queue.poll(completions);
-    for (int i = 0; i < count; ++i, ++done) {
-      const WorkCompletion& one = completions[static_cast<std::size_t>(i)];
-      std::cout << "request " << one.wr_id << ": " << to_string(one.status) << '\n';
-      if (one.status != WcStatus::success) std::cout << explain(static_cast<Cause>(one.vendor_err)) << '\n';
-    }
-    if (count < 0) return 1;
+    const std::size_t count = value_or_exit(queue.wait(completions, fairlead::Instant::clock::now() + 5s));
+    for (std::size_t i = 0; i < count; ++i, ++done) std::cout << describe(completions[i]) << '\n';
   }
-  std::cout << "read back: " << ours.data() + 40 << "; the counter is " << counter << '\n';
-  return std::strcmp(ours.data() + 40, "hello, far memory") == 0 && counter == 42 ? 0 : 1;
+  const std::uint64_t counted = *reinterpret_cast<const std::uint64_t*>(static_cast<char*>(theirs.address()) + 32);
+  std::cout << "read back: " << text + 40 << "; the counter is " << counted << '\n';
+  return std::strcmp(text + 40, "hello, far memory") == 0 && counted == 42 ? 0 : 1;
 }

@@ -28,11 +28,11 @@ VerbsEndOptions end_options(const PerfVerbsOptions& options) {
   return {.size_max = std::ranges::max(options.sizes), .depth = options.depth, .engine = options.engine};
 }
 
-/// Exchanges the posts and connects.
+/// Exchanges the invitations and connects.
 Result<std::unique_ptr<VerbsEnd>> meet(PerfControl& control, const PerfVerbsOptions& options) {
   auto end = VerbsEnd::open(end_options(options));
   if (!end) return end;
-  const auto peer = control.send((*end)->post()) ? control.receive<VerbsPost>() : std::nullopt;
+  const auto peer = control.send((*end)->invitation()) ? control.receive<verbs::Invitation>() : std::nullopt;
   if (!peer) return std::unexpected(second_is_gone());
   if (auto connected = (*end)->connect(*peer); !connected) return std::unexpected(connected.error());
   // Neither begins before the other is ready.

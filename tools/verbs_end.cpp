@@ -68,37 +68,9 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
   return end;
 }
 
-VerbsPost VerbsEnd::post() const {
-  return {loopback().gid, pair_.number(), region_.rkey(), reinterpret_cast<std::uintptr_t>(region_.address())};
-}
-
-Result<> VerbsEnd::connect(const VerbsPost& to) {
-  using namespace verbs;
-  there_ = to;
-  QpAttributes wanted;
-  wanted.access_flags = access::remote_write | access::remote_read | access::remote_atomic;
-  wanted.path_mtu = Mtu::bytes_4096;
-  wanted.dest_qp_num = to.number;
-  wanted.av = {.dgid = to.gid, .is_global = true};
-  wanted.max_rd_atomic = wanted.max_dest_rd_atomic = 16;
-  wanted.min_rnr_timer = 1;
-  wanted.port_num = 1;
-  wanted.timeout = 14;
-  wanted.retry_cnt = wanted.rnr_retry = 7;
-  struct Step {
-    QpState state;
-    std::uint32_t mask;
-  };
-  const std::array steps{
-      Step{QpState::init, qp_mask::state | qp_mask::pkey_index | qp_mask::port | qp_mask::access_flags},
-      Step{QpState::rtr, qp_mask::state | qp_mask::av | qp_mask::path_mtu | qp_mask::dest_qp_num | qp_mask::rq_psn |
-                             qp_mask::max_dest_rd_atomic | qp_mask::min_rnr_timer},
-      Step{QpState::rts, qp_mask::state | qp_mask::sq_psn | qp_mask::timeout | qp_mask::retry_cnt | qp_mask::rnr_retry |
-                             qp_mask::max_rd_atomic}};
-  for (const Step& step : steps) {
-    wanted.state = step.state;
-    if (auto moved = pair_.modify(wanted, step.mask); !moved) return moved;
-  }
+Result<> VerbsEnd::connect(const verbs::Invitation& to) {
+  there_ = to.memory;
+  if (auto connected = verbs::connect(pair_, to.pair); !connected) return connected;
   for (std::uint32_t i = 0; i < kReceives; ++i) {
     if (const int error = receive(); error != 0)
       return std::unexpected(Error{Status::system, error, "a receive request was refused"});
@@ -107,8 +79,7 @@ Result<> VerbsEnd::connect(const VerbsPost& to) {
 }
 
 int VerbsEnd::request(VerbsOp op, std::uint64_t size) noexcept {
-  const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory()) + half_, static_cast<std::uint32_t>(size),
-                       region_.lkey()};
+  const verbs::Sge sge = region_.sge(half_, static_cast<std::uint32_t>(size));
   return pair_.post_send({.sges = {&sge, 1},
                           .opcode = opcode_of(op),
                           .flags = verbs::send_flags::signaled,
@@ -119,7 +90,7 @@ int VerbsEnd::request(VerbsOp op, std::uint64_t size) noexcept {
 }
 
 int VerbsEnd::receive() noexcept {
-  const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(memory()), static_cast<std::uint32_t>(half_), region_.lkey()};
+  const verbs::Sge sge = region_.sge(0, static_cast<std::uint32_t>(half_));
   return pair_.post_receive({.sges = {&sge, 1}});
 }
 

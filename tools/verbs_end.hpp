@@ -14,14 +14,6 @@ namespace fairlead::tools {
 
 enum class VerbsOp : std::uint8_t { send, write, read, fetch_add, compare_swap };
 
-/// What one end has to know of the other.
-struct VerbsPost {
-  verbs::Gid gid{};
-  std::uint32_t number = 0;  // of the queue pair
-  std::uint32_t rkey = 0;
-  std::uint64_t address = 0;  // of the memory
-};
-
 struct VerbsEndOptions {
   std::uint64_t size_max = 8;
   std::uint32_t depth = 1;  // requests under way at a time
@@ -32,8 +24,9 @@ class VerbsEnd {
  public:
   static Result<std::unique_ptr<VerbsEnd>> open(const VerbsEndOptions& options);
 
-  VerbsPost post() const;
-  Result<> connect(const VerbsPost& to);
+  /// What the other end has to know of this one.
+  verbs::Invitation invitation() const { return {pair_.address(), region_.remote()}; }
+  Result<> connect(const verbs::Invitation& to);
 
   /// One request with a completion; its memory is the outgoing half, there the arriving half. 0 or an errno.
   int request(VerbsOp op, std::uint64_t size) noexcept;
@@ -69,7 +62,7 @@ class VerbsEnd {
   verbs::MemoryRegion region_;
   verbs::QueuePair pair_;
   std::uint64_t half_;  // bytes: what arrives lies in the first, what goes in the second
-  VerbsPost there_;
+  verbs::RemoteMemory there_;
   std::uint64_t ended_ = 0, received_ = 0;
   std::array<verbs::WorkCompletion, 32> taken_;  // made once: to clear them costs as much as a message
   verbs::WorkCompletion failed_;

@@ -5,13 +5,15 @@
 //   auto domain = verbs::ProtectionDomain::allocate(*context);
 //   auto queue = verbs::CompletionQueue::create(*context, {.capacity = 64});
 //   auto pair = verbs::QueuePair::create(*domain, {.send_queue = &*queue, .receive_queue = &*queue, ...});
-//   pair->modify(...);                       // RESET -> INIT -> RTR -> RTS, as with any RDMA device
-//   pair->post_receive(...); pair->post_send(...); queue->poll(...);
+//   auto theirs = verbs::exchange(socket, verbs::Invitation{pair->address(), region->remote()}.to_bytes(), deadline);
+//   verbs::connect(*pair, verbs::Invitation::from_bytes(*theirs)->pair);   // or modify(): RESET -> INIT -> RTR -> RTS
+//   pair->post_receive(...); pair->post_send(...); queue->poll(...);       // or queue->wait(..., deadline)
 //
 // Objects are handles. Those of them that may be busy (destroy() answers EBUSY) are shared: what is made with them
 // keeps them alive, so a program that just lets go is safe; destroy() tells whether the order was right.
 
 #include <fairlead/verbs/completion_queue.hpp>
+#include <fairlead/verbs/connection.hpp>
 #include <fairlead/verbs/device.hpp>
 #include <fairlead/verbs/memory.hpp>
 #include <fairlead/verbs/queue_pair.hpp>

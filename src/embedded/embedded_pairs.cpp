@@ -175,6 +175,11 @@ void EmbeddedPairs::arm(qp::CompletionStream* stream, qp::CompletionStream::Arme
   stream->arm(armed);
 }
 
+void EmbeddedPairs::listen(qp::CompletionStream* stream, qp::NoticeStream* channel) {
+  const Driver::Locked lock(driver_);
+  stream->listen(channel);
+}
+
 Status EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) {
   const Driver::Locked lock(driver_);
   return driver_.engine().pairs().open_receive_queue(plan, queue);

@@ -28,6 +28,7 @@ class EmbeddedPairs final : public qp::PairCore {
   Result<qp::CompletionStream*> open_completions(const qp::CompletionStream::Plan& plan) override;
   Status close_completions(qp::CompletionStream* stream) override;
   void arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) override;
+  void listen(qp::CompletionStream* stream, qp::NoticeStream* channel) override;
   Status open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) override;
   Status close_receive_queue(qp::ReceiveQueueHandle queue) override;
   Status change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) override;

@@ -84,6 +84,8 @@ class CompletionStream {
   void arm(Armed armed) {
     if (armed > armed_) armed_ = armed;
   }
+  /// Who is told from now on.
+  void listen(NoticeStream* channel) { plan_.channel = channel; }
   const Plan& plan() const { return plan_; }
   std::uint32_t users = 0;  // queue pairs that feed it, once for each direction
 

@@ -93,6 +93,8 @@ class PairCore {
   /// `again`, and nothing changed, while queue pairs feed it.
   virtual Status close_completions(CompletionStream* stream) = 0;
   virtual void arm(CompletionStream* stream, CompletionStream::Armed armed) = 0;
+  /// This one is told of its completions from now on.
+  virtual void listen(CompletionStream* stream, NoticeStream* channel) = 0;
 
   virtual Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& queue) = 0;
   /// `again`, and nothing changed, while queue pairs use it.

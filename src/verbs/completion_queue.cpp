@@ -1,6 +1,11 @@
 #include <fairlead/verbs/completion_queue.hpp>
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <mutex>
 
 #include "verbs/queue_state.hpp"
@@ -141,6 +146,53 @@ int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
     if (const std::uint32_t count = take(); count != 0) return static_cast<int>(count);
   }
   return state.stream->is_broken() && state.stream->is_empty() ? -1 : 0;
+}
+
+namespace {
+
+constexpr Duration kLookFor = std::chrono::microseconds(50);  // before sleeping
+
+/// Sleeps until the queue's next completion, or one that came since it was empty; false at the deadline.
+Result<bool> sleep(QueueState& state, Instant deadline) {
+  if (!state.sleep) {
+    const auto& context = state.context;
+    if (!context->channels.take()) return failure(ENOMEM, "all completion channels of the context are in use");
+    auto stream = context->pair_core->open_notices();
+    if (!stream) {
+      context->channels.give();
+      return std::unexpected(std::move(stream.error()));
+    }
+    state.sleep = std::make_shared<ChannelState>(context, *stream);
+    context->pair_core->listen(state.stream, *stream);
+  }
+  qp::NoticeStream& notices = *state.sleep->stream;
+  state.context->pair_core->arm(state.stream, qp::CompletionStream::Armed::any);
+  if (!state.stream->is_empty()) return true;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now()).count();
+  const int timeout = deadline == kNever ? -1 : static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+  pollfd one{.fd = notices.descriptor(), .events = POLLIN, .revents = 0};
+  const int ready = ::poll(&one, 1, timeout);
+  if (ready < 0 && errno != EINTR) return failure(errno, "completion queue: cannot sleep");
+  // A notice of a completion that was polled meanwhile only means another look.
+  std::uint64_t taken = 0;
+  if (ready > 0 && ::read(one.fd, &taken, sizeof taken) == sizeof taken) (void)notices.consume();
+  return ready != 0 || Instant::clock::now() < deadline;
+}
+
+}  // namespace
+
+Result<std::size_t> CompletionQueue::wait(std::span<WorkCompletion> out, Instant deadline) {
+  if (state_->channel) return failure(EINVAL, "completion queue: its events go to a channel or a callback; wait there");
+  const Instant looked_until = std::min(deadline, Instant::clock::now() + kLookFor);
+  for (;;) {
+    const int count = poll(out);
+    if (count > 0 || out.empty()) return static_cast<std::size_t>(count);
+    if (count < 0) return failure(EIO, "completion queue: it overran, or belongs to the process before fork()");
+    if (Instant::clock::now() < looked_until) continue;
+    const auto is_time_left = sleep(*state_, deadline);
+    if (!is_time_left) return std::unexpected(is_time_left.error());
+    if (!*is_time_left) return failure(ETIMEDOUT, "no completion by the deadline");
+  }
 }
 
 int CompletionQueue::request_notify(bool solicited_only) noexcept {

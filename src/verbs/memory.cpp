@@ -173,5 +173,12 @@ void* MemoryRegion::address() const noexcept {
 std::uint64_t MemoryRegion::length() const noexcept {
   return state_->plan.length;
 }
+Sge MemoryRegion::sge(std::uint64_t offset, std::uint32_t length) const noexcept {
+  return {.addr = state_->plan.iova + offset, .length = length, .lkey = state_->key};
+}
+RemoteMemory MemoryRegion::remote(std::uint64_t offset) const noexcept {
+  const std::uint64_t left = offset < state_->plan.length ? state_->plan.length - offset : 0;
+  return {.address = state_->plan.iova + offset, .length = left, .rkey = state_->key};
+}
 
 }  // namespace fairlead::verbs

@@ -1,6 +1,8 @@
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_completion.hpp>
 
+#include <string>
+
 namespace fairlead::verbs {
 
 const char* explain(Cause cause) noexcept {
@@ -43,6 +45,34 @@ const char* explain(Cause cause) noexcept {
       return "the peer could not finish it";
   }
   return "an unknown cause";
+}
+
+const char* to_string(WcOpcode opcode) noexcept {
+  switch (opcode) {
+    case WcOpcode::send:
+      return "send";
+    case WcOpcode::write:
+      return "write";
+    case WcOpcode::read:
+      return "read";
+    case WcOpcode::compare_swap:
+      return "compare and swap";
+    case WcOpcode::fetch_add:
+      return "fetch and add";
+    case WcOpcode::receive:
+      return "receive";
+    case WcOpcode::receive_write_imm:
+      return "receive of a write's immediate";
+  }
+  return "unknown";
+}
+
+std::string describe(const WorkCompletion& completion) {
+  std::string text = std::string(to_string(completion.opcode)) + " " + std::to_string(completion.wr_id) +
+                     " of queue pair " + std::to_string(completion.qp_num) + ": " + to_string(completion.status);
+  if (completion.status == WcStatus::success) return text + ", " + std::to_string(completion.byte_len) + " bytes";
+  const auto cause = static_cast<Cause>(completion.vendor_err);
+  return cause == Cause::none ? text : text + ": " + explain(cause);
 }
 
 const char* to_string(WcStatus status) noexcept {

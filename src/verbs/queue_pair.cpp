@@ -142,6 +142,9 @@ Result<> QueuePair::destroy() {
 std::uint32_t QueuePair::number() const noexcept {
   return state_->number;
 }
+PairAddress QueuePair::address() const noexcept {
+  return {.gid = state_->context->device.gid, .number = state_->number};
+}
 QpType QueuePair::type() const noexcept {
   return state_->type;
 }

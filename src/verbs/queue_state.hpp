@@ -38,6 +38,7 @@ struct QueueState {
   std::shared_ptr<ContextState> context;
   std::shared_ptr<ChannelState> channel;
   qp::CompletionStream* stream = nullptr;
+  std::shared_ptr<ChannelState> sleep;  // of wait(), made when it sleeps first
   std::uint64_t number_in_channel = 0, number_in_context = 0;
   std::function<void()> on_event;  // with a thread that calls it
   std::shared_ptr<EventThread> event_thread;

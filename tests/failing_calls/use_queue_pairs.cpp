@@ -61,25 +61,9 @@ class PairSide {
   Ending connect() {
     const Card own{pair_->number(), region_->rkey(), reinterpret_cast<std::uintptr_t>(memory_.data()), gid_};
     if (!swap(part_, own, other_)) return other_is_gone();
-    QpAttributes attributes;
-    attributes.path_mtu = Mtu::bytes_1024;
-    attributes.rq_psn = attributes.sq_psn = 5;
-    attributes.dest_qp_num = other_.number;
-    attributes.access_flags = kRights;
-    attributes.av = {.dgid = other_.gid, .is_global = true};
-    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
-    attributes.min_rnr_timer = 1;
-    attributes.port_num = 1;
-    attributes.timeout = 14;
-    attributes.retry_cnt = attributes.rnr_retry = 6;
-    using namespace qp_mask;
-    for (const auto& [to, mask] :
-         {std::pair{QpState::init, state | pkey_index | port | access_flags},
-          std::pair{QpState::rtr, state | av | path_mtu | dest_qp_num | rq_psn | max_dest_rd_atomic | min_rnr_timer},
-          std::pair{QpState::rts, state | sq_psn | timeout | retry_cnt | rnr_retry | max_rd_atomic}}) {
-      attributes.state = to;
-      if (const auto moved = pair_->modify(attributes, mask); !moved) return ended(moved.error());
-    }
+    if (const auto connected = verbs::connect(*pair_, {.gid = other_.gid, .number = other_.number}, {.rnr_retry = 6});
+        !connected)
+      return ended(connected.error());
     return {};
   }
 

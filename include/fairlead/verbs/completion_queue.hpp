@@ -7,6 +7,7 @@
 #include <span>
 
 #include <fairlead/error.hpp>
+#include <fairlead/time.hpp>
 #include <fairlead/verbs/device.hpp>
 #include <fairlead/verbs/work_completion.hpp>
 
@@ -62,6 +63,12 @@ class CompletionQueue {
   /// Takes up to out.size() completions; on an empty queue it makes progress once and looks again. Returns how many; -1
   /// of a queue that overran and is empty.
   int poll(std::span<WorkCompletion> out) noexcept;
+
+  /// As poll(), but waits for the first completion: it looks for a moment, then sleeps until there is one, and the
+  /// engine's thread does the work. How many were taken, at least one unless out is empty. ETIMEDOUT at the deadline,
+  /// EIO of a queue that overran and is empty, EINVAL with a channel or on_event, whose events it would take. One
+  /// thread at a time.
+  Result<std::size_t> wait(std::span<WorkCompletion> out, Instant deadline);
 
   /// One event for the next completion that is added from now on; solicited_only: that is solicited or failed. "Any"
   /// stays armed when "solicited" is asked for after it. EINVAL without a channel or on_event.

@@ -8,6 +8,7 @@
 #include <fairlead/error.hpp>
 #include <fairlead/verbs/device.hpp>
 #include <fairlead/verbs/types.hpp>
+#include <fairlead/verbs/work_request.hpp>
 
 namespace fairlead::verbs {
 
@@ -35,6 +36,14 @@ struct Registration {
   std::uint64_t length = 0;  ///< bytes; 0 is allowed
   std::uint32_t access = 0;
   std::optional<std::uint64_t> iova{};
+};
+
+/// Memory of a peer. A write, a read or an atomic names it by `remote_addr` and `rkey`.
+struct RemoteMemory {
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  ///< bytes
+  std::uint32_t rkey = 0;
+  bool operator==(const RemoteMemory&) const = default;
 };
 
 /// Move-only; the destructor deregisters. Keys are used up slowly: a stale one matches none of the next 200,000
@@ -69,6 +78,11 @@ class MemoryRegion {
   std::uint32_t rkey() const noexcept;
   void* address() const noexcept;
   std::uint64_t length() const noexcept;
+  /// `length` bytes of it from `offset` on, as a work request here names them. What is not inside it fails when it is
+  /// used.
+  Sge sge(std::uint64_t offset, std::uint32_t length) const noexcept;
+  /// All of it from `offset` on, as a peer names it.
+  RemoteMemory remote(std::uint64_t offset = 0) const noexcept;
 
   const std::shared_ptr<RegionState>& state() const noexcept { return state_; }
 

@@ -66,6 +66,13 @@ class SharedReceiveQueue {
   std::shared_ptr<SharedReceiveState> state_;
 };
 
+/// Where a queue pair is. The sequences of both directions begin at 0.
+struct PairAddress {
+  Gid gid{};
+  std::uint32_t number = 0;  ///< of the queue pair
+  bool operator==(const PairAddress&) const = default;
+};
+
 struct QpCapacity {
   std::uint32_t max_send_wr = 1;
   std::uint32_t max_recv_wr = 1;
@@ -150,6 +157,8 @@ class QueuePair {
   Result<> destroy();
 
   std::uint32_t number() const noexcept;
+  /// What a peer needs to connect to it (connection.hpp).
+  PairAddress address() const noexcept;
   QpType type() const noexcept;
   /// As granted: at least what was asked for.
   const QpCapacity& capacity() const noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <fairlead/verbs/types.hpp>
 
@@ -62,5 +63,9 @@ struct WorkCompletion {
 static_assert(offsetof(WorkCompletion, timestamp_ns) == 48);
 
 const char* to_string(WcStatus status) noexcept;
+/// "send", "write", "read", "receive", ...
+const char* to_string(WcOpcode opcode) noexcept;
+/// For people: which request of which queue pair, how it ended, and of a failure the cause and the remedy.
+std::string describe(const WorkCompletion& completion);
 
 }  // namespace fairlead::verbs
