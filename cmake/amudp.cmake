@@ -29,6 +29,7 @@ function(fairlead_door_amudp folder)
   endforeach()
   install(TARGETS fairlead_amudp fairlead_amudp_static)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fairlead/amudp)
+  fairlead_pkg_config(amudp)
 endfunction()
 
 # Tests of its parts, in this process.

@@ -24,10 +24,7 @@ write_basic_package_version_file(fairleadConfigVersion.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/fairleadConfig.cmake ${PROJECT_BINARY_DIR}/fairleadConfigVersion.cmake
         DESTINATION ${package_folder})
 
-# The prefix is told relative to the file itself, so that an installed tree may be moved.
-file(RELATIVE_PATH FAIRLEAD_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/fairlead.pc.in fairlead.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/fairlead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+fairlead_pkg_config(fairlead)
 
 if(FAIRLEAD_TESTS)
   add_test(NAME ${FAIRLEAD_TEST_PREFIX}package

@@ -5,7 +5,7 @@
 
 namespace fairlead::tools {
 
-/// "fairlead 0.1.0 (GCC 12.2.0)".
+/// "fairlead 0.2.0 (GCC 12.2.0)".
 std::string version_text();
 
 }  // namespace fairlead::tools
