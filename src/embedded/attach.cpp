@@ -84,10 +84,10 @@ void tell_start(engine::Engine& engine) {
   const std::uint64_t granted = engine.path()->receive_buffer_bytes();
   base::log(
       LogLevel::info, LogTopic::engine, engine.address().to_string(),
-      fmt::format("the engine starts: peers of this host through {}, others over UDP, {}, in datagrams of up to {} "
-                  "bytes; receive buffer {} bytes{}; at most {} peers",
-                  engine.connections() != nullptr ? "shared memory where both may" : "UDP, too",
-                  options.seal() ? "sealed" : "not sealed", options.get(engine::Option::datagram_size), granted,
+      fmt::format("the engine starts: UDP{} in datagrams of up to {} bytes, peers of this host {}; receive buffer {} "
+                  "bytes{}; at most {} peers",
+                  options.seal() ? ", sealed," : "", options.get(engine::Option::datagram_size),
+                  engine.connections() != nullptr ? "through shared memory where both may" : "not otherwise", granted,
                   granted < asked ? fmt::format(" of {} asked for (net.core.rmem_max)", asked) : "",
                   options.get(engine::Option::peers_max)));
 }

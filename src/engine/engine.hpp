@@ -124,7 +124,10 @@ class Engine {
   /// Engines of this host that share memory with us; null if there is no shared memory.
   shm::Connections* connections() { return shm_transport() ? &shm_transport()->connections() : nullptr; }
   /// Before that: all peers are told that this engine ends, again by each call; how many have not said that they know.
-  std::size_t take_leave(base::Instant now) { return transports_ ? transports_->take_leave(now) : 0; }
+  std::size_t take_leave(base::Instant now) {
+    is_leaving_ = true;
+    return transports_ ? transports_->take_leave(now) : 0;
+  }
   /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
   /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
   void farewell(base::Instant now);
@@ -167,7 +170,7 @@ class Engine {
   // engine_peers.cpp
   void take_notice(const link::Notice& notice, base::Instant now);
   void greet_local(const link::Notice& notice);
-  void report_local_end(const link::Notice& notice);
+  void report_end(const link::Notice& notice, bool has_left, base::Instant now);
   void end_peer(const link::Notice& notice, base::Instant now);
   void expel_condemned(base::Instant now);
 
@@ -183,8 +186,9 @@ class Engine {
   std::unique_ptr<qp::QueuePairs> pairs_;
   transport::LostPeers lost_peers_;
   std::uint64_t closings_seen_ = 0;  // of connections in shared memory
-  base::Instant attend_at_{};        // when the comings and goings of shared memory are looked at
-  base::Instant now_{};              // of the current call, for completions
+  bool is_leaving_ = false;
+  base::Instant attend_at_{};  // when the comings and goings of shared memory are looked at
+  base::Instant now_{};        // of the current call, for completions
 };
 
 }  // namespace fairlead::engine

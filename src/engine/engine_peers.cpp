@@ -35,12 +35,16 @@ void Engine::greet_local(const link::Notice& notice) {
   });
 }
 
-/// Only if somebody reads it: with peers of this host come and go whole jobs.
-void Engine::report_local_end(const link::Notice& notice) {
+// Who leaves loses nobody. With peers of this host come and go whole jobs: only if somebody reads it.
+void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant now) {
+  if (is_leaving_) return;
+  const base::SocketAddress address = transports_->address(notice.peer);
+  if (!shm::Transport::has(notice.peer))
+    return transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
   if (!base::is_logged(LogLevel::info, LogTopic::shm)) return;
   transports_->flight().report(LogTopic::shm, [&] {
-    return fmt::format("{} is not reached through shared memory any more: {}\n",
-                       transports_->address(notice.peer).to_string(), to_string(notice.status));
+    return fmt::format("{} is not reached through shared memory any more: {}\n", address.to_string(),
+                       has_left ? "it has ended in order" : to_string(notice.status));
   });
 }
 
@@ -48,11 +52,9 @@ void Engine::report_local_end(const link::Notice& notice) {
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress address = transports_->address(notice.peer);
   const bool is_local = shm::Transport::has(notice.peer);
-  active_.end_peer(notice.peer, notice.status, now, lost_peers_.add(address, notice, now));
-  if (is_local)
-    report_local_end(notice);
-  else
-    transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
+  const bool has_left = lost_peers_.add(address, notice, now);
+  active_.end_peer(notice.peer, notice.status, now, has_left);
+  report_end(notice, has_left, now);
   messages_.end_peer(notice.peer, notice.status, now);
   if (pairs_) pairs_->end_peer(notice.peer, notice.status, now);
   if (is_local) messages_.end_abandoned(notice.status, now);
