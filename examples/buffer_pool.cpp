@@ -36,7 +36,8 @@ int main() {
   std::atomic<int> left = kMessages;
   const auto send_next = [&](Buffer& buffer) {
     if (left-- <= 0) return all_sent.count_down();
-    client.add(buffer, MessageSend{.to = there});
+    if (client.add(buffer, MessageSend{.to = there}) != fairlead::Status::ok)
+      fairlead::exit_with(client.explain_last());
   };
   std::vector<std::unique_ptr<Buffer>> outboxes;
   for (int i = 0; i < kAtOnce; ++i) {

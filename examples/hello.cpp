@@ -19,11 +19,13 @@ int main() {
     std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())) << '\n';
     arrived.count_down();
   });
-  alice.add(*inbox, MessageReceive{});
+  if (alice.add(*inbox, MessageReceive{}) != fairlead::Status::ok) fairlead::exit_with(alice.explain_last());
 
   auto outbox = value_or_exit(Buffer::allocate(domain, 4096));
   outbox->set_callback(QueueKind::message_send, [](const BufferEvent&) {});
   outbox->write(0, std::as_bytes(std::span("hello, alice")));
-  bob.add(*outbox, MessageSend{.to = value_or_exit(bob.create_end_point(to_alice.address())), .length = 12});
+  const EndPoint there = value_or_exit(bob.create_end_point(to_alice.address()));
+  if (bob.add(*outbox, MessageSend{.to = there, .length = 12}) != fairlead::Status::ok)
+    fairlead::exit_with(bob.explain_last());
   arrived.wait();
 }

@@ -1,6 +1,7 @@
 // Start and stop, deadlines and synchronous delivery: the rows tm_initfini, tm_startstop, sync, timeout and fail of
 // spec/motr.md 8.1, over each path.
 
+#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -293,6 +294,109 @@ TEST_P(NetDeliveryByKernel, OnlyLocalAddressesStart) {
   EXPECT_NE(refused.error().message.find("address not local"), std::string::npos) << refused.error().message;
 }
 
+bool is_readable(int descriptor, milliseconds at_most) {
+  pollfd look{descriptor, POLLIN, 0};
+  return ::poll(&look, 1, static_cast<int>(at_most.count())) == 1;
+}
+
+TEST_P(NetDelivery, ADescriptorWakesAnEventLoop) {
+  constexpr milliseconds kAtMost(20'000);
+  TransferMachine loops(*domain_);
+  ASSERT_TRUE(loops.deliver_synchronously());
+  EXPECT_EQ(loops.descriptor(), -1);
+  EXPECT_EQ(loops.arm().error(), Status::bad_state);
+  ASSERT_TRUE(loops.start_and_wait(far_at("35:1")));
+  const auto to_loops = near().create_end_point(far_at("35:1")).value();
+  const auto one = buffer(10, near_record_), inbox = buffer(1000, far_record_);
+  ASSERT_EQ(loops.add(*inbox, MessageReceive{.size_min = 10, .messages_max = 4}), Status::ok);
+  for (std::size_t round = 1; round <= 3; ++round) {
+    while (!loops.arm().value()) EXPECT_TRUE(loops.deliver_all());
+    EXPECT_FALSE(is_readable(loops.descriptor(), milliseconds(0)));
+    ASSERT_EQ(near().add(*one, MessageSend{.to = to_loops}), Status::ok);
+    ASSERT_TRUE(is_readable(loops.descriptor(), kAtMost));
+    EXPECT_FALSE(loops.arm().value()) << "an event is pending";
+    while (far_record_.entries().size() < round) ASSERT_TRUE(loops.deliver_all());
+    near_record_.wait_for(round);
+  }
+  while (!loops.arm().value()) EXPECT_TRUE(loops.deliver_all());
+  ASSERT_TRUE(loops.stop(StopMode::abort));
+  while (loops.state() != MachineState::stopped) std::this_thread::yield();
+}
+
+TEST_P(NetDelivery, OneThreadWaitsForSeveralMachines) {
+  TransferMachine first(*domain_), second(*domain_);
+  const std::array<TransferMachine*, 2> both{&first, &second};
+  EXPECT_EQ(TransferMachine::wait_any(both, kNever).error(), Status::bad_state);
+  std::vector<std::unique_ptr<Buffer>> inboxes;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(both.at(i)->deliver_synchronously());
+    ASSERT_TRUE(both.at(i)->start_and_wait(i == 0 ? far_at("35:1") : near_at("35:2")));
+    inboxes.push_back(buffer(10, far_record_));
+    ASSERT_EQ(both.at(i)->add(*inboxes.back(), MessageReceive{}), Status::ok);
+  }
+  EXPECT_EQ(TransferMachine::wait_any(both, in(milliseconds(1))).error(), Status::timed_out);
+  const auto one = buffer(10, near_record_);
+  std::size_t sent = 0;
+  for (const std::size_t i : {1U, 0U}) {
+    const auto to = near().create_end_point(both.at(i)->end_point().address()).value();
+    std::jthread waiter([&] {
+      EXPECT_EQ(TransferMachine::wait_any(both, in(std::chrono::seconds(20))), i);
+      EXPECT_EQ(both.at(i)->deliver_all(), 1U);
+    });
+    ASSERT_EQ(near().add(*one, MessageSend{.to = to}), Status::ok);
+    near_record_.wait_for(++sent);
+  }
+  EXPECT_EQ(far_record_.entries().size(), 2U);
+}
+
+/// Waits for the machine event, and keeps what it says.
+class PeerGone {
+ public:
+  net::MachineCallback callback() {
+    return [this](const net::MachineEvent& event) {
+      if (event.kind != net::MachineEvent::Kind::peer_gone) return;
+      EXPECT_NE(event.status, Status::ok);
+      EXPECT_FALSE(event.text.empty());
+      peer_ = event.peer;
+      ++told_;
+    };
+  }
+  int told() const { return told_; }
+  /// Once it was told.
+  const std::string& peer() const { return peer_; }
+
+ private:
+  std::string peer_;
+  std::atomic<int> told_ = 0;
+};
+
+class NetDeliveryOfTwo : public NetDelivery {};
+
+// The far engine ends with its last machine. (By both ways, it may be told for each.) Who has no end point of it is not told.
+TEST_P(NetDeliveryOfTwo, APeerThatIsGoneIsTold) {
+  constexpr auto kAtMost = std::chrono::seconds(20);
+  PeerGone automatic, synchronous, stranger;
+  TransferMachine waits(*domain_, automatic.callback()), polls(*domain_, synchronous.callback()),
+      knows_nobody(*domain_, stranger.callback());
+  ASSERT_TRUE(polls.deliver_synchronously());
+  ASSERT_TRUE(waits.start_and_wait(near_at("35:1")));
+  ASSERT_TRUE(polls.start_and_wait(near_at("35:2")));
+  ASSERT_TRUE(knows_nobody.start_and_wait(near_at("35:3")));
+  const auto known = waits.create_end_point(far_address_).value(),
+             known_there = polls.create_end_point(far_address_).value();
+  const auto one = buffer(10, near_record_);
+  ASSERT_EQ(waits.add(*one, MessageSend{.to = known}), Status::ok);
+  ASSERT_EQ(near_record_.wait_for(1).at(0).status, Status::ok);
+  far_.reset();
+  const Instant end = in(kAtMost);
+  while (automatic.told() == 0 && Instant::clock::now() < end) std::this_thread::yield();
+  ASSERT_EQ(automatic.told(), 1);
+  EXPECT_EQ(automatic.peer() + ":34:2", far_address_);
+  while (synchronous.told() == 0 && Instant::clock::now() < end) EXPECT_EQ(polls.deliver_all(), 0U);
+  EXPECT_EQ(synchronous.told(), 1);
+  EXPECT_EQ(stranger.told(), 0);
+}
+
 TEST_P(NetDelivery, DeadlinesEndEachPassiveQueue) {
   const auto message = buffer(100, far_record_), writable = buffer(100, far_record_),
              readable = buffer(100, far_record_);
@@ -430,6 +534,10 @@ TEST_P(NetDelivery, PollingAloneMakesProgress) {
 
 INSTANTIATE_TEST_SUITE_P(Paths, NetDeliveryByKernel,
                          ::testing::ValuesIn(net_paths_where([](const NetPath& path) { return path.nid != "0@lo"; })),
+                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Paths, NetDeliveryOfTwo, ::testing::ValuesIn(net_paths_where([](const NetPath& path) {
+                           return !path.is_one_engine && path.fault.empty() && path.path != "auto";
+                         })),
                          [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Paths, NetDelivery, ::testing::ValuesIn(net_paths()),
                          [](const auto& test) { return test.param.name; });

@@ -88,8 +88,8 @@ void serve(int socket) {
   net::Domain domain = shm_domain();
   Machine own(domain);
   for (char order = 0; hear(socket, order);) {
-    if (order == 'p') own.machine.add(*own.buffer, PassiveReceive{});
-    if (order == 'g') own.machine.add(*own.buffer, PassiveSend{});
+    if (order == 'p') static_cast<void>(own.machine.add(*own.buffer, PassiveReceive{}));
+    if (order == 'g') static_cast<void>(own.machine.add(*own.buffer, PassiveSend{}));
     if (order == 'p' || order == 'g') tell(socket, Offer{own.buffer->descriptor()});
     if (order == 'c') own.machine.cancel(*own.buffer);
     if (order == 'e') {
@@ -349,7 +349,7 @@ void keep_loans(int socket) {
     tell(socket, event.loan->bytes()[0]);
     kept.push_back(std::move(*event.loan));
   });
-  own.machine.add(*own.buffer, kManyLoans);
+  if (own.machine.add(*own.buffer, kManyLoans) != Status::ok) return;
   std::array<char, 96> address{};
   own.address.copy(address.data(), address.size() - 1);
   tell(socket, address);
@@ -404,8 +404,8 @@ TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
     if (!hear(socket, address)) return;
     const auto to = own.machine.create_end_point(address.data()).value();
     if (!lend_until_met(own, to) || own.event().status != Status::ok) return;
-    own.machine.add(*own.buffer, net::MessageSend{.to = to, .length = kSize / 2, .is_loan = true});
-    hear(socket, address);
+    const net::MessageSend lend{.to = to, .length = kSize / 2, .is_loan = true};
+    if (own.machine.add(*own.buffer, lend) == Status::ok) hear(socket, address);
   });
   net::Domain domain = shm_domain();
   auto own = std::make_unique<Machine>(domain);

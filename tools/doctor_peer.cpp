@@ -123,7 +123,7 @@ Findings examine_engine(const std::string& peer, unsigned probes) {
   auto domain = net::Domain::open({});
   if (!domain) return trouble(domain.error());
   net::TransferMachine machine(*domain);
-  machine.deliver_synchronously();
+  if (const auto chosen = machine.deliver_synchronously(); !chosen) return trouble(chosen.error());
   const auto started = machine.start_and_wait(*address);
   if (!started) return trouble(started.error());
   findings.push_back({Verdict::good, "engine", fmt::format("starts at {}", started->address()), {}});

@@ -41,9 +41,16 @@ struct AmEnd {
     memory.resize(std::ranges::max(options.sizes) + 64);
     endpoint->set_tag(am::Tag::of(kKey));
     endpoint->set_segment(memory.data(), memory.size());
-    endpoint->set_handler(kAsk, [](void*, am::Token& token, const am::Message&) { token.reply(kAnswer, {}); });
-    endpoint->set_handler(
+    const Status asked = endpoint->set_handler(
+        kAsk,
+        [](void* end, am::Token& token, const am::Message&) {
+          if (token.reply(kAnswer, {}) != Status::ok) static_cast<AmEnd*>(end)->has_failed = true;
+        },
+        this);
+    const Status answered = endpoint->set_handler(
         kAnswer, [](void* end, am::Token&, const am::Message&) { ++static_cast<AmEnd*>(end)->replies; }, this);
+    for (const Status status : {asked, answered})
+      if (status != Status::ok) return std::unexpected(Error{status, 0, "a handler cannot be set"});
     endpoint->set_error_handler(
         [](void* end, am::Endpoint&, const am::Returned&) { static_cast<AmEnd*>(end)->has_failed = true; }, this);
     endpoint->set_depth(std::min(options.depth, am::kDepthMax));
@@ -72,7 +79,7 @@ int serve(PerfControl control, const PerfAmOptions& options) {
   const am::Name own = end.endpoint->name();
   const auto peer = control.send(own) ? control.receive<am::Name>() : std::nullopt;
   if (!peer) return kExitFailed;
-  end.endpoint->map(0, *peer, kKey);
+  if (end.endpoint->map(0, *peer, kKey) != Status::ok) return kExitFailed;
   serve_until_told(control, [&] { end.bundle->poll(); });
   return kExitOk;
 }
@@ -150,7 +157,8 @@ int run_perf_am(const PerfAmOptions& options) {
                     if (auto opened = end.open(options); !opened) return std::unexpected(opened.error());
                     const auto peer = control.receive<am::Name>();
                     if (!peer || !control.send(end.endpoint->name())) return std::unexpected(second_is_gone());
-                    end.endpoint->map(0, *peer, kKey);
+                    if (const Status mapped = end.endpoint->map(0, *peer, kKey); mapped != Status::ok)
+                      return std::unexpected(Error{mapped, 0, "the other end cannot be mapped"});
                     return measure_all(end, control, options);
                   }});
 }

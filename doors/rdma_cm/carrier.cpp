@@ -214,7 +214,8 @@ Carrier::Collected Carrier::collect() {
     std::swap(emptied, emptied_);
   }
   const net::MessageReceive operation{.size_min = kMessageSizeMax, .messages_max = kReceiveSize / kMessageSizeMax};
-  for (const auto& [end, buffer] : emptied) end->machine.add(*buffer, operation);
+  for (const auto& [end, buffer] : emptied)
+    static_cast<void>(end->machine.add(*buffer, operation));  // refused when the machine stops
   return collected;
 }
 

@@ -221,6 +221,7 @@ int EmbeddedCore::descriptor(engine::PortHandle handle) const {
 
 bool EmbeddedCore::arm_descriptor(engine::PortHandle handle) {
   engine::Port& port = driver_.port(handle);
+  port.waiter->disarm();  // of what has woken it before
   return port.waiter->arm([&] { return port.has_news(); });
 }
 

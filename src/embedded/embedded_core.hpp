@@ -59,6 +59,7 @@ class EmbeddedCore final : public engine::Core {
   void give_back(engine::PortHandle port, std::uint64_t name) override;
   void take_leave() override { driver_.take_leave(); }
   void watch_drops(engine::PortHandle port) override;
+  void watch_losses(engine::PortHandle port) override { driver_.port(port).watches_losses = true; }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override;
   observe::EngineFacts facts() const override;
   std::string describe_peer(const base::SocketAddress& address) const override;

@@ -154,9 +154,10 @@ class Core {
   virtual bool wait(PortHandle port, base::Instant deadline) = 0;
   /// Ends a wait() on this port now, or the next one if none is under way. Any thread.
   virtual void interrupt(PortHandle port) = 0;
-  /// Readable while the port has events and arm_descriptor() was called after the last drain; for foreign epoll loops.
+  /// Readable from the first event or interrupt() after arm_descriptor() on, until that is called again; for foreign
+  /// epoll loops.
   virtual int descriptor(PortHandle port) const = 0;
-  /// False if an event is there already (do not sleep).
+  /// False if an event is there already (do not sleep). Not beside a wait().
   virtual bool arm_descriptor(PortHandle port) = 0;
 
   /// Makes zeroed memory of so many bytes, in whole pages, in which peers of this host put and get by themselves what
@@ -176,6 +177,9 @@ class Core {
   /// The next message that is dropped for lack of a posted buffer ends a wait() on this port, as interrupt() does; the
   /// ones after it do not. Look at the count then, and after this call. Any thread.
   virtual void watch_drops(PortHandle port) = 0;
+  /// From now on each peer that is lost ends a wait() on this port, as interrupt() does (ActivePorts::next_loss tells
+  /// which). Any thread.
+  virtual void watch_losses(PortHandle) {}
   /// Messages dropped at this port for lack of a posted buffer, since it was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
   /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error

@@ -58,6 +58,7 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   messages_.end_peer(notice.peer, notice.status, now);
   if (pairs_) pairs_->end_peer(notice.peer, notice.status, now);
   if (is_local) messages_.end_abandoned(notice.status, now);
+  ports_.tell_loss();
 }
 
 void Engine::expel_condemned(base::Instant now) {

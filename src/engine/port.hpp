@@ -29,7 +29,8 @@ struct Port {
   bool is_touched = false;       // has new events that nobody was woken for yet
   OperationChain posted;
   std::atomic<std::uint64_t> dropped_no_buffer{0};
-  std::atomic<bool> watches_drops{false};  // its consumer wants to know of the next one
+  std::atomic<bool> watches_drops{false};   // its consumer wants to know of the next one
+  std::atomic<bool> watches_losses{false};  // and of each peer that is lost
 
   // Consumer's side of the account of events (spec/motr.md 6.5): reserved >= undelivered + what may still come.
   std::uint32_t events_reserved = 0;

@@ -72,6 +72,14 @@ void Ports::drop(std::uint32_t slot) {
   touch(slot);
 }
 
+void Ports::tell_loss() {
+  ports_.for_each([&](std::uint32_t slot, Port& port) {
+    if (!port.watches_losses.load(std::memory_order_relaxed)) return;
+    port.is_interrupted.store(true, std::memory_order_release);
+    touch(slot);
+  });
+}
+
 void Ports::touch(std::uint32_t slot) {
   Port& port = ports_[slot];
   if (port.is_touched) return;

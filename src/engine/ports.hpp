@@ -59,6 +59,8 @@ class Ports {
   }
   /// A message found no buffer there.
   void drop(std::uint32_t slot);
+  /// A peer is lost: ends the waits of those that watch.
+  void tell_loss();
   /// It has news that its waiters have to be woken for.
   void touch(std::uint32_t slot);
   /// Wakes the waiters of all ports that got news since the last call.

@@ -162,8 +162,13 @@ Result<> Buffer::close() {
   return refused(Status::bad_state, "the buffer is queued: cancel it and wait for its final event");
 }
 
+std::uint64_t BufferEvent::room() const noexcept {
+  if (is_final || loan != nullptr) return 0;
+  return buffer.size() - offset - length;
+}
+
 Status Buffer::set_callback(QueueKind kind, BufferCallback callback) {
-  if (!is_idle(*state_)) return Status::bad_state;
+  if (!is_idle(*state_) && !BufferState::Calling::may_change(*state_, kind)) return Status::bad_state;
   if (std::to_underlying(kind) >= kQueueKinds) return Status::invalid;
   state_->callbacks[std::to_underlying(kind)] = std::move(callback);
   if (state_->pooled != nullptr) state_->pooled->callback_of = nullptr;

@@ -59,6 +59,7 @@ struct alignas(64) BufferState {
     void begin(BufferState& buffer, bool is_final) {
       buffer_ = &buffer;
       is_final_ = is_final;
+      kind_ = buffer.kind;
       if (is_final) told_.store(&buffer, std::memory_order_release);
     }
     void end() {
@@ -75,6 +76,13 @@ struct alignas(64) BufferState {
     }
     /// Whether the calling thread is in a callback of the buffer.
     static bool is_inside(const BufferState& buffer) { return outermost(buffer) != nullptr; }
+    /// In the buffer's own final callback, which runs once on this thread alone: not the function that runs.
+    static bool may_change(const BufferState& buffer, QueueKind kind) {
+      const Calling* const frame = innermost;
+      return frame != nullptr && frame->buffer_ == &buffer && frame->is_final_ && frame->kind_ != kind &&
+             buffer.kind != kind && buffer.phase.load(std::memory_order_acquire) == Phase::free &&
+             buffer.references.load(std::memory_order_acquire) == 1;
+    }
     /// The handle's reference goes to the call that ends last, or goes.
     static void inherit(BufferState& buffer) {
       Calling* frame = outermost(buffer);
@@ -104,6 +112,7 @@ struct alignas(64) BufferState {
     BufferState* buffer_ = nullptr;
     Calling* outer_;
     bool is_final_ = false, has_reference_ = false;
+    QueueKind kind_ = QueueKind::message_receive;  // whose function runs
   };
 
   /// The handle that events show when the buffer's own is gone; never destroyed as one.

@@ -90,6 +90,10 @@ const EndPointState* EndPointTable::find(const Destination& destination) const n
   return state != nullptr && state->serial == destination.serial_ ? state : nullptr;
 }
 
+bool EndPointTable::has_engine(const base::SocketAddress& engine) const {
+  return std::ranges::any_of(states_, [&](const auto& entry) { return entry.first.engine == engine; });
+}
+
 bool EndPointTable::is_referred(const EndPoint& own) const {
   return std::ranges::any_of(states_, [&](const auto& entry) {
     const std::uint32_t expected = entry.second == EndPointState::of(own) ? 2 : 1;

@@ -41,6 +41,8 @@ class EndPointTable {
   EndPoint find_or_make(const engine::RemotePort& remote);
   /// Null if there is no such end point here, or not any more.
   const EndPointState* find(const Destination& destination) const noexcept;
+  /// Whether there is an end point of that engine: looks at all.
+  bool has_engine(const base::SocketAddress& engine) const;
   /// True if somebody refers to an end point, apart from `own` by the machine itself.
   bool is_referred(const EndPoint& own) const;
   std::size_t size() const { return states_.size(); }

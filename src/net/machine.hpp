@@ -3,7 +3,7 @@
 //
 // The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_deliver (events).
 // Its nouns: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (who calls back), TakenEvents,
-// DropReport, ReceiveProvision, Changes.
+// DropReport, LossReport, ReceiveProvision, Changes.
 //
 // Lock. One mutex guards everything here, and makes the calls that the Core wants one at a time. It is held over
 // Core calls that do not wait, never over a callback nor Core::wait().
@@ -45,6 +45,7 @@
 #include "net/domain_state.hpp"
 #include "net/drop_report.hpp"
 #include "net/last_refusal.hpp"
+#include "net/loss_report.hpp"
 #include "net/machine_port.hpp"
 #include "net/net_address.hpp"
 #include "net/operation_queues.hpp"
@@ -104,8 +105,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool pending();
   std::expected<bool, Status> wait(Instant deadline);
   Status notify(std::function<void()> signal);
-  /// Of a loan.
-  void give_back(std::uint64_t name);
+  std::expected<bool, Status> arm();
   /// Ends the operation of a buffer that is being destroyed; returns after its final event. Not in a callback.
   void finish(BufferState& buffer);
   /// The same in a callback: returns when the engine is done with the memory; the final event comes later, when nobody
@@ -127,7 +127,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool is_inside() const;
   bool has_ended() const;
   void begin_stop(StopMode mode);
-  void tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text);
+  void tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text,
+            std::string_view peer = {});
   void set_state(MachineState state) { state_.store(state, std::memory_order_release); }
 
   // machine_thread.cpp
@@ -139,7 +140,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void rest(Lock& lock);
   void signal_pending(Lock& lock);
   void report_drops(Lock& lock);
-  void look_for_drops();
+  void report_losses(Lock& lock);
+  void look_for_news();
   void wake_thread();
   /// Whether buffer events are the event thread's to deliver.
   bool is_thread_delivering() const { return is_automatic_ || state() != MachineState::started; }
@@ -178,6 +180,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   OperationQueues queues_{*this, domain_.get(), port_, provision_};
   TakenEvents taken_;
   DropReport drops_;
+  LossReport losses_;
   EndPoint last_sender_;    // of the message delivered last
   Instant armed_ = kNever;  // the event thread looks again by then
 
@@ -186,6 +189,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
   base::Thread thread_;
+  bool was_armed_ = false;                     // the application may sleep on the descriptor
   bool is_in_deliver_all_ = false;             // its thread has the turn
   std::shared_ptr<Machine> kept_by_delivery_;  // itself, if the handle was destroyed in a callback of deliver_all()
   std::shared_ptr<Machine> kept_;  // in a simulation: itself, from start() to its end, as a thread would keep it

@@ -68,6 +68,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .offset = is_message && !completion.is_loan ? completion.offset : 0,
                             .time = to_public(completion.time_ns),
                             .sender = is_message ? sender : nobody,
+                            .machine = face_,
                             .loan = completion.is_loan ? &loan : nullptr};
     // One that the engine has taken from the pool, and that ends without a message, was never the application's.
     const bool goes_back = event.is_final && !is_ok && buffer.events == 0;
@@ -96,13 +97,11 @@ Loan Machine::take_loan(std::uint64_t name) {
   return {bytes, std::move(memory), shared_from_this(), name};
 }
 
-void Machine::give_back(std::uint64_t name) {
-  const Lock lock(mutex_);
-  if (port_.core) port_.core->give_back(port_.handle, name);
-}
-
 void Loan::end() noexcept {
-  if (!machine_->is_inherited()) machine_->give_back(name_);
+  const auto give_back = [&](const MachinePort& port) {
+    if (port.core) port.core->give_back(port.handle, name_);
+  };
+  if (!machine_->is_inherited()) machine_->ask(give_back);
   machine_.reset();
   memory_.reset();
   bytes_ = {};
@@ -143,7 +142,7 @@ std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
   if (!turn_.is_free()) return 0;
   if (taken_.is_empty()) {
     if (!take_events(budget, Look::pass)) {
-      look_for_drops();
+      look_for_news();
       return 0;
     }
   } else {
@@ -161,7 +160,7 @@ bool Machine::pending() {
   const Lock lock(mutex_);
   if (state() != MachineState::started || is_automatic_) return false;
   port_.core->progress();
-  look_for_drops();
+  look_for_news();
   return turn_.is_free() ? has_event() : port_.core->has_event(port_.handle);
 }
 
@@ -176,7 +175,7 @@ std::expected<bool, Status> Machine::wait(Instant deadline) {
     lock.unlock();
     port_.core->wait(port_.handle, to_engine(deadline));
     lock.lock();
-    look_for_drops();
+    look_for_news();
     has_event = port_.core->has_event(port_.handle);
     // Else it was interrupted for drops, now or before, which are not the caller's affair.
     goes_on = !has_event && state() == MachineState::started && !signal_ && !domain_->simulation &&
@@ -194,6 +193,15 @@ Status Machine::notify(std::function<void()> signal) {
   signal_ = std::move(signal);
   wake_thread();
   return Status::ok;
+}
+
+std::expected<bool, Status> Machine::arm() {
+  const Lock lock(mutex_);
+  const bool is_usable = state() == MachineState::started && !is_automatic_ && !signal_ && waiter_ == Waiter::nobody;
+  if (!is_usable) return std::unexpected(Status::bad_state);
+  look_for_news();
+  was_armed_ = true;
+  return taken_.is_empty() && port_.core->arm_descriptor(port_.handle);
 }
 
 // Destruction of a queued buffer ------------------------------------------------------------------------------------

@@ -46,6 +46,53 @@ TEST_F(MachineTest, AReceiveBufferTakesSeveralMessages) {
   EXPECT_EQ(fake_.core->reserved(), 0U);
 }
 
+TEST_F(MachineTest, AnEventNamesItsMachineAndTheRoomThatIsLeft) {
+  start_synchronous();
+  const auto one = Buffer::allocate(fake_.domain, 100).value();
+  std::vector<std::uint64_t> rooms;
+  ASSERT_EQ(one->set_callback([&](const BufferEvent& event) {
+    EXPECT_EQ(event.machine, &machine_);
+    rooms.push_back(event.room());
+  }),
+            Status::ok);
+  ASSERT_EQ(machine_.add(*one, MessageReceive{.size_min = 10, .messages_max = 3}), Status::ok);
+  fake_.core->complete(Status::ok, 30, 0, false, kSender);
+  fake_.core->complete(Status::ok, 20, 30, false, kSender);
+  fake_.core->complete(Status::ok, 10, 50, true, kSender);
+  EXPECT_EQ(deliver(), 3U);
+  EXPECT_EQ(rooms, (std::vector<std::uint64_t>{70, 50, 0}));
+}
+
+// What was received goes on as something else.
+TEST_F(MachineTest, AFinalCallbackMaySetThoseOfTheOtherQueues) {
+  start_synchronous();
+  const EndPoint to = peer();
+  const auto one = Buffer::allocate(fake_.domain, 100).value();
+  int sent = 0;
+  ASSERT_EQ(
+      one->set_callback(QueueKind::message_receive,
+                        [&](const BufferEvent& event) {
+                          const auto count = [&](const BufferEvent&) { ++sent; };
+                          const Status allowed = event.is_final ? Status::ok : Status::bad_state;
+                          EXPECT_EQ(event.buffer.set_callback(QueueKind::message_send, count), allowed);
+                          EXPECT_EQ(event.buffer.set_callback(QueueKind::message_receive, count), Status::bad_state)
+                              << "it runs";
+                          EXPECT_EQ(event.buffer.set_callback(count), Status::bad_state);
+                          if (!event.is_final) return;
+                          EXPECT_EQ(machine_.add(event.buffer, MessageSend{.to = to}), Status::ok);
+                          EXPECT_EQ(event.buffer.set_callback(QueueKind::message_send, count), Status::bad_state)
+                              << "it is queued";
+                        }),
+      Status::ok);
+  ASSERT_EQ(machine_.add(*one, MessageReceive{.size_min = 10, .messages_max = 2}), Status::ok);
+  fake_.core->complete(Status::ok, 30, 0, false, kSender);
+  fake_.core->complete(Status::ok, 30, 30, true, kSender);
+  EXPECT_EQ(deliver(), 2U);
+  fake_.core->complete(Status::ok);
+  EXPECT_EQ(deliver(), 1U);
+  EXPECT_EQ(sent, 1);
+}
+
 TEST_F(MachineTest, TheSenderIsTheKnownEndPoint) {
   start_synchronous();
   const EndPoint known = peer();

@@ -36,7 +36,8 @@ bool Machine::has_ended() const {
 }
 
 // Calls back about the machine itself, in turn. The state is already the new one.
-void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text) {
+void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text,
+                   std::string_view peer) {
   while (!turn_.is_free()) changes_.wait(lock);
   turn_.take();
   if (on_event_ && face_ != nullptr) {
@@ -47,7 +48,8 @@ void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineSt
                              .status = status,
                              .next_state = next,
                              .end_point = own,
-                             .text = text};
+                             .text = text,
+                             .peer = peer};
     lock.unlock();
     [&]() noexcept { on_event_(event); }();
     lock.lock();
@@ -142,7 +144,7 @@ void Machine::begin_stop(StopMode mode) {
   provision_.withdraw(port_);
   if (mode == StopMode::abort) queues_.end_all();
   wake_thread();
-  if (waiter_ == Waiter::application) port_.core->interrupt(port_.handle);
+  if (waiter_ == Waiter::application || was_armed_) port_.core->interrupt(port_.handle);
 }
 
 Result<> Machine::stop(StopMode mode) {

@@ -74,6 +74,7 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
   ignored_ = std::move(opened->ignored);
   if (auto allocate = opened->core->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
   port_.settle(std::move(*opened));
+  losses_.begin(*port_.core, port_.handle);
   return {};
 }
 
@@ -84,6 +85,7 @@ bool Machine::serve(Lock& lock) {
   if (signal_ && port_.core->has_event(port_.handle)) signal_pending(lock);
   queues_.expire();
   report_drops(lock);
+  report_losses(lock);
   if (state() != MachineState::stopping || !provision_.is_home(port_)) return false;
   return queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
 }
@@ -130,9 +132,19 @@ void Machine::report_drops(Lock& lock) {
   tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
 }
 
+void Machine::report_losses(Lock& lock) {
+  engine::PeerLoss loss;
+  while (losses_.next(loss)) {
+    if (!port_.end_points.has_engine(loss.engine)) continue;
+    const std::string known = port_.core->describe_peer(loss.engine);
+    const std::string peer = fmt::format("{}:{}", nid_text(loss.engine), loss.engine.port);
+    tell(lock, MachineEvent::Kind::peer_gone, loss.status, MachineState::undefined, known, peer);
+  }
+}
+
 /// In a call of the application, which has made progress or waited in the thread's place.
-void Machine::look_for_drops() {
-  if (drops_.has_more(*port_.core, port_.handle)) thread_wake_.notify_one();
+void Machine::look_for_news() {
+  if (drops_.has_more(*port_.core, port_.handle) || losses_.has_more()) thread_wake_.notify_one();
 }
 
 // All buffers are back. When `stopped` is told, the address is free.
@@ -140,6 +152,7 @@ void Machine::take_down(Lock& lock) {
   drops_.close(*port_.core, port_.handle);
   std::shared_ptr<engine::Core> core = std::move(port_.core);
   std::shared_ptr<PoolState> pool = provision_.end();
+  losses_.end();
   lock.unlock();
   pool.reset();
   core->close_port(port_.handle);

@@ -155,6 +155,14 @@ std::expected<bool, Status> TransferMachine::wait(Instant deadline) {
   if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
   return machine_->wait(deadline);
 }
+std::expected<bool, Status> TransferMachine::arm() {
+  if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
+  return machine_->arm();
+}
+int TransferMachine::descriptor() const {
+  if (machine_->is_inherited()) return -1;
+  return machine_->ask([](const MachinePort& port) { return port.core ? port.core->descriptor(port.handle) : -1; });
+}
 Status TransferMachine::notify(std::function<void()> signal) {
   if (machine_->is_inherited()) return Status::bad_state;
   return machine_->notify(std::move(signal));

@@ -25,7 +25,7 @@ class Bundle {
   Bundle& operator=(const Bundle&) = delete;
 
   /// no_memory: kEndpointsMax are there, or the engine has no port left.
-  Result<Endpoint*> add_endpoint();
+  [[nodiscard]] Result<Endpoint*> add_endpoint();
   /// invalid: it is not of this bundle.
   Status free_endpoint(Endpoint& endpoint);
   /// The endpoint keeps its name, tables, segment and tag. invalid: it is not of this bundle.

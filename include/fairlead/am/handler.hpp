@@ -45,10 +45,11 @@ class Token {
 
   /// Once, in a handler of a request. Never blocks. `bad_state`: a reply was sent already, this is no request, or the
   /// handler has returned; invalid: arguments or sizes beyond the limits.
-  Status reply(std::uint8_t handler, std::span<const Argument> arguments);
-  Status reply_medium(std::uint8_t handler, std::span<const std::byte> data, std::span<const Argument> arguments);
-  Status reply_long(std::uint64_t offset, std::uint8_t handler, std::span<const std::byte> data,
-                    std::span<const Argument> arguments);
+  [[nodiscard]] Status reply(std::uint8_t handler, std::span<const Argument> arguments);
+  [[nodiscard]] Status reply_medium(std::uint8_t handler, std::span<const std::byte> data,
+                                    std::span<const Argument> arguments);
+  [[nodiscard]] Status reply_long(std::uint64_t offset, std::uint8_t handler, std::span<const std::byte> data,
+                                  std::span<const Argument> arguments);
 
  private:
   friend struct Delivered;

@@ -18,16 +18,16 @@ namespace fairlead::net {
 
 /// The nids on which a transfer machine of this process can start, e.g. {"0@lo", "127.0.0.1@udp", "[::1]@udp"}: one
 /// per address of an interface that is up. Asks the kernel each time. Any thread.
-Result<std::vector<std::string>> local_nids();
+[[nodiscard]] Result<std::vector<std::string>> local_nids();
 
 /// Orders two addresses by their nid alone, i.e. by what stands before the first colon outside of brackets; `equal`
 /// for two transfer machines of one nid. `invalid` names the text that is malformed; pid, portal and tmid may be `*`.
 /// Pure.
-Result<std::strong_ordering> compare_nids(std::string_view a, std::string_view b);
+[[nodiscard]] Result<std::strong_ordering> compare_nids(std::string_view a, std::string_view b);
 
 /// The address of a transfer machine on a host that has a name: resolve("server:20480", "34:1"). The host is a name, or
 /// an IP address (IPv6 in brackets), with the pid; `rest` is portal:tmid. Asks the system's resolver, which may take
 /// seconds. `invalid`: malformed. `not_available`: the host has no address. Any thread.
-Result<std::string> resolve(std::string_view host, std::string_view rest);
+[[nodiscard]] Result<std::string> resolve(std::string_view host, std::string_view rest);
 
 }  // namespace fairlead::net

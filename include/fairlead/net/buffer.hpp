@@ -29,12 +29,13 @@ class Buffer {
   /// network, it is memory of that machine's engine (of the one started last) that peers of this host reach by
   /// themselves: what is put into it, or got out of it, is copied once, by the initiator (docs/shm.md). Make buffers
   /// for passive queues after the start. `invalid`: size 0. `too_big`: above Domain::buffer_size_max(). `no_memory`.
-  static Result<std::unique_ptr<Buffer>> allocate(Domain& domain, std::uint64_t size);
+  [[nodiscard]] static Result<std::unique_ptr<Buffer>> allocate(Domain& domain, std::uint64_t size);
 
   /// The caller's memory, which has to outlive the buffer; not copied, any alignment.
   /// `invalid`: no segment, or an empty one. `too_big`: more segments or bytes than the domain's limits.
-  static Result<std::unique_ptr<Buffer>> borrow(Domain& domain, std::span<const std::span<std::byte>> segments);
-  static Result<std::unique_ptr<Buffer>> borrow(Domain& domain, std::span<std::byte> memory);
+  [[nodiscard]] static Result<std::unique_ptr<Buffer>> borrow(Domain& domain,
+                                                              std::span<const std::span<std::byte>> segments);
+  [[nodiscard]] static Result<std::unique_ptr<Buffer>> borrow(Domain& domain, std::span<std::byte> memory);
 
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -48,7 +49,8 @@ class Buffer {
   Result<> close();
 
   /// Sets what is called with the events of one queue, or of all queues. `bad_state` (nothing changed) while
-  /// the buffer is queued or one of its callbacks runs. An exception that leaves a callback ends the process.
+  /// the buffer is queued or one of its callbacks runs; but its own final callback may set those of the other queues,
+  /// one by one, for what the buffer is added to next. An exception that leaves a callback ends the process.
   Status set_callback(QueueKind kind, BufferCallback callback);
   Status set_callback(const BufferCallback& callback);
 

@@ -29,6 +29,6 @@ struct DescriptorFacts {
 
 /// Reads a descriptor for people and for choosing a buffer; `invalid` tells what is wrong with it. An active add()
 /// makes the same checks by itself. Pure.
-Result<DescriptorFacts> inspect(std::span<const std::byte> descriptor);
+[[nodiscard]] Result<DescriptorFacts> inspect(std::span<const std::byte> descriptor);
 
 }  // namespace fairlead::net

@@ -26,7 +26,7 @@ struct DomainSettings {
 class Domain {
  public:
   /// `invalid` names the setting or the environment variable that is unknown, unreadable or out of range.
-  static Result<Domain> open(const DomainSettings& settings = {});
+  [[nodiscard]] static Result<Domain> open(const DomainSettings& settings = {});
 
   Domain(Domain&&) noexcept;
   Domain& operator=(Domain&&) noexcept;

@@ -32,9 +32,15 @@ struct BufferEvent {
   std::uint64_t offset = 0;  ///< message_receive: where in the buffer the message starts; else 0
   Instant time;              ///< when the engine finished it, to some microseconds
   const EndPoint& sender;    ///< message_receive with status ok; else empty. Copy it to keep it
+  /// The transfer machine that the buffer was queued with; null if its handle was destroyed in a callback.
+  TransferMachine* machine = nullptr;
   /// A message that is not in the buffer but where its sender has written it (MessageReceive::takes_loans): read it
   /// there, move the loan out to keep it, else it is given back after the callback. Null of all others.
   Loan* loan = nullptr;
+
+  /// Bytes that are left for further messages: of a message in a buffer that stays queued. 0 of a final event, and
+  /// where it was lent. Fewer than size_min never are.
+  std::uint64_t room() const noexcept;
 };
 
 using BufferCallback = std::function<void(const BufferEvent&)>;
@@ -61,6 +67,10 @@ struct MachineEvent {
     state_change = 1,  ///< to next_state: started, stopped, or failed with its cause in `status`
     diagnostic = 2,  ///< `text` alone: with `started`, the settings of the domain that mean nothing, as another domain
                      ///< of this process had started the engine at this address before
+    peer_gone = 3,   ///< the engine `peer`, of which this machine has end points, is lost: `status` silent, restarted,
+                     ///< refused or unreachable; what was under way with it ends so. It may come back, and is met anew
+                     ///< by the next message. Of a peer of this host once for each way that was in use, shared memory
+                     ///< and the network. Where delivery is synchronous it comes with the next call that looks
   };
   Kind kind = Kind::state_change;
   TransferMachine& machine;
@@ -68,7 +78,9 @@ struct MachineEvent {
   Status status = Status::ok;
   MachineState next_state = MachineState::undefined;  ///< state_change only
   const EndPoint& end_point;                          ///< the machine's own, with `started`; else empty
-  std::string_view text;                              ///< failed and error: one line with the remedy
+  std::string_view text;                              ///< failed, error, peer_gone: one line with the remedy
+  /// peer_gone: "10.0.0.5@udp:20480", with which the addresses of the peer's end points begin.
+  std::string_view peer = {};
 };
 
 using MachineCallback = std::function<void(const MachineEvent&)>;

@@ -109,10 +109,10 @@ class TransferMachine {
 
   /// The event thread will run on these CPUs only; replaces an earlier choice. `bad_state` unless initialized;
   /// `invalid`: none given. A CPU that this process may not use makes the start fail.
-  Result<> confine(std::span<const unsigned> cpus);
+  [[nodiscard]] Result<> confine(std::span<const unsigned> cpus);
 
   /// Buffer events will be delivered by deliver_all() instead of the event thread. `bad_state` unless initialized.
-  Result<> deliver_synchronously();
+  [[nodiscard]] Result<> deliver_synchronously();
 
   /// Messages will be received into buffers of a pool, which the engine takes by itself: `length` of them ahead, and
   /// more whenever a message would find no buffer, however late the application is with its events; so nothing is
@@ -124,7 +124,7 @@ class TransferMachine {
   /// Statistics count a buffer from its first event on.
   /// `bad_state` unless initialized. `invalid`: the pool is of another domain; no callback; size_min or messages_max
   /// out of range.
-  Result<> attach(const BufferPool& pool, Provision provision);
+  [[nodiscard]] Result<> attach(const BufferPool& pool, Provision provision);
   /// Changes Provision::length or ::colour, from the next buffer on that is taken; a smaller length takes none back.
   /// `bad_state`: no pool is attached, or the machine is neither initialized, starting nor started.
   Status set_receive_length(std::uint32_t length);
@@ -137,9 +137,9 @@ class TransferMachine {
   /// Takes an address (see address.hpp) and starts the event thread, which tells `started` with the machine's own end
   /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system.
   /// `invalid`: malformed; the machine is failed then. `bad_state` unless initialized.
-  Result<> start(std::string_view address);
+  [[nodiscard]] Result<> start(std::string_view address);
   /// start(), and waits for its outcome; returns the own end point. Not in a callback of this machine (bad_state).
-  Result<EndPoint> start_and_wait(std::string_view address);
+  [[nodiscard]] Result<EndPoint> start_and_wait(std::string_view address);
 
   /// Stops within microseconds once the queues are empty. Of an initialized machine: stopped at once, the event is
   /// delivered by the caller. From here on the event thread delivers, also if delivery was synchronous.
@@ -159,10 +159,10 @@ class TransferMachine {
   // ---- end points
 
   /// The own end point; empty before `started`.
-  EndPoint end_point() const;
+  [[nodiscard]] EndPoint end_point() const;
   /// The end point of another (or this) machine. `invalid`: malformed, `*`, or out of range. `unreachable`: of
   /// another network than this machine (0@lo, IPv4, IPv6). `bad_state` unless started. Sends nothing.
-  Result<EndPoint> create_end_point(std::string_view address);
+  [[nodiscard]] Result<EndPoint> create_end_point(std::string_view address);
   /// One line of what is known of the host behind an end point: when it was last heard, what is in flight.
   std::string describe(const EndPoint& end_point) const;
   /// The last events with that host, a line each, the oldest first, for a report (docs/flight-recorder.md). Empty if
@@ -185,12 +185,12 @@ class TransferMachine {
   /// - message_size: longer than a message can be (message_size_max())
   /// - again: a bound of the engine is reached: deliver events, then try again
   /// - no_memory: no room for its events
-  Status add(Buffer& buffer, const MessageReceive& operation);
-  Status add(Buffer& buffer, const MessageSend& operation);
-  Status add(Buffer& buffer, const PassiveReceive& operation);
-  Status add(Buffer& buffer, const PassiveSend& operation);
-  Status add(Buffer& buffer, const ActiveReceive& operation);
-  Status add(Buffer& buffer, const ActiveSend& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const MessageReceive& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const MessageSend& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const PassiveReceive& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const PassiveSend& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const ActiveReceive& operation);
+  [[nodiscard]] Status add(Buffer& buffer, const ActiveSend& operation);
 
   /// Queues buffers as add(*buffer, operation) for each would, in this order, up to the first that is refused; with
   /// one lock and one look at the clock for all, for streams of small messages.
@@ -198,15 +198,21 @@ class TransferMachine {
     std::size_t count = 0;       ///< queued, from the first on; nothing has changed for the others
     Status status = Status::ok;  ///< why not more
   };
-  Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
   /// The same of buffers that receive, or are exposed: each as by an add() of its own.
-  Added add(std::span<Buffer* const> buffers, const MessageReceive& operation) { return add_each(buffers, operation); }
-  Added add(std::span<Buffer* const> buffers, const PassiveReceive& operation) { return add_each(buffers, operation); }
-  Added add(std::span<Buffer* const> buffers, const PassiveSend& operation) { return add_each(buffers, operation); }
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageReceive& operation) {
+    return add_each(buffers, operation);
+  }
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveReceive& operation) {
+    return add_each(buffers, operation);
+  }
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveSend& operation) {
+    return add_each(buffers, operation);
+  }
 
   /// Why the last add() that was refused in the calling thread was, of whatever machine: its status, and one line. ok
   /// and empty if there was none.
-  static Error explain_last();
+  [[nodiscard]] static Error explain_last();
 
   /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
   /// exactly one more final event of it: `canceled`, or its real outcome if that came first. Within milliseconds,
@@ -229,9 +235,23 @@ class TransferMachine {
   /// `bad_state` unless started and synchronous, and while another thread waits. Ends early (false) when the machine
   /// is stopped.
   std::expected<bool, Status> wait(Instant deadline);
+  /// Waits until one of the machines has a pending event: its index. `timed_out`: none by `deadline`. Looks for some
+  /// microseconds, then sleeps. `bad_state`: one cannot be armed.
+  [[nodiscard]] static std::expected<std::size_t, Status> wait_any(std::span<TransferMachine* const> machines,
+                                                                   Instant deadline);
+  /// For the event loop of a program (poll, epoll, io_uring): descriptor() becomes readable with the first event after
+  /// an arm() that answered true, and with a stop. False: events are pending, deliver them first. Only look at it;
+  /// arm() makes it unreadable again:
+  ///
+  ///   while (machine.arm().value_or(false) == false) machine.deliver_all();   // then sleep on it
+  ///
+  /// `bad_state` unless started and synchronous, while a thread waits, and after a notify() that was not called yet.
+  /// The descriptor is the machine's, from `started` to stop(); -1 else.
+  [[nodiscard]] std::expected<bool, Status> arm();
+  [[nodiscard]] int descriptor() const;
   /// `signal` will be called once, by the event thread, as soon as an event is pending (at once if one is already).
   /// Replaces an earlier one that was not called yet. `bad_state` unless started and synchronous.
-  Status notify(std::function<void()> signal);
+  [[nodiscard]] Status notify(std::function<void()> signal);
 
   // ---- figures
 

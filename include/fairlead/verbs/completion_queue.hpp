@@ -19,7 +19,7 @@ struct QueueState;
 /// Where completion events are fetched. Several completion queues may share one.
 class CompletionChannel {
  public:
-  static Result<CompletionChannel> open(const Context& context);
+  [[nodiscard]] static Result<CompletionChannel> open(const Context& context);
   /// EBUSY, and nothing changed, while a completion queue uses it.
   Result<> close();
 
@@ -27,7 +27,7 @@ class CompletionChannel {
   int descriptor() const noexcept;
   /// The cookie of the queue that has an event, in the order of the events. Waits as descriptor() says: EAGAIN if it
   /// does not block and there is none, EINTR. Each has to be acknowledged: CompletionQueue::ack_events().
-  Result<std::uint64_t> get_event();
+  [[nodiscard]] Result<std::uint64_t> get_event();
 
   const std::shared_ptr<ChannelState>& state() const noexcept { return state_; }
 
@@ -51,18 +51,18 @@ struct CompletionQueueOptions {
 class CompletionQueue {
  public:
   /// EINVAL: capacity or comp_vector out of range, or a channel and on_event; ENOMEM.
-  static Result<CompletionQueue> create(const Context& context, const CompletionQueueOptions& options);
+  [[nodiscard]] static Result<CompletionQueue> create(const Context& context, const CompletionQueueOptions& options);
   /// EBUSY, and nothing changed, while a queue pair uses it. Waits until every event that was got is acknowledged, or
   /// on_event has returned; events not yet got are gone.
   Result<> destroy();
 
   /// EINVAL: out of range, or fewer than the entries in it. Shrinking keeps the room.
-  Result<> resize(std::uint32_t capacity);
+  [[nodiscard]] Result<> resize(std::uint32_t capacity);
   std::uint32_t capacity() const noexcept;
 
   /// Takes up to out.size() completions; on an empty queue it makes progress once and looks again. Returns how many; -1
   /// of a queue that overran and is empty.
-  int poll(std::span<WorkCompletion> out) noexcept;
+  [[nodiscard]] int poll(std::span<WorkCompletion> out) noexcept;
 
   /// As poll(), but waits for the first completion: it looks for a moment, then sleeps until there is one, and the
   /// engine's thread does the work. How many were taken, at least one unless out is empty. ETIMEDOUT at the deadline,

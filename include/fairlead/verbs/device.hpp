@@ -25,7 +25,7 @@ struct Device {
 
 /// The devices of this host: addresses that are no loopback first, in the kernel's order. Never empty but on errors.
 /// FAIRLEAD_DEVICE=a.b.c.d[,...] chooses addresses.
-Result<std::vector<Device>> devices();
+[[nodiscard]] Result<std::vector<Device>> devices();
 
 enum class Personality : std::uint8_t {
   roce,  ///< Ethernet link layer: peers are named by GID, every address needs is_global
@@ -101,7 +101,7 @@ struct ContextState;
 /// Copies name the same context; it ends with the last object made in it. close() tells whether there still are some.
 class Context {
  public:
-  static Result<Context> open(const Device& device, const ContextOptions& options = {});
+  [[nodiscard]] static Result<Context> open(const Device& device, const ContextOptions& options = {});
 
   /// EBUSY, and nothing changed, while something made in it exists.
   Result<> close();
@@ -109,17 +109,17 @@ class Context {
   const Device& device() const noexcept;
   const DeviceLimits& limits() const noexcept;
   /// EINVAL unless `port` is 1.
-  Result<PortAttributes> query_port(std::uint8_t port) const;
+  [[nodiscard]] Result<PortAttributes> query_port(std::uint8_t port) const;
   /// Index 0 is the address, the others up to PortAttributes::gid_count are empty (zero); EINVAL beyond.
-  Result<Gid> query_gid(std::uint8_t port, std::uint32_t index) const;
+  [[nodiscard]] Result<Gid> query_gid(std::uint8_t port, std::uint32_t index) const;
   /// Index 0: 0xFFFF; EINVAL beyond.
-  Result<std::uint16_t> query_pkey(std::uint8_t port, std::uint32_t index) const;
+  [[nodiscard]] Result<std::uint16_t> query_pkey(std::uint8_t port, std::uint32_t index) const;
 
   /// Readable while asynchronous events wait (a semaphore: each event is an edge of its own). Non-blocking if the
   /// caller sets O_NONBLOCK on it. The context's own; do not close it.
   int async_descriptor() const noexcept;
   /// Waits for the next event as async_descriptor() says: EAGAIN if it does not block and there is none, EINTR.
-  Result<AsyncEvent> get_async_event();
+  [[nodiscard]] Result<AsyncEvent> get_async_event();
   /// Each event that was got has to be acknowledged: destroying its object waits for that.
   void ack_async_event(const AsyncEvent& event) noexcept;
 

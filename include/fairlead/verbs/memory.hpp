@@ -18,7 +18,7 @@ struct RegionState;
 /// Who may be used together: a key is refused by queue pairs of another domain.
 class ProtectionDomain {
  public:
-  static Result<ProtectionDomain> allocate(const Context& context);
+  [[nodiscard]] static Result<ProtectionDomain> allocate(const Context& context);
   /// EBUSY, and nothing changed, while a region, queue pair, shared receive queue or address handle is left in it.
   Result<> deallocate();
 
@@ -52,11 +52,12 @@ class MemoryRegion {
  public:
   /// EINVAL: rights that need local_write without it; EFAULT: not mapped, or not writable though local_write is asked
   /// for; EOPNOTSUPP: on_demand; ENOMEM: limits.
-  static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
+  [[nodiscard]] static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
 
   /// Registers memory of its own: zeroed, in whole pages, gone with the region. Peers of this host reach it by
   /// themselves whatever threads this program has, which is not sure of other memory (docs/shm.md). Errors as add().
-  static Result<MemoryRegion> allocate(const ProtectionDomain& domain, std::uint64_t length, std::uint32_t access);
+  [[nodiscard]] static Result<MemoryRegion> allocate(const ProtectionDomain& domain, std::uint64_t length,
+                                                     std::uint32_t access);
 
   MemoryRegion(MemoryRegion&&) noexcept = default;
   MemoryRegion& operator=(MemoryRegion&&) noexcept;
@@ -72,7 +73,7 @@ class MemoryRegion {
     std::optional<std::uint32_t> access{};
     const ProtectionDomain* domain = nullptr;
   };
-  Result<> change(const Change& change);
+  [[nodiscard]] Result<> change(const Change& change);
 
   std::uint32_t lkey() const noexcept;
   std::uint32_t rkey() const noexcept;

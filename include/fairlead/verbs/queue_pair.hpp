@@ -23,7 +23,7 @@ struct AddressState;
 class AddressHandle {
  public:
   /// EINVAL: not is_global though the personality is roce, no such port or sgid_index, or a GID that is no address.
-  static Result<AddressHandle> create(const ProtectionDomain& domain, const AddressVector& vector);
+  [[nodiscard]] static Result<AddressHandle> create(const ProtectionDomain& domain, const AddressVector& vector);
   Result<> destroy();
 
   const AddressVector& vector() const noexcept;
@@ -35,7 +35,8 @@ class AddressHandle {
 
 /// The sender of a received UD datagram: `grh` are the first 40 bytes of the buffer, for WorkCompletions with
 /// wc_flags::grh. EINVAL if they are no network header.
-Result<AddressVector> address_of_sender(const WorkCompletion& completion, std::span<const std::byte, 40> grh);
+[[nodiscard]] Result<AddressVector> address_of_sender(const WorkCompletion& completion,
+                                                      std::span<const std::byte, 40> grh);
 
 struct SharedReceiveOptions {
   std::uint32_t max_wr = 1;
@@ -46,18 +47,19 @@ struct SharedReceiveOptions {
 
 class SharedReceiveQueue {
  public:
-  static Result<SharedReceiveQueue> create(const ProtectionDomain& domain, const SharedReceiveOptions& options);
+  [[nodiscard]] static Result<SharedReceiveQueue> create(const ProtectionDomain& domain,
+                                                         const SharedReceiveOptions& options);
   /// EBUSY, and nothing changed, while a queue pair uses it.
   Result<> destroy();
   /// Absent is unchanged. EINVAL: max_wr below what is posted or beyond the device, limit beyond max_wr.
-  Result<> modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
+  [[nodiscard]] Result<> modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
   /// As it is now: limit reads 0 after its event.
   SharedReceiveOptions query() const;
   /// Its number, for XRC-minded programs.
   std::uint32_t number() const noexcept;
 
   /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (too many pieces).
-  int post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
+  [[nodiscard]] int post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
 
   const std::shared_ptr<SharedReceiveState>& state() const noexcept { return state_; }
 
@@ -146,7 +148,7 @@ struct QpAttributes {
 class QueuePair {
  public:
   /// EINVAL: no queue, or capacity beyond the device; EOPNOTSUPP: SRQ with UC; ENOMEM: limits.
-  static Result<QueuePair> create(const ProtectionDomain& domain, const QpOptions& options);
+  [[nodiscard]] static Result<QueuePair> create(const ProtectionDomain& domain, const QpOptions& options);
 
   QueuePair(QueuePair&&) noexcept = default;
   QueuePair& operator=(QueuePair&&) noexcept;
@@ -164,22 +166,22 @@ class QueuePair {
   const QpCapacity& capacity() const noexcept;
 
   /// All or nothing; EINVAL names the attribute that is missing, not allowed, or out of range in this transition.
-  Result<> modify(const QpAttributes& attributes, std::uint32_t mask);
+  [[nodiscard]] Result<> modify(const QpAttributes& attributes, std::uint32_t mask);
   QpAttributes query() const;
   QpState state() const noexcept;
 
   /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (opcode, pieces, inline length, or state).
-  int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;
-  int post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
+  [[nodiscard]] int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;
+  [[nodiscard]] int post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
   /// Posts all of them, or none if one cannot be: the first error then.
-  int post_send_all(std::span<const SendRequest> requests) noexcept;
+  [[nodiscard]] int post_send_all(std::span<const SendRequest> requests) noexcept;
 
   /// One request.
-  int post_send(const SendRequest& request) noexcept {
+  [[nodiscard]] int post_send(const SendRequest& request) noexcept {
     std::size_t taken = 0;
     return post_send({&request, 1}, taken);
   }
-  int post_receive(const ReceiveRequest& request) noexcept {
+  [[nodiscard]] int post_receive(const ReceiveRequest& request) noexcept {
     std::size_t taken = 0;
     return post_receive({&request, 1}, taken);
   }

@@ -1,0 +1,90 @@
+// The adaptor for coroutines, over an engine of this process, on one thread.
+
+#include <fairlead/net/coroutine.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <fairlead/net.hpp>
+
+namespace fairlead::net {
+namespace {
+
+class CoroutineTest : public ::testing::Test {
+ protected:
+  CoroutineTest() {
+    for (TransferMachine* const machine : {&near_, &far_}) EXPECT_TRUE(machine->deliver_synchronously());
+    EXPECT_TRUE(near_.start_and_wait("0@lo:20480:34:1"));
+    EXPECT_TRUE(far_.start_and_wait("0@lo:20480:34:2"));
+  }
+  std::unique_ptr<AwaitedBuffer> buffer() {
+    return std::make_unique<AwaitedBuffer>(Buffer::allocate(domain_, 64).value());
+  }
+  /// Until nothing happens any more.
+  void deliver() {
+    while (near_.deliver_all().value() + far_.deliver_all().value() > 0) continue;
+  }
+  EndPoint to(std::string_view address) { return near_.create_end_point(address).value(); }
+
+  /// Sends everything back until its receive is cancelled; the buffer goes with the coroutine.
+  Background echo(std::unique_ptr<AwaitedBuffer> own) {
+    for (;;) {
+      const Outcome got = co_await own->add(far_, MessageReceive{});
+      last_ = got.status;
+      if (got.status != Status::ok) break;
+      const Outcome sent = co_await own->add(far_, MessageSend{.to = got.sender, .length = got.length});
+      EXPECT_EQ(sent.status, Status::ok);
+    }
+    ++ended_;
+  }
+  Background listen(AwaitedBuffer& own, std::size_t count) {
+    while (count-- > 0) {
+      const Outcome got = co_await own.add(near_, MessageReceive{});
+      heard_.push_back(got.length);
+    }
+  }
+  Background send(AwaitedBuffer& own, Destination there, std::uint64_t length) {
+    last_ = (co_await own.add(near_, MessageSend{.to = there, .length = length})).status;
+    ++ended_;
+  }
+
+  Domain domain_ = Domain::open().value();
+  TransferMachine near_{domain_}, far_{domain_};
+  std::vector<std::uint64_t> heard_;
+  Status last_ = Status::ok;
+  int ended_ = 0;
+};
+
+TEST_F(CoroutineTest, AServerIsALoop) {
+  echo(buffer());
+  const auto inbox = buffer(), outbox = buffer();
+  listen(*inbox, 3);
+  for (const std::uint64_t length : {1U, 30U, 64U}) {
+    send(*outbox, to("0@lo:20480:34:2"), length);
+    deliver();
+  }
+  EXPECT_EQ(heard_, (std::vector<std::uint64_t>{1, 30, 64}));
+  EXPECT_EQ(ended_, 3);
+  ASSERT_TRUE(far_.stop_and_wait(StopMode::abort));
+  EXPECT_EQ(ended_, 4);
+  EXPECT_EQ(last_, Status::canceled);
+}
+
+TEST_F(CoroutineTest, WhatIsRefusedGoesOnAtOnce) {
+  const auto outbox = buffer();
+  send(*outbox, Destination(), 1);
+  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(last_, Status::invalid);
+}
+
+TEST_F(CoroutineTest, AnAwaitedBufferThatIsDestroyedEndsItsOperation) {
+  auto inbox = buffer();
+  listen(*inbox, 1);
+  inbox.reset();
+  EXPECT_EQ(heard_.size(), 1U);
+}
+
+}  // namespace
+}  // namespace fairlead::net

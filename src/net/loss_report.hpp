@@ -1,0 +1,29 @@
+#pragma once
+// Peers that the engine has lost, which become events of the machine if it knows them. The engine ends the event
+// thread's wait at each; where the application waits instead, or polls, its call wakes the thread.
+
+#include <cstdint>
+
+#include "engine/core.hpp"
+
+namespace fairlead::net {
+
+class LossReport {
+ public:
+  /// From now on.
+  void begin(engine::Core& core, engine::PortHandle port) {
+    losses_ = core.active_ports();
+    if (losses_ == nullptr) return;
+    seen_ = losses_->losses();
+    core.watch_losses(port);
+  }
+  bool has_more() const { return losses_ != nullptr && losses_->losses() != seen_; }
+  bool next(engine::PeerLoss& loss) { return has_more() && losses_->next_loss(seen_, loss); }
+  void end() { losses_ = nullptr; }
+
+ private:
+  engine::ActivePorts* losses_ = nullptr;  // the engine's; null: none tells
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace fairlead::net
