@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fairlead/error.hpp>
+#include <fairlead/time.hpp>
 
 #include "tools/top_engines.hpp"
 

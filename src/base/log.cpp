@@ -39,6 +39,10 @@ class ProcessLog {
     const std::scoped_lock lock(mutex_);
     handler_ = std::move(handler);
   }
+  void lose() noexcept {
+    const std::scoped_lock lock(mutex_);
+    budget_.lose();
+  }
   void write(const LogLine& line) {
     std::uint64_t left_out = 0;
     std::shared_ptr<const LogHandler> handler;
@@ -49,10 +53,12 @@ class ProcessLog {
       handler = handler_;
     }
     if (left_out != 0) {
-      hand_over(handler, {.level = LogLevel::warning,
-                          .topic = line.topic,
-                          .engine = {},
-                          .text = fmt::format("{} lines before this were left out: too many at once", left_out)});
+      hand_over(handler,
+                {.level = LogLevel::warning,
+                 .topic = line.topic,
+                 .engine = {},
+                 .text = fmt::format("{} lines before this were lost: too many at once, or whoever took them failed",
+                                     left_out)});
     }
     hand_over(handler, line);
   }
@@ -90,7 +96,7 @@ void log(LogLevel level, LogTopic topic, std::string_view engine, std::string_vi
     text.remove_prefix(std::min(text.size(), end + 1));
   }
 } catch (...) {
-  // No memory for the line, or the program's function has thrown: nobody else has to know.
+  process_log->lose();  // no memory for the line, or the program's function has thrown
 }
 
 void suggest_log_levels(const LogLevels& levels) noexcept {

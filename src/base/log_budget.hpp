@@ -28,6 +28,8 @@ class LogBudget {
     --left_;
     return true;
   }
+  /// One was taken and not written all the same.
+  void lose() noexcept { ++left_out_; }
   /// Lines that were not, since the last call.
   std::uint64_t take_left_out() noexcept { return std::exchange(left_out_, 0); }
 

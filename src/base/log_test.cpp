@@ -77,7 +77,7 @@ std::string written_by(Work&& work) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return "no pipe";
   const FileDescriptor kept(::dup(STDERR_FILENO)), read_end(pipe[0]), write_end(pipe[1]);
-  ::dup2(write_end.get(), STDERR_FILENO);
+  if (!kept.is_open() || ::dup2(write_end.get(), STDERR_FILENO) < 0) return "no standard error";
   work();
   ::dup2(kept.get(), STDERR_FILENO);
   std::string text(65536, ' ');
@@ -139,7 +139,7 @@ TEST(Log, GoesToTheProgramsFunction) {
     set_log_handler(nullptr);
     const std::string after = written_by([] { log(LogLevel::error, LogTopic::shm, "", "again"); });
     return is_silent && lines == std::vector<std::string>{"info shm 10.0.0.1:20480: hello", "error shm : worse"} &&
-           after == "fairlead: again\n";
+           after.starts_with("fairlead: 1 lines before this were lost: ") && after.ends_with("\nfairlead: again\n");
   });
 }
 
@@ -152,7 +152,8 @@ TEST(Log, TellsHowManyLinesWereTooMany) {
     const std::size_t written = lines.size();
     std::this_thread::sleep_for(200ms);
     log(LogLevel::info, LogTopic::link, "", "last");
-    return written < 200 && lines.back() == "last" && lines[lines.size() - 2].ends_with("too many at once");
+    return written < 200 && lines.back() == "last" &&
+           lines[lines.size() - 2].find("lines before this were lost") != std::string::npos;
   });
 }
 

@@ -10,6 +10,8 @@
 
 #include <fairlead/log.hpp>
 
+#include <fmt/format.h>
+
 #include "base/place_for_tests.hpp"
 #include "embedded/attach.hpp"
 
@@ -69,11 +71,11 @@ TEST_P(LoggedEngines, TellTheirStartTheirPeersAndTheirEnd) {
   exchange();
   const std::string way =
       GetParam() == std::string("udp") ? " is reached over UDP" : " is reached through shared memory";
-  const std::string topic = GetParam() == std::string("udp") ? "link " : "shm ";
+  const std::string topic = GetParam() == std::string("udp") ? "link" : "shm";
   for (const std::uint16_t number : {std::uint16_t{1}, std::uint16_t{2}}) {
     const std::string peer = place(static_cast<std::uint16_t>(3 - number));
     EXPECT_THAT(lines(), Contains(StartsWith("engine " + place(number) + ": the engine starts: UDP in datagrams")));
-    EXPECT_THAT(lines(), Contains(StartsWith(topic + place(number) + ": " + peer + way)));
+    EXPECT_THAT(lines(), Contains(StartsWith(fmt::format("{} {}: {}{}", topic, place(number), peer, way))));
     EXPECT_THAT(lines(), Not(Contains(HasSubstr("nobody listens")))) << "who leaves loses nobody";
     EXPECT_THAT(lines(), Contains("engine " + place(number) + ": the engine has ended"));
   }

@@ -26,6 +26,7 @@ namespace fairlead::observe {
 namespace {
 
 constexpr std::size_t kEntriesMost = 1U << 20;  // of a folder of /proc
+constexpr std::size_t kPagesMost = 64;          // of one process: it must not use up our descriptors
 constexpr auto kAnswerPause = std::chrono::microseconds(200);
 
 /// Calls visit(number) for the entries of a folder that are numbers.
@@ -97,9 +98,10 @@ bool is_of(const base::FileDescriptor& page, pid_t pid) {
 }
 
 void find_in(pid_t pid, std::vector<FoundStats>& found) {
+  const std::size_t most = found.size() + kPagesMost;
   for_each_number(fmt::format("/proc/{}/fd", pid), [&](int descriptor) {
     const std::string file = file_of(pid, descriptor);
-    if (!is_named_so(file)) return;
+    if (found.size() == most || !is_named_so(file)) return;
     base::FileDescriptor page = open_page(file);
     if (page.is_open() && is_of(page, pid)) found.emplace_back(pid, program_of(pid), std::move(page));
   });

@@ -293,6 +293,13 @@ TEST(StatsFinder, AProcessThatHasEndedHasNone) {
   ::close(ready[1]);
 }
 
+// A process may make as many as it has descriptors; ours are for all processes.
+TEST(StatsFinder, TakesSoManyOfAProcess) {
+  std::vector<StatsPage> pages;
+  for (int i = 0; i < 70; ++i) pages.push_back(page_of_test());
+  EXPECT_EQ(pages_of(::getpid()), 64u);
+}
+
 // The bell is named by the process: what it names must be the pipe that it says.
 TEST(StatsFinder, WritesIntoNoOtherPipe) {
   int ends[2];
