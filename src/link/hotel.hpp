@@ -19,6 +19,7 @@ class Hotel {
     segment->peer = &peer;
     segment->records = 0;
     segment->outcomes_wanted = 0;
+    segment->ordered_before = 0;
     segment->transmissions = 0;
     segment->is_waiting = false;
     segment->payload_bytes = 0;

@@ -54,6 +54,7 @@ struct Outgoing {
   std::uint64_t size = 0;         // at most what is in pieces; 0 is a message too
   std::uint64_t cookie = 0;       // comes back in the outcome
   bool wants_outcome = true;      // false: fire and forget, only up to embedded_max
+  bool is_ordered = false;        // leaves after all others to this peer that are; what is lost on the way comes later
 };
 /// Where a transport keeps a message that it has taken. It goes with the message; one that has gone names nothing.
 using Reference = std::uint64_t;

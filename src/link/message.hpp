@@ -23,6 +23,7 @@ struct Message {
   std::uint64_t size = 0;
   std::uint64_t cookie = 0;
   bool wants_outcome = true;
+  bool is_ordered = false;
   bool is_void = false;  // taken back, and has ended: what is left of it says so to the peer
 
   // Where the next segment begins.

@@ -110,7 +110,8 @@ struct Peer {
   std::int64_t turn_bytes = 0;          // left of its turn among the ready peers; below zero: owed to the others
   std::uint32_t messages_open = 0;      // in these two lists
   std::uint32_t message_number = 0;
-  std::uint64_t slots_taken = 0;  // bit i: of the peer's reassembly slots
+  std::uint32_t ordered = 0, ordered_cut = 0;  // long messages that keep their order, and those of them that have left
+  std::uint64_t slots_taken = 0;               // bit i: of the peer's reassembly slots
   std::uint32_t slots_granted = 0;
 
   // Sent. `in_flight` is in the order of transmission.

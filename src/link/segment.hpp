@@ -22,6 +22,9 @@ struct Peer;
 /// usnic's channels: `command` is served first, and bulk leaves it a part of the window.
 enum class Channel : std::uint8_t { command, data };
 inline constexpr std::size_t kChannels = 2;
+constexpr std::size_t index_of(Channel channel) {
+  return static_cast<std::size_t>(channel);
+}
 
 /// What found the loss; `recut`: it is too long for the path since that was measured; `returned` is no loss: the path
 /// did not take it.
@@ -47,6 +50,7 @@ struct Segment {
   std::uint32_t size = 0;             // of the datagram
   std::uint32_t records = 0;          // in the block
   std::uint32_t outcomes_wanted = 0;  // bit i: of record i
+  std::uint32_t ordered_before = 0;   // of a block of ordered messages: the long ones to this peer that leave first
 
   std::uint32_t head_bytes = 0;     // in `head`
   std::uint32_t payload_bytes = 0;  // of the message, from piece, piece_offset on

@@ -30,6 +30,11 @@ Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
   return stretch;
 }
 
+/// Whether all long messages have left that are to leave before this segment of short ones.
+bool is_due(const Peer& peer, const Segment& segment) {
+  return static_cast<std::int32_t>(segment.ordered_before - peer.ordered_cut) <= 0;
+}
+
 void advance(Message& message, std::uint32_t bytes) {
   message.bytes_cut += bytes;
   message.piece_offset += bytes;
@@ -71,7 +76,7 @@ Segment* SegmentSource::take_queued(Peer& peer, Channel channel, std::uint32_t s
   SegmentList& queue = peer.queued[index];
   if (queue.empty()) return nullptr;
   Segment& segment = queue.front();
-  if (segment.size > size_max || !is_open_for(peer, channel, segment.size)) return nullptr;
+  if (segment.size > size_max || !is_due(peer, segment) || !is_open_for(peer, channel, segment.size)) return nullptr;
   segment.hook.unlink();
   peer.queued_messages[index] -= segment.records;
   --peer.queued_segments[index];
@@ -98,8 +103,13 @@ Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Por
   // Where a train is one long segment, ends make a train of their own: of several messages, if more whole segments
   // wait.
   const bool gathers_ends = is_last && train.datagrams == 0;
+  // An ordered one passes none that is: neither long ones, nor short ones whose turn has come.
+  const bool are_shorts_due =
+      !peer.queued[index_of(Channel::data)].empty() && is_due(peer, peer.queued[index_of(Channel::data)].front());
+  bool was_ordered = false;
   for (Message& message : peer.messages) {
-    if (looks++ == kMessagesLooked) break;
+    if (looks++ == kMessagesLooked || was_ordered || (message.is_ordered && are_shorts_due)) break;
+    was_ordered = message.is_ordered;
     const Portion next = next_portion(peer, message);
     // A message opens only if the peer has a slot for it.
     if (!next.is_whole && message.slot == Message::kNoSlot &&
@@ -185,6 +195,7 @@ Segment* SegmentSource::cut(Peer& peer, Message& message, const Portion& portion
   ++message.segments_unacked;
   advance(message, stretch.bytes);
   if (message.is_cut()) {
+    if (message.is_ordered) ++peer.ordered_cut;
     message.hook.unlink();
     peer.messages_cut.push_back(message);
   }

@@ -13,10 +13,6 @@ constexpr std::uint32_t kEagerInFlight = 4;
 constexpr std::uint32_t kSegmentsWorthACall = 6;
 constexpr std::uint32_t kTinyBytes = 16;  // where less than such a message still fits, a segment is full
 
-std::size_t index_of(Channel channel) {
-  return static_cast<std::size_t>(channel);
-}
-
 }  // namespace
 
 bool SendQueues::has_memory_for(Peer& peer) {
@@ -29,12 +25,14 @@ Status SendQueues::add(Peer& peer, const Outgoing& message, Reference& reference
 }
 
 Status SendQueues::embed(Peer& peer, const Outgoing& message, Reference& reference) {
-  const Channel channel = message.size <= context_.options.tiny_max ? Channel::command : Channel::data;
+  // What is ordered takes one way, whatever its size.
+  const bool is_command = message.size <= context_.options.tiny_max && !message.is_ordered;
+  const Channel channel = is_command ? Channel::command : Channel::data;
   std::uint32_t& waiting = peer.queued_messages[index_of(channel)];
   if (waiting >= (channel == Channel::command ? context_.options.command_depth : context_.options.data_depth))
     return Status::again;
   const auto bytes = static_cast<std::uint32_t>(wire::whole_bytes(message.size));
-  Segment* segment = block_with_space(peer, channel, bytes);
+  Segment* segment = block_with_space(peer, channel, bytes, message.is_ordered ? peer.ordered : peer.ordered_cut);
   if (segment == nullptr) [[unlikely]]
     return Status::again;
 
@@ -77,18 +75,21 @@ bool SendQueues::is_eager(const Peer& peer) const {
   return last.records == Block::kRecordsMax || last.size + wire::whole_bytes(kTinyBytes) > block_size_max(peer);
 }
 
-/// The last segment that waits, if the record still fits: what waits together travels together.
-Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes) {
+/// The last segment that waits, if the record still fits and may leave with it: what waits together travels together.
+Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes, std::uint32_t ordered_before) {
   SegmentList& queue = peer.queued[index_of(channel)];
   if (!queue.empty()) {
     Segment& last = queue.back();
-    if (last.records < Block::kRecordsMax && wire::aligned(last.size) + bytes <= block_size_max(peer)) return &last;
+    if (last.records < Block::kRecordsMax && last.ordered_before == ordered_before &&
+        wire::aligned(last.size) + bytes <= block_size_max(peer))
+      return &last;
   }
   Segment* segment = context_.hotel.check_in_with_block(peer);
   if (segment == nullptr) [[unlikely]]
     return nullptr;
   segment->channel = channel;
   segment->size = wire::kSegmentHeaderBytes;
+  segment->ordered_before = ordered_before;
   queue.push_back(*segment);
   ++peer.queued_segments[index_of(channel)];
   return segment;
@@ -106,6 +107,8 @@ Status SendQueues::refer(Peer& peer, const Outgoing& message, Reference& referen
   taken->size = message.size;
   taken->cookie = message.cookie;
   taken->wants_outcome = message.wants_outcome;
+  taken->is_ordered = message.is_ordered;
+  if (message.is_ordered) ++peer.ordered;
   taken->is_void = false;
   taken->bytes_cut = 0;
   taken->piece = 0;
@@ -130,6 +133,7 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
   if (message.bytes_cut == 0) {
     message.hook.unlink();
     --peer.messages_open;
+    if (message.is_ordered) ++peer.ordered_cut;
     context_.messages.give(&message);
     return true;
   }
@@ -168,6 +172,7 @@ void SendQueues::abandon(Peer& peer, Status status) {
   for (SegmentList& queue : peer.queued) {
     while (!queue.empty()) end_records(queue.front());
   }
+  peer.ordered = peer.ordered_cut = 0;
   peer.queued_messages = peer.queued_segments = {};
   while (peer.window.in_flight() != 0) {
     Segment& segment = *peer.window.find(peer.window.oldest());

@@ -33,7 +33,7 @@ class SendQueues {
   Status embed(Peer& peer, const Outgoing& message, Reference& reference);
   Status refer(Peer& peer, const Outgoing& message, Reference& reference);
   std::uint32_t block_size_max(const Peer& peer) const;
-  Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes);
+  Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes, std::uint32_t ordered_before);
   bool cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie);
 
   LinkContext& context_;

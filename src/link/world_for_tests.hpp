@@ -64,6 +64,7 @@ class World {
     std::unique_ptr<Link> link;
     std::map<std::uint64_t, Sent> sent;          // by cookie
     std::map<std::uint64_t, Received> received;  // by envelope.cookie
+    std::vector<std::uint64_t> completed;        // envelope.cookie, as they became whole
     std::set<std::uint64_t> lost;                // by envelope.cookie: what had come in part
     std::vector<Notice> notices;
     std::uint64_t epoch = 0;
@@ -141,7 +142,8 @@ class World {
                                                    .a = size},
                                       .pieces = place->second.pieces,
                                       .size = size,
-                                      .cookie = cookie},
+                                      .cookie = cookie,
+                                      .is_ordered = sends_ordered},
                                      now, &place->second.reference);
     };
     const Status status = submit();
@@ -266,6 +268,7 @@ class World {
   std::priority_queue<Datagram> in_flight;
   std::uint64_t trace = 14695981039346656037U;  // of every byte on the network and its time
   std::uint32_t path_datagram = kPathDatagram;
+  bool sends_ordered = false;  // messages from now on
 
   static std::byte pattern(std::uint64_t cookie, std::size_t i) {
     return static_cast<std::byte>((cookie * 131 + i * 7 + (i >> 8)) & 0xff);
@@ -360,6 +363,7 @@ class World {
     ASSERT_GE(received.bytes_left, delivery.bytes.size());
     received.bytes_left -= delivery.bytes.size();
     EXPECT_EQ(delivery.is_last, received.bytes_left == 0);
+    if (delivery.is_last) end.completed.push_back(id);
     received.is_complete = delivery.is_last;
     if (delivery.is_last) received.completed = now;
   }

@@ -54,6 +54,7 @@ Datagrams::Sent Datagrams::submit(QueuePair& pair, RequestNumber number, const w
   const bool is_copied = pair.sends[number].length <= shared_.bounds.copied_max;
   link::Outgoing message{.envelope = envelope, .pieces = {}, .size = pair.sends[number].length};
   message.wants_outcome = !is_copied;
+  message.is_ordered = true;  // as a wire keeps it: programs take a gap for a loss
   const Status status = shared_.submit(pair, {pair.index, number, true}, message, list);
   if (status == Status::again) return Sent::no_room;
   if (status != Status::ok) return drop();
