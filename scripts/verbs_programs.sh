@@ -128,7 +128,7 @@ pair() {
 }
 
 # managed "OPTIONS" "SERVER" "CLIENT": programs of librdmacm. PORT in their words is the port; a server that has a port of its
-# own says so before its words, port=N. cmtime serves on and is ended after its client.
+# own says so before its words, port=N. Some serve on, and are ended after their client.
 managed() {
   local options=$1 ours=$2 theirs=$3 code server_code
   # shellcheck disable=SC2086
@@ -149,7 +149,7 @@ managed() {
   # shellcheck disable=SC2086
   timeout "$limit" "${run[@]}" ${theirs//PORT/$port} >"$folder/client" 2>&1
   code=$?
-  if [ "${theirs%% *}" = cmtime ]; then
+  if [[ " cmtime rcopy udpong " == *" ${theirs%% *} "* ]]; then
     kill $server 2>/dev/null
     wait $server 2>/dev/null
     server_code=0
@@ -277,8 +277,21 @@ others() {
 
 # Programs that find each other by librdmacm, over a connection manager of ours.
 over_manager() {
-  local path test
+  local path test job="fio --name=job --ioengine=rdma --port=PORT --bs=64k --size=16m"
+  mkdir -m 777 "$folder/anybody"
   for path in "--path shm" "--path udp" "$faults"; do
+    for test in "-T b -S 4096" "-T n -S 65536" "-T b -T v -S 100000"; do
+      managed "$path" "rstream $test -I 10 -C 20 -p PORT" "rstream $test -I 10 -C 20 -p PORT -s 127.0.0.1"
+    done
+    managed "$path" "riostream -I 10 -C 20 -S 4096 -p PORT" "riostream -I 10 -C 20 -S 4096 -p PORT -s 127.0.0.1"
+    managed "$path" "rcopy -p PORT" "rcopy /bin/bash 127.0.0.1:$folder/anybody/copy -p PORT"
+    # Datagram rsockets have no GRH in their addresses.
+    managed "$path --personality ib" "udpong -b 127.0.0.1 -p PORT" "udpong -s 127.0.0.1 -p PORT -S 100 -C 200"
+    # A receiver of sends has to have more requests than the sender, which knows of no flow control.
+    for test in "write 8" "read 8" "send 1"; do
+      managed "$path" "$job --rw=read --iodepth=32 --verify=crc32c" \
+        "$job --hostname=127.0.0.1 --rw=write --verify=crc32c --do_verify=0 --verb=${test% *} --iodepth=${test#* }"
+    done
     managed "$path" "rping -s -C 100 -v -V -p PORT" "rping -c -a 127.0.0.1 -C 100 -v -V -p PORT"
     managed "$path" "rping -s -C 20 -S 65000 -p PORT" "rping -c -a 127.0.0.1 -C 20 -S 65000 -p PORT"
     managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"

@@ -55,15 +55,19 @@ Words under_fairlead(const std::string& options, const Words& program) {
   return ordinary_user().prefix() + words_of(ordinary_user().command(), options, program);
 }
 
-/// Whether the process, in its own network namespace, listens on this TCP port.
+/// Whether the process, in its own network namespace, listens on this TCP port, or its connection manager at this one
+/// of UDP.
 bool listens(pid_t pid, int port) {
   const std::string wanted = fmt::format(":{:04X} ", port);
-  for (const char* family : {"tcp", "tcp6"}) {
-    std::ifstream table(fmt::format("/proc/{}/net/{}", pid, family));
+  struct {
+    const char* table;
+    const char* listening;
+  } const kinds[] = {{"tcp", " 0A "}, {"tcp6", " 0A "}, {"udp", " 07 "}, {"udp6", " 07 "}};
+  for (const auto& kind : kinds) {
+    std::ifstream table(fmt::format("/proc/{}/net/{}", pid, kind.table));
     for (std::string line; std::getline(table, line);) {
-      constexpr const char* kListening = " 0A ";
       const auto local = line.find(wanted);
-      if (local != std::string::npos && local < 50 && line.find(kListening) != std::string::npos) return true;
+      if (local != std::string::npos && local < 50 && line.find(kind.listening) != std::string::npos) return true;
     }
   }
   return false;
@@ -194,7 +198,8 @@ TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
   const std::function<Words(const Words&)> first = [&two](const Words& words) { return two.enter_first(words); };
   const std::function<Words(const Words&)> second = [&two](const Words& words) { return two.enter_second(words); };
-  for (const char* program : {"ibv_rc_pingpong -g 0 -n 200 -c", "ib_write_bw -n 200", "ib_send_lat -n 200"}) {
+  for (const char* program :
+       {"ibv_rc_pingpong -g 0 -n 200 -c", "ib_write_bw -n 200", "ib_send_lat -n 200", "ib_send_lat -R -n 200"}) {
     expect_success(program, "10.77.0.1", first, second);
   }
 }

@@ -2,17 +2,36 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 
+#include <fairlead/options.hpp>
+
+#include "base/environment.hpp"
 #include "base/log.hpp"
+#include "doors/rdma_cm/addressing.hpp"
 
 namespace fairlead::rdma_cm {
 namespace {
 
 constexpr unsigned kPortal = 37;  // of connection managers
 constexpr unsigned kListenerTmid = 1;
+
+constexpr unsigned kHomesTried = 64;  // ports
+
+/// A setting of the engines.
+unsigned setting(std::string_view name) {
+  const auto rows = option_table();
+  const auto row = std::ranges::find(rows, name, &OptionRow::name);
+  if (row == rows.end()) return 0;
+  auto value = static_cast<unsigned>(row->value_default);
+  if (const char* text = base::environment(row->environment.data()); text != nullptr)
+    std::from_chars(text, text + std::string_view(text).size(), value);
+  return value;
+}
 
 std::string nid_of(const Ip& ip) {
   return is_v4(ip) ? fmt::format("{}@udp", to_text(ip)) : fmt::format("[{}]@udp", to_text(ip));
@@ -98,6 +117,10 @@ int Carrier::listen(const Ip& local, std::uint16_t port) {
     ++found->second->users;
     return 0;
   }
+  return listen_at(local, port, listener_address(local, port));
+}
+
+int Carrier::listen_at(const Ip& local, std::uint16_t port, const std::string& address) {
   if (!domain_) {
     auto opened = net::Domain::open();
     if (!opened) return EINVAL;
@@ -106,8 +129,6 @@ int Carrier::listen(const Ip& local, std::uint16_t port) {
   auto end = std::make_unique<End>(*domain_);
   end->local = local;
   end->port = port;
-  const std::string address =
-      port != 0 ? listener_address(local, port) : fmt::format("{}:*:{}:*", nid_of(local), kPortal);
   const int error = start(*end, address);
   if (error == 0) ends_.emplace(Place{local, port}, std::move(end));
   return error;
@@ -128,7 +149,15 @@ void Carrier::unlisten(const Ip& local, std::uint16_t port) {
 Carrier::End* Carrier::home(const Ip& local) {
   const auto found = ends_.find({local, 0});
   if (found != ends_.end()) return found->second.get();
-  return listen(local, 0) == 0 ? ends_.at({local, 0}).get() : nullptr;
+  const unsigned first = setting("port_first"), half = std::max(1U, setting("port_count") / 2);
+  for (unsigned i = 0; i < kHomesTried; ++i) {
+    auto port = static_cast<std::uint16_t>(first + half + (static_cast<unsigned>(::getpid()) + i) % half);
+    if (!reserve(std::span(&local, 1), port)) continue;  // cheaper than an engine that does not start
+    if (listen_at(local, 0, listener_address(local, port)) == 0) return ends_.at({local, 0}).get();
+  }
+  base::log(LogLevel::error, LogTopic::verbs, {},
+            fmt::format("connection manager: no free UDP port at {} from {} on", to_text(local), first + half));
+  return nullptr;
 }
 
 std::unique_ptr<Carrier::Outgoing> Carrier::take_outgoing() {

@@ -2,8 +2,9 @@
 // Carries the managers' messages over the net face: reliable, from proven senders, refused at once where nobody is,
 // inside a host through shared memory. A listener at port N is an engine at UDP port N, so the kernel's table of UDP
 // ports is the directory: who listens where, who was first, and that a port is free again at its holder's death. All
-// that this process sends goes from its home, one end for each address, on the engine that its verbs device has anyway;
-// so a connection outlives the listener that it came to.
+// that this process sends goes from its home, one end for each address, so a connection outlives the listener that it
+// came to. The home has an engine of its own, in the upper half of the engines' range of ports: on that of the verbs
+// device its thread would wait beside the device's, and one of them misses what the other is woken for.
 //
 // The callbacks of the net face only put things into the inbox; the service takes them out.
 
@@ -71,6 +72,7 @@ class Carrier {
   void receive(End& end, const net::BufferEvent& event);
   void finish(Outgoing& outgoing, Status status);
   End* home(const Ip& local);
+  int listen_at(const Ip& local, std::uint16_t port, const std::string& address);
   std::unique_ptr<Outgoing> take_outgoing();
   void wake() const;
 

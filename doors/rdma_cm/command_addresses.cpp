@@ -32,8 +32,10 @@ int bind_to(Id& id, SocketName name) {
   }
   if (!id.reuses_address || name.port == 0) {
     auto held = reserve(ips, name.port);
-    if (!held) return held.error();
-    id.reserved = std::move(*held);
+    // rsockets of datagrams have a UDP socket of their own at the port, and never listen: who does is told then.
+    const bool may_share = id.connection.is_datagram() && name.port != 0;
+    if (!held && !(may_share && held.error() == EADDRINUSE)) return held.error();
+    if (held) id.reserved = std::move(*held);
   }
   id.source = name;
   if (!is_any(name.ip)) {

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kHopLimit = 64;
+// 0.64 ms until a message that found no receive comes again. The kernel says 0, which is 655 ms: a program that posts
+// its receives late, like fio's, stands still most of the time.
+constexpr std::uint8_t kReceiverNotReady = 12;
 constexpr std::uint8_t kAckTimeout = 18;  // 4.096 us << 18: a second
 
 std::uint16_t lid_of(const Ip& ip) {
@@ -43,7 +46,7 @@ void fill_receive(const Id& id, ib_uverbs_qp_attr& to) {
   if (id.qp_type == IBV_QPT_UC) return;
   to.qp_attr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   to.max_dest_rd_atomic = terms.responder_resources;
-  to.min_rnr_timer = 0;
+  to.min_rnr_timer = kReceiverNotReady;
 }
 
 void fill_send(const Id& id, ib_uverbs_qp_attr& to) {
