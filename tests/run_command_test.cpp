@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/child_process.hpp"
 
 namespace fairlead::tests {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
@@ -56,6 +60,37 @@ TEST(RunCommand, AVariableThatSetsNothingIsTold) {
   const Finished used = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "bulkping", "client", "--server",
                              "127.0.0.1", "--message-timeout", "0.1"});
   EXPECT_THAT(used.error_output, HasSubstr("FAIRLEAD_GIVEUP sets nothing: did you mean FAIRLEAD_GIVE_UP_AFTER?"));
+}
+
+// As an operator would, of a process that knows nothing of it.
+TEST(TopCommand, SeesARunningProcessAndNotADeadOne) {
+  ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "127.0.0.1@udp:*"});
+  ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+  const std::string pid = std::to_string(server.pid());
+  const Finished table = run({FAIRLEAD_COMMAND, "top", "--once", "--filter", "127.0.0.1:"});
+  EXPECT_EQ(table.exit_code, 0) << table.error_output;
+  EXPECT_THAT(table.output, HasSubstr(pid + " "));
+  const auto all = nlohmann::json::parse(run({FAIRLEAD_COMMAND, "top", "--json", "--pid", pid}).output);
+  ASSERT_EQ(all.at("engines").size(), 1u);
+  EXPECT_EQ(all.at("engines")[0].at("pid"), server.pid());
+  EXPECT_EQ(all.at("engines")[0].at("program"), "fairlead");
+  EXPECT_EQ(all.at("engines")[0].at("ports").size(), 1u);
+  EXPECT_THAT(run({FAIRLEAD_COMMAND, "flight", pid}).output, HasSubstr("fairlead at 127.0.0.1:"));
+  server.send_signal(SIGKILL);
+  EXPECT_EQ(server.wait(20s), 128 + SIGKILL);
+  const Finished gone = run({FAIRLEAD_COMMAND, "top", "--once", "--pid", pid});
+  EXPECT_EQ(gone.exit_code, 1);
+  EXPECT_THAT(gone.error_output, HasSubstr("no process " + pid));
+}
+
+TEST(TopCommand, SaysThatAStoppedProcessDoesNotAnswer) {
+  ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "127.0.0.1@udp:*"});
+  ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+  server.send_signal(SIGSTOP);
+  const Finished table = run({FAIRLEAD_COMMAND, "top", "--once"});
+  server.send_signal(SIGCONT);
+  EXPECT_THAT(table.output, HasSubstr("!" + std::to_string(server.pid()) + " "));
+  EXPECT_THAT(table.output, HasSubstr("does not answer: is it stopped?"));
 }
 
 }  // namespace

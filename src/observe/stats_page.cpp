@@ -109,7 +109,7 @@ Result<StatsPage> StatsPage::create(const base::SocketAddress& address, base::In
   base::FileDescriptor bell = open_bell();
   struct stat facts{};
   if (!bell.is_open() || ::fstat(bell.get(), &facts) != 0) return no_page("make a pipe");
-  base::FileDescriptor file(::memfd_create(kStatsName.data(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  base::FileDescriptor file(::memfd_create(kStatsName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return no_page("make its memory");
   if (::fchmod(file.get(), 0600) != 0 || !base::resize_file(file.get(), kStatsPlaces.page_bytes) ||
       !base::change_room(file.get(), 0, 0, sizeof(StatsHeader)))

@@ -22,7 +22,7 @@
 namespace fairlead::observe {
 
 /// The name of the memory.
-inline constexpr std::string_view kStatsName = "fairlead-stats";
+inline constexpr char kStatsName[] = "fairlead-stats";
 /// What a reader writes into the pipe.
 inline constexpr char kAskFigures = 's', kAskFlights = 'f';
 
