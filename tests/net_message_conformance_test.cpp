@@ -540,6 +540,37 @@ TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
   expect_settled(far());
 }
 
+// adds = final events + buffers queued now, at each look while events come.
+TEST_P(NetMessage, TheFiguresAgreeAtEachMoment) {
+  constexpr std::size_t kBuffers = 8, kLength = 16;
+  constexpr std::uint64_t kMessages = 400;
+  const net::EndPoint to = to_far();
+  std::vector<std::unique_ptr<Buffer>> all;
+  std::atomic<std::uint64_t> sent = 0, ended = 0;
+  for (std::size_t i = 0; i < kBuffers; ++i) {
+    all.push_back(Buffer::allocate(*domain_, kLength).value());
+    ASSERT_EQ(all.back()->set_callback([&](const net::BufferEvent& event) {
+      EXPECT_EQ(event.status, Status::ok);
+      ++ended;
+      if (sent++ < kMessages) {
+        EXPECT_EQ(near().add(event.buffer, MessageSend{.to = to}), Status::ok);
+      }
+    }),
+              Status::ok);
+  }
+  for (const auto& one : all) ASSERT_EQ(near().add(*one, MessageSend{.to = to}), Status::ok);
+  const auto end = Instant::clock::now() + kPatience;
+  while (ended < kMessages + kBuffers && Instant::clock::now() < end) {
+    const net::QueueStatistics queue = near().statistics().of(QueueKind::message_send);
+    ASSERT_LE(queue.successes + queue.failures, queue.adds);
+    ASSERT_LE(queue.adds - queue.successes - queue.failures, kBuffers);
+    ASSERT_EQ(queue.bytes_total, queue.successes * kLength);
+  }
+  const net::QueueStatistics queue = near().statistics().of(QueueKind::message_send);
+  EXPECT_EQ(queue.adds, kMessages + kBuffers);
+  EXPECT_EQ(queue.successes, kMessages + kBuffers);
+}
+
 TEST_P(NetMessage, StopAbortEndsEachBufferOnce) {
   constexpr std::size_t kBuffers = 100;
   std::vector<std::unique_ptr<Buffer>> buffers;

@@ -19,12 +19,20 @@
 namespace fairlead::net {
 namespace {
 
-Result<> check_size(std::uint64_t size) {
+Result<> check_size(std::uint64_t size, std::uint64_t most, const char* what) {
   if (size == 0) return refused(Status::invalid, "a buffer or segment of 0 bytes: give it at least one");
-  if (size > kBufferSizeMax) {
-    return refused(Status::too_big, fmt::format("a buffer of {} bytes: at most {} are possible", size, kBufferSizeMax));
+  if (size > most) {
+    return refused(Status::too_big, fmt::format("a {} of {} bytes: at most {} are possible", what, size, most));
   }
   return {};
+}
+
+/// Cut to segments that the domain allows.
+std::vector<std::span<std::byte>> segments_of(std::span<std::byte> memory, const BufferLimits& limits) {
+  std::vector<std::span<std::byte>> segments;
+  for (; !memory.empty(); memory = memory.subspan(segments.back().size()))
+    segments.push_back(memory.first(std::min<std::size_t>(memory.size(), limits.segment_bytes)));
+  return segments;
 }
 
 // Visits the pieces of memory that [offset, offset + length) falls into, in order; returns the bytes visited.
@@ -80,15 +88,18 @@ Buffer::Buffer(BufferState* state) noexcept : state_(state) {
 }
 
 Result<std::unique_ptr<Buffer>> Buffer::allocate(Domain& domain, std::uint64_t size) {
-  if (auto good = check_size(size); !good) return std::unexpected(std::move(good.error()));
-  if (auto shared = domain.state_ ? domain.state_->shared_memory(size) : nullptr) {
-    auto buffer = borrow(domain, std::span(shared.get(), size));
+  if (!domain.state_) return refused(Status::bad_state, "the domain is closed");
+  const BufferLimits& limits = domain.state_->limits;
+  if (auto good = check_size(size, limits.buffer_bytes, "buffer"); !good)
+    return std::unexpected(std::move(good.error()));
+  if (auto shared = domain.state_->shared_memory(size)) {
+    auto buffer = borrow(domain, segments_of(std::span(shared.get(), size), limits));
     if (buffer) (*buffer)->state_->shared = std::move(shared);
     return buffer;
   }
   auto memory = base::PageMemory::allocate(size);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  auto buffer = borrow(domain, memory->bytes());
+  auto buffer = borrow(domain, segments_of(memory->bytes(), limits));
   if (buffer) (*buffer)->state_->owned = std::move(*memory);
   return buffer;
 }
@@ -99,13 +110,16 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<std::by
 
 Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const std::span<std::byte>> segments) {
   if (segments.empty()) return refused(Status::invalid, "a buffer without segments: give it at least one");
-  if (segments.size() > kSegmentsMax) {
+  if (!domain.state_) return refused(Status::bad_state, "the domain is closed");
+  const BufferLimits& limits = domain.state_->limits;
+  if (segments.size() > limits.segments) {
     return refused(Status::too_big,
-                   fmt::format("a buffer of {} segments: at most {} are possible", segments.size(), kSegmentsMax));
+                   fmt::format("a buffer of {} segments: at most {} are possible", segments.size(), limits.segments));
   }
   auto state = std::make_unique<BufferState>();
   for (const std::span<std::byte> segment : segments) {
-    if (auto good = check_size(segment.size()); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = check_size(segment.size(), limits.segment_bytes, "segment"); !good)
+      return std::unexpected(std::move(good.error()));
     if (segment.data() == nullptr) {
       return refused(Status::invalid,
                      fmt::format("a segment of {} bytes at null: was its memory allocated?", segment.size()));
@@ -113,9 +127,10 @@ Result<std::unique_ptr<Buffer>> Buffer::borrow(Domain& domain, std::span<const s
     state->memory.push_back({segment.data(), segment.size()});
     state->size += segment.size();
   }
-  if (auto good = check_size(state->size); !good) return std::unexpected(std::move(good.error()));
-  if (domain.state_ && domain.state_->mark.is_inherited()) return refused(Status::bad_state, kBeforeFork);
-  if (!domain.state_ || !domain.state_->add_buffer()) return refused(Status::bad_state, "the domain is closed");
+  if (auto good = check_size(state->size, limits.buffer_bytes, "buffer"); !good)
+    return std::unexpected(std::move(good.error()));
+  if (domain.state_->mark.is_inherited()) return refused(Status::bad_state, kBeforeFork);
+  if (!domain.state_->add_buffer()) return refused(Status::bad_state, "the domain is closed");
   state->domain = domain.state_;
   return std::unique_ptr<Buffer>(new Buffer(state.release()));
 }

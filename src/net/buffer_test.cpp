@@ -188,5 +188,23 @@ TEST_F(BufferLife, ItWaitsForTheCallbacksOfTwoMachines) {
   EXPECT_EQ(returned, 2);
 }
 
+TEST(BufferLimits, OfTheDomainAreKept) {
+  Domain motr = Domain::open({.limits = BufferLimits::motr()}).value();
+  EXPECT_EQ(motr.buffer_size_max(), 1u << 20);
+  EXPECT_EQ(motr.segment_size_max(), 4096u);
+  EXPECT_EQ(motr.segments_max(), 256u);
+  const auto largest = Buffer::allocate(motr, 1u << 20).value();
+  EXPECT_EQ(largest->segment_count(), 256u);
+  EXPECT_EQ(largest->segment(255).size(), 4096u);
+  EXPECT_EQ(Buffer::allocate(motr, 5000).value()->segment(1).size(), 904u);
+  EXPECT_EQ(Buffer::allocate(motr, (1u << 20) + 1).error().status, Status::too_big);
+  std::vector<std::byte> memory(4097);
+  EXPECT_EQ(Buffer::borrow(motr, memory).error().status, Status::too_big) << "a segment";
+  const std::vector<std::span<std::byte>> pieces(257, std::span(memory).first(1));
+  EXPECT_EQ(Buffer::borrow(motr, pieces).error().status, Status::too_big) << "too many";
+  for (const BufferLimits& bad : {BufferLimits{.buffer_bytes = 0}, BufferLimits{.segments = 1025}})
+    EXPECT_EQ(Domain::open({.limits = bad}).error().status, Status::invalid);
+}
+
 }  // namespace
 }  // namespace fairlead::net

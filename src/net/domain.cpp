@@ -11,6 +11,21 @@
 #include "net/refused.hpp"
 
 namespace fairlead::net {
+namespace {
+
+Result<> check_limits(const BufferLimits& limits) {
+  constexpr BufferLimits kMost;
+  const auto is_good = [](std::uint64_t limit, std::uint64_t most) { return limit >= 1 && limit <= most; };
+  if (is_good(limits.buffer_bytes, kMost.buffer_bytes) && is_good(limits.segment_bytes, kMost.segment_bytes) &&
+      is_good(limits.segments, kMost.segments))
+    return {};
+  return refused(Status::invalid, fmt::format("limits of {} bytes a buffer, {} a segment, {} segments: want 1..{}, "
+                                              "1..{} and 1..{}",
+                                              limits.buffer_bytes, limits.segment_bytes, limits.segments,
+                                              kMost.buffer_bytes, kMost.segment_bytes, kMost.segments));
+}
+
+}  // namespace
 
 std::shared_ptr<Machine> DomainState::find(Machine* machine) {
   if (mark.is_inherited()) return nullptr;
@@ -104,8 +119,10 @@ Result<Domain> Domain::open(const DomainSettings& settings) {
   for (const auto& [name, value] : settings.engine) {
     if (auto set = options->set(name, value); !set) return std::unexpected(std::move(set.error()));
   }
+  if (auto good = check_limits(settings.limits); !good) return std::unexpected(std::move(good.error()));
   auto state = std::make_shared<DomainState>();
   state->options = *options;
+  state->limits = settings.limits;
   return Domain(std::move(state));
 }
 
@@ -129,13 +146,13 @@ Result<> Domain::close() {
 }
 
 std::uint64_t Domain::buffer_size_max() const noexcept {
-  return kBufferSizeMax;
+  return state_ ? state_->limits.buffer_bytes : 0;
 }
 std::uint64_t Domain::segment_size_max() const noexcept {
-  return kBufferSizeMax;
+  return state_ ? state_->limits.segment_bytes : 0;
 }
 std::size_t Domain::segments_max() const noexcept {
-  return kSegmentsMax;
+  return state_ ? state_->limits.segments : 0;
 }
 
 }  // namespace fairlead::net

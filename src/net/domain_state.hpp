@@ -23,9 +23,6 @@ namespace fairlead::net {
 class Machine;
 struct BufferState;
 
-inline constexpr std::uint64_t kBufferSizeMax = std::uint64_t{1} << 36;  // bytes
-inline constexpr std::size_t kSegmentsMax = 1024;                        // what the engine sends as one message
-
 /// Stands for the clock and for threads, where a simulation has both: machines get none of their own, and everything
 /// happens on the one thread that drives them.
 struct Simulation {
@@ -66,6 +63,7 @@ struct DomainState {
 
   const base::ProcessMark mark;
   engine::EngineOptions options;
+  BufferLimits limits;  // at most the defaults: what the engine sends as one message
   Attach attach = embedded::attach_embedded;
   std::optional<Simulation> simulation;
 

@@ -16,8 +16,6 @@ namespace fairlead::net {
 
 class DropReport {
  public:
-  /// As last told.
-  std::uint64_t count() const { return count_; }
   /// When to look again, after some were told.
   Instant look_at() const { return look_at_; }
   bool has_more(const engine::Core& core, engine::PortHandle port) const {
@@ -32,18 +30,14 @@ class DropReport {
     }
     if (!has_more(core, port)) return 0;
     look_at_ = domain.time() + kEvery;
-    const std::uint64_t before = count_;
-    return close(core, port) - before;
-  }
-  /// All that there were.
-  std::uint64_t close(const engine::Core& core, engine::PortHandle port) {
-    return count_ = core.dropped_no_buffer(port);
+    const std::uint64_t before = std::exchange(count_, core.dropped_no_buffer(port));
+    return count_ - before;
   }
 
  private:
   static constexpr Duration kEvery = std::chrono::milliseconds(5);
 
-  std::uint64_t count_ = 0;
+  std::uint64_t count_ = 0;  // as last told
   Instant look_at_ = kNever;
 };
 

@@ -50,6 +50,7 @@
 #include "net/net_address.hpp"
 #include "net/operation_queues.hpp"
 #include "net/receive_provision.hpp"
+#include "net/statistics_report.hpp"
 #include "net/taken_events.hpp"
 #include "net/turn.hpp"
 
@@ -69,6 +70,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<> confine(std::span<const unsigned> cpus);
   Result<> deliver_synchronously();
   Result<> attach(std::shared_ptr<PoolState> pool, Provision provision);
+  Result<> report_statistics(Duration every);
   /// Changes what is wished of the pool.
   Status wish(const std::function<void(Provision&)>& change);
   std::uint32_t receive_deficit() const;
@@ -93,7 +95,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
     return question(port_);
   }
   Statistics statistics(bool reset);
-  std::uint64_t messages_dropped() const;
 
   template <typename Operation>
   Status add(Buffer& buffer, const Operation& operation);
@@ -139,8 +140,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void take_down(Lock& lock);
   void rest(Lock& lock);
   void signal_pending(Lock& lock);
-  void report_drops(Lock& lock);
-  void report_losses(Lock& lock);
+  void report_news(Lock& lock);
+  void report_statistics(Lock& lock);
   void look_for_news();
   void wake_thread();
   /// Whether buffer events are the event thread's to deliver.
@@ -181,6 +182,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   TakenEvents taken_;
   DropReport drops_;
   LossReport losses_;
+  StatisticsReport figures_;
   EndPoint last_sender_;    // of the message delivered last
   Instant armed_ = kNever;  // the event thread looks again by then
 

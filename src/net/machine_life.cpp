@@ -87,6 +87,15 @@ Result<> Machine::attach(std::shared_ptr<PoolState> pool, Provision provision) {
   });
 }
 
+Result<> Machine::report_statistics(Duration every) {
+  return configure("change the figures of", [&]() -> Result<> {
+    if (every < std::chrono::milliseconds(1) || every > std::chrono::hours(24))
+      return refused(Status::invalid, "figures every so often: want 1 ms to 1 day");
+    figures_.set(every);
+    return {};
+  });
+}
+
 Status Machine::wish(const std::function<void(Provision&)>& change) {
   const Lock lock(mutex_);
   const MachineState now = state();
@@ -263,11 +272,6 @@ bool Machine::cancel(Buffer& face) {
 Statistics Machine::statistics(bool reset) {
   const Lock lock(mutex_);
   return queues_.statistics(reset);
-}
-
-std::uint64_t Machine::messages_dropped() const {
-  const Lock lock(mutex_);
-  return port_.core ? port_.core->dropped_no_buffer(port_.handle) : drops_.count();
 }
 
 }  // namespace fairlead::net

@@ -239,5 +239,34 @@ TEST_F(MachineTest, TheDomainKnowsItsMachines) {
   EXPECT_EQ(late.start(kAddress).error().status, Status::bad_state);
 }
 
+TEST(TransferMachineFigures, AreToldEverySoOften) {
+  FakeDomain fake;
+  std::atomic<int> told = 0;
+  std::string line;
+  TransferMachine machine(fake.domain, [&](const MachineEvent& event) {
+    if (event.kind != MachineEvent::Kind::statistics) return;
+    if (++told == 2) line = event.text;
+  });
+  EXPECT_EQ(machine.report_statistics(Duration(1)).error().status, Status::invalid);
+  ASSERT_TRUE(machine.report_statistics(std::chrono::milliseconds(1)));
+  ASSERT_TRUE(machine.start_and_wait("127.0.0.1@udp:20480:34:1"));
+  EXPECT_EQ(machine.report_statistics(std::chrono::seconds(1)).error().status, Status::bad_state);
+  const auto inbox = Buffer::allocate(fake.domain, 100).value();
+  ASSERT_EQ(inbox->set_callback([](const BufferEvent&) {}), Status::ok);
+  ASSERT_EQ(machine.add(*inbox, MessageReceive{}), Status::ok);
+  while (told < 4) std::this_thread::yield();
+  ASSERT_TRUE(machine.stop_and_wait(StopMode::abort));
+  EXPECT_TRUE(line.starts_with("machine=127.0.0.1@udp:20480:34:1 dropped=0 ")) << line;
+}
+
+TEST(TransferMachineFigures, AreALine) {
+  Statistics statistics;
+  EXPECT_EQ(to_record(statistics), "");
+  statistics.queues[1] = {.adds = 3, .deletes = 1, .successes = 2, .failures = 1, .bytes_total = 30, .bytes_max = 20};
+  EXPECT_EQ(to_record(statistics),
+            "message_send.adds=3 message_send.deletes=1 message_send.successes=2 message_send.failures=1 "
+            "message_send.ns_in_queue=0 message_send.bytes=30 message_send.bytes_max=20");
+}
+
 }  // namespace
 }  // namespace fairlead::net

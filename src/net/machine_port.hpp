@@ -36,10 +36,13 @@ struct MachinePort {
   Result<EndPoint> create_end_point(std::string_view text);
   std::string describe(const EndPoint& end_point) const;
   std::string describe_flight(const EndPoint& end_point) const;
+  /// Messages that found no buffer.
+  std::uint64_t dropped() const { return core ? core->dropped_no_buffer(handle) : dropped_at_end; }
   std::uint64_t message_size_max() const { return core ? core->message_size_max() : 0; }
 
   std::shared_ptr<engine::Core> core;
   engine::PortHandle handle;
+  std::uint64_t dropped_at_end = 0;
   EndPoint own;
   EndPointTable end_points;
 };

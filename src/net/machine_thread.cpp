@@ -34,7 +34,7 @@ Instant Machine::step() {
   if (state() == MachineState::starting) {
     if (!begin(lock)) kept_.reset();
   } else if (state() == MachineState::started || state() == MachineState::stopping) {
-    if (!serve(lock)) return std::min(queues_.earliest_deadline(), drops_.look_at());
+    if (!serve(lock)) return std::min({queues_.earliest_deadline(), drops_.look_at(), figures_.next()});
     take_down(lock);
     kept_.reset();
   }
@@ -75,6 +75,7 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
   if (auto allocate = opened->core->allocate_shared()) domain_->set_allocate_shared(std::move(allocate));
   port_.settle(std::move(*opened));
   losses_.begin(*port_.core, port_.handle);
+  figures_.begin(domain_->time());
   return {};
 }
 
@@ -84,8 +85,8 @@ bool Machine::serve(Lock& lock) {
   if (is_thread_delivering() && turn_.is_free() && has_event()) deliver_some(lock, kEventsInBatch);
   if (signal_ && port_.core->has_event(port_.handle)) signal_pending(lock);
   queues_.expire();
-  report_drops(lock);
-  report_losses(lock);
+  report_news(lock);
+  if (figures_.next() != kNever) report_statistics(lock);
   if (state() != MachineState::stopping || !provision_.is_home(port_)) return false;
   return queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
 }
@@ -94,7 +95,7 @@ bool Machine::serve(Lock& lock) {
 void Machine::rest(Lock& lock) {
   const Instant time = !queues_.has_deadlines() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
-  armed_ = std::min({armed_, queues_.earliest_deadline(), drops_.look_at()});
+  armed_ = std::min({armed_, queues_.earliest_deadline(), drops_.look_at(), figures_.next()});
   const bool listens = (is_thread_delivering() && turn_.is_free()) || signal_;
   if (listens && waiter_ == Waiter::nobody) {
     waiter_ = Waiter::event_thread;
@@ -122,17 +123,14 @@ void Machine::signal_pending(Lock& lock) {
   lock.lock();
 }
 
-// The engine only counts messages that found no buffer; here they become an event.
-void Machine::report_drops(Lock& lock) {
-  const std::uint64_t more = drops_.take(*port_.core, port_.handle, *domain_);
-  if (more == 0) return;
-  const std::string text = fmt::format(
-      "{} messages to {} were dropped, no queued buffer could take them: queue more or larger receive buffers", more,
-      port_.own.address());
-  tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
-}
-
-void Machine::report_losses(Lock& lock) {
+// The engine only counts messages that found no buffer, and lists the peers it has lost; here they become events.
+void Machine::report_news(Lock& lock) {
+  if (const std::uint64_t more = drops_.take(*port_.core, port_.handle, *domain_); more > 0) {
+    const std::string text = fmt::format(
+        "{} messages to {} were dropped, no queued buffer could take them: queue more or larger receive buffers", more,
+        port_.own.address());
+    tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
+  }
   engine::PeerLoss loss;
   while (losses_.next(loss)) {
     if (!port_.end_points.has_engine(loss.engine)) continue;
@@ -142,6 +140,13 @@ void Machine::report_losses(Lock& lock) {
   }
 }
 
+void Machine::report_statistics(Lock& lock) {
+  if (!figures_.is_due(domain_->time())) return;
+  const std::string text = fmt::format("machine={} dropped={} {}", port_.own.address(), port_.dropped(),
+                                       to_record(queues_.statistics(false)));
+  tell(lock, MachineEvent::Kind::statistics, Status::ok, MachineState::undefined, text);
+}
+
 /// In a call of the application, which has made progress or waited in the thread's place.
 void Machine::look_for_news() {
   if (drops_.has_more(*port_.core, port_.handle) || losses_.has_more()) thread_wake_.notify_one();
@@ -149,7 +154,7 @@ void Machine::look_for_news() {
 
 // All buffers are back. When `stopped` is told, the address is free.
 void Machine::take_down(Lock& lock) {
-  drops_.close(*port_.core, port_.handle);
+  port_.dropped_at_end = port_.dropped();
   std::shared_ptr<engine::Core> core = std::move(port_.core);
   std::shared_ptr<PoolState> pool = provision_.end();
   losses_.end();

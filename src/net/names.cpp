@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <fairlead/net/event.hpp>
 #include <fairlead/net/statistics.hpp>
 
@@ -44,6 +46,21 @@ Statistics& Statistics::operator+=(const Statistics& other) noexcept {
     sum.bytes_max = std::max(sum.bytes_max, more.bytes_max);
   }
   return *this;
+}
+
+std::string to_record(const Statistics& statistics) {
+  std::string record;
+  for (std::size_t i = 0; i < kQueueKinds; ++i) {
+    const QueueStatistics& queue = statistics.queues[i];
+    if (queue.adds == 0) continue;
+    std::string name(kQueueNames[i]);
+    std::ranges::replace(name, ' ', '_');
+    record += fmt::format(
+        "{}{}.adds={} {}.deletes={} {}.successes={} {}.failures={} {}.ns_in_queue={} {}.bytes={} {}.bytes_max={}",
+        record.empty() ? "" : " ", name, queue.adds, name, queue.deletes, name, queue.successes, name, queue.failures,
+        name, queue.time_in_queue.count(), name, queue.bytes_total, name, queue.bytes_max);
+  }
+  return record;
 }
 
 }  // namespace fairlead::net

@@ -44,6 +44,10 @@ Result<> TransferMachine::attach(const BufferPool& pool, Provision provision) {
   if (machine_->is_inherited()) return before_fork();
   return machine_->attach(pool.state_, std::move(provision));
 }
+Result<> TransferMachine::report_statistics(Duration every) {
+  if (machine_->is_inherited()) return before_fork();
+  return machine_->report_statistics(every);
+}
 Status TransferMachine::set_receive_length(std::uint32_t length) {
   if (machine_->is_inherited()) return Status::bad_state;
   return machine_->wish([&](Provision& wishes) { wishes.length = length; });
@@ -174,7 +178,7 @@ Statistics TransferMachine::statistics(bool reset) {
 }
 std::uint64_t TransferMachine::messages_dropped() const {
   if (machine_->is_inherited()) return 0;
-  return machine_->messages_dropped();
+  return machine_->ask([](const MachinePort& port) { return port.dropped(); });
 }
 std::vector<Counter> TransferMachine::engine_counters() const {
   if (machine_->is_inherited()) return {};

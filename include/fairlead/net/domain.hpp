@@ -14,10 +14,21 @@ namespace fairlead::net {
 
 struct DomainState;
 
+/// What the buffers of a domain may be at most.
+struct BufferLimits {
+  std::uint64_t buffer_bytes = std::uint64_t{1} << 36;
+  std::uint64_t segment_bytes = std::uint64_t{1} << 36;  ///< Buffer::allocate() makes as many segments as it takes
+  std::size_t segments = 1024;
+
+  /// Motr's over LNet (spec/motr.md 3.3), for those who want to be told what would not go there.
+  static constexpr BufferLimits motr() noexcept { return {std::uint64_t{1} << 20, 4096, 256}; }
+};
+
 /// Settings of the engine by name and value, e.g. {"ack_delay", "50"}, on top of the environment's
 /// (FAIRLEAD_ACK_DELAY=50).
 struct DomainSettings {
-  std::vector<std::pair<std::string, std::string>> engine;
+  std::vector<std::pair<std::string, std::string>> engine = {};
+  BufferLimits limits = {};  ///< none above the defaults
 };
 
 /// A handle: moving it does not disturb its buffers and machines, which keep the domain alive by themselves. Several
@@ -25,7 +36,7 @@ struct DomainSettings {
 /// with its domain's settings, and shared by all later ones of the process.
 class Domain {
  public:
-  /// `invalid` names the setting or the environment variable that is unknown, unreadable or out of range.
+  /// `invalid` names the setting or the environment variable that is unknown, unreadable or out of range, or the limit.
   [[nodiscard]] static Result<Domain> open(const DomainSettings& settings = {});
 
   Domain(Domain&&) noexcept;

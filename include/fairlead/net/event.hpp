@@ -71,6 +71,7 @@ struct MachineEvent {
                      ///< refused or unreachable; what was under way with it ends so. It may come back, and is met anew
                      ///< by the next message. Of a peer of this host once for each way that was in use, shared memory
                      ///< and the network. Where delivery is synchronous it comes with the next call that looks
+    statistics = 4,  ///< as asked for by TransferMachine::report_statistics(): `text` is a line of key=value
   };
   Kind kind = Kind::state_change;
   TransferMachine& machine;

@@ -31,6 +31,9 @@ struct Statistics {
   Statistics& operator+=(const Statistics& other) noexcept;
 };
 
+/// One line of key=value, the queues that were in use: "message_send.adds=3 message_send.deletes=0 ...".
+std::string to_record(const Statistics& statistics);
+
 /// A counter of the engine below, under its printed name, e.g. {"link.dropped.crc", 3}.
 struct Counter {
   std::string name;

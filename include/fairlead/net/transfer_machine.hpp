@@ -132,6 +132,10 @@ class TransferMachine {
   /// How many buffers of Provision::length are missing, as the pool had none. They are posted as soon as it has.
   std::uint32_t receive_deficit() const;
 
+  /// A machine event of kind `statistics` will come every so often while the machine is started: its address, dropped
+  /// messages, and to_record() of its statistics. `bad_state` unless initialized; `invalid`: not in 1 ms..1 day.
+  Result<> report_statistics(Duration every);
+
   // ---- start and stop
 
   /// Takes an address (see address.hpp) and starts the event thread, which tells `started` with the machine's own end
