@@ -128,14 +128,15 @@ Death die_after(std::uint64_t instructions, const std::function<void()>& work) {
 }
 
 // Death after each number of instructions: `trial` dies once and checks the survivor. The steps get wider where a
-// sanitizer makes the work long.
+// sanitizer makes the work long: its instructions are not ours.
 constexpr std::uint64_t kStepsWider = base::kSlowness == 1 ? 8 : 2;
+constexpr std::uint64_t kStepsFirst = base::kSlowness == 1 ? 100 : 10;
 
 template <typename Trial>
 void die_everywhere(const Trial& trial) {
   int deaths = 0;
   for (std::uint64_t instructions = 0; instructions < 100'000;
-       instructions += 1 + instructions / (instructions < 600 ? 100 : kStepsWider)) {
+       instructions += 1 + instructions / (instructions < 600 ? kStepsFirst : kStepsWider)) {
     const auto death = trial(instructions);
     if (death == Death::not_possible_here) GTEST_SKIP() << "ptrace is forbidden here";
     if (testing::Test::HasFatalFailure()) FAIL() << "death after " << instructions << " instructions";
