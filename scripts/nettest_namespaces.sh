@@ -30,5 +30,5 @@ done
 for type in "ping --size 4K" "bulk --size 1M"; do
   # shellcheck disable=SC2086
   "$command" nettest console --clients 10.77.1.1,10.77.1.2 --servers 10.77.1.3,10.77.1.4 --type $type \
-    --time "$seconds" --verify
+    --time "$seconds" --timeout 20 --verify
 done

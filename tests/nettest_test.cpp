@@ -42,7 +42,7 @@ class Nettest : public testing::Test {
     return run(words, 60s);
   }
   Json result(const Words& more) const {
-    Words words{"--json"};
+    Words words{"--json", "--timeout", "20"};  // this host may be busy with other tests
     words.insert(words.end(), more.begin(), more.end());
     const Finished run = console(words);
     EXPECT_EQ(run.exit_code, 0) << run.output << run.error_output;
