@@ -2,41 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
+#include <utility>
+
+#include "base/quantity.hpp"
 
 namespace fairlead::tools {
 namespace {
 
-struct Suffix {
-  char letter;
-  int shift;
-};
-constexpr std::array<Suffix, 3> kSuffixes{{{'G', 30}, {'M', 20}, {'K', 10}}};
 constexpr std::size_t kSizesAtMost = 64;
 
 }  // namespace
 
 Result<std::uint64_t> parse_byte_size(std::string_view text, std::uint64_t largest) {
-  auto refuse = [&] {
-    return std::unexpected(
-        Error{Status::invalid, 0,
-              fmt::format("size '{}': want 1 to {} bytes, as a whole number with K, M or G behind it if you like", text,
-                          byte_size_text(largest))});
-  };
-  std::string_view digits = text;
-  int shift = 0;
-  for (const Suffix& suffix : kSuffixes) {
-    if (!text.empty() && (text.back() & ~0x20) == suffix.letter) {
-      shift = suffix.shift;
-      digits.remove_suffix(1);
-    }
-  }
-  std::uint64_t count = 0;
-  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (code != std::errc() || end != digits.data() + digits.size()) return refuse();
-  if (count == 0 || count > largest >> shift) return refuse();
-  return count << shift;
+  const auto size = base::parse_quantity(text, "bytes");
+  if (size && *size >= 1 && *size <= largest) return *size;
+  return std::unexpected(Error{Status::invalid, 0,
+                               fmt::format("size '{}': want 1 to {} bytes, as {}", text, byte_size_text(largest),
+                                           base::quantity_wanted("bytes"))});
 }
 
 Result<std::vector<std::uint64_t>> parse_byte_sizes(std::string_view text, std::uint64_t largest) {
@@ -56,7 +38,7 @@ Result<std::vector<std::uint64_t>> parse_byte_sizes(std::string_view text, std::
 }
 
 std::string byte_size_text(std::uint64_t bytes) {
-  for (const auto [letter, shift] : kSuffixes) {
+  for (const auto& [letter, shift] : {std::pair{'G', 30}, {'M', 20}, {'K', 10}}) {
     const std::uint64_t unit = std::uint64_t{1} << shift;
     if (bytes >= unit && bytes % unit == 0) return fmt::format("{}{}", bytes >> shift, letter);
   }

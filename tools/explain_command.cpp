@@ -3,8 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <nlohmann/json.hpp>
 
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/environment.hpp"
+#include "base/shown.hpp"
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/explain.hpp"
@@ -19,19 +25,52 @@ int print(const Result<std::string>& text) {
   return kExitOk;
 }
 
+/// What the environment says now, as far as it is fit to be printed; engines of programs that are started from here
+/// obey it.
+std::optional<std::string> set_to(std::string_view variable) {
+  const char* const text = base::environment(std::string(variable).c_str());
+  return text == nullptr ? std::nullopt : std::optional(base::shown(text));
+}
+
 std::string option_lines() {
-  TextTable table({"option", "default", "range", "unit", "environment", "meaning"});
-  for (const std::size_t column : {3, 4, 5}) table.align_left(column);
+  TextTable table({"option", "default", "set", "range", "unit", "environment", "meaning"});
+  for (const std::size_t column : {4, 5, 6}) table.align_left(column);
   for (const OptionRow& option : option_table()) {
     table.add({std::string(option.name), fmt::format("{}", option.value_default),
-               fmt::format("{}..{}", option.value_min, option.value_max), std::string(option.unit),
-               std::string(option.environment), std::string(option.sentence)});
+               set_to(option.environment).value_or(""), fmt::format("{}..{}", option.value_min, option.value_max),
+               std::string(option.unit), std::string(option.environment), std::string(option.sentence)});
   }
   for (const WordOptionRow& option : word_option_table()) {
-    table.add({std::string(option.name), "", "", std::string(option.wanted), std::string(option.environment),
-               std::string(option.sentence)});
+    table.add({std::string(option.name), "", set_to(option.environment).value_or(""), "", std::string(option.wanted),
+               std::string(option.environment), std::string(option.sentence)});
   }
   return table.to_string();
+}
+
+std::string options_json() {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  const auto set = [](std::string_view variable) {
+    const auto text = set_to(variable);
+    return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+  };
+  for (const OptionRow& option : option_table()) {
+    all.push_back({{"name", option.name},
+                   {"default", option.value_default},
+                   {"min", option.value_min},
+                   {"max", option.value_max},
+                   {"unit", option.unit},
+                   {"environment", option.environment},
+                   {"set", set(option.environment)},
+                   {"meaning", option.sentence}});
+  }
+  for (const WordOptionRow& option : word_option_table()) {
+    all.push_back({{"name", option.name},
+                   {"wanted", option.wanted},
+                   {"environment", option.environment},
+                   {"set", set(option.environment)},
+                   {"meaning", option.sentence}});
+  }
+  return all.dump(2) + "\n";
 }
 
 }  // namespace
@@ -54,9 +93,11 @@ void add_explain(CLI::App& app, int& exit_code) {
 }
 
 void add_options(CLI::App& app, int& exit_code) {
-  app.add_subcommand("options", "the engine's settings: --set NAME=VALUE, or the environment")->callback([&exit_code] {
-    exit_code = print(option_lines());
-  });
+  const auto is_json = std::make_shared<bool>(false);
+  CLI::App* const options = app.add_subcommand(
+      "options", "the engine's settings: --set NAME=VALUE, or the environment (FAIRLEAD_GIVE_UP_AFTER=10s)");
+  options->add_flag("--json", *is_json, "for programs; `set` is what the environment says");
+  options->callback([is_json, &exit_code] { exit_code = print(*is_json ? options_json() : option_lines()); });
 }
 
 }  // namespace fairlead::tools

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <type_traits>
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/quantity.hpp"
 #include "base/shown.hpp"
 #include "engine/active.hpp"
 #include "link/link_options.hpp"
@@ -141,8 +141,8 @@ std::string_view name_today(std::string_view name) {
 
 Error out_of_range(const OptionRow& row, std::string_view text, std::string_view where) {
   return {Status::invalid, 0,
-          fmt::format("{} {}: want a number of {} from {} to {} (default {}); correct {}", row.name, text, row.unit,
-                      row.value_min, row.value_max, row.value_default, where)};
+          fmt::format("{} {}: want {} to {} {} (default {}), as {}; correct {}", row.name, text, row.value_min,
+                      row.value_max, row.unit, row.value_default, base::quantity_wanted(row.unit), where)};
 }
 
 }  // namespace
@@ -247,12 +247,9 @@ Result<> EngineOptions::set(std::string_view name, std::string_view text) {
     return std::unexpected(Error{
         Status::invalid, 0, fmt::format("no option is called '{}': `fairlead options` lists them", base::shown(name))});
   }
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) {
-    return std::unexpected(out_of_range(*row, fmt::format("'{}'", base::shown(text)), "it"));
-  }
-  return set(static_cast<Option>(row - kTable.begin()), value);
+  const auto value = base::parse_quantity(text, row->unit);
+  if (!value) return std::unexpected(out_of_range(*row, fmt::format("'{}'", base::shown(text)), "it"));
+  return set(static_cast<Option>(row - kTable.begin()), *value);
 }
 
 Result<> EngineOptions::set(Option option, std::uint64_t value) {

@@ -7,6 +7,18 @@
 namespace fairlead::engine {
 namespace {
 
+TEST(EngineOptions, AreTakenWithAUnit) {
+  EngineOptions options;
+  EXPECT_TRUE(options.set("give_up_after", "10s"));
+  EXPECT_EQ(options.get(Option::give_up_after), 10'000U);
+  EXPECT_TRUE(options.set("window_bytes", "2M"));
+  EXPECT_EQ(options.get(Option::window_bytes), 2U << 20);
+  const auto refused = options.set("ack_delay", "1K");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("with ns, us, ms, s or min behind it"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST(EngineOptions, EveryRowIsCompleteAndItsDefaultInRange) {
   for (const OptionRow& row : option_table()) {
     EXPECT_FALSE(row.name.empty() || row.unit.empty() || row.sentence.empty());
