@@ -88,6 +88,17 @@ std::expected<Ip, int> device_towards(const Ip& target) {
   return std::unexpected(ENODEV);
 }
 
+// An empty datagram inside the host is refused while it is sent; an engine drops it.
+bool is_nobody_at(const Ip& ip, std::uint16_t port) {
+  if (find_identity(ip) == nullptr) return false;
+  const base::FileDescriptor socket = datagram_socket(ip);
+  const Address address = address_of(ip, port);
+  if (!socket.is_open() || ::connect(socket.get(), address.get(), address.size) != 0) return false;
+  if (::send(socket.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return errno == ECONNREFUSED;
+  char byte;
+  return ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == ECONNREFUSED;
+}
+
 std::expected<std::vector<base::FileDescriptor>, int> reserve(std::span<const Ip> ips, std::uint16_t& port) {
   int error = EADDRINUSE;
   for (int i = 0; i < (port == 0 ? kPortsTried : 1); ++i) {

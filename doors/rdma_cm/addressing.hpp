@@ -24,6 +24,9 @@ std::vector<Ip> devices_of(const SocketName& name, bool takes_v6_only);
 /// From which device to reach `target`, by the kernel's routes; an errno if there is no way.
 std::expected<Ip, int> device_towards(const Ip& target);
 
+/// Whether the kernel knows that no socket of this host has the UDP port at this address of a device of ours.
+bool is_nobody_at(const Ip& ip, std::uint16_t port);
+
 /// Sockets that hold the UDP port at these addresses; port 0: one that is free at all, which is stored. An errno.
 std::expected<std::vector<base::FileDescriptor>, int> reserve(std::span<const Ip> ips, std::uint16_t& port);
 

@@ -328,6 +328,35 @@ TEST(ManagerCommand, AsksRequestersBeyondTheBacklogToComeAgain) {
   }
 }
 
+TEST(ManagerCommand, LetsOneHostFillHalfOfABacklog) {
+  Device server, client;
+  const std::uint32_t listener = server.create(1);
+  ASSERT_EQ(server.bind(listener, local(0)), 0);
+  ASSERT_EQ(server.listen(listener, 4), 0);
+  const std::uint64_t before = Service::of_process().counters().backlog_full;
+  for (unsigned i = 0; i < 3; ++i) {
+    const std::uint32_t active = client.create(2 + i);
+    client.route(active, local(server.port_of(listener)));
+    ASSERT_EQ(client.connect(active), 0);
+  }
+  for (int i = 0; i < kEventAtMost && Service::of_process().counters().backlog_full == before; ++i) ::usleep(1000);
+  EXPECT_GT(Service::of_process().counters().backlog_full, before);  // the third, though there is room for four
+  for (unsigned i = 0; i < 3; ++i) server.expect_event(Event::connect_request);
+}
+
+TEST(ManagerCommand, KnowsFromTheKernelThatNobodyHasAPort) {
+  const Ip& ip = ibverbs::identities().front().device.gid;
+  std::uint16_t port = 0;
+  {
+    Device server;
+    const std::uint32_t listener = listener_on(server, 1);
+    port = server.port_of(listener);
+    EXPECT_FALSE(is_nobody_at(ip, port));
+  }
+  EXPECT_TRUE(is_nobody_at(ip, port));
+  EXPECT_FALSE(is_nobody_at(*ip_of("192.0.2.99"), port));  // of no device of ours: not asked
+}
+
 TEST(ManagerCommand, MovesAnIdWithItsEventsToAnotherFile) {
   Device first, second;
   const std::uint32_t id = first.create(1);

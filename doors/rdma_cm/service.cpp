@@ -277,6 +277,9 @@ void Service::fail(const Sent& sent, Status status, Instant now) {
   const auto found = ids_.find(sent.handle);
   if (sent.name == 0 || found == ids_.end() || found->second->connection.name() != sent.name) return;
   const std::shared_ptr<Id> id = found->second;
+  // Where shared memory is the only path, nobody says that nobody is there.
+  const bool is_request = sent.message.kind == Kind::req || sent.message.kind == Kind::sidr_req;
+  if (is_request && status == Status::unreachable && is_nobody_at(id->peer, id->target.port)) status = Status::refused;
   apply(id, id->connection.fail(sent.message.kind, status, now));
 }
 
@@ -348,6 +351,15 @@ void Service::answer_without_id(const Delivery& delivery, Kind kind, std::uint8_
   post(Sent{.handle = 0, .name = 0, .local = delivery.local, .to = delivery.from, .message = answer, .tries = 0});
 }
 
+// One host fills half of a backlog at most, so that it keeps nobody else out.
+bool Service::has_room(const Id& listener, const Ip& peer) const {
+  if (listener.waiting >= listener.backlog) return false;
+  const auto of_peer = std::ranges::count_if(listener.file->events, [&](const Pending& pending) {
+    return pending.id.get() == &listener && pending.child && pending.child->peer == peer;
+  });
+  return of_peer < std::max<std::ptrdiff_t>(1, listener.backlog / 2);
+}
+
 void Service::take_request(const Delivery& delivery) {
   const Message& message = delivery.message;
   ++counters_.requests;
@@ -361,8 +373,7 @@ void Service::take_request(const Delivery& delivery) {
   }
   const auto peer = ip_of_address(delivery.from);
   if (!peer || by_request_.contains({delivery.from, message.from})) return;
-  std::shared_ptr<Id> child =
-      listener->waiting < listener->backlog ? make_id(listener->port_space, listener->qp_type) : nullptr;
+  std::shared_ptr<Id> child = has_room(*listener, *peer) ? make_id(listener->port_space, listener->qp_type) : nullptr;
   if (!child) {
     ++counters_.backlog_full;
     return answer_without_id(delivery, Kind::busy, 0);
@@ -470,6 +481,11 @@ void Service::run() {
     if (is_any_closed) end_closed_files();
     work(Clock::now());
   }
+}
+
+ServiceCounters Service::counters() {
+  const std::lock_guard guard(mutex_);
+  return counters_;
 }
 
 std::string Service::describe() {

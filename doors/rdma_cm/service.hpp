@@ -58,6 +58,7 @@ class Service {
   /// At exit: peers are told, as the kernel tells them.
   void leave();
   std::string describe();
+  ServiceCounters counters();
 
   std::mutex& mutex() { return mutex_; }
 
@@ -92,6 +93,7 @@ class Service {
   void work(Instant now);
   void take(const Delivery& delivery, Instant now);
   void take_request(const Delivery& delivery);
+  bool has_room(const Id& listener, const Ip& peer) const;
   void answer_without_id(const Delivery& delivery, Kind kind, std::uint8_t reason);
   std::shared_ptr<Id> addressee(const Delivery& delivery);
   std::shared_ptr<Id> listener_of(const Delivery& delivery);
