@@ -44,7 +44,7 @@ class Pyverbs : public testing::Test {
 TEST_F(Pyverbs, ModulesPass) {
   std::vector<std::string> words{"env", "-C", folder_, FAIRLEAD_COMMAND, "run", "--", kPython, "run_tests.py", "-v"};
   for (const char* module : {"addr", "cq", "cq_events", "cqex", "pd", "mr", "qp", "qpex", "atomic", "relaxed_ordering",
-                             "fork", "device", "shared_pd", "odp", "parent_domain"}) {
+                             "fork", "device", "shared_pd", "odp", "parent_domain", "rdmacm"}) {
     words.push_back(fmt::format("tests.test_{}", module));
   }
   const Finished finished = run(words, std::chrono::seconds{110});
