@@ -32,7 +32,7 @@ function(fairlead_fuzzers folder)
       target_link_libraries(${target} PRIVATE fairlead_replay)
       set(inputs ${FAIRLEAD_REPLAY_INPUTS})
       if(name MATCHES "^(active|command_line|datagram|link|pair|sealed_link|shm_watch)$")  # whole engines or links for each input
-        math(EXPR inputs "${inputs} / 5")
+        math(EXPR inputs "${inputs} / 10")
       endif()
       add_test(NAME ${FAIRLEAD_TEST_PREFIX}fuzz.${name}
                COMMAND ${target} --inputs ${inputs} --corpus ${PROJECT_SOURCE_DIR}/${folder}/corpus/${name})

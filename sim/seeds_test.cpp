@@ -24,8 +24,8 @@ namespace {
 
 using base::kSlowness;
 
-constexpr std::uint64_t kFixedSeeds = 120 / kSlowness;
-constexpr std::uint64_t kFreshSeeds = 120 / kSlowness;
+constexpr std::uint64_t kFixedSeeds = 80 / kSlowness;
+constexpr std::uint64_t kFreshSeeds = 80 / kSlowness;
 
 void run_seed(std::uint64_t seed) {
   const Report report = World(draw_scenario(seed), seed).run();

@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kEndsWithin = 40s;
 constexpr unsigned kCallsMost = 300;  // of a kind, in one run; of those that repeat, the first ones
-constexpr unsigned kRepeatedMost = 12;
+constexpr unsigned kRepeatedMost = 8;
 
 /// What a process leaves behind of itself, in memory that the test sees.
 struct Report {
