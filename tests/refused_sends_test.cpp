@@ -35,26 +35,29 @@ class RefusedSends : public testing::Test {
     EXPECT_EQ(server.wait(20s), 0) << server.error_output();
     return client;
   }
-  void expect_few_calls(const Finished& client) {
-    ASSERT_EQ(client.exit_code, 0) << client.error_output;
-    const Json counters = Json::parse(client.output)["counters"];
+  /// Its counters; refused sends were few.
+  static Json counters_of(const Finished& client) {
+    EXPECT_EQ(client.exit_code, 0) << client.error_output;
+    const Json counters = Json::parse(client.output, nullptr, false).value("counters", Json::object());
     EXPECT_GT(counters.value("path.send_no_buffers", 0U), 0U);
     EXPECT_LT(counters.value("path.send_calls", ~0U), 2 * counters.value("path.datagrams_sent", 0U));
-    EXPECT_GT(counters.value("link.sizes_lowered", 0U), 0U);
+    return counters;
   }
 
   TwoNamespaces two_;
 };
 
-TEST_F(RefusedSends, ANarrowFarEndIsFoundByLosses) {
+// Lone datagrams are refused. Trains are not: the kernel hands them over as one, whatever the far end's MTU says, so
+// whether the size is ever lowered depends on what goes alone.
+TEST_F(RefusedSends, ANarrowFarEndCostsFewCalls) {
   if (const auto fault = two_.enlarge_first(9000)) GTEST_SKIP() << *fault;
-  expect_few_calls(transfer());
+  counters_of(transfer());
 }
 
 TEST_F(RefusedSends, ANarrowFarEndIsFoundWithoutSegmentationOffload) {
   if (const auto fault = two_.enlarge_first(9000)) GTEST_SKIP() << *fault;
   if (const auto fault = two_.cut_segments()) GTEST_SKIP() << *fault;
-  expect_few_calls(transfer());
+  EXPECT_GT(counters_of(transfer()).value("link.sizes_lowered", 0U), 0U);
 }
 
 TEST_F(RefusedSends, AFirewallOnTheWayOutIsTheCause) {
