@@ -152,7 +152,7 @@ void add_console(CLI::App& nettest, int& exit_code) {
   add_count<std::uint64_t>(*app, "--count", options->plan.count, 0, std::numeric_limits<std::int64_t>::max(),
                            "round trips of a client with each server; 0: no bound");
   add_seconds(*app, "--time", options->time, 0, "seconds at most [10, or no bound with --count]");
-  add_seconds(*app, "--timeout", options->plan.timeout, 0.001, "of one round trip");
+  add_seconds(*app, "--timeout", options->plan.timeout, 0.001, "of one round trip, 60 at most");
   app->add_flag("--verify", options->plan.is_verified, "check every byte at both ends");
   app->add_option("--address", options->address, "own address, or the beginning of it [towards the first server]")
       ->type_name("ADDRESS");

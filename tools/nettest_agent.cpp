@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/interrupt.hpp"
 #include "tools/now.hpp"
 
 namespace fairlead::tools {
@@ -18,7 +19,8 @@ std::unexpected<Error> refuse(Status status, std::string why) {
 }  // namespace
 
 void NettestAgent::serve(Duration time) {
-  if (const auto letter = post_.receive(now() + time)) {
+  // What is no command is not answered, or two agents could answer each other for ever.
+  if (const auto letter = post_.receive(now() + time); letter && letter->body.contains("do")) {
     Json answer;
     if (auto obeyed = obey(letter->body)) {
       answer = std::move(*obeyed);
@@ -83,7 +85,8 @@ NettestAgent::Json NettestAgent::figures() {
 Result<NettestAgent::Json> NettestAgent::stop() {
   if (client_) {
     client_->finish();
-    for (const Instant end = now() + 2 * timeout_; !client_->is_done() && now() < end; client_->expire())
+    const Instant end = now() + 2 * timeout_;
+    for (; !client_->is_done() && now() < end && !is_interrupted(); client_->expire())
       std::this_thread::sleep_for(kDoneLook);
   } else {
     server_->stop();

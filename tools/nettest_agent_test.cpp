@@ -63,10 +63,36 @@ TEST_F(NettestAgentTest, WhatIsNoCommandIsAnsweredWithAnError) {
   Json nowhere = init({});
   nowhere["servers"] = {"nowhere"};
   for (const Json& bad :
-       {Json::object(), command("dance"), no_servers, odd_size, init(too_much), many_servers, nowhere})
+       {command("dance"), Json({{"do", 1}, {"run", 1}}), no_servers, odd_size, init(too_much), many_servers, nowhere})
     EXPECT_TRUE(ask(bad).contains("error")) << bad;
   EXPECT_FALSE(ask(init({})).contains("error")) << "nothing is left of them";
   EXPECT_TRUE(ask(command("dance")).contains("error"));
+}
+
+// The answer that comes is that of the second letter.
+TEST_F(NettestAgentTest, WhatIsNoCommandIsNotAnswered) {
+  for (const Json& letter : {Json::object(), Json({{"error", "no command either"}, {"run", 1}, {"number", 3}})}) {
+    EXPECT_TRUE(console_.send(console_.find(agent_.address()).value(), letter));
+    agent_.serve(std::chrono::seconds{1});
+    EXPECT_EQ(ask(command("status"))["number"], 7);
+  }
+}
+
+TEST_F(NettestAgentTest, APlanThatAsksForMoreThanAnAgentGivesIsRefused) {
+  NettestPlan patient;
+  patient.timeout = kNettestTimeoutMax;
+  EXPECT_TRUE(patient.check());
+  patient.timeout += Duration{1};
+  EXPECT_FALSE(patient.check()) << "it would wait for that before it obeys again";
+  NettestPlan many;
+  many.size = kNettestSizeMin;
+  many.concurrency = 4096;
+  many.clients = 16;
+  EXPECT_TRUE(many.check());
+  many.clients = 17;
+  EXPECT_FALSE(many.check()) << "a buffer of 32 bytes is not free either";
+  std::swap(many.clients, many.servers);
+  EXPECT_FALSE(many.check());
 }
 
 // An answer that repeats it would need as many calls, one in another.

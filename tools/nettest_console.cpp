@@ -6,10 +6,16 @@
 #include <random>
 #include <utility>
 
+#include "base/shown.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/now.hpp"
 
 namespace fairlead::tools {
+namespace {
+
+constexpr std::size_t kErrorLettersMax = 500;
+
+}  // namespace
 
 NettestConsole::NettestConsole(net::Domain& domain) : post_(domain), run_(std::random_device()()) {}
 
@@ -40,6 +46,12 @@ Result<NettestConsole::Agents> NettestConsole::find_all(const std::vector<std::s
   return agents;
 }
 
+/// Of the same engine: an agent does not turn the clients to somebody else.
+bool NettestConsole::is_of(const Agent& agent, std::string_view address) {
+  const std::string_view own = agent.end_point.address();
+  return address.starts_with(own.substr(0, own.rfind(':') + 1));
+}
+
 /// Servers first: clients are told where they are.
 Result<> NettestConsole::prepare(const NettestPlan& plan) {
   std::vector<std::string> addresses;
@@ -50,6 +62,11 @@ Result<> NettestConsole::prepare(const NettestPlan& plan) {
       if (!answer) return std::unexpected(answer.error());
       auto address = from_letter<std::string>(*answer, "address");
       if (!address) return std::unexpected(std::move(address.error()));
+      if (!is_of(agent, *address)) {
+        return std::unexpected(Error{Status::refused, 0,
+                                     fmt::format("agent {} names {}, which is not its own, for messages", agent.address,
+                                                 base::shown(*address))});
+      }
       addresses.push_back(std::move(*address));
     }
   }
@@ -65,7 +82,8 @@ Result<NettestState> NettestConsole::work(const NettestPlan& plan, Duration time
       return std::unexpected(std::move(told.error()));
   NettestState state;
   for (Instant shown = begin; !are_done && !is_interrupted() && now() - begin < time;) {
-    while (post_.receive(std::min({now() + kDoneEvery, begin + time}))) continue;  // nobody has anything to say
+    const Instant look = std::min(now() + kDoneEvery, begin + time);
+    while (now() < look && post_.receive(look)) continue;  // nobody has anything to say
     auto figures = tell_all(clients_, "status", kAnswerAtMost, are_done);
     if (!figures) return std::unexpected(std::move(figures.error()));
     if (now() - shown < kEvery) continue;
@@ -115,10 +133,12 @@ Result<NettestConsole::Json> NettestConsole::ask(const Agent& agent, Json comman
                                                     sent.error().message, agent.address));
   const Instant deadline = now() + timeout;
   while (auto letter = post_.receive(deadline)) {
+    if (letter->from != agent.end_point) continue;
     if (letter->body.value("run", Json()) != Json(run_) || letter->body.value("number", Json()) != Json(number_))
       continue;
     if (const auto error = letter->body.find("error"); error != letter->body.end())
-      return failure(Status::refused, error->is_string() ? error->get<std::string>() : "an error that is no text");
+      return failure(Status::refused, error->is_string() ? base::shown(error->get<std::string>(), kErrorLettersMax)
+                                                         : "an error that is no text");
     return std::move(letter->body);
   }
   return failure(Status::timed_out, fmt::format("no answer to \"{}\" within {} s", command["do"].get<std::string>(),

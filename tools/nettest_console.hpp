@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/nettest_figures.hpp"
@@ -47,6 +48,7 @@ class NettestConsole {
   };
   using Agents = std::vector<Agent>;
 
+  static bool is_of(const Agent& agent, std::string_view address);
   Result<Agents> find_all(const std::vector<std::string>& addresses);
   Result<> prepare(const NettestPlan& plan);
   Result<NettestState> work(const NettestPlan& plan, Duration time,

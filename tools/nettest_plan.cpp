@@ -21,8 +21,13 @@ Result<> NettestPlan::check() const {
     if (each == 0 || each > kNettestConcurrencyMax)
       return refuse(fmt::format("{} clients, servers or buffers at a time: want 1..{}", each, kNettestConcurrencyMax));
   }
-  if (timeout < std::chrono::milliseconds{1} || timeout > std::chrono::hours{24})
-    return refuse("a time-out that is not in 1 ms..1 day");
+  if (timeout < std::chrono::milliseconds{1} || timeout > kNettestTimeoutMax)
+    return refuse("a time-out that is not in 1 ms..1 minute");
+  const std::uint64_t under_way = std::max(arrivals(), std::uint64_t{concurrency} * servers);
+  if (under_way > kNettestRoundTripsMax) {
+    return refuse(fmt::format("{} round trips under way at one agent, more than {}: ask for fewer at a time", under_way,
+                              kNettestRoundTripsMax));
+  }
   const std::uint64_t at_server = is_bulk ? server_concurrency : server_concurrency + arrivals();
   const std::uint64_t at_client = (is_bulk ? 2ULL : 3ULL) * concurrency * servers;
   if (std::max(at_server, at_client) * size > kNettestMemoryMax) {

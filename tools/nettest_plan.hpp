@@ -12,6 +12,8 @@ namespace fairlead::tools {
 inline constexpr std::uint64_t kNettestSizeMin = 32;  // a stamp
 inline constexpr std::uint64_t kNettestSizeMax = std::uint64_t{1} << 30;
 inline constexpr std::uint32_t kNettestConcurrencyMax = 4096;
+inline constexpr std::uint64_t kNettestRoundTripsMax = 65536;  // under way at one agent
+inline constexpr Duration kNettestTimeoutMax = std::chrono::minutes{1};
 inline constexpr std::uint64_t kNettestMemoryMax = std::uint64_t{4} << 30;  // of one agent's buffers
 
 struct NettestPlan {

@@ -23,7 +23,7 @@ namespace fairlead::tools {
 class NettestServer {
  public:
   NettestServer(net::Domain& domain, const NettestPlan& plan);
-  ~NettestServer() { stop(); }
+  ~NettestServer() { (void)node_.machine().stop_and_wait(net::StopMode::abort); }
 
   /// `plan.check()` was good.
   Result<> start(std::string_view address);
