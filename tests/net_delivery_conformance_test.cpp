@@ -330,6 +330,7 @@ TEST_P(NetDelivery, OneThreadWaitsForSeveralMachines) {
   TransferMachine first(*domain_), second(*domain_);
   const std::array<TransferMachine*, 2> both{&first, &second};
   EXPECT_EQ(TransferMachine::wait_any(both, kNever).error(), Status::bad_state);
+  EXPECT_EQ(TransferMachine::wait_any({}, kNever).error(), Status::invalid);
   std::vector<std::unique_ptr<Buffer>> inboxes;
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_TRUE(both.at(i)->deliver_synchronously());

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <coroutine>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,18 @@
 
 namespace fairlead::net {
 namespace {
+
+/// A coroutine that whoever called it destroys.
+struct Owned {
+  struct promise_type {
+    Owned get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+  std::coroutine_handle<> handle;
+};
 
 class CoroutineTest : public ::testing::Test {
  protected:
@@ -50,6 +64,10 @@ class CoroutineTest : public ::testing::Test {
     ++ended_;
   }
 
+  Owned hear_one(std::unique_ptr<AwaitedBuffer> own) {
+    heard_.push_back((co_await own->add(near_, MessageReceive{})).length);
+  }
+
   Domain domain_ = Domain::open().value();
   TransferMachine near_{domain_}, far_{domain_};
   std::vector<std::uint64_t> heard_;
@@ -83,6 +101,36 @@ TEST_F(CoroutineTest, AnAwaitedBufferThatIsDestroyedEndsItsOperation) {
   auto inbox = buffer();
   listen(*inbox, 1);
   inbox.reset();
+  EXPECT_EQ(heard_.size(), 1U);
+}
+
+// The final event is told after the callback, when another buffer may lie where that one lay.
+TEST_F(CoroutineTest, AnAwaitedBufferMayBeDestroyedInACallback) {
+  std::optional<AwaitedBuffer> inbox(std::in_place, Buffer::allocate(domain_, 64).value());
+  listen(*inbox, 1);
+  const auto out = Buffer::allocate(domain_, 64).value();
+  ASSERT_EQ(out->set_callback([&](const BufferEvent&) { inbox.emplace(Buffer::allocate(domain_, 64).value()); }),
+            Status::ok);
+  ASSERT_EQ(near_.add(*out, MessageSend{.to = to("0@lo:20480:34:2")}), Status::ok);
+  deliver();
+  EXPECT_EQ(heard_.size(), 1U);
+}
+
+TEST_F(CoroutineTest, ACoroutineThatIsDestroyedWhileItWaitsDoesNotGoOn) {
+  const Owned waiting = hear_one(buffer());
+  waiting.handle.destroy();
+  deliver();
+  EXPECT_TRUE(heard_.empty());
+}
+
+TEST_F(CoroutineTest, ASecondOperationOfABufferIsRefusedAndTheFirstGoesOn) {
+  const auto own = buffer();
+  listen(*own, 1);
+  send(*own, to("0@lo:20480:34:2"), 1);
+  EXPECT_EQ(last_, Status::bad_state);
+  EXPECT_TRUE(heard_.empty());
+  ASSERT_TRUE(near_.cancel(**own));
+  deliver();
   EXPECT_EQ(heard_.size(), 1U);
 }
 

@@ -24,6 +24,7 @@ int milliseconds_until(Instant deadline) {
 
 std::expected<std::size_t, Status> TransferMachine::wait_any(std::span<TransferMachine* const> machines,
                                                              Instant deadline) {
+  if (machines.empty()) return std::unexpected(Status::invalid);
   const auto find_pending = [&] { return std::ranges::find_if(machines, [](auto* one) { return one->pending(); }); };
   const Instant begin = now();
   do {
@@ -39,7 +40,9 @@ std::expected<std::size_t, Status> TransferMachine::wait_any(std::span<TransferM
       const auto is_armed = machine->arm();
       if (!is_armed) return std::unexpected(is_armed.error());
       if (!*is_armed) return all.size();
-      all.push_back({machine->descriptor(), POLLIN, 0});
+      const int descriptor = machine->descriptor();
+      if (descriptor < 0) return std::unexpected(Status::bad_state);  // stopped since, and would wake nobody
+      all.push_back({descriptor, POLLIN, 0});
     }
     if (now() >= deadline) return std::unexpected(Status::timed_out);
     ::poll(all.data(), all.size(), milliseconds_until(deadline));

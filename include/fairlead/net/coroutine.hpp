@@ -19,15 +19,25 @@ struct Outcome {
   EndPoint sender;
 };
 
-/// A buffer whose operations are awaited, one at a time. The coroutine goes on in the callback of the final event, on
-/// the thread that delivers it, and may await the next operation, also of the same buffer, or destroy it. A receive for
-/// several messages tells of the last one alone: let messages_max be 1. Does not move.
+/// A buffer whose operations are awaited, one at a time; a second one is refused with `bad_state`. The coroutine goes
+/// on in the callback of the final event, on the thread that delivers it, and may await the next operation, also of the
+/// same buffer, or destroy it. Whoever destroys an AwaitedBuffer cancels its operation, and the coroutine goes on with
+/// that. The thread that delivers the events may also destroy a coroutine that waits: then nothing goes on.
+/// A receive for several messages tells of the last one alone: let messages_max be 1. Does not move.
 class AwaitedBuffer {
+  struct Waiter {
+    std::coroutine_handle<> coroutine;
+    Outcome outcome;
+  };
+
  public:
   /// Its callbacks are set here.
   explicit AwaitedBuffer(std::unique_ptr<Buffer> buffer) : buffer_(std::move(buffer)) {
-    static_cast<void>(buffer_->set_callback([this](const BufferEvent& event) {
-      if (event.is_final) resume(event);
+    // In a callback the buffer may be destroyed before its final event is told.
+    static_cast<void>(buffer_->set_callback([waiter = waiter_](const BufferEvent& event) {
+      if (!event.is_final || !waiter->coroutine) return;
+      waiter->outcome = {event.status, event.length, event.offset, event.sender};
+      std::exchange(waiter->coroutine, {}).resume();
     }));
   }
   AwaitedBuffer(const AwaitedBuffer&) = delete;
@@ -39,34 +49,52 @@ class AwaitedBuffer {
   /// To be awaited: an Outcome. Nothing is queued before that. Where add() refuses, the coroutine goes on at once.
   template <typename Operation>
   [[nodiscard]] auto add(TransferMachine& machine, const Operation& operation) {
-    struct Awaiter {
-      bool await_ready() const noexcept { return false; }
-      bool await_suspend(std::coroutine_handle<> coroutine) {
-        AwaitedBuffer& own = buffer;  // after a successful add() the coroutine, and this with it, may be gone
-        own.waiting_ = coroutine;
-        const Status status = machine.add(*own.buffer_, operation);
-        if (status == Status::ok) return true;
-        own.outcome_ = {status, 0, 0, {}};
-        return false;
-      }
-      Outcome await_resume() { return std::move(buffer.outcome_); }
-
-      AwaitedBuffer& buffer;
-      TransferMachine& machine;
-      Operation operation;
-    };
-    return Awaiter{*this, machine, operation};
+    return Awaiter<Operation>(*this, machine, operation);
   }
 
  private:
-  void resume(const BufferEvent& event) {
-    outcome_ = {event.status, event.length, event.offset, event.sender};
-    std::exchange(waiting_, {}).resume();
-  }
+  template <typename Operation>
+  class Awaiter {
+   public:
+    Awaiter(AwaitedBuffer& buffer, TransferMachine& machine, const Operation& operation)
+        : buffer_(buffer), machine_(machine), operation_(operation), waiter_(buffer.waiter_) {}
+    Awaiter(const Awaiter&) = delete;
+    Awaiter& operator=(const Awaiter&) = delete;
+    ~Awaiter() {
+      if (is_waiting_) waiter_->coroutine = {};  // the coroutine is being destroyed
+    }
 
-  Outcome outcome_;
-  std::coroutine_handle<> waiting_;
-  std::unique_ptr<Buffer> buffer_;  // gone first: nobody resumes then
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> coroutine) {
+      if (waiter_->coroutine) {
+        refusal_ = Status::bad_state;
+        return false;
+      }
+      waiter_->coroutine = coroutine;
+      is_waiting_ = true;
+      const Status status = machine_.add(*buffer_, operation_);
+      if (status == Status::ok) return true;  // the coroutine, and this with it, may be gone
+      waiter_->coroutine = {};
+      refusal_ = status;
+      return false;
+    }
+    Outcome await_resume() {
+      is_waiting_ = false;
+      if (refusal_ != Status::ok) return {refusal_, 0, 0, {}};
+      return std::move(waiter_->outcome);
+    }
+
+   private:
+    AwaitedBuffer& buffer_;
+    TransferMachine& machine_;
+    const Operation operation_;
+    const std::shared_ptr<Waiter> waiter_;
+    Status refusal_ = Status::ok;
+    bool is_waiting_ = false;
+  };
+
+  const std::shared_ptr<Waiter> waiter_ = std::make_shared<Waiter>();
+  const std::unique_ptr<Buffer> buffer_;
 };
 
 /// A coroutine that nobody awaits: it begins when it is called, and goes with its end. What leaves it ends the process.

@@ -122,11 +122,12 @@ class TransferMachine {
   /// callback or later. One with another status (canceled: the machine stops) does not: the pool has it back after the
   /// callback. From stop() on the machine takes none, and those without a message go back, for either mode.
   /// Statistics count a buffer from its first event on.
-  /// `bad_state` unless initialized. `invalid`: the pool is of another domain; no callback; size_min or messages_max
-  /// out of range.
+  /// `bad_state` unless initialized. `invalid`: the pool is of another domain; no callback; size_min, messages_max or
+  /// colour out of range.
   [[nodiscard]] Result<> attach(const BufferPool& pool, Provision provision);
   /// Changes Provision::length or ::colour, from the next buffer on that is taken; a smaller length takes none back.
-  /// `bad_state`: no pool is attached, or the machine is neither initialized, starting nor started.
+  /// `bad_state`: no pool is attached, or the machine is neither initialized, starting nor started. `invalid`: the pool
+  /// has no such colour.
   Status set_receive_length(std::uint32_t length);
   Status set_receive_colour(std::uint32_t colour);
   /// How many buffers of Provision::length are missing, as the pool had none. They are posted as soon as it has.
@@ -240,7 +241,8 @@ class TransferMachine {
   /// is stopped.
   std::expected<bool, Status> wait(Instant deadline);
   /// Waits until one of the machines has a pending event: its index. `timed_out`: none by `deadline`. Looks for some
-  /// microseconds, then sleeps. `bad_state`: one cannot be armed.
+  /// microseconds, then sleeps. `bad_state`: one cannot be armed, or is being stopped. `invalid`: no machines.
+  /// None of them may be destroyed meanwhile.
   [[nodiscard]] static std::expected<std::size_t, Status> wait_any(std::span<TransferMachine* const> machines,
                                                                    Instant deadline);
   /// For the event loop of a program (poll, epoll, io_uring): descriptor() becomes readable with the first event after
