@@ -186,14 +186,12 @@ Status Buffer::set_callback(QueueKind kind, BufferCallback callback) {
   if (!is_idle(*state_) && !BufferState::Calling::may_change(*state_, kind)) return Status::bad_state;
   if (std::to_underlying(kind) >= kQueueKinds) return Status::invalid;
   state_->callbacks[std::to_underlying(kind)] = std::move(callback);
-  if (state_->pooled != nullptr) state_->pooled->callback_of = nullptr;
   return Status::ok;
 }
 
 Status Buffer::set_callback(const BufferCallback& callback) {
   if (!is_idle(*state_)) return Status::bad_state;
   state_->callbacks.fill(callback);
-  if (state_->pooled != nullptr) state_->pooled->callback_of = nullptr;
   return Status::ok;
 }
 

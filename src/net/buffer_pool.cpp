@@ -10,6 +10,14 @@
 #include "net/refused.hpp"
 
 namespace fairlead::net {
+namespace {
+
+// Maybe in the turn of a machine, which nobody would end.
+void tell(const std::function<void()>& callback) noexcept {
+  callback();
+}
+
+}  // namespace
 
 PoolState::PoolState(std::shared_ptr<DomainState> domain_state, BufferPoolSettings all_settings)
     : domain(std::move(domain_state)),
@@ -70,7 +78,7 @@ Buffer* PoolState::get(std::uint32_t colour) {
 Status PoolState::put(Buffer& buffer, std::uint32_t colour) {
   BufferState& state = BufferState::of(buffer);
   if (state.pooled == nullptr || state.pooled->pool != this) return Status::invalid;
-  if (colour != kAnyColour && colour >= settings.colours) return Status::invalid;
+  if (!has_colour(colour)) return Status::invalid;
   auto expected = BufferState::Phase::free;
   if (!state.phase.compare_exchange_strong(expected, BufferState::Phase::pooled, std::memory_order_acq_rel))
     return Status::bad_state;
@@ -81,7 +89,7 @@ Status PoolState::put(Buffer& buffer, std::uint32_t colour) {
 void PoolState::take_back(PooledBuffer& pooled, std::uint32_t colour) {
   const std::uint32_t count = spares->put(pooled.spare, colour);
   if (count >= settings.threshold) is_low_.store(false, std::memory_order_relaxed);
-  if (count == 1 && settings.on_not_empty) settings.on_not_empty();
+  if (count == 1 && settings.on_not_empty) tell(settings.on_not_empty);
   if (spares->take_wanted()) refill_machines();
 }
 
@@ -92,7 +100,7 @@ std::size_t PoolState::size() const {
 
 void PoolState::look() {
   if (spares->count() >= settings.threshold || is_low_.exchange(true)) return;
-  if (settings.on_below_threshold) settings.on_below_threshold();
+  if (settings.on_below_threshold) tell(settings.on_below_threshold);
 }
 
 void PoolState::attach(std::weak_ptr<Machine> machine) {

@@ -126,6 +126,17 @@ TEST_F(BufferPoolTest, Fini) {
   EXPECT_TRUE(domain_.close());
 }
 
+// In a domain of its own: the process that dies is a forked one.
+TEST_F(BufferPoolTest, AnExceptionThatLeavesACallbackEndsTheProcess) {
+  const auto take_the_last = [] {
+    const Domain domain = Domain::open().value();
+    const BufferPoolSettings throwing{.buffer_size = 64, .threshold = 1, .on_below_threshold = [] { throw 1; }};
+    auto pool = BufferPool::create(domain, throwing).value();
+    if (pool.provision(1)) (void)pool.get();
+  };
+  EXPECT_DEATH(try { take_the_last(); } catch (int){}, "");
+}
+
 // A machine that receives into a pool, and one that sends to it.
 class ProvisionTest : public BufferPoolTest {
  protected:
@@ -167,6 +178,10 @@ TEST_F(ProvisionTest, AttachSaysWhatIsWrong) {
   EXPECT_EQ(machine.attach(pool, {}).error().status, Status::invalid);
   EXPECT_EQ(machine.attach(pool, {.on_event = keeping(), .size_min = 65}).error().status, Status::invalid);
   EXPECT_EQ(machine.attach(pool, {.on_event = keeping(), .messages_max = 0}).error().status, Status::invalid);
+  EXPECT_EQ(machine.attach(pool, {.on_event = keeping(), .colour = 0}).error().status, Status::invalid);
+  ASSERT_TRUE(machine.attach(pool, {.on_event = keeping()}));
+  EXPECT_EQ(machine.set_receive_colour(0), Status::invalid) << "the pool has none";
+  EXPECT_EQ(machine.set_receive_colour(kAnyColour), Status::ok);
   Domain other = Domain::open().value();
   TransferMachine foreign(other);
   EXPECT_EQ(foreign.attach(pool, {.on_event = keeping()}).error().status, Status::invalid);
@@ -323,6 +338,23 @@ TEST_F(ProvisionTest, ABufferOfThePoolMayBeUsedForAnything) {
   EXPECT_EQ(machine->deliver_all(), 2u);
   EXPECT_EQ(sent, 1) << "what it receives for the machine is told to the machine's callback";
   EXPECT_EQ(kept_.back(), mine);
+}
+
+TEST_F(ProvisionTest, ABufferOfThePoolKeepsItsOwnCallback) {
+  auto pool = this->pool(1);
+  int own = 0;
+  Buffer* const mine = pool.get();
+  ASSERT_EQ(mine->set_callback([&](const BufferEvent&) { ++own; }), Status::ok);
+  ASSERT_EQ(pool.put(*mine), Status::ok);
+  const auto machine = receiver(pool, {.on_event = keeping()});
+  send(*machine);
+  EXPECT_EQ(machine->deliver_all(), 1u);
+  EXPECT_EQ(kept_.back(), mine);
+  EXPECT_EQ(own, 0) << "what it receives for the machine is told to the machine's callback";
+  ASSERT_EQ(machine->add(*mine, MessageReceive{}), Status::ok);
+  send(*machine);
+  EXPECT_EQ(machine->deliver_all(), 1u);
+  EXPECT_EQ(own, 1);
 }
 
 class ProvisionByAFakeTest : public MachineTest {};

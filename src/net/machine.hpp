@@ -72,7 +72,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<> attach(std::shared_ptr<PoolState> pool, Provision provision);
   Result<> report_statistics(Duration every);
   /// Changes what is wished of the pool.
-  Status wish(const std::function<void(Provision&)>& change);
+  Status wish(const std::function<Status(ReceiveProvision&)>& change);
   std::uint32_t receive_deficit() const;
   /// The pool has more.
   void refill();

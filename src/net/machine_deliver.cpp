@@ -15,8 +15,8 @@ constexpr auto kFinishStep = std::chrono::milliseconds(10);
 constexpr auto kAbandonStep = std::chrono::microseconds(50);
 
 // Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
-void call_back(BufferState& buffer, const BufferEvent& event) noexcept {
-  buffer.callbacks[std::to_underlying(event.queue)](event);
+void call_back(const BufferCallback& callback, const BufferEvent& event) noexcept {
+  callback(event);
 }
 
 }  // namespace
@@ -70,8 +70,11 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .sender = is_message ? sender : nobody,
                             .machine = face_,
                             .loan = completion.is_loan ? &loan : nullptr};
-    // One that the engine has taken from the pool, and that ends without a message, was never the application's.
-    const bool goes_back = event.is_final && !is_ok && buffer.events == 0;
+    const bool is_provided = buffer.events == 0;
+    const BufferCallback& callback =
+        is_provided ? provision_.callback() : buffer.callbacks[std::to_underlying(event.queue)];
+    // Its last message, with status ok, is what makes a buffer that the engine took from the pool the application's.
+    const bool goes_back = is_provided && event.is_final && !is_ok;
     calling.begin(buffer, event.is_final);
     if (event.is_final) {  // from here on the buffer is the application's, or the pool's
       buffer.machine.store(nullptr, std::memory_order_relaxed);
@@ -79,7 +82,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     }
     const bool is_end = event.is_final && !has_handle;
     PooledBuffer* const pooled = goes_back ? buffer.pooled : nullptr;
-    call_back(buffer, event);
+    call_back(callback, event);
     calling.end();
     if (pooled != nullptr) [[unlikely]]
       pooled->pool->take_back(*pooled, kAnyColour);

@@ -96,14 +96,14 @@ Result<> Machine::report_statistics(Duration every) {
   });
 }
 
-Status Machine::wish(const std::function<void(Provision&)>& change) {
+Status Machine::wish(const std::function<Status(ReceiveProvision&)>& change) {
   const Lock lock(mutex_);
   const MachineState now = state();
   const bool is_early = now == MachineState::initialized || now == MachineState::starting;
   if (!provision_.is_attached() || (!is_early && now != MachineState::started)) return Status::bad_state;
-  change(provision_.wishes());
-  if (now == MachineState::started) provision_.fill(port_);
-  return Status::ok;
+  const Status changed = change(provision_);
+  if (changed == Status::ok && now == MachineState::started) provision_.fill(port_);
+  return changed;
 }
 
 std::uint32_t Machine::receive_deficit() const {

@@ -249,8 +249,6 @@ void OperationQueues::adopt(BufferState& buffer, const engine::Completion& compl
   ENSURE(buffer.pooled != nullptr && provision_.is_attached() && buffer.pooled->pool == provision_.pool() &&
              buffer.phase.load(std::memory_order_acquire) == BufferState::Phase::pooled,
          "an event for a buffer that is not queued here");
-  if (std::exchange(buffer.pooled->callback_of, owner_) != owner_)
-    buffer.callbacks[std::to_underlying(QueueKind::message_receive)] = provision_.callback();
   buffer.phase.store(BufferState::Phase::queued, std::memory_order_release);
   keep(buffer, {.kind = QueueKind::message_receive, .events = 0}, buffer.pooled->spare.operation,
        to_public(completion.time_ns));

@@ -22,7 +22,6 @@ struct PooledBuffer {
   engine::Spare spare;
   std::unique_ptr<Buffer> buffer;
   PoolState* pool = nullptr;
-  const Machine* callback_of = nullptr;  // who gave it its callback for messages
 };
 
 /// Any thread; none of the locks of a machine is held.
@@ -39,6 +38,7 @@ struct PoolState {
   /// One whose phase is `pooled` already.
   void take_back(PooledBuffer& pooled, std::uint32_t colour);
   std::size_t size() const;
+  bool has_colour(std::uint32_t colour) const { return colour == kAnyColour || colour < settings.colours; }
 
   /// Tells that few are left, if so.
   void look();

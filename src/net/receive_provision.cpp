@@ -24,9 +24,23 @@ Result<> ReceiveProvision::attach(const DomainState* domain, std::shared_ptr<Poo
     return refused(Status::invalid,
                    fmt::format("messages_max {} is not in 1..{}", provision.messages_max, kMessagesInBufferMax));
   }
+  if (!pool->has_colour(provision.colour)) {
+    return refused(Status::invalid, fmt::format("colour {} of {}", provision.colour, pool->settings.colours));
+  }
   pool_ = std::move(pool);
   wishes_ = std::move(provision);
   return {};
+}
+
+Status ReceiveProvision::set_length(std::uint32_t length) {
+  wishes_.length = length;
+  return Status::ok;
+}
+
+Status ReceiveProvision::set_colour(std::uint32_t colour) {
+  if (!pool_->has_colour(colour)) return Status::invalid;
+  wishes_.colour = colour;
+  return Status::ok;
 }
 
 void ReceiveProvision::fill(MachinePort& port) {

@@ -19,9 +19,11 @@ class ReceiveProvision {
   Result<> attach(const DomainState* domain, std::shared_ptr<PoolState> pool, Provision provision);
   bool is_attached() const { return pool_ != nullptr; }
   PoolState* pool() const { return pool_.get(); }
-  Provision& wishes() { return wishes_; }
   const BufferCallback& callback() const { return wishes_.on_event; }
 
+  Status set_length(std::uint32_t length);
+  /// `invalid`: the pool has no such colour.
+  Status set_colour(std::uint32_t colour);
   /// Of a started machine: the engine takes as many as are wished, and there are.
   void fill(MachinePort& port);
   /// The engine takes no more, and cancels those that it has.

@@ -50,11 +50,11 @@ Result<> TransferMachine::report_statistics(Duration every) {
 }
 Status TransferMachine::set_receive_length(std::uint32_t length) {
   if (machine_->is_inherited()) return Status::bad_state;
-  return machine_->wish([&](Provision& wishes) { wishes.length = length; });
+  return machine_->wish([&](ReceiveProvision& own) { return own.set_length(length); });
 }
 Status TransferMachine::set_receive_colour(std::uint32_t colour) {
   if (machine_->is_inherited()) return Status::bad_state;
-  return machine_->wish([&](Provision& wishes) { wishes.colour = colour; });
+  return machine_->wish([&](ReceiveProvision& own) { return own.set_colour(colour); });
 }
 std::uint32_t TransferMachine::receive_deficit() const {
   if (machine_->is_inherited()) return 0;

@@ -32,7 +32,8 @@ struct BufferPoolSettings {
 };
 
 /// A handle: the buffers live until it and all transfer machines that take buffers of it are gone. The callbacks run
-/// without a lock, and may call everything here. Any thread.
+/// without a lock, and may call everything here, but not destroy the handle that is in a call. An exception that leaves
+/// one ends the process. Any thread.
 class BufferPool {
  public:
   /// An empty pool. `invalid`: a size of 0, or too many colours. `too_big`: above Domain::buffer_size_max().
@@ -68,12 +69,12 @@ class BufferPool {
 
 /// How a transfer machine takes buffers of a pool to receive messages.
 struct Provision {
-  BufferCallback on_event;                ///< of all queues
+  BufferCallback on_event;                ///< of these receives; the buffers' own callbacks are not called for them
   std::uint64_t size_min = kWholeBuffer;  ///< as MessageReceive::size_min; the default is a buffer per message
   std::uint32_t messages_max = 1;         ///< as MessageReceive::messages_max
   std::uint32_t length = 2;               ///< buffers that are posted ahead
-  std::uint32_t colour = kAnyColour;
-  bool takes_loans = false;  ///< as MessageReceive::takes_loans
+  std::uint32_t colour = kAnyColour;      ///< of the pool's
+  bool takes_loans = false;               ///< as MessageReceive::takes_loans
 };
 
 }  // namespace fairlead::net
