@@ -208,7 +208,7 @@ TEST_F(BadInput, ACommandLineThatIsWrongSendsNothing) {
       client({"--threads", "33"}),
       client({"--bulk-size", "0"}),
       client({"--bulk-size", "2G"}),
-      client({"--bulk-size", "1.5M"}),
+      client({"--bulk-size", "1.3K"}),
       client({"--bulk-size", ""}),
       client({"--message-size", "127"}),
       client({"--message-size", "1M"}),

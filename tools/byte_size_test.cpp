@@ -22,7 +22,7 @@ TEST(ByteSize, NumbersAndSuffixes) {
 }
 
 TEST(ByteSize, EverythingElseIsAnErrorThatNamesTheTextAndTheRange) {
-  for (const char* text : {"", "0", "0K", "K", "-1", "+1", "1.5M", "1MB", "1 M", "M1", "0x10", "2G", "1025M",
+  for (const char* text : {"", "0", "0K", "K", "-1", "+1", "1.3K", "1MB", "1 M", "M1", "0x10", "2G", "1025M",
                            "99999999999999999999", "17179869185G", "1G1"}) {
     const auto size = parse_byte_size(text, kGi);
     ASSERT_FALSE(size) << text;

@@ -23,19 +23,35 @@ TEST(Quantity, IsTurnedIntoTheUnitOfTimeAskedFor) {
   EXPECT_EQ(parse_quantity("25us", "us"), 25U);
 }
 
+TEST(Quantity, MayHaveDecimals) {
+  EXPECT_EQ(parse_quantity("1.5M", "bytes"), 3U << 19);
+  EXPECT_EQ(parse_quantity("2.50s", "ms"), 2500U);
+  EXPECT_EQ(parse_quantity("0.5min", "s"), 30U);
+  EXPECT_EQ(parse_quantity("1.0", "peers"), 1U);
+  EXPECT_EQ(parse_quantity("0.0001%", "ppm"), 1U);
+  EXPECT_EQ(parse_quantity("100%", "ppm"), 1'000'000U);
+  EXPECT_EQ(parse_quantity("18446744073709551.615us", "ns"), ~std::uint64_t{0});
+}
+
 TEST(Quantity, IsRefusedIfItIsNotWholeInItsUnit) {
+  EXPECT_EQ(parse_quantity("0.3K", "bytes"), std::nullopt);
+  EXPECT_EQ(parse_quantity("0.0005s", "ms"), std::nullopt);
+  EXPECT_EQ(parse_quantity("0.00001%", "ppm"), std::nullopt);
+  EXPECT_EQ(parse_quantity("0.0000000000000000000000000001s", "ns"), std::nullopt);
   EXPECT_EQ(parse_quantity("500us", "ms"), std::nullopt);
   EXPECT_EQ(parse_quantity("1", ""), 1U);
 }
 
 TEST(Quantity, IsRefusedIfItIsNone) {
-  for (const char* text :
-       {"", "K", "-1", "+1", " 1", "1 ", "1.5s", "0x10", "5 s", "4KB", "99999999999999999999", "1KK"})
+  for (const char* text : {"", "K", "-1", "+1", " 1", "1 ", "1.5s", "1.5", "1.K", ".5K", "1.2.3", "1.-5K", "1%", "0x10",
+                           "5 s", "4KB", "99999999999999999999", "1KK"})
     EXPECT_EQ(parse_quantity(text, "bytes"), std::nullopt) << text;
   EXPECT_EQ(parse_quantity("5s", "bytes"), std::nullopt);
   EXPECT_EQ(parse_quantity("4K", "ms"), std::nullopt);
   EXPECT_EQ(parse_quantity("4K", "peers"), std::nullopt);
   EXPECT_EQ(parse_quantity("18446744073709551615K", "bytes"), std::nullopt);
+  EXPECT_EQ(parse_quantity("18446744073709551.616us", "ns"), std::nullopt);
+  EXPECT_EQ(parse_quantity("1.9999999999999min", "ns"), std::nullopt) << "beyond what the arithmetic holds";
   EXPECT_EQ(parse_quantity("18446744073709551615s", "s"), std::nullopt) << "beyond what the arithmetic holds";
 }
 

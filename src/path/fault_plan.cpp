@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <optional>
 #include <utility>
 
+#include "base/quantity.hpp"
 #include "base/shown.hpp"
 
 namespace fairlead::path {
@@ -16,57 +15,31 @@ namespace {
 constexpr std::uint32_t kPerPercent = kMillion / 100;
 constexpr Share kReorderUnlessSaid{kPerPercent};
 
-bool read_number(std::string_view text, std::uint64_t& number) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return code == std::errc{} && end == text.data() + text.size();
-}
-
-/// "0.25" as so many parts of `whole`, a power of ten: finer than one part is no number of ours.
-std::optional<std::uint64_t> read_decimal(std::string_view text, std::uint64_t whole) {
-  const std::size_t point = text.find('.');
-  std::uint64_t units = 0;
-  if (!read_number(text.substr(0, point), units) || units > UINT64_MAX / whole - 1) return std::nullopt;
-  std::uint64_t parts = units * whole;
-  if (point == std::string_view::npos) return parts;
-  const std::string_view decimals = text.substr(point + 1);
-  if (decimals.empty()) return std::nullopt;
-  for (const char digit : decimals) {
-    whole /= 10;
-    if (digit < '0' || digit > '9' || whole == 0) return std::nullopt;
-    parts += static_cast<std::uint64_t>(digit - '0') * whole;
-  }
-  return parts;
-}
-
 bool read_share(std::string_view text, Share& share) {
-  if (!text.ends_with('%')) return false;
-  const auto parts = read_decimal(text.substr(0, text.size() - 1), kPerPercent);
-  if (!parts || *parts > kMillion) return false;
+  const auto parts = base::parse_quantity(text, "ppm");
+  if (!base::has_unit(text) || !parts || *parts > kMillion) return false;
   share.per_million = static_cast<std::uint32_t>(*parts);
   return true;
 }
 
-struct TimeUnit {
-  std::string_view name;
-  std::uint64_t nanoseconds;
-};
-// The longest first, and "s" after those that end like it.
-constexpr std::array<TimeUnit, 4> kTimeUnits{{{"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}, {"s", 1'000'000'000}}};
-
 bool read_time(std::string_view text, base::Duration& time) {
-  const auto* unit = std::ranges::find_if(kTimeUnits, [&](const TimeUnit& row) { return text.ends_with(row.name); });
-  if (unit == kTimeUnits.end()) return false;
-  const auto parts = read_decimal(text.substr(0, text.size() - unit->name.size()), unit->nanoseconds);
-  if (!parts || *parts > static_cast<std::uint64_t>(FaultPlan::kTimeMax.count())) return false;
+  const auto parts = base::parse_quantity(text, "ns");
+  if (!base::has_unit(text) || !parts || *parts > static_cast<std::uint64_t>(FaultPlan::kTimeMax.count())) return false;
   time = base::Duration(static_cast<std::int64_t>(*parts));
   return true;
 }
 
 bool read_count(std::string_view text, std::uint32_t count_max, std::uint32_t& count) {
-  std::uint64_t number = 0;
-  if (!read_number(text, number) || number < 1 || number > count_max) return false;
-  count = static_cast<std::uint32_t>(number);
+  const auto number = base::parse_quantity(text, "datagrams");
+  if (!number || *number < 1 || *number > count_max) return false;
+  count = static_cast<std::uint32_t>(*number);
   return true;
+}
+
+bool read_seed(std::string_view text, std::uint64_t& seed) {
+  const auto number = base::parse_quantity(text, "");
+  if (number) seed = *number;
+  return number.has_value();
 }
 
 // "5:64" or "2%:5:64".
@@ -108,7 +81,7 @@ constexpr std::array<Word, 9> kWords{{
     {"jitter", "a time up to 10s", "jitter=200us",
      [](std::string_view value, FaultPlan& plan) { return read_time(value, plan.jitter); }},
     {"seed", "a number of up to 64 bits", "seed=7",
-     [](std::string_view value, FaultPlan& plan) { return read_number(value, plan.seed); }},
+     [](std::string_view value, FaultPlan& plan) { return read_seed(value, plan.seed); }},
 }};
 
 std::unexpected<Error> wrong(std::string message) {
@@ -123,12 +96,10 @@ std::string text_of(Share share) {
 }
 
 std::string text_of(base::Duration time) {
-  const auto count = static_cast<std::uint64_t>(time.count());
-  const TimeUnit* best = &kTimeUnits[2];
-  for (const TimeUnit& unit : kTimeUnits) {
-    if (count % unit.nanoseconds == 0 && unit.nanoseconds > best->nanoseconds) best = &unit;
-  }
-  return fmt::format("{}{}", count / best->nanoseconds, best->name);
+  constexpr std::pair<const char*, std::int64_t> kUnits[] = {{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}};
+  for (const auto& [name, nanoseconds] : kUnits)
+    if (time.count() % nanoseconds == 0) return fmt::format("{}{}", time.count() / nanoseconds, name);
+  return fmt::format("{}ns", time.count());
 }
 
 }  // namespace
