@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/shown.hpp"
 #include "engine/counter_catalog.hpp"
 #include "engine/unknown_variables.hpp"
 #include "tools/explain_word.hpp"
@@ -103,6 +104,19 @@ void for_each_word(Visit&& visit) {
   for (const Word& word : message_words()) visit(word);
 }
 
+/// Calls visit(name, variable, line).
+template <typename Visit>
+void for_each_setting(Visit&& visit) {
+  const auto show = [&](const auto& option) {
+    visit(option.name, option.environment,
+          fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence));
+  };
+  for (const OptionRow& option : option_table()) show(option);
+  for (const WordOptionRow& option : word_option_table()) show(option);
+  for (const engine::VariableRow& row : engine::other_variables())
+    visit(row.name, row.name, fmt::format("{} (a variable, {}): {}\n", row.name, row.wanted, row.sentence));
+}
+
 /// Of the kernel, if no status stands for it.
 std::string explain_errno(std::string_view word) {
   constexpr int kMost = 200;
@@ -161,22 +175,14 @@ Result<std::string> explain(std::string_view word) {
   for_each_word([&](const Word& entry) {
     if (is_called(entry, word)) lines += line_of(entry);
   });
-  for (const OptionRow& option : option_table()) {
-    if (word == option.name || word == option.environment)
-      lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
-  }
-  for (const WordOptionRow& option : word_option_table()) {
-    if (word == option.name || word == option.environment)
-      lines += fmt::format("{} (a setting, {}): {}\n", option.name, option.environment, option.sentence);
-  }
-  for (const engine::VariableRow& variable : engine::other_variables()) {
-    if (word == variable.name)
-      lines += fmt::format("{} (a variable, {}): {}\n", variable.name, variable.wanted, variable.sentence);
-  }
+  for_each_setting([&](std::string_view name, std::string_view variable, const std::string& line) {
+    if (word == name || word == variable) lines += line;
+  });
   if (lines.empty()) {
-    return std::unexpected(Error{
-        Status::invalid, 0,
-        fmt::format("no status, errno, state, counter or setting is called '{}': `fairlead explain` lists all", word)});
+    return std::unexpected(
+        Error{Status::invalid, 0,
+              fmt::format("no status, errno, state, counter or setting is called '{}': `fairlead explain` lists all",
+                          base::shown(word))});
   }
   return lines;
 }
@@ -185,7 +191,9 @@ std::string explain_all() {
   std::string lines;
   for (const StatusWord& status : status_words()) lines += line_of(status);
   for_each_word([&](const Word& word) { lines += line_of(word); });
-  for (const auto& [name, sentence] : engine::counter_catalog()) lines += fmt::format("{}: {}\n", name, sentence);
+  for (const auto& [name, sentence] : engine::counter_catalog())
+    lines += fmt::format("{} (a counter): {}\n", name, sentence);
+  for_each_setting([&](std::string_view, std::string_view, const std::string& line) { lines += line; });
   return lines;
 }
 

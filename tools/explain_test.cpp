@@ -113,6 +113,18 @@ TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {
   }
 }
 
+// A word comes from a log, which may hold what commands a terminal.
+TEST(Explain, AnErrorCommandsNoTerminal) {
+  EXPECT_THAT(explain("\033[31m").error().message, HasSubstr("'?[31m'"));
+}
+
+TEST(Explain, WithoutAWordItListsAll) {
+  const std::string all = explain_all();
+  for (const char* word :
+       {"silent", "IBV_QPS_RTS", "AM_ERR_IN_USE", "link.resends_fast", "give_up_after", "seal", "FAIRLEAD_PERSONALITY"})
+    EXPECT_THAT(all, HasSubstr(*explain(word))) << word;
+}
+
 TEST(Explain, AMalformedDescriptorIsAnError) {
   const auto text = explain(std::string(128, 'f'));
   ASSERT_FALSE(text);
