@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -91,7 +92,8 @@ std::string top_json(const SeenEngines& seen) {
   for (const UnreadableEngine& one : seen.unreadable)
     unreadable.push_back({{"pid", one.pid}, {"program", one.program}, {"reason", one.why.message}});
   const json all{{"engines", std::move(engines)}, {"unreadable", std::move(unreadable)}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  // ASCII: a terminal obeys some letters beyond it.
+  return all.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 std::string top_openmetrics(const SeenEngines& seen) {
@@ -101,13 +103,17 @@ std::string top_openmetrics(const SeenEngines& seen) {
     auto& known = metrics.try_emplace(name, std::move(metric)).first->second;
     known.samples += fmt::format("{}{} {}\n", name, labels, value);
   };
+  std::set<std::string> all_labels;
   for (const SeenEngine& engine : seen.engines) {
     const std::string labels = labels_of(engine);
-    for (const observe::StatsCounter& counter : engine.view.counters) {
-      const auto meaning = std::ranges::find(catalog, text_of(counter.name), &engine::CounterMeaning::name);
+    // A sample that comes twice spoils all for who reads them, and a page may say anything.
+    if (!all_labels.insert(labels).second) continue;
+    for (const engine::CounterMeaning& meaning : catalog) {
+      const auto counter = std::ranges::find(engine.view.counters, std::string_view(meaning.name),
+                                             [](const auto& one) { return text_of(one.name); });
       // What no row tells apart from a gauge is of no type, as the format calls it.
-      if (meaning != catalog.end())
-        add(metric_name(meaning->name), {"unknown", meaning->sentence, {}}, labels, counter.value);
+      if (counter != engine.view.counters.end())
+        add(metric_name(meaning.name), {"unknown", meaning.sentence, {}}, labels, counter->value);
     }
     const auto total = [&](StatsPart part) { return engine.view.header.parts[static_cast<std::size_t>(part)].total; };
     add("fairlead_peers", {"gauge", "peers that are known", {}}, labels, total(StatsPart::peers));

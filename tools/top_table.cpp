@@ -122,8 +122,10 @@ void sort_rows(std::vector<TopRow>& rows, std::string_view heading) {
   });
 }
 
-std::string seconds_text(std::int64_t nanoseconds) {
-  return fmt::format("{:.1f} s", static_cast<double>(nanoseconds) / 1e9);
+/// From one time to another, which may be any number.
+std::string seconds_text(std::int64_t from, Instant to) {
+  const auto end = static_cast<double>(to.time_since_epoch().count());
+  return fmt::format("{:.1f} s", (end - static_cast<double>(from)) / 1e9);
 }
 
 std::string cell_of(const observe::StatsField& field, const std::byte* record) {
@@ -202,21 +204,20 @@ std::string top_table(const SeenEngines& now, const SeenEngines* before, double 
 
 std::string top_detail(const SeenEngine& engine, Instant now) {
   const observe::StatsHeader& header = engine.view.header;
-  const std::int64_t time = now.time_since_epoch().count();
   std::string text = fmt::format("process {} ({}), engine at {}, {}, started {} ago\n", engine.pid,
                                  base::shown(engine.program), base::shown(text_of(header.address), 64),
-                                 base::shown(text_of(header.path)), seconds_text(time - header.started_at));
+                                 base::shown(text_of(header.path)), seconds_text(header.started_at, now));
   if (!engine.is_fresh) {
     text += header.published_at == 0 ? std::string("it does not answer: is it stopped?\n")
                                      : fmt::format("it does not answer: is it stopped? These figures are {} old\n",
-                                                   seconds_text(time - header.published_at));
+                                                   seconds_text(header.published_at, now));
   }
   text += part_table(engine, StatsPart::peers, engine.view.peers);
   text += part_table(engine, StatsPart::ports, engine.view.ports);
   text += part_table(engine, StatsPart::pairs, engine.view.pairs);
   text += counter_table(engine);
   if (!engine.view.report.empty()) {
-    text += fmt::format("\nthe last report, {} ago:\n{}", seconds_text(time - header.reported_at),
+    text += fmt::format("\nthe last report, {} ago:\n{}", seconds_text(header.reported_at, now),
                         base::shown_lines(engine.view.report));
   }
   return text;

@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "tools/top_engines.hpp"
 #include "tools/top_export.hpp"
@@ -122,6 +124,35 @@ TEST(Top, BearsAnyText) {
     EXPECT_EQ(text.find_first_of("\033\a\xFF"), text.npos) << text;
   EXPECT_THAT(top_openmetrics(seen), HasSubstr("program=\"?[31m\\\"quoted\\\\??\""));
   EXPECT_NO_THROW(json::parse(top_json(seen)));
+}
+
+// U+009B commands a terminal as ESC [ does.
+TEST(Top, WritesJsonInAscii) {
+  SeenEngines seen;
+  seen.engines.push_back(made_up(7,
+                                 "\xC2\x9B"
+                                 "31m\x7F",
+                                 1));
+  const std::string text = top_json(seen);
+  EXPECT_TRUE(std::ranges::all_of(text, [](char letter) { return letter == '\n' || (letter >= ' ' && letter <= '~'); }))
+      << text;
+  EXPECT_EQ(json::parse(text).at("engines")[0].at("program"), seen.engines[0].program);
+}
+
+// Prometheus and its like refuse all samples if one comes twice.
+TEST(Top, TellsEachMetricOfAnEngineOnce) {
+  SeenEngines seen;
+  seen.engines.assign(2, made_up(7, "twice", 5));
+  seen.engines[0].view.counters.push_back(seen.engines[0].view.counters[0]);
+  const std::string text = top_openmetrics(seen);
+  for (const char* metric : {"\nfairlead_link_resends{", "\nfairlead_peers{"})
+    EXPECT_EQ(text.find(metric), text.rfind(metric)) << text;
+}
+
+TEST(Top, BearsAnyTime) {
+  SeenEngine engine = made_up(7, "program", 1);
+  engine.view.header.started_at = std::numeric_limits<std::int64_t>::min();
+  EXPECT_THAT(top_detail(engine, Instant{std::chrono::seconds(100)}), HasSubstr("started 9223372136.9 s ago"));
 }
 
 }  // namespace
