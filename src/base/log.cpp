@@ -35,9 +35,10 @@ class ProcessLog {
     has_chosen_ |= is_programs;
     set(levels);
   }
-  void set_handler(std::shared_ptr<const LogHandler> handler) noexcept {
+  /// The one before, to be let go without the lock: it is the program's, and may call what it likes.
+  [[nodiscard]] std::shared_ptr<const LogHandler> exchange_handler(std::shared_ptr<const LogHandler> handler) noexcept {
     const std::scoped_lock lock(mutex_);
-    handler_ = std::move(handler);
+    return std::exchange(handler_, std::move(handler));
   }
   void lose() noexcept {
     const std::scoped_lock lock(mutex_);
@@ -114,7 +115,8 @@ std::string text_of(const std::vector<LogNote>& notes) {
 namespace fairlead {
 
 void set_log_handler(LogHandler handler) {
-  base::process_log->set_handler(handler ? std::make_shared<const LogHandler>(std::move(handler)) : nullptr);
+  const auto before =
+      base::process_log->exchange_handler(handler ? std::make_shared<const LogHandler>(std::move(handler)) : nullptr);
 }
 
 Result<> set_log_levels(std::string_view levels) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -140,6 +141,18 @@ TEST(Log, GoesToTheProgramsFunction) {
     const std::string after = written_by([] { log(LogLevel::error, LogTopic::shm, "", "again"); });
     return is_silent && lines == std::vector<std::string>{"info shm 10.0.0.1:20480: hello", "error shm : worse"} &&
            after.starts_with("fairlead: 1 lines before this were lost: ") && after.ends_with("\nfairlead: again\n");
+  });
+}
+
+// What a function of the program holds goes with it, and is the program's, too.
+TEST(Log, LetsAFunctionGoThatCallsIt) {
+  in_child("info", [] {
+    ::alarm(20);  // ends a failing test only
+    std::shared_ptr<void> held(nullptr, [](void*) { (void)set_log_levels("error"); });
+    set_log_handler([held](const LogLine&) {});
+    held.reset();
+    set_log_handler(nullptr);
+    return !is_logged(LogLevel::warning, LogTopic::link);
   });
 }
 
