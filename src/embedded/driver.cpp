@@ -99,14 +99,8 @@ bool Driver::pass(std::unique_lock<base::ShortLock>& lock, base::Instant now) {
 bool Driver::end_pass(std::unique_lock<base::ShortLock>& lock, bool any) {
   engine_->ports().notify_touched();
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (keyring_watch_ && keyring_watch_->is_due(engine_->now())) [[unlikely]]
-    look_at_keys();
-  if (engine_->has_report()) [[unlikely]] {
-    const auto report = engine_->take_report();
-    if (stats_) base::say([&] { stats_->publish_report(text_of(report), engine_->now()); });
-    lock.unlock();
-    write_report(report);
-  }
+  if (engine_->has_report() || (keyring_watch_ && keyring_watch_->is_due(engine_->now()))) [[unlikely]]
+    tell_news(lock);
   return any;
 }
 
@@ -135,7 +129,6 @@ void Driver::run() {
   constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
-  const pollfd bell{stats_ ? stats_->bell() : -1, POLLIN, 0};
   base::Duration tick = kTickMin;
   base::Instant attentive_until = base::MonotonicClock::now();
   base::Duration attentive = kAttentiveMin;
@@ -148,9 +141,10 @@ void Driver::run() {
       // somebody for some 10 us, so steady polling is looked at less often.
       passes_seen = passes;
       thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
-      std::array<pollfd, 2> kicked{{{kick_.get(), POLLIN, 0}, bell}};
       const bool is_attentive = now < attentive_until;
-      poll_until(kicked, now + (is_attentive ? kAttentiveTick : tick));
+      base::Instant look_at = now + (is_attentive ? kAttentiveTick : tick);
+      std::array<pollfd, 2> kicked{{{kick_.get(), POLLIN, 0}, bell(now, look_at)}};
+      poll_until(kicked, look_at);
       if (kicked.back().revents != 0) answer_bell();
       const bool is_polled = tick >= kTickMax && rest_if_polled(sleeps_seen);
       if (!is_attentive) tick = std::min(2 * tick, is_polled && now - attentive_until >= kCalm ? kTickCalm : kTickMax);
@@ -177,7 +171,7 @@ void Driver::run() {
       std::array<pollfd, 4> woken{{{kick_.get(), POLLIN, 0},
                                    {engine_->path()->descriptor(), POLLIN, 0},
                                    {engine_->shm_descriptor(), POLLIN, 0},
-                                   bell}};
+                                   bell(now, deadline)}};
       poll_until(woken, deadline);
       {
         std::unique_lock lock(mutex_);
@@ -239,10 +233,30 @@ void Driver::say_goodbye() {
 
 // Reports ------------------------------------------------------------------------------------------------------------
 
-void Driver::look_at_keys() {
+// The log is written without the lock: it may lead to a function of the program, which may wait for locks of its own.
+void Driver::tell_news(std::unique_lock<base::ShortLock>& lock) {
+  std::vector<base::LogNote> report;
+  if (engine_->has_report()) report = engine_->take_report();
+  if (keyring_watch_ && keyring_watch_->is_due(engine_->now())) look_at_keys(report);
+  if (report.empty()) return;
+  if (stats_) base::say([&] { stats_->publish_report(text_of(report), engine_->now()); });
+  lock.unlock();
+  write_report(report);
+}
+
+void Driver::look_at_keys(std::vector<base::LogNote>& report) {
   std::string complaint;
   if (auto ring = keyring_watch_->next(engine_->now(), complaint)) engine_->set_keyring(std::move(ring));
-  if (!complaint.empty()) write_report({{LogLevel::warning, LogTopic::seal, complaint + "\n"}});
+  if (complaint.empty()) return;
+  base::say([&] { report.push_back({LogLevel::warning, LogTopic::seal, complaint + "\n"}); });
+}
+
+// While it is not answered, its bytes wait in the pipe.
+pollfd Driver::bell(base::Instant now, base::Instant& deadline) const {
+  if (!stats_) return {-1, POLLIN, 0};
+  if (now >= answer_at_) return {stats_->bell(), POLLIN, 0};
+  deadline = std::min(deadline, answer_at_);
+  return {-1, POLLIN, 0};
 }
 
 // Another process wants to see the engine (`fairlead top`).
@@ -253,6 +267,7 @@ void Driver::answer_bell() {
   if (wish == Wish::nothing) return;
   engine_->set_now(base::MonotonicClock::now());
   base::say([&] { stats_->publish(engine_->stats(wish == Wish::flights), wish, engine_->now()); });
+  answer_at_ = base::MonotonicClock::now() + kAnswerEvery;
 }
 
 void Driver::write_report(const std::vector<base::LogNote>& report) {

@@ -15,6 +15,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
+
+#include <poll.h>
 
 #include "base/clock_pace.hpp"
 #include "base/ensure.hpp"
@@ -33,6 +36,8 @@ namespace fairlead::embedded {
 
 class Driver {
  public:
+  /// Readers of other processes are answered so often at most, however many look: each answer holds the lock.
+  static constexpr base::Duration kAnswerEvery = std::chrono::milliseconds(10);
   static constexpr std::size_t kWaitPortsMax = engine::ActivePorts::kWaitPortsMax;
 
   /// `keys`: the files of what the engine seals with, if it does.
@@ -124,8 +129,10 @@ class Driver {
   bool end_pass(std::unique_lock<base::ShortLock>& lock, bool any);
   void say_goodbye();
   void write_report(const std::vector<base::LogNote>& report);
+  pollfd bell(base::Instant now, base::Instant& deadline) const;
   void answer_bell();
-  void look_at_keys();
+  void tell_news(std::unique_lock<base::ShortLock>& lock);
+  void look_at_keys(std::vector<base::LogNote>& report);
   bool spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline);
   void sleep(std::span<engine::Port* const> ports, base::Instant deadline);
   void yield_or_sleep();
@@ -152,6 +159,7 @@ class Driver {
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
   std::optional<observe::StatsPage> stats_;    // for other processes; under the lock
+  base::Instant answer_at_{};                  // not before; its thread's
   base::Thread thread_;
   const base::ProcessMark mark_;
 };

@@ -2,16 +2,23 @@
 
 #include <gmock/gmock.h>
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fairlead/log.hpp>
 
 #include <fmt/format.h>
 
+#include "base/owned_file.hpp"
 #include "base/place_for_tests.hpp"
 #include "embedded/attach.hpp"
 
@@ -84,6 +91,47 @@ TEST_P(LoggedEngines, TellTheirStartTheirPeersAndTheirEnd) {
 TEST_P(LoggedEngines, SayNothingByDefault) {
   exchange();
   EXPECT_THAT(lines(), IsEmpty());
+}
+
+/// A folder of its own with a key in it.
+class LoggedKeys : public testing::Test {
+ protected:
+  LoggedKeys() {
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+    EXPECT_TRUE(base::create_secret_file(path(), "psk " + std::string(64, 'a') + "\n"));
+  }
+  ~LoggedKeys() override {
+    set_log_handler(nullptr);
+    std::filesystem::remove_all(folder_);
+  }
+  std::string path() const { return folder_ + "/psk"; }
+
+  std::string folder_ = std::filesystem::temp_directory_path() / "fairlead_log_XXXXXX";
+};
+
+// A function of the program may wait for whoever waits for the engine.
+TEST_F(LoggedKeys, AreComplainedOfWithoutTheEnginesLock) {
+  engine::EngineOptions options;
+  ASSERT_TRUE(options.set("seal", "psk:" + path()));
+  const auto core = attach_embedded(base::place_for_tests(1), options).value();
+  std::jthread other;
+  std::atomic<int> lines{0};
+  std::atomic<bool> is_free{false};
+  set_log_handler([&](const LogLine& line) {
+    if (line.topic != LogTopic::seal) return;
+    other = std::jthread([&] {
+      (void)core->facts();
+      is_free = true;
+    });
+    for (int i = 0; i < 3000 && !is_free; ++i) std::this_thread::sleep_for(1ms);
+    lines += is_free ? 1 : 100;
+  });
+  ASSERT_EQ(::chmod(path().c_str(), 0644), 0);
+  for (const auto end = base::MonotonicClock::now() + 30s; lines == 0 && base::MonotonicClock::now() < end;) {
+    core->progress();
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(lines, 1) << "0: nothing was told; 100: with the engine's lock held";
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, LoggedEngines, testing::Values("udp", "shm"));

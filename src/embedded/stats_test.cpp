@@ -12,9 +12,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/place_for_tests.hpp"
 #include "embedded/attach.hpp"
+#include "embedded/driver.hpp"
 #include "observe/stats_finder.hpp"
 
 namespace fairlead::embedded {
@@ -24,6 +26,9 @@ using namespace std::chrono_literals;
 using observe::text_of;
 
 constexpr auto kPatienceOfStats = 30s;  // ends a failing test only
+base::Instant patience() {
+  return base::MonotonicClock::now() + kPatienceOfStats;
+}
 constexpr std::uint32_t kPortOfStats = 34U << 12U | 1U;
 
 struct Shown {
@@ -47,9 +52,7 @@ struct Shown {
     const engine::RemotePort there{to.core->address(), kPortOfStats};
     EXPECT_EQ(core->send(port, {.to = there, .part = {{&piece, 1}, 8}}, name), Status::ok);
   }
-  void await_event() {
-    EXPECT_TRUE(core->wait(port, base::MonotonicClock::now() + kPatienceOfStats) && core->next_event(port, last));
-  }
+  void await_event() { EXPECT_TRUE(core->wait(port, patience()) && core->next_event(port, last)); }
   void exchange(Shown& with, int count) {
     for (int i = 0; i < count; ++i) {
       with.post();
@@ -89,7 +92,7 @@ class EngineStats : public testing::Test {
   observe::FoundStats& page_of(const Shown& one) {
     found_ = observe::find_stats(::getpid());
     for (observe::FoundStats& each : found_)
-      if (text_of(each.read()->header.address) == one.core->address().to_string()) return each;
+      if (text_of(each.read(patience())->header.address) == one.core->address().to_string()) return each;
     throw std::runtime_error("no page");
   }
   observe::StatsView ask(const Shown& one, bool wants_flights = false) {
@@ -120,6 +123,31 @@ TEST_F(EngineStats, AreExact) {
   EXPECT_EQ(far.ports[0].operations, 1u);
 }
 
+std::uint32_t total_of(const observe::StatsView& view, observe::StatsPart part) {
+  return view.header.parts[static_cast<std::size_t>(part)].total;
+}
+
+TEST_F(EngineStats, CountWhatThereIsNoRoomFor) {
+  near_.exchange(far_, 1);
+  std::vector<engine::PortHandle> ports;
+  for (std::uint32_t i = 0; i < 1100; ++i) ports.push_back(near_.core->open_port(kPortOfStats + 1 + i).value());
+  const observe::StatsView near = ask(near_);
+  EXPECT_EQ(near.ports.size(), 1024u);
+  EXPECT_EQ(total_of(near, observe::StatsPart::ports), 1101u);
+  EXPECT_EQ(total_of(near, observe::StatsPart::peers), 1u);
+  for (const engine::PortHandle port : ports) near_.core->close_port(port);
+}
+
+// Each answer holds the engine up: whoever asks in a loop waits.
+TEST_F(EngineStats, AreCopiedSoOftenAtMost) {
+  const auto begin = base::MonotonicClock::now();
+  const std::uint64_t before = ask(near_).header.publications;
+  std::uint64_t after = before;
+  for (int i = 0; i < 30; ++i) after = ask(near_).header.publications;
+  const auto most = (base::MonotonicClock::now() - begin) / Driver::kAnswerEvery + 1;
+  EXPECT_LE(after - before, static_cast<std::uint64_t>(most));
+}
+
 TEST_F(EngineStats, TellTheFlightsIfTheyAreAskedFor) {
   near_.exchange(far_, 1);
   EXPECT_TRUE(ask(near_).flights.empty());
@@ -140,7 +168,7 @@ TEST_F(EngineStats, AreAnsweredWhileSomebodyPolls) {
 
 // Somebody of this host may look at all engines just then: so more than once.
 TEST_F(EngineStats, AreCopiedForNobody) {
-  const auto publications = [&] { return page_of(near_).read()->header.publications; };
+  const auto publications = [&] { return page_of(near_).read(patience())->header.publications; };
   bool is_left_alone = false;
   for (int i = 0; i < 20 && !is_left_alone; ++i) {
     const std::uint64_t before = publications();

@@ -73,6 +73,7 @@ observe::EngineFacts Engine::facts() const {
     facts.add("path.fault.", path::kFaultCounterRows, *faults);
   add_link(transports_->link().counters(), facts);
   if (shm_transport()) shm::add_transport(*shm_transport(), facts);
+  facts.peers_total += transports_->link().peer_count();
   transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
     facts.peers.push_back(
@@ -87,15 +88,21 @@ observe::EngineFacts Engine::facts() const {
 }
 
 observe::EngineStats Engine::stats(bool wants_flights) {
+  constexpr std::size_t kMost = observe::EngineStats::kMost;
   observe::EngineStats stats;
   stats.facts = facts();
   ports_.for_each([&](std::uint32_t, const Port& port) {
+    if (++stats.ports_total > kMost) return;
     stats.ports.push_back({.number = port.number,
                            .operations = port.operations,
                            .dropped_no_buffer = port.dropped_no_buffer.load(std::memory_order_relaxed),
                            .takes_active = port.active != nullptr});
   });
-  if (pairs_) pairs_->for_each([&](const qp::QueuePair& pair) { stats.pairs.push_back(fact_of(pair)); });
+  if (pairs_) {
+    pairs_->for_each([&](const qp::QueuePair& pair) {
+      if (++stats.pairs_total <= kMost) stats.pairs.push_back(fact_of(pair));
+    });
+  }
   if (transports_ && wants_flights) stats.flights = transports_->flight().flights();
   return stats;
 }

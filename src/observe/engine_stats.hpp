@@ -36,9 +36,13 @@ struct PeerFlight {
 };
 
 struct EngineStats {
+  static constexpr std::size_t kMost = 1024;  // of ports and of pairs; the totals count the others, too
+
   EngineFacts facts;
   std::vector<PortFact> ports;
+  std::size_t ports_total = 0;
   std::vector<PairFact> pairs;
+  std::size_t pairs_total = 0;
   std::vector<PeerFlight> flights;  // if they were asked for
 };
 

@@ -35,6 +35,7 @@ struct EngineFacts {
   std::string path;  // "udp", "self"
   std::vector<CounterFact> counters;
   std::vector<PeerFact> peers;  // at most kPeersInFacts
+  std::size_t peers_total = 0;  // the others, too
   static constexpr std::size_t kPeersInFacts = 1024;
 
   /// `prefix` with its dot: "link.".

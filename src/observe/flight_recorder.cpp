@@ -10,6 +10,13 @@
 #include <utility>
 
 namespace fairlead::observe {
+namespace {
+
+double seconds_of(base::Instant time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+}  // namespace
 
 std::string FlightEvent::to_string() const {
   if (kind() >= FlightKind::count_) return "?";
@@ -67,8 +74,8 @@ std::string describe_flight(std::span<const FlightEvent> events, std::uint64_t r
   if (events.empty()) return {};
   std::string text = fmt::format("the last {} of {} events with {}, by their age:\n", events.size(), recorded, name);
   for (const FlightEvent& event : events) {
-    const std::chrono::duration<double> age = now - event.at;
-    fmt::format_to(std::back_inserter(text), "{:14.6f} s  {}\n", age.count(), event.to_string());
+    const double age = seconds_of(now) - seconds_of(event.at);  // of another process: it may be any number
+    fmt::format_to(std::back_inserter(text), "{:14.6f} s  {}\n", age, event.to_string());
   }
   return text;
 }

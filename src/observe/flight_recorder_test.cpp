@@ -110,5 +110,12 @@ TEST(FlightRecorder, ARingThatWasFreeTakesNothingFromItsFormerPeer) {
   EXPECT_EQ(recorder.events(8).size(), 1u);
 }
 
+// Events of another process may have any time.
+TEST(FlightRecorder, BearsAnyTime) {
+  const FlightEvent event(base::Instant::min(), FlightKind::sent, 1, 1);
+  EXPECT_NE(describe_flight({&event, 1}, 1, "a peer", base::Instant(100s)).find("9223372136.854776 s"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace fairlead::observe

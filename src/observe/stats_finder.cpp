@@ -26,8 +26,10 @@ namespace fairlead::observe {
 namespace {
 
 constexpr std::size_t kEntriesMost = 1U << 20;  // of a folder of /proc
-constexpr std::size_t kPagesMost = 64;          // of one process: it must not use up our descriptors
+constexpr std::size_t kPagesMost = 64;          // of one process: it must not use up our memory
 constexpr auto kAnswerPause = std::chrono::microseconds(200);
+constexpr auto kReadPatience = std::chrono::milliseconds(100);  // with all pages together
+constexpr base::Instant kOnce{};
 
 /// Calls visit(number) for the entries of a folder that are numbers.
 template <typename Visit>
@@ -61,10 +63,9 @@ base::FileDescriptor reopen(const base::FileDescriptor& place, int flags) {
       ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-base::FileDescriptor open_page(const std::string& file) {
+base::FileDescriptor open_page(const std::string& file, struct stat& facts) {
   const base::FileDescriptor place(::open(file.c_str(), O_PATH | O_CLOEXEC));
   struct statfs system{};
-  struct stat facts{};
   if (!place.is_open() || ::fstatfs(place.get(), &system) != 0 || system.f_type != TMPFS_MAGIC ||
       ::fstat(place.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
     return {};
@@ -93,8 +94,8 @@ std::string program_of(pid_t pid) {
 
 /// One that cannot be read may be of another layout: who asks for it is told so.
 bool is_of(const base::FileDescriptor& page, pid_t pid) {
-  const auto header = read_stats_header(page.get());
-  return !header || header->pid == own_number(pid);
+  const auto told = read_stats_pid(page.get());
+  return !told || *told == own_number(pid);
 }
 
 void find_in(pid_t pid, std::vector<FoundStats>& found) {
@@ -102,18 +103,26 @@ void find_in(pid_t pid, std::vector<FoundStats>& found) {
   for_each_number(fmt::format("/proc/{}/fd", pid), [&](int descriptor) {
     const std::string file = file_of(pid, descriptor);
     if (found.size() == most || !is_named_so(file)) return;
-    base::FileDescriptor page = open_page(file);
-    if (page.is_open() && is_of(page, pid)) found.emplace_back(pid, program_of(pid), std::move(page));
+    struct stat facts{};
+    const base::FileDescriptor page = open_page(file, facts);
+    if (page.is_open() && is_of(page, pid)) found.emplace_back(pid, program_of(pid), descriptor, facts.st_ino);
   });
 }
 
 }  // namespace
 
+base::FileDescriptor FoundStats::open() const {
+  struct stat facts{};
+  base::FileDescriptor page = open_page(file_of(pid_, descriptor_), facts);
+  return facts.st_ino == inode_ ? std::move(page) : base::FileDescriptor();
+}
+
 // The number is what the process says: whatever it names, only a pipe of its own user is written to.
-bool FoundStats::ring(bool wants_flights) {
-  const auto header = read_stats_header(page_.get());
+bool FoundStats::ring(bool wants_flights, base::Instant until) {
+  const base::FileDescriptor file = open();
+  const auto header = read_stats_header(file.get(), until);
   struct stat page{}, bell{};
-  if (!header || ::fstat(page_.get(), &page) != 0) return false;
+  if (!header || ::fstat(file.get(), &page) != 0) return false;
   wants_flights_ = wants_flights;
   publications_seen_ = header->publications;
   flights_seen_ = header->flight_publications;
@@ -128,7 +137,7 @@ bool FoundStats::ring(bool wants_flights) {
 }
 
 bool FoundStats::has_answered() const {
-  const auto header = read_stats_header(page_.get());
+  const auto header = read_stats_header(open().get(), kOnce);
   if (!header) return false;
   return wants_flights_ ? header->flight_publications != flights_seen_ : header->publications != publications_seen_;
 }
@@ -145,17 +154,17 @@ std::vector<FoundStats> find_stats(std::optional<pid_t> only) {
 }
 
 std::vector<StatsAnswer> ask_stats(std::span<FoundStats> found, bool wants_flights, base::Duration patience) {
+  const base::Instant end = base::MonotonicClock::now() + patience, read_until = end + kReadPatience;
   std::vector<bool> is_asked;
-  for (FoundStats& one : found) is_asked.push_back(one.ring(wants_flights));
+  for (FoundStats& one : found) is_asked.push_back(one.ring(wants_flights, end));
   std::vector<StatsAnswer> answers;
-  const base::Instant end = base::MonotonicClock::now() + patience;
   for (std::size_t i = 0; i < found.size(); ++i) {
     bool is_fresh = is_asked[i] && found[i].has_answered();
     while (is_asked[i] && !is_fresh && base::MonotonicClock::now() < end) {
       std::this_thread::sleep_for(kAnswerPause);
       is_fresh = found[i].has_answered();
     }
-    answers.push_back({.of = &found[i], .is_fresh = is_fresh, .view = found[i].read()});
+    answers.push_back({.of = &found[i], .is_fresh = is_fresh, .view = found[i].read(read_until)});
   }
   return answers;
 }

@@ -19,24 +19,30 @@
 
 namespace fairlead::observe {
 
-/// One engine of a process.
+/// One engine of a process. Its page is opened for each look: descriptors of ours would run out.
 class FoundStats {
  public:
-  FoundStats(pid_t pid, std::string program, base::FileDescriptor page)
-      : pid_(pid), program_(std::move(program)), page_(std::move(page)) {}
+  /// `descriptor` is the process's, and leads to the file of that number.
+  FoundStats(pid_t pid, std::string program, int descriptor, ino_t inode)
+      : pid_(pid), program_(std::move(program)), descriptor_(descriptor), inode_(inode) {}
 
   pid_t pid() const { return pid_; }
   const std::string& program() const { return program_; }
   /// Asks the engine for new figures, or for its flights, too. False if it cannot be asked.
-  bool ring(bool wants_flights);
+  bool ring(bool wants_flights, base::Instant until);
   /// Whether it has answered the last ring.
   bool has_answered() const;
-  Result<StatsView> read() const { return read_stats(page_.get()); }
+  /// `until`: as in read_stats().
+  Result<StatsView> read(base::Instant until) const { return read_stats(open().get(), until); }
 
  private:
+  /// Closed if it is not there any more.
+  base::FileDescriptor open() const;
+
   pid_t pid_;
   std::string program_;
-  base::FileDescriptor page_;
+  int descriptor_;
+  ino_t inode_;
   bool wants_flights_ = false;
   std::uint64_t publications_seen_ = 0, flights_seen_ = 0;
 };

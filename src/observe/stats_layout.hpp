@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "observe/facts.hpp"
+#include "observe/engine_stats.hpp"
 #include "observe/flight_recorder.hpp"
 
 namespace fairlead::observe {
@@ -27,6 +27,7 @@ struct StatsSection {
   std::uint32_t total = 0;  // what there is; more than `count` where the page has no room
 };
 
+/// Each is an array of records; the events are those of the flight recorder, as they lie there.
 enum class StatsPart : std::uint8_t { counters, peers, ports, pairs, report, flights, events };
 inline constexpr std::size_t kStatsParts = 7;
 
@@ -92,9 +93,6 @@ struct StatsFlight {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
-
-// One is a FlightEvent as it lies in the recorder.
-static_assert(sizeof(FlightEvent) == 16);
 
 enum class StatsKind : std::uint8_t { number, flag, text, time, duration };
 
@@ -197,8 +195,8 @@ struct StatsPartRow {
 inline constexpr std::array<StatsPartRow, kStatsParts> kStatsPartRows{{
     {"counters", sizeof(StatsCounter), 512, kStatsCounterFields},
     {"peers", sizeof(StatsPeer), EngineFacts::kPeersInFacts, kStatsPeerFields},
-    {"ports", sizeof(StatsPort), 1024, kStatsPortFields},
-    {"pairs", sizeof(StatsPair), 1024, kStatsPairFields},
+    {"ports", sizeof(StatsPort), EngineStats::kMost, kStatsPortFields},
+    {"pairs", sizeof(StatsPair), EngineStats::kMost, kStatsPairFields},
     {"report", 1, 8192},
     {"flights", sizeof(StatsFlight), FlightRecorder::kRingsMax},
     {"events", sizeof(FlightEvent), FlightRecorder::kRingsMax* FlightRecorder::kEvents},

@@ -163,10 +163,12 @@ void StatsPage::publish(const EngineStats& stats, Wish wish, base::Instant now) 
   ++header_.publications;
   set_text(header_.path, stats.facts.path);
   const Writing writing(*this);
-  put<StatsCounter>(StatsPart::counters, stats.facts.counters, [](const auto& fact) { return record_of(fact); });
-  put<StatsPeer>(StatsPart::peers, stats.facts.peers, [](const auto& fact) { return record_of(fact); });
-  put<StatsPort>(StatsPart::ports, stats.ports, [](const auto& fact) { return record_of(fact); });
-  put<StatsPair>(StatsPart::pairs, stats.pairs, [](const auto& fact) { return record_of(fact); });
+  const auto make = [](const auto& fact) { return record_of(fact); };
+  const EngineFacts& facts = stats.facts;
+  put(StatsPart::counters, facts.counters, facts.counters.size(), make);
+  put(StatsPart::peers, facts.peers, facts.peers_total, make);
+  put(StatsPart::ports, stats.ports, stats.ports_total, make);
+  put(StatsPart::pairs, stats.pairs, stats.pairs_total, make);
   if (wish != Wish::flights) return;
   header_.flights_at = nanoseconds(now);
   ++header_.flight_publications;
@@ -176,7 +178,7 @@ void StatsPage::publish(const EngineStats& stats, Wish wish, base::Instant now) 
 void StatsPage::publish_flights(std::span<const PeerFlight> flights) {
   std::uint32_t first = 0;
   const std::uint32_t room = take_room(StatsPart::events, flights.size() * FlightRecorder::kEvents);
-  put<StatsFlight>(StatsPart::flights, flights, [&](const PeerFlight& flight) {
+  put(StatsPart::flights, flights, flights.size(), [&](const PeerFlight& flight) {
     const auto most = std::min<std::size_t>({flight.events.size(), FlightRecorder::kEvents, std::size_t{room} - first});
     StatsFlight record{.recorded = flight.recorded, .first = first, .count = static_cast<std::uint32_t>(most)};
     set_text(record.peer, flight.peer.to_string());
@@ -197,14 +199,14 @@ void StatsPage::publish_report(std::string_view report, base::Instant now) noexc
 }
 
 /// make(fact) is the record of a fact.
-template <typename Record, typename Facts, typename Make>
-void StatsPage::put(StatsPart part, const Facts& facts, Make&& make) {
+template <typename Facts, typename Make>
+void StatsPage::put(StatsPart part, const Facts& facts, std::size_t total, Make&& make) {
   StatsSection& section = header_.parts[static_cast<std::size_t>(part)];
   const std::uint32_t room = take_room(part, facts.size());
   section.count = 0;
-  section.total = static_cast<std::uint32_t>(facts.size());
+  section.total = static_cast<std::uint32_t>(total);
   while (section.count < room) {
-    const Record record = make(facts[section.count]);
+    const auto record = make(facts[section.count]);
     put_record(part, section.count++, &record);
   }
 }

@@ -52,8 +52,8 @@ class StatsPage {
   StatsPage(base::FileDescriptor file, base::FileDescriptor bell, std::byte* page)
       : file_(std::move(file)), bell_(std::move(bell)), page_(page) {}
   void publish_flights(std::span<const PeerFlight> flights);
-  template <typename Record, typename Facts, typename Make>
-  void put(StatsPart part, const Facts& facts, Make&& make);
+  template <typename Facts, typename Make>
+  void put(StatsPart part, const Facts& facts, std::size_t total, Make&& make);
   /// How many of so many records have memory: all or none, and no more than the page is made for.
   std::uint32_t take_room(StatsPart part, std::size_t count) noexcept;
   void put_record(StatsPart part, std::size_t index, const void* record) noexcept;

@@ -15,7 +15,6 @@ namespace fairlead::observe {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-constexpr int kReadsMost = 200;  // of a page that changes meanwhile
 constexpr auto kReadPause = std::chrono::microseconds(50);
 
 bool read_all(int file, std::span<std::byte> to, std::size_t offset) {
@@ -32,14 +31,25 @@ std::unexpected<Error> no_stats(Status status, std::string message) {
   return std::unexpected(Error{status, 0, std::move(message)});
 }
 
-Result<> judge(const StatsHeader& header) {
+std::unexpected<Error> too_short() {
+  return no_stats(Status::invalid, "not a page of statistics: it is too short");
+}
+
+std::unexpected<Error> is_being_written() {
+  return no_stats(Status::again, "the program is writing its statistics, or stopped in the middle: try again");
+}
+
+/// What its owner writes once and never changes.
+Result<> judge_layout(const StatsHeader& header) {
   if (header.magic != kStatsMagic) return no_stats(Status::invalid, "not a page of statistics");
-  if (header.version != kStatsVersion) {
-    return no_stats(Status::not_supported,
-                    fmt::format("statistics of layout {}, and this command reads layout {}: use the `fairlead` of the "
-                                "release that the program was built with",
-                                header.version, kStatsVersion));
-  }
+  if (header.version == kStatsVersion) return {};
+  return no_stats(Status::not_supported,
+                  fmt::format("statistics of layout {}, and this command reads layout {}: use the `fairlead` of the "
+                              "release that the program was built with",
+                              header.version, kStatsVersion));
+}
+
+Result<> judge_parts(const StatsHeader& header) {
   bool is_right = header.header_bytes == sizeof(StatsHeader) && header.page_bytes == kStatsPlaces.page_bytes;
   for (std::size_t i = 0; i < kStatsParts; ++i) {
     const StatsSection &told = header.parts[i], &place = kStatsPlaces.parts[i];
@@ -47,6 +57,23 @@ Result<> judge(const StatsHeader& header) {
                 told.count <= kStatsPartRows[i].count_max && told.count <= told.total;
   }
   return is_right ? Result<>{} : no_stats(Status::invalid, "a page of statistics that contradicts itself");
+}
+
+bool read_bytes_of(int file, StatsHeader& header) {
+  return read_all(file, std::as_writable_bytes(std::span(&header, 1)), 0);
+}
+
+/// Whether the owner has written nothing since this header was read, nor was it about to.
+bool is_unchanged(int file, const StatsHeader& header) {
+  StatsHeader now;
+  return header.sequence % 2 == 0 && read_bytes_of(file, now) && now.sequence == header.sequence;
+}
+
+/// False if it is too late for another look.
+bool rest(base::Instant until) {
+  if (base::MonotonicClock::now() >= until) return false;
+  std::this_thread::sleep_for(kReadPause);
+  return true;
 }
 
 template <typename Records>
@@ -66,10 +93,8 @@ bool are_within(const std::vector<StatsFlight>& flights, std::size_t events) {
 
 StatsValue value_of(const StatsField& field, const std::byte* record) {
   const std::byte* const at = record + field.offset;
-  if (field.kind == StatsKind::text) {
-    const std::string_view all(reinterpret_cast<const char*>(at), field.bytes);
-    return {.text = all.substr(0, all.find('\0'))};
-  }
+  if (field.kind == StatsKind::text)
+    return {.text = text_before_zero({reinterpret_cast<const char*>(at), field.bytes})};
   StatsValue value;
   std::memcpy(&value.number, at, std::min(field.bytes, sizeof value.number));  // the low end comes first
   return value;
@@ -80,37 +105,44 @@ std::uint64_t StatsView::counter(std::string_view name) const {
   return found == counters.end() ? 0 : found->value;
 }
 
-Result<StatsHeader> read_stats_header(int file) {
+Result<std::uint32_t> read_stats_pid(int file) {
   StatsHeader header;
-  if (!read_all(file, std::as_writable_bytes(std::span(&header, 1)), 0))
-    return no_stats(Status::invalid, "not a page of statistics: it is too short");
-  if (auto good = judge(header); !good) return std::unexpected(std::move(good.error()));
-  return header;
+  if (!read_bytes_of(file, header)) return too_short();
+  if (auto good = judge_layout(header); !good) return std::unexpected(std::move(good.error()));
+  return header.pid;
 }
 
-Result<StatsView> read_stats(int file) {
-  for (int i = 0; i < kReadsMost; ++i) {
-    auto before = read_stats_header(file);
-    if (!before) return std::unexpected(std::move(before.error()));
+Result<StatsHeader> read_stats_header(int file, base::Instant until) {
+  StatsHeader header;
+  do {
+    if (!read_bytes_of(file, header)) return too_short();
+    if (auto good = judge_layout(header); !good) return std::unexpected(std::move(good.error()));
+    if (!is_unchanged(file, header)) continue;  // half of it may be new
+    if (auto good = judge_parts(header); !good) return std::unexpected(std::move(good.error()));
+    return header;
+  } while (rest(until));
+  return is_being_written();
+}
+
+Result<StatsView> read_stats(int file, base::Instant until) {
+  do {
+    auto header = read_stats_header(file, until);
+    if (!header) return std::unexpected(std::move(header.error()));
     StatsView view;
-    view.header = *before;
-    const StatsHeader& header = view.header;
-    const bool is_there = read_part(file, header, StatsPart::counters, view.counters) &&
-                          read_part(file, header, StatsPart::peers, view.peers) &&
-                          read_part(file, header, StatsPart::ports, view.ports) &&
-                          read_part(file, header, StatsPart::pairs, view.pairs) &&
-                          read_part(file, header, StatsPart::report, view.report) &&
-                          read_part(file, header, StatsPart::flights, view.flights) &&
-                          read_part(file, header, StatsPart::events, view.events);
+    view.header = *header;
+    const bool is_there = read_part(file, *header, StatsPart::counters, view.counters) &&
+                          read_part(file, *header, StatsPart::peers, view.peers) &&
+                          read_part(file, *header, StatsPart::ports, view.ports) &&
+                          read_part(file, *header, StatsPart::pairs, view.pairs) &&
+                          read_part(file, *header, StatsPart::report, view.report) &&
+                          read_part(file, *header, StatsPart::flights, view.flights) &&
+                          read_part(file, *header, StatsPart::events, view.events);
     if (!is_there) return no_stats(Status::invalid, "a page of statistics that is cut short");
-    const auto after = read_stats_header(file);
-    if (after && header.sequence % 2 == 0 && after->sequence == header.sequence) {
-      if (are_within(view.flights, view.events.size())) return view;
-      return no_stats(Status::invalid, "a page of statistics whose flights contradict each other");
-    }
-    std::this_thread::sleep_for(kReadPause);
-  }
-  return no_stats(Status::again, "the program is writing its statistics, or stopped in the middle: try again");
+    if (!is_unchanged(file, *header)) continue;
+    if (are_within(view.flights, view.events.size())) return view;
+    return no_stats(Status::invalid, "a page of statistics whose flights contradict each other");
+  } while (rest(until));
+  return is_being_written();
 }
 
 }  // namespace fairlead::observe

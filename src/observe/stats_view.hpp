@@ -8,6 +8,7 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/time.hpp"
 #include "observe/stats_layout.hpp"
 
 namespace fairlead::observe {
@@ -26,11 +27,21 @@ struct StatsView {
   std::uint64_t counter(std::string_view name) const;
 };
 
-/// Of a file that is such a page, or not. invalid: it is none; not_supported: of another layout; again: its owner has
-/// been writing all the time, or stopped in the middle.
-Result<StatsView> read_stats(int file);
+/// Of a file that is such a page, or not. invalid: it is none; not_supported: of another layout; again: its owner is
+/// writing. It is read once, and again until `until` while its owner writes.
+Result<StatsView> read_stats(int file, base::Instant until);
+/// The process that says it is its, by its own number. That never changes: it is read once.
+Result<std::uint32_t> read_stats_pid(int file);
 /// The header alone.
-Result<StatsHeader> read_stats_header(int file);
+Result<StatsHeader> read_stats_header(int file, base::Instant until);
+
+inline std::string_view text_before_zero(std::string_view bytes) {
+  return bytes.substr(0, bytes.find('\0'));
+}
+template <std::size_t kLetters>
+std::string_view text_of(const StatsText<kLetters>& text) {
+  return text_before_zero({text.data(), kLetters});
+}
 
 /// A field of a record, by the layout.
 struct StatsValue {
@@ -38,12 +49,5 @@ struct StatsValue {
   std::string_view text{};  // in the record
 };
 StatsValue value_of(const StatsField& field, const std::byte* record);
-
-/// Up to its first zero.
-template <std::size_t kLetters>
-std::string_view text_of(const StatsText<kLetters>& text) {
-  const std::string_view all(text.data(), kLetters);
-  return all.substr(0, all.find('\0'));
-}
 
 }  // namespace fairlead::observe

@@ -15,6 +15,7 @@ void add_transport(const Transport& shm, observe::EngineFacts& facts) {
   for (std::size_t i = 0; i < connections.processes.size(); ++i)
     facts.counters.push_back({fmt::format("shm.process.{}", CrossMemory::kNames[i]), connections.processes[i]});
   shm.for_each_peer([&](const base::SocketAddress& address, const Connection& peer) {
+    ++facts.peers_total;
     if (facts.peers.size() < observe::EngineFacts::kPeersInFacts)
       facts.peers.push_back({.address = address,
                              .path = "shm",
