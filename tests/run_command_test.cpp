@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/child_process.hpp"
 
 namespace fairlead::tests {
@@ -34,6 +37,23 @@ TEST(RunCommand, AnOptionWinsOverTheEnvironmentAndThatOverTheDefault) {
   EXPECT_EQ(settings_of(environment, {}), "udp ib 3\n");
   EXPECT_EQ(settings_of(environment, {"--path", "shm", "--devices", "2"}), "shm ib 2\n");
   EXPECT_EQ(settings_of({"FAIRLEAD_PATH="}, {}), "auto roce 1\n") << "set to nothing is not set";
+}
+
+TEST(RunCommand, AFileOfSettingsIsLeftToTheProgramAndMustBeGood) {
+  const std::string file = testing::TempDir() + "fairlead_run.toml";
+  const auto write = [&](const char* text) {
+    std::ofstream(file) << text;
+    std::filesystem::permissions(file, std::filesystem::perms(0600));
+  };
+  write("path = \"udp\"\npersonality = \"ib\"\n");
+  EXPECT_EQ(settings_of({"FAIRLEAD_CONFIG=" + file}, {}), "1\n") << "a default in the environment would win";
+  EXPECT_EQ(settings_of({"FAIRLEAD_CONFIG=" + file}, {"--path", "shm"}), "shm 1\n");
+  write("path = \"udp\"\n\ngiveup = 1\n");
+  const Finished wrong = run({"env", "FAIRLEAD_CONFIG=" + file, FAIRLEAD_COMMAND, "run", "--", "echo", "started"});
+  std::filesystem::remove(file);
+  EXPECT_NE(wrong.exit_code, 0);
+  EXPECT_EQ(wrong.output, "");
+  EXPECT_THAT(wrong.error_output, HasSubstr(file + ":3: giveup sets nothing: did you mean give_up_after?"));
 }
 
 TEST(RunCommand, AnErrorNamesTheOptionThatWasTyped) {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings.hpp"
 #include "tools/bulkping_address.hpp"
 #include "tools/bulkping_report.hpp"
 #include "tools/bulkping_run.hpp"
@@ -64,7 +64,7 @@ void give_up_in_time(BulkpingClientOptions& options) {
   constexpr std::string_view kName = "give_up_after";
   const auto table = option_table();
   const auto row = std::ranges::find(table, kName, &OptionRow::name);
-  const bool is_chosen = row == table.end() || base::environment(std::string(row->environment).c_str()) != nullptr;
+  const bool is_chosen = row == table.end() || base::Settings::read_if_good().find(row->environment).has_value();
   const auto wanted = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(options.message_timeout).count());
   if (is_chosen || wanted >= row->value_default) return;

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/environment.hpp"
+#include "base/settings.hpp"
+#include "base/shown.hpp"
 #include "engine/unknown_variables.hpp"
 #include "tools/kernel_facts.hpp"
 
@@ -44,6 +46,16 @@ void look_at_environment(Findings& findings) {
   }
   for (std::string& line : engine::unknown_variables(environment))
     findings.push_back({Verdict::trouble, "environment", std::move(line), "fairlead options lists all"});
+  const auto settings = base::Settings::read();
+  const auto good = settings ? engine::check_names(settings->file()) : std::unexpected(settings.error());
+  if (!good) findings.push_back({Verdict::trouble, "settings", good.error().message, "fairlead options lists all"});
+  if (!settings) return;
+  for (const base::FileSetting& one : settings->file().all()) {
+    findings.push_back({Verdict::good,
+                        "settings",
+                        fmt::format("{} = {} ({})", base::shown(one.name), base::shown(one.text), one.where),
+                        {}});
+  }
 }
 
 }  // namespace

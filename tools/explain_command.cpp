@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "base/environment.hpp"
+#include "base/settings.hpp"
 #include "base/shown.hpp"
+#include "engine/unknown_variables.hpp"
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/explain.hpp"
@@ -25,52 +25,69 @@ int print(const Result<std::string>& text) {
   return kExitOk;
 }
 
-/// What the environment says now, as far as it is fit to be printed; engines of programs that are started from here
-/// obey it.
-std::optional<std::string> set_to(std::string_view variable) {
-  const char* const text = base::environment(std::string(variable).c_str());
-  return text == nullptr ? std::nullopt : std::optional(base::shown(text));
+/// What is set now, as far as it is fit to be printed; engines of programs that are started from here obey it.
+struct Given {
+  std::string value, from;  // "10s", "FAIRLEAD_GIVE_UP_AFTER"; both empty: nothing is
+};
+
+Given given(const base::Settings& settings, std::string_view variable) {
+  const auto found = settings.find(variable);
+  return found ? Given{base::shown(found->text), base::shown(found->where, 200)} : Given{};
 }
 
-std::string option_lines() {
-  TextTable table({"option", "default", "set", "range", "unit", "environment", "meaning"});
-  for (const std::size_t column : {4, 5, 6}) table.align_left(column);
+std::string option_lines(const base::Settings& settings) {
+  TextTable table({"option", "default", "set", "by", "range", "unit", "environment", "meaning"});
+  for (const std::size_t column : {3, 5, 6, 7}) table.align_left(column);
   for (const OptionRow& option : option_table()) {
-    table.add({std::string(option.name), fmt::format("{}", option.value_default),
-               set_to(option.environment).value_or(""), fmt::format("{}..{}", option.value_min, option.value_max),
-               std::string(option.unit), std::string(option.environment), std::string(option.sentence)});
+    const auto [value, from] = given(settings, option.environment);
+    table.add({std::string(option.name), fmt::format("{}", option.value_default), value, from,
+               fmt::format("{}..{}", option.value_min, option.value_max), std::string(option.unit),
+               std::string(option.environment), std::string(option.sentence)});
   }
   for (const WordOptionRow& option : word_option_table()) {
-    table.add({std::string(option.name), "", set_to(option.environment).value_or(""), "", std::string(option.wanted),
+    const auto [value, from] = given(settings, option.environment);
+    table.add({std::string(option.name), "", value, from, "", std::string(option.wanted),
                std::string(option.environment), std::string(option.sentence)});
+  }
+  for (const engine::VariableRow& row : engine::other_variables()) {
+    const auto [value, from] = given(settings, row.name);
+    table.add({base::Settings::name_in_file(row.name), "", value, from, "", std::string(row.wanted),
+               std::string(row.name), std::string(row.sentence)});
   }
   return table.to_string();
 }
 
-std::string options_json() {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  const auto set = [](std::string_view variable) {
-    const auto text = set_to(variable);
-    return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+std::string options_json(const base::Settings& settings) {
+  using nlohmann::ordered_json;
+  ordered_json all = ordered_json::array();
+  const auto add = [&](ordered_json row, std::string_view variable, std::string_view sentence) {
+    const auto [value, from] = given(settings, variable);
+    row["environment"] = variable;
+    row["set"] = from.empty() ? ordered_json(nullptr) : ordered_json(value);
+    row["from"] = from.empty() ? ordered_json(nullptr) : ordered_json(from);
+    row["meaning"] = sentence;
+    all.push_back(std::move(row));
   };
   for (const OptionRow& option : option_table()) {
-    all.push_back({{"name", option.name},
-                   {"default", option.value_default},
-                   {"min", option.value_min},
-                   {"max", option.value_max},
-                   {"unit", option.unit},
-                   {"environment", option.environment},
-                   {"set", set(option.environment)},
-                   {"meaning", option.sentence}});
+    add({{"name", option.name},
+         {"default", option.value_default},
+         {"min", option.value_min},
+         {"max", option.value_max},
+         {"unit", option.unit}},
+        option.environment, option.sentence);
   }
-  for (const WordOptionRow& option : word_option_table()) {
-    all.push_back({{"name", option.name},
-                   {"wanted", option.wanted},
-                   {"environment", option.environment},
-                   {"set", set(option.environment)},
-                   {"meaning", option.sentence}});
-  }
+  for (const WordOptionRow& option : word_option_table())
+    add({{"name", option.name}, {"wanted", option.wanted}}, option.environment, option.sentence);
+  for (const engine::VariableRow& row : engine::other_variables())
+    add({{"name", base::Settings::name_in_file(row.name)}, {"wanted", row.wanted}}, row.name, row.sentence);
   return all.dump(2) + "\n";
+}
+
+Result<std::string> options_text(bool is_json) {
+  const auto settings = base::Settings::read();
+  if (!settings) return std::unexpected(settings.error());
+  if (auto known = engine::check_names(settings->file()); !known) return std::unexpected(std::move(known.error()));
+  return is_json ? options_json(*settings) : option_lines(*settings);
 }
 
 }  // namespace
@@ -95,9 +112,11 @@ void add_explain(CLI::App& app, int& exit_code) {
 void add_options(CLI::App& app, int& exit_code) {
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* const options = app.add_subcommand(
-      "options", "the engine's settings: --set NAME=VALUE, or the environment (FAIRLEAD_GIVE_UP_AFTER=10s)");
-  options->add_flag("--json", *is_json, "for programs; `set` is what the environment says");
-  options->callback([is_json, &exit_code] { exit_code = print(*is_json ? options_json() : option_lines()); });
+      "options",
+      "the settings, and what sets them: --set NAME=VALUE, the environment (FAIRLEAD_GIVE_UP_AFTER=10s), a file");
+  options->add_flag("--json", *is_json,
+                    "for programs; `set` is what the environment or the file says, `from` which of them");
+  options->callback([is_json, &exit_code] { exit_code = print(options_text(*is_json)); });
 }
 
 }  // namespace fairlead::tools

@@ -64,12 +64,25 @@ std::string words_page() {
 std::string settings_page() {
   std::string text =
       "# Settings\n\n"
-      "What can be set: by a variable of the environment, by name in a program (`DomainSettings`, `ContextOptions`), "
-      "or by\n"
-      "`--set NAME=VALUE` of this command's programs. `fairlead options` prints the same. A program that has rights "
-      "that its\n"
-      "caller does not have (set-user-id) reads no variable. This page is made from the table in the sources;\n"
-      "`tools_test --gtest_filter=Explain.*` compares it.\n\n## Numbers\n\n";
+      "What can be set: by a variable of the environment, in a file, by name in a program (`DomainSettings`,\n"
+      "`ContextOptions`), or by `--set NAME=VALUE` of this command's programs. The program's own word wins over the\n"
+      "environment, the environment over the file. `fairlead options` prints the same, with what is set now and by "
+      "what. A\n"
+      "program that has rights that its caller does not have (set-user-id) reads no variable and no file. This page is "
+      "made\n"
+      "from the table in the sources; `tools_test --gtest_filter=Explain.*` compares it.\n\n"
+      "## A file\n\n"
+      "`FAIRLEAD_CONFIG` names a file in [TOML](https://toml.io) with the names below, and `device`, `devices`, "
+      "`explain`\n"
+      "and `personality` for the variables of devices:\n\n"
+      "```toml\n# for all programs of this job\ngive_up_after = \"10s\"\nwindow_segments = 2048\npath = \"udp\"\n"
+      "log = \"info,link=debug\"\n```\n\n"
+      "It has no tables. A name that sets nothing, or a value that the setting does not take, is an error with file "
+      "and line,\n"
+      "and no engine starts. The file must be a plain one of up to 1 MiB, of this user or of root, which nobody else "
+      "can\n"
+      "write to or replace; name it without symbolic links (in Kubernetes mount it with `subPath`).\n\n"
+      "## Numbers\n\n";
   text += heading({"name", "variable", "default", "range", "unit", "meaning"});
   for (const OptionRow& row : option_table())
     text += fmt::format("| `{}` | `{}` | {} | {} to {} | {} | {} |\n", row.name, row.environment, row.value_default,
@@ -77,7 +90,7 @@ std::string settings_page() {
   text += "\n## Words\n\n" + heading({"name", "variable", "value", "meaning"});
   for (const WordOptionRow& row : word_option_table())
     text += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.environment, cell(row.wanted), cell(row.sentence));
-  text += "\n## Devices\n\nRead by verbs alone; `fairlead run` has options for them.\n\n";
+  text += "\n## Others\n\nThose of devices are read by verbs alone; `fairlead run` has options for them.\n\n";
   text += heading({"variable", "value", "meaning"});
   for (const engine::VariableRow& row : engine::other_variables())
     text += fmt::format("| `{}` | {} | {} |\n", row.name, cell(row.wanted), cell(row.sentence));

@@ -4,10 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "tools/command_line.hpp"
 #include "tools/explain_pages.hpp"
 
 namespace fairlead::tools {
@@ -103,6 +110,38 @@ TEST(Explain, IsThePageOfWords) {
 
 TEST(Explain, IsThePageOfSettings) {
   expect_page("settings.md", settings_page());
+}
+
+/// What `fairlead options --json` prints of one setting.
+nlohmann::json option_now(const char* name) {
+  CLI::App app;
+  int code = -1;
+  add_options(app, code);
+  testing::internal::CaptureStdout();
+  app.parse("options --json");
+  const auto all = nlohmann::json::parse(testing::internal::GetCapturedStdout());
+  EXPECT_EQ(code, 0);
+  const auto found = std::ranges::find(all, name, [](const auto& row) { return row.at("name"); });
+  return found == all.end() ? nlohmann::json() : *found;
+}
+
+TEST(Options, SayWhatSetsThem) {
+  const std::string file = testing::TempDir() + "fairlead_options.toml";
+  std::ofstream(file) << "# of the test\nspin = 7\nack_delay = \"1ms\"\ndevice = \"10.0.0.1\"\n";
+  ::chmod(file.c_str(), 0600);
+  ::setenv("FAIRLEAD_CONFIG", file.c_str(), 1);
+  ::setenv("FAIRLEAD_SPIN", "8", 1);
+  const auto by_variable = option_now("spin"), by_file = option_now("ack_delay"), device = option_now("device"),
+             by_nobody = option_now("tiny_max");
+  ::unsetenv("FAIRLEAD_SPIN");
+  ::unsetenv("FAIRLEAD_CONFIG");
+  std::filesystem::remove(file);
+  EXPECT_EQ(by_variable.at("from"), "FAIRLEAD_SPIN");
+  EXPECT_EQ(by_variable.at("set"), "8");
+  EXPECT_EQ(by_file.at("from"), file + ":3");
+  EXPECT_EQ(by_file.at("set"), "1ms");
+  EXPECT_EQ(device.at("from"), file + ":4");
+  EXPECT_TRUE(by_nobody.at("from").is_null() && by_nobody.at("set").is_null());
 }
 
 TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {

@@ -12,6 +12,7 @@
 #include <fairlead/verbs/device.hpp>
 
 #include "base/environment.hpp"
+#include "base/settings.hpp"
 #include "tools/command_line.hpp"
 #include "tools/executable.hpp"
 #include "tools/exit_code.hpp"
@@ -34,11 +35,11 @@ void put(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
-/// An option of the command line wins over the environment, the environment over the default.
+/// An option of the command line wins over the environment, the environment over the file, the file over the default.
 void put_choice(const char* name, const std::string& option, const char* fallback) {
   if (!option.empty()) return put(name, option);
-  const char* const present = base::environment(name);
-  if (present == nullptr || *present == '\0') put(name, fallback);
+  const auto present = base::Settings::read_if_good().find(name);
+  if (!present || present->text.empty()) put(name, fallback);
 }
 
 void put_first(const char* name, const std::string& value) {
@@ -61,9 +62,11 @@ std::string options_text(const Launch& run) {
   return text;
 }
 
-/// What the program would stumble over: an address that is not here, a plan that is none, a log that cannot be opened.
+/// What the program would stumble over: an address that is not here, a plan that is none, a log that cannot be opened,
+/// a file of settings that is wrong.
 Result<> check_device(const Launch& run) {
-  const bool has_settings = !run.fault.empty() || !run.flight.empty() || !run.log.empty();
+  const char* const file = base::environment(base::Settings::kFileVariable);
+  const bool has_settings = !run.fault.empty() || !run.flight.empty() || !run.log.empty() || file != nullptr;
   if (run.address.empty() && !has_settings) return {};
   const auto devices = verbs::devices();
   if (!devices) return std::unexpected(devices.error());

@@ -1,12 +1,10 @@
 #include "doors/ibverbs/settings.hpp"
 
-#include <charconv>
-#include <string_view>
-
 #include <fmt/format.h>
 
-#include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/quantity.hpp"
+#include "base/settings.hpp"
 #include "base/shown.hpp"
 
 namespace fairlead::ibverbs {
@@ -14,33 +12,29 @@ namespace {
 
 constexpr unsigned kDevicesMax = 16;
 
-std::string_view variable(const char* name) {
-  const char* text = base::environment(name);
-  return text != nullptr ? text : "";
-}
-
-void complain(const char* name, std::string_view text, const char* wanted) {
+void complain(const base::Setting& given, const char* wanted) {
   base::log(LogLevel::warning, LogTopic::verbs, {},
-            fmt::format("{}='{}': want {}; using the default", name, base::shown(text), wanted));
+            fmt::format("{}='{}': want {}; using the default", given.where, base::shown(given.text), wanted));
 }
 
 Settings read() {
   Settings settings;
-  if (const auto text = variable("FAIRLEAD_PERSONALITY"); text == "ib") {
+  const base::Settings given = base::Settings::read_if_good();
+  if (const auto link = given.find("FAIRLEAD_PERSONALITY"); link && link->text == "ib") {
     settings.is_infiniband = true;
-  } else if (!text.empty() && text != "roce") {
-    complain("FAIRLEAD_PERSONALITY", text, "roce or ib");
+  } else if (link && !link->text.empty() && link->text != "roce") {
+    complain(*link, "roce or ib");
   }
-  if (const auto text = variable("FAIRLEAD_DEVICES"); !text.empty()) {
-    unsigned count = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (code == std::errc() && end == text.data() + text.size() && count >= 1 && count <= kDevicesMax) {
-      settings.devices = count;
+  if (const auto devices = given.find("FAIRLEAD_DEVICES"); devices && !devices->text.empty()) {
+    const auto count = base::parse_quantity(devices->text, "devices");
+    if (count && *count >= 1 && *count <= kDevicesMax) {
+      settings.devices = static_cast<unsigned>(*count);
     } else {
-      complain("FAIRLEAD_DEVICES", text, "a number from 1 to 16");
+      complain(*devices, "a number from 1 to 16");
     }
   }
-  settings.explains = variable("FAIRLEAD_EXPLAIN") == "1";
+  const auto explains = given.find("FAIRLEAD_EXPLAIN");
+  settings.explains = explains && explains->text == "1";
   return settings;
 }
 

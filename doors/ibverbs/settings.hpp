@@ -1,5 +1,5 @@
 #pragma once
-// What the door is told by `fairlead run`, in the environment.
+// What the door is told by `fairlead run`, in the environment, or by the file of settings.
 
 #include <cstdint>
 

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <fairlead/options.hpp>
 
-#include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/quantity.hpp"
+#include "base/settings.hpp"
 #include "doors/rdma_cm/addressing.hpp"
 
 namespace fairlead::rdma_cm {
@@ -27,10 +27,9 @@ unsigned setting(std::string_view name) {
   const auto rows = option_table();
   const auto row = std::ranges::find(rows, name, &OptionRow::name);
   if (row == rows.end()) return 0;
-  auto value = static_cast<unsigned>(row->value_default);
-  if (const char* text = base::environment(row->environment.data()); text != nullptr)
-    std::from_chars(text, text + std::string_view(text).size(), value);
-  return value;
+  const auto given = base::Settings::read_if_good().find(row->environment);
+  const auto value = given ? base::parse_quantity(given->text, row->unit) : std::nullopt;
+  return static_cast<unsigned>(value.value_or(row->value_default));
 }
 
 std::string nid_of(const Ip& ip) {

@@ -16,8 +16,6 @@
 namespace fairlead::base {
 namespace {
 
-constexpr std::size_t kPathShown = 200;
-
 std::unexpected<Error> refused(std::string_view path, std::string_view why) {
   return std::unexpected(Error{Status::not_permitted, 0, fmt::format("{} {}", shown(path, kPathShown), why)});
 }

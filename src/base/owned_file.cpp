@@ -12,6 +12,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/file_signals.hpp"
 #include "base/folder.hpp"
+#include "base/shown.hpp"
 
 namespace fairlead::base {
 namespace {
@@ -19,12 +20,13 @@ namespace {
 constexpr off_t kBytesMost = 1 << 20;
 
 std::unexpected<Error> cannot(const std::string& path, const char* what, int number) {
-  return std::unexpected(Error{Status::system, number,
-                               fmt::format("{}: cannot {}: {}", path, what, std::generic_category().message(number))});
+  return std::unexpected(
+      Error{Status::system, number,
+            fmt::format("{}: cannot {}: {}", shown(path, kPathShown), what, std::generic_category().message(number))});
 }
 
 std::unexpected<Error> mistrusted(const std::string& path, const std::string& why) {
-  return std::unexpected(Error{Status::not_permitted, 0, fmt::format("{}: {}", path, why)});
+  return std::unexpected(Error{Status::not_permitted, 0, fmt::format("{}: {}", shown(path, kPathShown), why)});
 }
 
 Result<> judge(const std::string& path, const struct stat& is, FileTrust trust) {

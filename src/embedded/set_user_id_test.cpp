@@ -62,6 +62,7 @@ TEST(SetUserId, TheEnvironmentOfWhoeverStartsItIsNotBelieved) {
   if (starter == 0) {
     ::setenv("FAIRLEAD_FLIGHT", made.c_str(), 1);
     ::setenv("FAIRLEAD_PATH", "udp", 1);
+    ::setenv("FAIRLEAD_CONFIG", "/nowhere.toml", 1);
     if (::setgid(kStarter) != 0 || ::setuid(kStarter) != 0 || ::access(secret.c_str(), X_OK) == 0) ::_exit(90);
     ::execl(program.c_str(), program.c_str(), "--gtest_filter=SetUserId.DISABLED_Privileged",
             "--gtest_also_run_disabled_tests", nullptr);

@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/environment.hpp"
 #include "base/quantity.hpp"
 #include "base/shown.hpp"
 #include "engine/active.hpp"
+#include "engine/unknown_variables.hpp"
 #include "link/link_options.hpp"
 #include "link/seal_settings.hpp"
 #include "path/udp_options.hpp"
@@ -152,22 +152,27 @@ EngineOptions::EngineOptions() noexcept {
 }
 
 Result<EngineOptions> EngineOptions::from_environment() {
+  const auto settings = base::Settings::read();
+  return settings ? of(*settings) : std::unexpected(settings.error());
+}
+
+Result<EngineOptions> EngineOptions::of(const base::Settings& settings) {
+  if (auto known = check_names(settings.file()); !known) return std::unexpected(std::move(known.error()));
   EngineOptions options;
   const auto read = [&](const OptionRow& row, std::string_view variable) -> Result<> {
-    const char* text = base::environment(std::string(variable).c_str());
-    if (text == nullptr || options.set(row.name, text)) return {};
-    return std::unexpected(
-        out_of_range(row, fmt::format("'{}'", base::shown(text)), fmt::format("or unset {}", variable)));
+    const auto given = settings.find(variable);
+    if (!given || options.set(row.name, given->text)) return {};
+    return std::unexpected(out_of_range(row, fmt::format("'{}'", base::shown(given->text)), given->remedy));
   };
   for (const FormerOption& former : kFormer)
     if (auto done = read(row_of(former.now), former.environment); !done) return std::unexpected(done.error());
   for (const OptionRow& row : kTable)
     if (auto done = read(row, row.environment); !done) return std::unexpected(done.error());
   for (const WordOptionRow& word : kWords) {
-    const char* text = base::environment(std::string(word.environment).c_str());
-    if (text == nullptr) continue;
-    if (auto set = options.set(word.name, text); !set) {
-      set.error().message += fmt::format("; correct or unset {}", word.environment);
+    const auto given = settings.find(word.environment);
+    if (!given) continue;
+    if (auto set = options.set(word.name, given->text); !set) {
+      set.error().message += fmt::format("; correct {}", given->remedy);
       return std::unexpected(std::move(set.error()));
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The one table of what can be set: name, unit, default, range, environment variable, one sentence. Values come from
-// the table's defaults, then the environment, then the caller; each is checked against its range.
+// the table's defaults, then the file that FAIRLEAD_CONFIG names, then the environment, then the caller; each is
+// checked against its range.
 
 #include <array>
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "base/address_range.hpp"
 #include "base/log_levels.hpp"
+#include "base/settings.hpp"
 #include "path/fault_plan.hpp"
 #include "queue/wait_ladder.hpp"
 #include "seal/keyring.hpp"
@@ -77,8 +79,10 @@ class EngineOptions {
  public:
   /// The defaults of the table.
   EngineOptions() noexcept;
-  /// The defaults, overlaid by the environment; an unreadable or out-of-range variable is an error that names it.
+  /// The defaults, overlaid by the environment and the file that it names; an unreadable or out-of-range value is an
+  /// error that names its variable, or file and line.
   static Result<EngineOptions> from_environment();
+  static Result<EngineOptions> of(const base::Settings& settings);
 
   std::uint64_t get(Option option) const noexcept { return values_[static_cast<std::size_t>(option)]; }
   /// What the path shall do to the datagrams it sends (docs/faults.md); beside the table, as it is no number: "fault",

@@ -23,6 +23,7 @@ TEST(EngineOptions, EveryRowIsCompleteAndItsDefaultInRange) {
   for (const OptionRow& row : option_table()) {
     EXPECT_FALSE(row.name.empty() || row.unit.empty() || row.sentence.empty());
     EXPECT_TRUE(row.environment.starts_with("FAIRLEAD_")) << row.name;
+    EXPECT_EQ(base::Settings::name_in_file(row.environment), row.name);
     EXPECT_LE(row.value_min, row.value_default) << row.name;
     EXPECT_GE(row.value_max, row.value_default) << row.name;
   }
@@ -90,7 +91,61 @@ TEST(EngineOptions, EveryWordIsComplete) {
   for (const WordOptionRow& row : word_option_table()) {
     EXPECT_FALSE(row.name.empty() || row.wanted.empty() || row.sentence.empty());
     EXPECT_TRUE(row.environment.starts_with("FAIRLEAD_")) << row.name;
+    EXPECT_EQ(base::Settings::name_in_file(row.environment), row.name);
   }
+}
+
+Result<EngineOptions> options_of(std::string_view file) {
+  auto settings = base::SettingsFile::parse(file, "a.toml");
+  return settings ? EngineOptions::of(base::Settings(std::move(*settings))) : std::unexpected(settings.error());
+}
+
+TEST(EngineOptions, AFileIsOverlaidByTheEnvironmentAndThatByTheCaller) {
+  const char* const file = "ack_delay = \"33us\"\nspin = 7\nwindow_segments = 128\nlog = \"info\"\n";
+  ::setenv("FAIRLEAD_SPIN", "8", 1);
+  ::setenv("FAIRLEAD_WINDOW_SEGMENTS", "256", 1);
+  auto options = options_of(file);
+  ::unsetenv("FAIRLEAD_SPIN");
+  ::unsetenv("FAIRLEAD_WINDOW_SEGMENTS");
+  ASSERT_TRUE(options) << options.error().message;
+  ASSERT_TRUE(options->set("window_segments", "512"));
+  EXPECT_EQ(options->get(Option::ack_delay), 33U);
+  EXPECT_EQ(options->get(Option::spin), 8U);
+  EXPECT_EQ(options->get(Option::window_segments), 512U);
+  EXPECT_EQ(options->log(), *base::LogLevels::parse("info"));
+  EXPECT_EQ(options->get(Option::tiny_max), EngineOptions().get(Option::tiny_max));
+  EXPECT_TRUE(options_of("device = \"10.0.0.1\"\ndevices = 2\npersonality = \"ib\"\nexplain = 1\n"));
+  EXPECT_EQ(options_of("shm_foreign_max = 7")->get(Option::shm_cma_max), 7U) << "a former name";
+}
+
+TEST(EngineOptions, WhatIsWrongInAFileIsNamedWithItsLine) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"spin = 1\nack_delay = \"soon\"", "ack_delay 'soon': want 1 to 10000 us"},
+      {"spin = 1\nack_delay = \"soon\"", "correct a.toml:2"},
+      {"\nack_delay = -5", "ack_delay '-5': want"},
+      {"\npath = \"tcp\"", "want auto, udp or shm; correct a.toml:2"},
+      {"\nfault = \"drop=2\"", "; correct a.toml:2"},
+      {"giveup = 1", "a.toml:1: giveup sets nothing: did you mean give_up_after?"},
+      {"\nqqqqqqqqqqqqq = 1", "a.toml:2: qqqqqqqqqqqqq sets nothing (`fairlead options` lists the settings)"},
+      {"config = \"b.toml\"", "a.toml:1: config sets nothing"},
+      {"FAIRLEAD_SPIN = 1", "a.toml:1: FAIRLEAD_SPIN sets nothing"},
+  };
+  for (const auto& [file, message] : rows) {
+    const auto options = options_of(file);
+    ASSERT_FALSE(options) << file;
+    EXPECT_NE(options.error().message.find(message), std::string::npos) << options.error().message;
+  }
+}
+
+TEST(EngineOptions, AFileThatCannotBeUsedIsAnErrorThatNamesTheVariable) {
+  ::setenv("FAIRLEAD_CONFIG", "/dev", 1);
+  const auto refused = EngineOptions::from_environment();
+  ::setenv("FAIRLEAD_CONFIG", "", 1);
+  const auto none = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_CONFIG");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "/dev: is no regular file; correct it, or unset FAIRLEAD_CONFIG");
+  EXPECT_TRUE(none);
 }
 
 TEST(EngineOptions, WithAKeyAllHasToBeSealedUnlessTold) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kOurs = "FAIRLEAD_";
 constexpr VariableRow kOthers[] = {
+    {base::Settings::kFileVariable, "a file", "settings in TOML, for what the environment does not set"},
     {"FAIRLEAD_DEVICE", "addresses with commas", "which addresses of this host are RDMA devices; else all, IPv4 first"},
     {"FAIRLEAD_DEVICES", "1 to 16", "how many devices an unmodified program sees"},
     {"FAIRLEAD_EXPLAIN", "1", "an unmodified program tells at its end what was done, and why completions failed"},
@@ -28,6 +29,13 @@ std::vector<std::string_view> known_names() {
   for (const OptionRow& row : option_table()) names.push_back(row.environment);
   for (const FormerOption& former : former_options()) names.push_back(former.environment);
   for (const WordOptionRow& row : word_option_table()) names.push_back(row.environment);
+  return names;
+}
+
+std::vector<std::string> known_names_in_file() {
+  std::vector<std::string> names;
+  for (const std::string_view variable : known_names())
+    if (variable != base::Settings::kFileVariable) names.push_back(base::Settings::name_in_file(variable));
   return names;
 }
 
@@ -52,6 +60,17 @@ std::size_t distance(std::string_view name, std::string_view known) {
   return known.size() > name.size() ? std::min(edits, edit_distance(name, known.substr(0, name.size())) + 1) : edits;
 }
 
+/// "NAME sets nothing: did you mean ...?", if something is near: no more than a third of its letters are other ones.
+template <typename Names>
+std::string complaint(std::string_view name, const Names& known, std::size_t letters) {
+  std::string line = fmt::format("{} sets nothing", base::shown(name.substr(0, kNameMax)));
+  if (name.size() <= kNameMax) {
+    const auto nearest = std::ranges::min_element(known, {}, [&](const auto& one) { return distance(name, one); });
+    if (distance(name, *nearest) <= letters / 3 + 1) line += fmt::format(": did you mean {}?", *nearest);
+  }
+  return line + " (`fairlead options` lists the settings)";
+}
+
 }  // namespace
 
 std::span<const VariableRow> other_variables() noexcept {
@@ -65,15 +84,19 @@ std::vector<std::string> unknown_variables(std::span<const std::string_view> env
     const std::string_view name = entry.substr(0, entry.find('='));
     const bool is_of_family = std::ranges::any_of(kFamilies, [&](auto family) { return name.starts_with(family); });
     if (!name.starts_with(kOurs) || is_of_family || std::ranges::find(known, name) != known.end()) continue;
-    std::string line = fmt::format("{} sets nothing", base::shown(name.substr(0, kNameMax)));
-    if (name.size() <= kNameMax) {
-      const auto nearest = std::ranges::min_element(known, {}, [&](auto one) { return distance(name, one); });
-      if (distance(name, *nearest) <= (name.size() - kOurs.size()) / 3 + 1)
-        line += fmt::format(": did you mean {}?", *nearest);
-    }
-    lines.push_back(line + " (`fairlead options` lists the settings)");
+    lines.push_back(complaint(name, known, name.size() - kOurs.size()));
   }
   return lines;
+}
+
+Result<> check_names(const base::SettingsFile& file) {
+  const std::vector<std::string> known = known_names_in_file();
+  for (const base::FileSetting& one : file.all()) {
+    if (std::ranges::find(known, one.name) != known.end()) continue;
+    return std::unexpected(
+        Error{Status::invalid, 0, fmt::format("{}: {}", one.where, complaint(one.name, known, one.name.size()))});
+  }
+  return {};
 }
 
 }  // namespace fairlead::engine

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "base/environment.hpp"
 #include "base/local_addresses.hpp"
+#include "base/settings.hpp"
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
@@ -47,7 +47,9 @@ Result<std::vector<Device>> devices() {
   std::erase_if(*faces, [](const base::Interface& face) { return is_link_local(face.address); });
   std::ranges::sort(*faces, {},
                     [](const base::Interface& face) { return std::tuple(rank(face), face.index, face.address.ip); });
-  const char* chosen = base::environment("FAIRLEAD_DEVICE");
+  const auto settings = base::Settings::read();
+  if (!settings) return std::unexpected(settings.error());
+  const auto chosen = settings->find("FAIRLEAD_DEVICE");
   std::vector<Device> found;
   for (const base::Interface& face : *faces) {
     Device device{.name = {},
@@ -56,15 +58,14 @@ Result<std::vector<Device>> devices() {
                   .interface_index = face.index,
                   .gid = face.address.ip,
                   .guid = guid_of(face.address.ip)};
-    if (!is_chosen(chosen == nullptr ? "" : chosen, device.address)) continue;
+    if (!is_chosen(chosen ? chosen->text : "", device.address)) continue;
     device.name = "fairlead" + std::to_string(found.size());
     found.push_back(std::move(device));
   }
   if (found.empty()) {
-    return failure(ENODEV,
-                   "no interface of this host has an address" +
-                       (chosen == nullptr ? std::string(": bring one up (ip link set lo up)")
-                                          : std::string(" of FAIRLEAD_DEVICE=") + chosen + ": correct or unset it"));
+    return failure(ENODEV, "no interface of this host has an address" +
+                               (chosen ? " of FAIRLEAD_DEVICE=" + chosen->text + ": correct " + chosen->remedy
+                                       : std::string(": bring one up (ip link set lo up)")));
   }
   return found;
 }

@@ -1,5 +1,6 @@
 // Setting an option, by name as on a command line or from the environment: any text is a value in its range, or an
-// error of one printable line. The input is NAME=VALUE; a name that starts with FAIRLEAD_ is a variable.
+// error of one printable line. The input is NAME=VALUE; a name that starts with FAIRLEAD_ is a variable. It is a file
+// of settings, too.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +38,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   EngineOptions options;
   if (const auto set = options.set(name, value); !set) check_error(set.error().message);
   check_values(options);
+
+  if (auto file = fairlead::base::SettingsFile::parse(text, "a.toml"); !file) {
+    check_error(file.error().message);
+  } else if (const auto of_file = EngineOptions::of(fairlead::base::Settings(std::move(*file))); !of_file) {
+    check_error(of_file.error().message);
+  } else {
+    check_values(*of_file);
+  }
 
   if (!name.starts_with("FAIRLEAD_") || name.contains('\0')) return 0;
   ::setenv(name.c_str(), value.c_str(), 1);

@@ -1,0 +1,37 @@
+#include "base/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/environment.hpp"
+
+namespace fairlead::base {
+
+Result<Settings> Settings::read() {
+  const char* const path = environment(kFileVariable);
+  if (path == nullptr || *path == '\0') return Settings();
+  auto file = SettingsFile::read(path);
+  if (file) return Settings(std::move(*file));
+  file.error().message += fmt::format("; correct it, or unset {}", kFileVariable);
+  return std::unexpected(std::move(file.error()));
+}
+
+std::optional<Setting> Settings::find(std::string_view variable) const {
+  const std::string name(variable);
+  if (const char* text = environment(name.c_str())) return Setting{text, name, "or unset " + name};
+  const FileSetting* const line = file_.find(name_in_file(variable));
+  if (line == nullptr) return std::nullopt;
+  return Setting{line->text, line->where, line->where};
+}
+
+std::string Settings::name_in_file(std::string_view variable) {
+  constexpr std::string_view kPrefix = "FAIRLEAD_";
+  if (variable.starts_with(kPrefix)) variable.remove_prefix(kPrefix.size());
+  std::string name(variable);
+  for (char& letter : name)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return name;
+}
+
+}  // namespace fairlead::base
