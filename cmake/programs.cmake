@@ -1,7 +1,7 @@
 # Tests, benchmarks and the command. Each finds its sources by name; a new file needs no line here.
 include(GoogleTest)
 
-# Sanitizer builds start each test program once; the others start it once per test, for a name and a time for each.
+# Sanitizer builds start the test program of a module once; other programs start once per test, for a name and a time.
 option(FAIRLEAD_TEST_WHOLE_PROGRAMS "one ctest test per test program" OFF)
 set(FAIRLEAD_TEST_SKIP "" CACHE STRING "modules whose tests are not built, also `fuzz`: those without threads under tsan")
 set(FAIRLEAD_TEST_PREFIX "" CACHE STRING "put before the name of every test, tells builds apart in one run")
@@ -30,7 +30,7 @@ function(fairlead_test_program name label)
     fairlead_precompile(${name} tests <gmock/gmock.h> <gtest/gtest.h>)
   endif()
   fairlead_group(${name})
-  if(FAIRLEAD_TEST_WHOLE_PROGRAMS)
+  if(FAIRLEAD_TEST_WHOLE_PROGRAMS AND NOT label MATCHES "^(sim|tests)$")
     add_test(NAME ${FAIRLEAD_TEST_PREFIX}${name} COMMAND ${name})
     set_tests_properties(${FAIRLEAD_TEST_PREFIX}${name} PROPERTIES TIMEOUT 300 LABELS ${label})
   else()
@@ -50,8 +50,9 @@ function(fairlead_module_tests)
   endforeach()
 endfunction()
 
-# Each *_test.cpp of a folder is a test program of its own; the folder's other sources are shared by all of them.
-function(fairlead_tests folder)
+# The *_test.cpp of a folder make up the test program `program`, but for those named after it: they have functions of the
+# C or C++ library of their own, and each is a program. The folder's other sources are shared by all of them.
+function(fairlead_tests folder program)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   set(shared ${sources})
   list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
@@ -64,9 +65,13 @@ function(fairlead_tests folder)
     fairlead_precompile(fairlead_${folder}_shared shared)
     fairlead_group(fairlead_${folder}_shared)
   endif()
-  foreach(source IN LISTS sources)
-    get_filename_component(name ${source} NAME_WE)
-    fairlead_test_program(${name} ${folder} ${source})
+  foreach(name IN LISTS ARGN)
+    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/${name}.cpp)
+    fairlead_test_program(${name} ${folder} ${PROJECT_SOURCE_DIR}/${folder}/${name}.cpp)
+  endforeach()
+  fairlead_test_program(${program} ${folder} ${sources})
+  set_target_properties(${program} PROPERTIES UNITY_BUILD_BATCH_SIZE 10)  # so that all processors have some
+  foreach(name IN LISTS program ARGN)
     if(shared)
       target_link_libraries(${name} PRIVATE fairlead_${folder}_shared)
     endif()

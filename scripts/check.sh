@@ -10,7 +10,7 @@ check_format() {
   return $status
 }
 
-check_includes() { build/clang/bin/include_table_test --gtest_brief=1; }
+check_includes() { build/clang/bin/whole_test --gtest_brief=1 --gtest_filter='IncludeTable*'; }
 
 check_tidy() {
   # Sources of the compile commands only: headers are looked at through the sources that include them.

@@ -10,19 +10,19 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr std::uint64_t kFixedSeeds = 60, kFreshSeeds = 60;
+constexpr std::uint64_t kFixedSwarms = 60, kFreshSwarms = 60;
 
 NetReport run(std::uint64_t seed) {
   NetReport report = run_net_swarm(seed);
   if (report.finding)
     ADD_FAILURE() << *report.finding << "\n  replay: FAIRLEAD_TEST_SIM_SEED=" << seed
-                  << " build/bin/net_swarm_test --gtest_filter=*Fresh*";
+                  << " build/bin/sim_test --gtest_filter=*Fresh*";
   return report;
 }
 
 TEST(NetSwarm, TheFixedSeeds) {
   std::uint64_t operations = 0, succeeded = 0, restarts = 0, through_memory = 0;
-  for (std::uint64_t seed = 1; seed <= kFixedSeeds && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= kFixedSwarms && !HasFailure(); ++seed) {
     const NetReport report = run(seed);
     operations += report.operations;
     succeeded += report.succeeded;
@@ -37,8 +37,8 @@ TEST(NetSwarm, TheFixedSeeds) {
 }
 
 TEST(NetSwarm, FreshSeeds) {
-  const std::uint64_t first = first_fresh_seed(kFreshSeeds);
-  for (std::uint64_t seed = first; seed < first + kFreshSeeds && !HasFailure(); ++seed) run(seed);
+  const std::uint64_t first = first_fresh_seed(kFreshSwarms);
+  for (std::uint64_t seed = first; seed < first + kFreshSwarms && !HasFailure(); ++seed) run(seed);
 }
 
 TEST(NetSwarm, OneSeedOneRun) {

@@ -22,6 +22,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "tests/child_process.hpp"
+#include "tests/environment.hpp"
 #include "tests/kernel_queue.hpp"
 
 namespace fairlead::tests {
@@ -33,11 +34,6 @@ using testing::StartsWith;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 using Datagram = std::vector<std::byte>;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 /// A plain UDP socket of 127.0.0.1.
 class Socket {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/child_process.hpp"
+#include "tests/environment.hpp"
 #include "tests/kernel_queue.hpp"
 
 namespace fairlead::tests {
@@ -25,11 +26,6 @@ using testing::Not;
 using Json = nlohmann::json;
 
 constexpr auto kEndsWithin = 15s;  // what the time-outs below add up to, and much patience with a busy host
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 class Kill : public testing::Test {
  protected:

@@ -39,11 +39,11 @@ using net::BufferDescriptor;
 using net::PassiveReceive;
 using net::PassiveSend;
 
-constexpr std::uint64_t kSize = 100'000;
+constexpr std::uint64_t kDirectSize = 100'000;
 
 /// Where buffers lie.
 enum class Place { arena, elsewhere };
-Place place = Place::arena;
+Place buffer_place = Place::arena;
 
 net::Domain shm_domain(const char* path = "shm") {
   net::DomainSettings settings;
@@ -66,8 +66,8 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
 struct Machine {
   explicit Machine(net::Domain& domain, std::string_view at = "127.0.0.1@udp:*:34:*") : machine(domain) {
     address = machine.start_and_wait(at).value().address();
-    buffer = place == Place::arena ? Buffer::allocate(domain, kSize).value()
-                                   : Buffer::borrow(domain, std::span(borrowed)).value();
+    buffer = buffer_place == Place::arena ? Buffer::allocate(domain, kDirectSize).value()
+                                          : Buffer::borrow(domain, std::span(borrowed)).value();
     EXPECT_EQ(buffer->set_callback(record.callback()), Status::ok);
   }
   net::Record::Entry event() { return record.wait_for(++seen).back(); }
@@ -75,7 +75,7 @@ struct Machine {
   net::TransferMachine machine;
   std::string address;
   net::Record record;
-  std::vector<std::byte> borrowed = std::vector<std::byte>(place == Place::elsewhere ? kSize : 0);
+  std::vector<std::byte> borrowed = std::vector<std::byte>(buffer_place == Place::elsewhere ? kDirectSize : 0);
   std::unique_ptr<Buffer> buffer;
   std::size_t seen = 0;
 };
@@ -139,8 +139,8 @@ void meet(Machine& own, const Fellow& target) {
 
 class NetDirect : public testing::TestWithParam<Place> {
  protected:
-  void SetUp() override { place = GetParam(); }
-  void TearDown() override { place = Place::arena; }
+  void SetUp() override { buffer_place = GetParam(); }
+  void TearDown() override { buffer_place = Place::arena; }
 };
 INSTANTIATE_TEST_SUITE_P(, NetDirect, testing::Values(Place::arena, Place::elsewhere),
                          [](const auto& test) { return test.param == Place::arena ? "Arena" : "Elsewhere"; });
@@ -404,7 +404,7 @@ TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
     if (!hear(socket, address)) return;
     const auto to = own.machine.create_end_point(address.data()).value();
     if (!lend_until_met(own, to) || own.event().status != Status::ok) return;
-    const net::MessageSend lend{.to = to, .length = kSize / 2, .is_loan = true};
+    const net::MessageSend lend{.to = to, .length = kDirectSize / 2, .is_loan = true};
     if (own.machine.add(*own.buffer, lend) == Status::ok) hear(socket, address);
   });
   net::Domain domain = shm_domain();
@@ -412,7 +412,7 @@ TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
   std::atomic<bool> has_come{false};
   net::Loan loan;
   own->buffer->set_callback([&](const net::BufferEvent& event) {
-    if (event.loan == nullptr || event.length != kSize / 2) return;
+    if (event.loan == nullptr || event.length != kDirectSize / 2) return;
     loan = std::move(*event.loan);
     has_come = true;
     has_come.notify_all();
@@ -428,7 +428,7 @@ TEST(NetLoan, CanBeReadAfterItsSenderAndItsMachineAreGone) {
     return bytes;
   };
   const std::uint64_t before = sum();
-  EXPECT_EQ(loan.bytes().size(), kSize / 2);
+  EXPECT_EQ(loan.bytes().size(), kDirectSize / 2);
   sender.kill();
   while (counter(own->machine, "shm.peers_ended") == 0) std::this_thread::yield();
   EXPECT_EQ(sum(), before);
@@ -448,7 +448,7 @@ TEST(NetLoan, IsAnOrdinaryMessageOverTheNetwork) {
                                                             .is_loan = true}),
             Status::ok);
   EXPECT_EQ(near.event().status, Status::ok);
-  EXPECT_EQ(far.event().length, kSize);
+  EXPECT_EQ(far.event().length, kDirectSize);
   std::uint64_t bytes = 0;
   for (const std::byte byte : far.buffer->segment(0)) bytes += std::to_integer<std::uint64_t>(byte);
   EXPECT_EQ(bytes, sum);

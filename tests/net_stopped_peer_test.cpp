@@ -28,8 +28,8 @@ using net::MessageSend;
 using net::QueueKind;
 using net::StopMode;
 
-constexpr std::uint64_t kSize = 1 << 20;
-constexpr std::array<std::uint64_t, 4> kLengths{64, 4000, 60'000, kSize};
+constexpr std::uint64_t kStuckSize = 1 << 20;
+constexpr std::array<std::uint64_t, 4> kLengths{64, 4000, 60'000, kStuckSize};
 constexpr int kOffers = 4;
 
 Instant now() {
@@ -58,13 +58,14 @@ void serve(int socket, const std::string& path) {
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<std::vector<std::byte>> memory;
   const auto make = [&]() -> Buffer& {
-    memory.emplace_back(kSize);
+    memory.emplace_back(kStuckSize);
     return *buffers.emplace_back(Buffer::borrow(domain, std::span(memory.back())).value());
   };
   for (int i = 0; i < 4; ++i) {
-    (void)make().set_callback(
-        [&](const net::BufferEvent& event) { (void)machine.add(event.buffer, MessageReceive{.size_min = kSize}); });
-    (void)machine.add(*buffers.back(), MessageReceive{.size_min = kSize});
+    (void)make().set_callback([&](const net::BufferEvent& event) {
+      (void)machine.add(event.buffer, MessageReceive{.size_min = kStuckSize});
+    });
+    (void)machine.add(*buffers.back(), MessageReceive{.size_min = kStuckSize});
   }
   for (int i = 0; i < 2 * kOffers; ++i) {
     (void)make().set_callback([](const net::BufferEvent&) {});
@@ -107,9 +108,9 @@ class StoppedPeer : public testing::TestWithParam<Way> {
 
   Buffer& buffer() {
     if (GetParam().memory == Memory::allocated) {
-      buffers_.push_back(Buffer::allocate(*domain_, kSize).value());
+      buffers_.push_back(Buffer::allocate(*domain_, kStuckSize).value());
     } else {
-      memory_.emplace_back(kSize);
+      memory_.emplace_back(kStuckSize);
       buffers_.push_back(Buffer::borrow(*domain_, std::span(memory_.back())).value());
     }
     EXPECT_EQ(buffers_.back()->set_callback(record_.callback()), Status::ok);

@@ -21,21 +21,21 @@
 namespace fairlead::tests {
 namespace {
 
-constexpr std::uint32_t kPort = 1;
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr std::uint32_t kOwnPort = 1;
+constexpr auto kHearsWithin = std::chrono::seconds(30);
 constexpr std::string_view kSecret = "the password is swordfish";
 
 /// An engine that admits all users, and a port of it.
-class Node {
+class UserNode {
  public:
-  Node(const base::SocketAddress& own, const std::string& path) {
+  UserNode(const base::SocketAddress& own, const std::string& path) {
     engine::EngineOptions options;
     EXPECT_TRUE(options.set("path", path) && options.set("shm_users", "all"));
     core_ = *embedded::attach_embedded(own, options);
-    port_ = *core_->open_port(kPort);
+    port_ = *core_->open_port(kOwnPort);
     EXPECT_EQ(core_->reserve_events(port_, 100), Status::ok);
   }
-  ~Node() { core_->close_port(port_); }
+  ~UserNode() { core_->close_port(port_); }
 
   std::uint64_t counter(std::string_view name) const {
     for (const observe::CounterFact& fact : core_->facts().counters)
@@ -45,14 +45,14 @@ class Node {
   /// The end of what was begun last; timed_out if there is none.
   Status end() const {
     engine::Completion completion;
-    core_->wait(port_, base::MonotonicClock::now() + kPatience);
+    core_->wait(port_, base::MonotonicClock::now() + kHearsWithin);
     return core_->next_event(port_, completion) ? completion.status : Status::timed_out;
   }
   Status send(const base::SocketAddress& to) const {
     const iovec piece{const_cast<char*>(kSecret.data()), kSecret.size()};
     engine::OperationHandle name;
     const engine::SendPart part{.memory = {&piece, 1}, .length = kSecret.size()};
-    const Status begun = core_->send(port_, {.to = {to, kPort}, .part = part}, name);
+    const Status begun = core_->send(port_, {.to = {to, kOwnPort}, .part = part}, name);
     return begun == Status::ok ? end() : begun;
   }
   void post() {
@@ -81,13 +81,13 @@ class OtherUsers : public testing::TestWithParam<std::string> {
 
 TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
   OtherUser other(OtherUser::kNobody, [&](OtherUser& line) {
-    Node node(there_, GetParam());
+    UserNode node(there_, GetParam());
     do {
       node.post();
       line.say('p');
     } while (node.receives() && line.hear('m'));
   });
-  const Node node(here_, GetParam());
+  const UserNode node(here_, GetParam());
   // The first ones may go over UDP, while the two are meeting.
   for (int i = 0; i < 10'000 && node.counter("shm.messages_sent") == 0; ++i) {
     ASSERT_TRUE(other.hear('p')) << "it got something else";
@@ -113,7 +113,7 @@ TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
   });
   ASSERT_TRUE(liar.hear('o'));
   {
-    const Node node(here_, GetParam());
+    const UserNode node(here_, GetParam());
     EXPECT_EQ(node.send(there_), GetParam() == "auto" ? Status::refused : Status::unreachable);
     EXPECT_EQ(node.counter("shm.peers_opened"), 0u);
   }

@@ -97,7 +97,7 @@ std::string content_of(pid_t process, const std::string& file) {
   return text;
 }
 
-int child_of(pid_t process) {
+int first_child_of(pid_t process) {
   return std::atoi(content_of(process, "task/" + std::to_string(process) + "/children").c_str());
 }
 
@@ -113,7 +113,7 @@ TEST_F(PerfLoss, WhenKilledNoProcessIsLeft) {
   const std::string far = "perf-far";
   int child = 0;
   for (int look = 0; look < 2000; ++look) {
-    child = child_of(perf.pid());
+    child = first_child_of(perf.pid());
     if (content_of(child, "cmdline").contains(far)) break;
     child = 0;
     std::this_thread::sleep_for(5ms);

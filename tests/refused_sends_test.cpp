@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-constexpr auto kRunAtMost = 60s;
+constexpr auto kRefusedAtMost = 60s;
 
 class RefusedSends : public testing::Test {
  protected:
@@ -30,7 +30,7 @@ class RefusedSends : public testing::Test {
     EXPECT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
     Finished client = run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.2", "--json",
                                             "--loops", "3", "--bulk-size", "1M"}),
-                          kRunAtMost);
+                          kRefusedAtMost);
     server.send_signal(SIGINT);
     EXPECT_EQ(server.wait(20s), 0) << server.error_output();
     return client;

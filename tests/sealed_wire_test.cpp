@@ -32,14 +32,14 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Bytes = PathAttacker::Bytes;
 
-constexpr auto kPatience = 60s;
-constexpr std::uint32_t kPort = 1;
+constexpr auto kTalkAtMost = 60s;
+constexpr std::uint32_t kSealedPort = 1;
 
 /// Names of options and what they are set to.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 bool comes_true(const std::function<bool()>& what) {
-  for (const auto end = base::MonotonicClock::now() + kPatience; base::MonotonicClock::now() < end;)
+  for (const auto end = base::MonotonicClock::now() + kTalkAtMost; base::MonotonicClock::now() < end;)
     if (what()) return true;
   return false;
 }
@@ -59,19 +59,19 @@ Bytes payload(std::uint64_t number, std::size_t size) {
 }
 
 /// An engine with one port. What it sends and receives is `payload` of increasing numbers.
-class Node {
+class SealedNode {
  public:
   /// Each has its own address of the loopback.
-  Node(int number, const Settings& settings) {
+  SealedNode(int number, const Settings& settings) {
     engine::EngineOptions options;
     EXPECT_TRUE(options.set("path", "udp"));
     for (const auto& [name, value] : settings) EXPECT_TRUE(options.set(name, value)) << name;
     const std::string ip = fmt::format("127.0.0.{}", number);
     core = embedded::attach_embedded(*base::SocketAddress::from_ip(ip, 0), options).value();
-    port_ = core->open_port(kPort).value();
+    port_ = core->open_port(kSealedPort).value();
     EXPECT_EQ(core->reserve_events(port_, 2 * kMost), Status::ok);
   }
-  ~Node() { core->close_port(port_); }
+  ~SealedNode() { core->close_port(port_); }
 
   /// Room for so many messages.
   void expect(std::size_t count, std::size_t size) {
@@ -91,7 +91,7 @@ class Node {
     sizes_of_sent_.push_back(size);
     pieces_.push_back({memory_.back().data(), size});
     engine::OperationHandle name;
-    const engine::Send message{.to = {to, kPort}, .part = {{&pieces_.back(), 1}, size, sent_++}};
+    const engine::Send message{.to = {to, kSealedPort}, .part = {{&pieces_.back(), 1}, size, sent_++}};
     ASSERT_EQ(core->send(port_, message, name), Status::ok);
   }
   /// Takes what has ended.
@@ -118,7 +118,7 @@ class Node {
   std::uint64_t refused(std::string_view why) const { return counter(fmt::format("link.refused.{}", why)); }
   base::SocketAddress address() const { return core->address(); }
   /// Each payload that was sent came once, in any order.
-  void expect_received_all_of(const Node& sender) const {
+  void expect_received_all_of(const SealedNode& sender) const {
     std::vector<Bytes> sent = sender.sent_messages(), came = received;
     std::ranges::sort(sent);
     std::ranges::sort(came);
@@ -198,7 +198,7 @@ class SealedWire : public testing::Test {
   }
 
   /// One message each way between two nodes.
-  static void expect_they_talk(Node& one, Node& two) {
+  static void expect_they_talk(SealedNode& one, SealedNode& two) {
     one.expect(1, 100'000);
     two.expect(1, 100'000);
     one.send(two.address(), 100'000);
@@ -221,7 +221,7 @@ class SealedWire : public testing::Test {
   Words refuse(Settings settings_of_one, Settings settings_of_two, std::string_view counted) const {
     settings_of_two.emplace_back("flight", keys_ / "log");
     settings_of_one.emplace_back("unreachable_after", "300");
-    Node one(1, settings_of_one), two(2, settings_of_two);
+    SealedNode one(1, settings_of_one), two(2, settings_of_two);
     one.send(two.address(), 100);
     EXPECT_TRUE(comes_true([&] {
       one.step();
@@ -239,13 +239,13 @@ class SealedWire : public testing::Test {
 
 TEST_F(SealedWire, BySharedSecret) {
   keys_.write("psk", psk_line('a'));
-  Node one(1, psk("psk")), two(2, psk("psk"));
+  SealedNode one(1, psk("psk")), two(2, psk("psk"));
   expect_they_talk(one, two);
 }
 
 TEST_F(SealedWire, ByPinnedKeys) {
   const auto [first, second] = acquainted();
-  Node one(1, first), two(2, second);
+  SealedNode one(1, first), two(2, second);
   expect_they_talk(one, two);
 }
 
@@ -291,7 +291,7 @@ TEST_F(SealedWire, BothSidesSayWhyWhoCannotSealRefuses) {
 TEST_F(SealedWire, WhoHasNoKeyOfAPeerSaysSo) {
   const auto [first, second] = acquainted();
   keys_.write("one_knows", "# nobody\n");
-  Node one(1, first), two(2, second);
+  SealedNode one(1, first), two(2, second);
   one.send(two.address(), 100);
   EXPECT_TRUE(comes_true([&] {
     one.step();
@@ -315,7 +315,7 @@ TEST_F(SealedWire, AnEngineWithoutItsKeyDoesNotStart) {
 TEST_F(SealedWire, ASecretIsReplacedWhileMessagesGoOn) {
   keys_.write("psk", psk_line('a'));
   const Settings settings = with(psk("psk"), {{"seal_rekey_bytes", "65536"}});
-  Node one(1, settings), two(2, settings);
+  SealedNode one(1, settings), two(2, settings);
   std::size_t sent = 0;
   const auto talk = [&] {
     one.expect(1, 20'000);
@@ -333,7 +333,7 @@ TEST_F(SealedWire, ASecretIsReplacedWhileMessagesGoOn) {
   for (const std::string& text : {psk_line('a') + psk_line('b'), psk_line('b') + psk_line('a'), psk_line('b')}) {
     keys_.write("psk", text);
     ++files;
-    const auto have_read = [&](const Node& node) { return node.counter("engine.keyrings_read") == files; };
+    const auto have_read = [&](const SealedNode& node) { return node.counter("engine.keyrings_read") == files; };
     while (sent < 1000 && !(have_read(one) && have_read(two))) {
       ASSERT_TRUE(talk());
       std::this_thread::sleep_for(10ms);
@@ -380,7 +380,7 @@ class AttackedWire : public SealedWire, public testing::WithParamInterface<bool>
     EXPECT_TRUE(comes_true([&] {
       path_->step(act);
       for (auto& node : nodes_) node->step();
-      return std::ranges::all_of(nodes_, [&](const std::optional<Node>& node) {
+      return std::ranges::all_of(nodes_, [&](const std::optional<SealedNode>& node) {
         return node->received.size() == sent_ && node->statuses.size() == sent_;
       });
     }));
@@ -398,7 +398,7 @@ class AttackedWire : public SealedWire, public testing::WithParamInterface<bool>
   std::uint64_t refused(std::string_view why) const { return nodes_[0]->refused(why) + nodes_[1]->refused(why); }
 
   static constexpr std::size_t kSizeMost = 60'000;
-  std::array<std::optional<Node>, 2> nodes_;
+  std::array<std::optional<SealedNode>, 2> nodes_;
   std::optional<PathAttacker> path_;
   std::size_t sent_ = 0;
   std::mt19937_64 random_{1};

@@ -1,5 +1,6 @@
 // Three processes of one host over shared memory, of which one after the other is killed at a random moment: the other
-// two go on, and nothing is left behind. FAIRLEAD_TEST_KILLS=500 makes it long, FAIRLEAD_TEST_SEED chooses other moments.
+// two go on, and nothing is left behind. FAIRLEAD_TEST_KILLS=500 makes it long, FAIRLEAD_TEST_SEED chooses other
+// moments.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,17 +15,13 @@
 #include <thread>
 
 #include "tests/child_process.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::tests {
 namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 std::ptrdiff_t entries_of(const std::string& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());

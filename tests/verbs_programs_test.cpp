@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-constexpr auto kStartAtMost = 20s, kRunAtMost = 60s;
+constexpr auto kStartAtMost = 20s, kProgramAtMost = 60s;
 
 Words split(const std::string& line) {
   std::istringstream in(line);
@@ -96,9 +96,9 @@ void expect_success(const std::string& program_line, const std::string& server_a
   const Words with_port = program + Words{"-p", std::to_string(port)};
   ChildProcess server(enter_server(fairlead_run("", with_port)));
   ASSERT_TRUE(wait_until_listening(server, port)) << server.output() << server.error_output();
-  const Finished client = run(enter_client(fairlead_run("", with_port + Words{server_address})), kRunAtMost);
+  const Finished client = run(enter_client(fairlead_run("", with_port + Words{server_address})), kProgramAtMost);
   EXPECT_EQ(client.exit_code, 0) << program_line << "\n" << client.output << client.error_output;
-  EXPECT_EQ(server.wait(kRunAtMost), 0) << program_line << "\nserver: " << server.output() << server.error_output();
+  EXPECT_EQ(server.wait(kProgramAtMost), 0) << program_line << "\nserver: " << server.output() << server.error_output();
 }
 
 // Clients and servers on one host: scripts/verbs_programs.sh has the list.
