@@ -284,6 +284,28 @@ TEST_P(LostPeerAndReturn, TheNextProcessGetsNothing) {
   EXPECT_EQ(world_.hosts[1].pairs().counters().requests_executed, 0u);
 }
 
+// A process ends, and the next one at its address is connected before the end of the old session is noticed. What was
+// sent into that session has reached nobody.
+TEST_F(LostPeer, WhatWentIntoTheSessionOfAProcessBeforeIsSentAgain) {
+  connect(14, 7);
+  world_.end(1, true);
+  world_.start(1);
+  b_ = world_.open(1, QpType::rc);
+  const PairWorld::End next = world_.open(0, QpType::rc);
+  world_.connect(0, next, b_, kPsnOfA, kPsnOfB);
+  world_.connect(1, b_, next, kPsnOfB, kPsnOfA);
+  receive(1, b_, 10);
+  receive(1, b_, 11);
+  send(0, next, 1);
+  send(0, next, 2);
+  world_.run_until(world_.now + 100ms);
+  for (PairEngine& host : world_.hosts) {
+    const auto ends = host.completions();
+    ASSERT_EQ(ends.size(), 2u);
+    for (const auto& end : ends) EXPECT_EQ(end.status, WcStatus::success);
+  }
+}
+
 // Nor is it believed what it says of them.
 TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   connect(18, 7);

@@ -76,6 +76,7 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
     }
     if (there == nullptr && (!is_first || !carry_out_by_calls(pair, number, *peer, list)))
       return Result::sent_as_message;
+    pair.route.is_proven = true;
     pair.sends.carried_out();
     copy(pair, number, there, list);
   }

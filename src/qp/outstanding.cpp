@@ -177,6 +177,12 @@ void Outstanding::fail_head(QueuePair& pair) {
 
 // The peer is lost ---------------------------------------------------------------------------------------------------
 
+void Outstanding::lose_session(QueuePair& pair, Status status) {
+  const bool is_patient = end_of_patience(pair, shared_.now) > shared_.now;
+  if (pair.route.is_proven || status == Status::unreachable || !is_patient) return lose(pair, status);
+  not_ready(pair, pair.sends.head(), cause_of(status));
+}
+
 void Outstanding::lose(QueuePair& pair, Status status) {
   if (pair.patience.is_lost) return;
   const base::Instant at = end_of_patience(pair, shared_.now);

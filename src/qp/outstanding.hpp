@@ -9,7 +9,8 @@
 // A reliable queue pair whose peer is lost: its requests fail when a device's timer would have given up, not before.
 // Programs count on that time: who has sent more than the peer waits for has mostly ended itself by then. Until it
 // comes nothing is sent (a process that comes back at that address has other queue pairs), nothing of the peer is
-// believed, and what is posted waits behind.
+// believed, and what is posted waits behind. But as long as nothing of the peer has come, the session may have been
+// that of a process which was at this address before: what was sent to it is sent again, to the one that is there now.
 
 #include <cstddef>
 #include <span>
@@ -42,7 +43,9 @@ class Outstanding {
     complete_in_order(pair);
   }
 
-  /// The peer is gone, and the pair has requests that have not ended.
+  /// The session has ended, and the pair has requests that have not.
+  void lose_session(QueuePair& pair, Status status);
+  /// The same; or there is no way to the peer.
   void lose(QueuePair& pair, Status status);
   void end_lost(QueuePair& pair);
 

@@ -29,6 +29,7 @@ struct PairRoute {
   link::PeerHandle peer;
   bool has_peer = false;         // the handle was right once
   bool is_local = false;         // in this engine
+  bool is_proven = false;        // something of the other end has come since it was connected
   std::uint8_t incarnation = 0;  // of the other end, as its last request told
 };
 

@@ -102,7 +102,7 @@ void QueuePairs::reset(QueuePair& pair) {
   pair.sends.reset();
   pair.patience.is_paused = pair.patience.is_lost = pair.wants_drained = pair.has_heard = false;
   pair.patience.resume_at = pair.patience.answer_due = pair.patience.not_ready_since = pair.gap_due = base::kNever;
-  pair.route.has_peer = pair.route.is_local = false;
+  pair.route.has_peer = pair.route.is_local = pair.route.is_proven = false;
   arrivals_.drop_all(pair);
   pair.current = {};
   pair.atomics = {};
@@ -353,7 +353,7 @@ void QueuePairs::end_peer(link::PeerHandle peer, Status status, base::Instant no
   if (pairs_.is_empty()) return;
   pairs_.for_each([&](QueuePair& pair) {
     const bool is_its = pair.is(QpType::rc) && pair.route.has_peer && pair.route.peer == peer;
-    if (is_its && pair.can_ask() && pair.sends.is_any_begun()) outstanding_.lose(pair, status);
+    if (is_its && pair.can_ask() && pair.sends.is_any_begun()) outstanding_.lose_session(pair, status);
   });
 }
 

@@ -34,6 +34,7 @@ void Requester::take_answer(const link::Delivery& delivery) {
     ++shared_.counters.dropped_late_answer;
     return;
   }
+  pair->route.is_proven = true;
   const RequestNumber number = pair->sends.number_of(wire::decode_request_key(envelope.key).sequence);
   const auto answer = decode_answer(envelope);
   if (!answer || !pair->sends.is_out_or_last(number)) {
@@ -124,7 +125,7 @@ void Requester::end_request(QueuePair& pair, RequestNumber number, Status status
     if (number == pair.sends.head()) pair.patience.answer_due = shared_.now + pair.answer_patience();
     return;
   }
-  if (!pair.sends.is_settled(number)) parts_.outstanding.lose(pair, status);
+  if (!pair.sends.is_settled(number)) parts_.outstanding.lose_session(pair, status);
 }
 
 }  // namespace fairlead::qp

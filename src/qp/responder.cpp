@@ -32,7 +32,7 @@ QueuePair* Responder::admit(const link::Delivery& delivery) {
     return nullptr;
   }
   route.peer = delivery.peer;
-  route.has_peer = true;
+  route.has_peer = route.is_proven = true;
   route.incarnation = source.incarnation;
   return pair;
 }
