@@ -60,9 +60,8 @@ std::vector<Ip> devices_of(const SocketName& name, bool takes_v6_only) {
   for (const ibverbs::Identity& each : ibverbs::identities()) {
     const Ip& ip = each.device.gid;
     if (std::ranges::find(found, ip) != found.end()) continue;
-    const bool fits_family = name.family != Family::v4 ? !(takes_v6_only && name.family == Family::v6 && is_v4(ip))
-                             : is_local || is_v4(ip)   ? true
-                                                       : false;
+    const bool fits_family =
+        name.family == Family::v4 ? is_local || is_v4(ip) : !(takes_v6_only && name.family == Family::v6 && is_v4(ip));
     if (ip == name.ip || ((is_open || is_local) && fits_family)) found.push_back(ip);
     if (is_local && !found.empty()) break;
   }
@@ -112,7 +111,7 @@ std::expected<std::vector<base::FileDescriptor>, int> reserve(std::span<const Ip
         break;
       }
       if (wanted == 0) wanted = name_of(socket.get()).port;
-      // Connected to itself it takes nothing of strangers, and who lists listening sockets does not see it.
+      // Connected to itself it takes nothing of strangers, and lists of listening sockets do not show it.
       const Address own = address_of(ip, wanted);
       [[maybe_unused]] const int connected = ::connect(socket.get(), own.get(), own.size);
       sockets.push_back(std::move(socket));

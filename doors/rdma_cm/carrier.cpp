@@ -2,17 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
-#include <fairlead/options.hpp>
-
 #include "base/log.hpp"
-#include "base/quantity.hpp"
-#include "base/settings.hpp"
-#include "doors/rdma_cm/addressing.hpp"
 
 namespace fairlead::rdma_cm {
 namespace {
@@ -20,20 +13,12 @@ namespace {
 constexpr unsigned kPortal = 37;  // of connection managers
 constexpr unsigned kListenerTmid = 1;
 
-constexpr unsigned kHomesTried = 64;  // ports
-
-/// A setting of the engines.
-unsigned setting(std::string_view name) {
-  const auto rows = option_table();
-  const auto row = std::ranges::find(rows, name, &OptionRow::name);
-  if (row == rows.end()) return 0;
-  const auto given = base::Settings::read_if_good().find(row->environment);
-  const auto value = given ? base::parse_quantity(given->text, row->unit) : std::nullopt;
-  return static_cast<unsigned>(value.value_or(row->value_default));
-}
-
 std::string nid_of(const Ip& ip) {
   return is_v4(ip) ? fmt::format("{}@udp", to_text(ip)) : fmt::format("[{}]@udp", to_text(ip));
+}
+
+void tell_error(const Error& error) {
+  base::log(LogLevel::error, LogTopic::verbs, {}, "connection manager: " + error.message);
 }
 
 int errno_of_start(const Error& error) {
@@ -78,7 +63,7 @@ struct Carrier::Outgoing {
   std::uint64_t tag = 0;
 };
 
-Carrier::Carrier(int wake) : wake_(wake) {}
+Carrier::Carrier(int wake, Duration patience) : wake_(wake), patience_(patience) {}
 
 Carrier::~Carrier() {
   for (auto& [place, end] : ends_) [[maybe_unused]]
@@ -93,8 +78,7 @@ void Carrier::wake() const {
 int Carrier::start(End& end, const std::string& address) {
   if (const auto started = end.machine.start_and_wait(address); !started) {
     const int error = errno_of_start(started.error());
-    if (error != EADDRINUSE)
-      base::log(LogLevel::error, LogTopic::verbs, {}, "connection manager: " + started.error().message);
+    if (error != EADDRINUSE) tell_error(started.error());
     return error;
   }
   for (std::size_t i = 0; i < kReceives; ++i) {
@@ -116,20 +100,29 @@ int Carrier::listen(const Ip& local, std::uint16_t port) {
     ++found->second->users;
     return 0;
   }
-  return listen_at(local, port, listener_address(local, port));
+  return listen_at(local, port);
 }
 
-int Carrier::listen_at(const Ip& local, std::uint16_t port, const std::string& address) {
-  if (!domain_) {
-    auto opened = net::Domain::open();
-    if (!opened) return EINVAL;
-    domain_.emplace(std::move(*opened));
+int Carrier::open_domain() {
+  if (domain_) return 0;
+  auto opened = net::Domain::open();
+  if (!opened) {
+    tell_error(opened.error());
+    return EINVAL;
   }
-  auto end = std::make_unique<End>(*domain_);
+  domain_.emplace(std::move(*opened));
+  return 0;
+}
+
+int Carrier::listen_at(const Ip& local, std::uint16_t port) {
+  if (const int error = open_domain(); error != 0) return error;
+  auto& end = ends_[{local, port}];
+  end = std::make_unique<End>(*domain_);
   end->local = local;
   end->port = port;
-  const int error = start(*end, address);
-  if (error == 0) ends_.emplace(Place{local, port}, std::move(end));
+  const int error =
+      start(*end, port != 0 ? listener_address(local, port) : fmt::format("{}:*:{}:*", nid_of(local), kPortal));
+  if (error != 0) unlisten(local, port);
   return error;
 }
 
@@ -146,17 +139,7 @@ void Carrier::unlisten(const Ip& local, std::uint16_t port) {
 }
 
 Carrier::End* Carrier::home(const Ip& local) {
-  const auto found = ends_.find({local, 0});
-  if (found != ends_.end()) return found->second.get();
-  const unsigned first = setting("port_first"), half = std::max(1U, setting("port_count") / 2);
-  for (unsigned i = 0; i < kHomesTried; ++i) {
-    auto port = static_cast<std::uint16_t>(first + half + (static_cast<unsigned>(::getpid()) + i) % half);
-    if (!reserve(std::span(&local, 1), port)) continue;  // cheaper than an engine that does not start
-    if (listen_at(local, 0, listener_address(local, port)) == 0) return ends_.at({local, 0}).get();
-  }
-  base::log(LogLevel::error, LogTopic::verbs, {},
-            fmt::format("connection manager: no free UDP port at {} from {} on", to_text(local), first + half));
-  return nullptr;
+  return ends_.contains({local, 0}) || listen_at(local, 0) == 0 ? ends_.at({local, 0}).get() : nullptr;
 }
 
 std::unique_ptr<Carrier::Outgoing> Carrier::take_outgoing() {
@@ -195,8 +178,10 @@ Status Carrier::send(const Ip& local, const std::string& to, const Message& mess
     const std::lock_guard guard(inbox_);
     sent_.emplace(&sent, std::move(outgoing));
   }
-  const Status status =
-      end->machine.add(*sent.buffer, net::MessageSend{.to = sent.to, .length = length, .is_confirmed = true});
+  const Status status = end->machine.add(
+      *sent.buffer,
+      net::MessageSend{
+          .to = sent.to, .length = length, .deadline = Instant::clock::now() + patience_, .is_confirmed = true});
   if (status != Status::ok) {
     const std::lock_guard guard(inbox_);
     free_.push_back(std::move(sent_.extract(&sent).mapped()));

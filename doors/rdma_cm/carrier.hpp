@@ -2,12 +2,12 @@
 // Carries the managers' messages over the net face: reliable, from proven senders, refused at once where nobody is,
 // inside a host through shared memory. A listener at port N is an engine at UDP port N, so the kernel's table of UDP
 // ports is the directory: who listens where, who was first, and that a port is free again at its holder's death. All
-// that this process sends goes from its home, one end for each address, so a connection outlives the listener that it
-// came to. The home has an engine of its own, in the upper half of the engines' range of ports: on that of the verbs
-// device its thread would wait beside the device's, and one of them misses what the other is woken for.
+// that this process sends goes from its home, one end for each address, on the engine that its verbs device has anyway;
+// so a connection outlives the listener that it came to.
 //
 // The callbacks of the net face only put things into the inbox; the service takes them out.
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,8 +42,11 @@ struct Outcome {
 
 class Carrier {
  public:
+  /// So long the peer may withhold the word that it has a message; longer than the engine waits for one that is silent.
+  static constexpr Duration kPatience = std::chrono::seconds(20);
+
   /// `wake` is an eventfd that is told when there is something to collect. It outlives this.
-  explicit Carrier(int wake);
+  explicit Carrier(int wake, Duration patience = kPatience);
   ~Carrier();
   Carrier(const Carrier&) = delete;
   Carrier& operator=(const Carrier&) = delete;
@@ -71,8 +74,9 @@ class Carrier {
   int start(End& end, const std::string& address);
   void receive(End& end, const net::BufferEvent& event);
   void finish(Outgoing& outgoing, Status status);
+  int open_domain();
   End* home(const Ip& local);
-  int listen_at(const Ip& local, std::uint16_t port, const std::string& address);
+  int listen_at(const Ip& local, std::uint16_t port);
   std::unique_ptr<Outgoing> take_outgoing();
   void wake() const;
 
@@ -81,6 +85,7 @@ class Carrier {
   static constexpr std::size_t kSendsMax = 1024;          // on their way
 
   const int wake_;
+  const Duration patience_;
   std::optional<net::Domain> domain_;
   std::map<Place, std::unique_ptr<End>> ends_;  // port 0: home
 

@@ -32,7 +32,7 @@ int bind_to(Id& id, SocketName name) {
   }
   if (!id.reuses_address || name.port == 0) {
     auto held = reserve(ips, name.port);
-    // rsockets of datagrams have a UDP socket of their own at the port, and never listen: who does is told then.
+    // rsockets of datagrams have a UDP socket of their own at the port, and never listen: whoever does is told then.
     const bool may_share = id.connection.is_datagram() && name.port != 0;
     if (!held && !(may_share && held.error() == EADDRINUSE)) return held.error();
     if (held) id.reserved = std::move(*held);

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <rdma/rdma_user_cm.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +37,7 @@ class Device {
     EXPECT_TRUE(ibverbs::are_devices_chosen);
     struct stat status{};
     EXPECT_EQ(::fstat(descriptor_, &status), 0);
-    note_device_file(descriptor_, status.st_ino);
+    EXPECT_TRUE(note_device_file(descriptor_, status.st_ino));
   }
   ~Device() {
     ::close(descriptor_);
@@ -306,17 +309,24 @@ TEST(ManagerCommand, ClosingTheFileEndsItsIdsAndFreesItsPorts) {
   EXPECT_EQ(client.bind(next, local(port)), 0);
 }
 
+void wait_until_backlog_was_full_since(std::uint64_t before) {
+  for (int i = 0; i < kEventAtMost && Service::of_process().counters().backlog_full == before; ++i) ::usleep(1000);
+  EXPECT_GT(Service::of_process().counters().backlog_full, before);
+}
+
 TEST(ManagerCommand, AsksRequestersBeyondTheBacklogToComeAgain) {
   Device server, client;
   const std::uint32_t listener = server.create(1);
   ASSERT_EQ(server.bind(listener, local(0)), 0);
   ASSERT_EQ(server.listen(listener, 1), 0);
+  const std::uint64_t before = Service::of_process().counters().backlog_full;
   constexpr unsigned kClients = 3;
   for (unsigned i = 0; i < kClients; ++i) {
     const std::uint32_t active = client.create(2 + i);
     client.route(active, local(server.port_of(listener)));
     ASSERT_EQ(client.connect(active), 0);
   }
+  wait_until_backlog_was_full_since(before);
   for (unsigned i = 0; i < kClients; ++i) {
     const rdma_ucm_event_resp request = server.expect_event(Event::connect_request);
     ASSERT_EQ(
@@ -330,7 +340,7 @@ TEST(ManagerCommand, AsksRequestersBeyondTheBacklogToComeAgain) {
 
 TEST(ManagerCommand, LetsOneHostFillHalfOfABacklog) {
   Device server, client;
-  const std::uint32_t listener = server.create(1);
+  const std::uint32_t listener = server.create(0);  // a program may call its ids what it likes
   ASSERT_EQ(server.bind(listener, local(0)), 0);
   ASSERT_EQ(server.listen(listener, 4), 0);
   const std::uint64_t before = Service::of_process().counters().backlog_full;
@@ -339,8 +349,7 @@ TEST(ManagerCommand, LetsOneHostFillHalfOfABacklog) {
     client.route(active, local(server.port_of(listener)));
     ASSERT_EQ(client.connect(active), 0);
   }
-  for (int i = 0; i < kEventAtMost && Service::of_process().counters().backlog_full == before; ++i) ::usleep(1000);
-  EXPECT_GT(Service::of_process().counters().backlog_full, before);  // the third, though there is room for four
+  wait_until_backlog_was_full_since(before);  // the third, though there is room for four
   for (unsigned i = 0; i < 3; ++i) server.expect_event(Event::connect_request);
 }
 
@@ -355,6 +364,48 @@ TEST(ManagerCommand, KnowsFromTheKernelThatNobodyHasAPort) {
   }
   EXPECT_TRUE(is_nobody_at(ip, port));
   EXPECT_FALSE(is_nobody_at(*ip_of("192.0.2.99"), port));  // of no device of ours: not asked
+}
+
+// A number that the wrapped calls would not know: better no file than one whose commands go nowhere.
+TEST(DeviceFile, HasANumberThatItsTableKnows) {
+  EXPECT_FALSE(note_device_file(65536, 1));
+  EXPECT_FALSE(note_device_file(-1, 1));
+}
+
+TEST(DeviceFile, WakesItsServiceOnlyByItsLastClose) {
+  int descriptor = -1;
+  const auto file = EventFile::open(O_RDWR, descriptor);
+  ASSERT_TRUE(file);
+  const base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
+  base::FileDescriptor copy(::dup(descriptor));
+  file->watch_close(poll.get());
+  epoll_event event{};
+  ASSERT_EQ(::send(descriptor, "", 1, 0), 1);  // past write()
+  EXPECT_EQ(::epoll_wait(poll.get(), &event, 1, 0), 0);
+  ::close(descriptor);
+  EXPECT_EQ(::epoll_wait(poll.get(), &event, 1, 0), 0);
+  copy = {};
+  EXPECT_EQ(::epoll_wait(poll.get(), &event, 1, 0), 1);
+  EXPECT_EQ(event.data.fd, file->far_end());
+}
+
+// A socket that takes all and never answers: a peer that keeps back its word would hold a message for ever.
+TEST(ManagerCarrier, LosesPatienceWithAPeerThatSaysNothing) {
+  const base::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC));
+  Carrier carrier(wake.get(), std::chrono::milliseconds(20));
+  const base::FileDescriptor mute(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {::htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  socklen_t size = sizeof name;
+  ASSERT_EQ(::bind(mute.get(), reinterpret_cast<sockaddr*>(&name), size), 0);
+  ASSERT_EQ(::getsockname(mute.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const Ip ip = *ip_of("127.0.0.1");
+  ASSERT_EQ(carrier.send(ip, listener_address(ip, ::ntohs(name.sin_port)), {}, 7), Status::ok);
+  pollfd poll{.fd = wake.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&poll, 1, kEventAtMost), 1);
+  const auto outcomes = carrier.collect().outcomes;
+  ASSERT_EQ(outcomes.size(), 1U);
+  EXPECT_EQ(outcomes[0].tag, 7U);
+  EXPECT_EQ(outcomes[0].status, Status::timed_out);
 }
 
 TEST(ManagerCommand, MovesAnIdWithItsEventsToAnotherFile) {

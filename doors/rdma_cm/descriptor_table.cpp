@@ -52,9 +52,12 @@ bool has_device_files() {
   return mark != nullptr && !mark->is_inherited();
 }
 
-void note_device_file(int descriptor, ino_t inode) {
+bool note_device_file(int descriptor, ino_t inode) {
+  std::atomic<ino_t>* const place = place_of(descriptor);
+  if (place == nullptr) return false;
   if (!has_device_files()) opened_in.store(new base::ProcessMark, std::memory_order_release);  // once for each process
-  if (std::atomic<ino_t>* const place = place_of(descriptor)) place->store(inode, std::memory_order_relaxed);
+  place->store(inode, std::memory_order_relaxed);
+  return true;
 }
 
 void note_copy(int descriptor, int copy) {

@@ -12,7 +12,8 @@ namespace fairlead::rdma_cm {
 
 /// Whether it is a device file, of this process or inherited. Any thread, also in a signal handler.
 bool is_device_file(int descriptor);
-void note_device_file(int descriptor, ino_t inode);
+/// False if the number is beyond the table.
+bool note_device_file(int descriptor, ino_t inode);
 /// Whether this process, and not one that forked it, has opened any.
 bool has_device_files();
 /// After a dup: the copy is what the original is.

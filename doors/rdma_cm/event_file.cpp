@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,13 @@ std::shared_ptr<EventFile> EventFile::open(int flags, int& descriptor) {
   if ((flags & O_CLOEXEC) == 0) ::fcntl(ends[0], F_SETFD, 0);
   descriptor = ends[0];
   return file;
+}
+
+// A hang-up is always told. What somebody writes past our write() is not: nobody would read it, and it would wake the
+// thread for ever.
+void EventFile::watch_close(int poll) const {
+  epoll_event event{.events = 0, .data = {.fd = far_end()}};
+  ::epoll_ctl(poll, EPOLL_CTL_ADD, far_end(), &event);
 }
 
 bool EventFile::is_closed() const {

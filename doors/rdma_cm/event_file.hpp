@@ -29,7 +29,9 @@ class EventFile {
 
   ino_t inode() const { return inode_; }
   int far_end() const { return far_end_.get(); }
-  /// Whether all copies of the program's end are closed.
+  /// `poll`, an epoll descriptor, has an event of far_end() when all copies of the program's end are closed.
+  void watch_close(int poll) const;
+  /// Whether they are.
   bool is_closed() const;
 
   void push(Pending pending);

@@ -9,6 +9,7 @@
 #include "base/file_descriptor.hpp"
 #include "doors/rdma_cm/connection.hpp"
 #include "doors/rdma_cm/event_file.hpp"
+#include "doors/rdma_cm/places.hpp"
 #include "doors/rdma_cm/socket_name.hpp"
 
 namespace fairlead::rdma_cm {
@@ -33,8 +34,7 @@ struct Id {
 
   // A listener's.
   std::vector<Ip> listens;
-  std::uint32_t backlog = 0;
-  std::uint32_t waiting = 0;  // requests that the program has not been told of
+  Places backlog;  // for requests that the program has not been told of
 
   Terms terms;  // ours
   std::uint8_t tos = 0;

@@ -24,8 +24,11 @@ int open_device_file(int flags) {
   const int descriptor = Service::of_process().open(flags);
   if (descriptor < 0) return -1;
   struct stat status{};
-  if (::fstatat(descriptor, "", &status, AT_EMPTY_PATH) == 0) note_device_file(descriptor, status.st_ino);
-  return descriptor;
+  if (::fstatat(descriptor, "", &status, AT_EMPTY_PATH) == 0 && note_device_file(descriptor, status.st_ino))
+    return descriptor;
+  ::close(descriptor);  // write() would not know it
+  errno = EMFILE;
+  return -1;
 }
 
 }  // namespace fairlead::rdma_cm

@@ -1,5 +1,5 @@
 #pragma once
-// Opening the connection manager's device file, for who wraps open().
+// Opening the connection manager's device file, for the wrappers of open().
 
 namespace fairlead::rdma_cm {
 

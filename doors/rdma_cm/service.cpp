@@ -33,13 +33,6 @@ bool draw(Number& number) {
   return ::getrandom(&number, sizeof number, 0) == sizeof number;
 }
 
-void watch(int poll, int descriptor) {
-  epoll_event event{};
-  event.events = EPOLLIN;  // and EPOLLHUP, which is always meant
-  event.data.fd = descriptor;
-  ::epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
-}
-
 bool is_gone(Status status) {
   return status == Status::refused || status == Status::restarted || status == Status::silent ||
          status == Status::unreachable;
@@ -53,7 +46,8 @@ Service& Service::of_process() {
 
 Service::Service()
     : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), poll_(::epoll_create1(EPOLL_CLOEXEC)), carrier_(wake_.get()) {
-  watch(poll_.get(), wake_.get());
+  epoll_event event{.events = EPOLLIN, .data = {.fd = wake_.get()}};
+  ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
   std::uint16_t start = 0;
   draw(start);
   next_port_ = start % kSourcePorts;
@@ -88,7 +82,7 @@ int Service::open(int flags) {
   int descriptor = -1;
   auto file = EventFile::open(flags, descriptor);
   if (!file) return -1;
-  watch(poll_.get(), file->far_end());
+  file->watch_close(poll_.get());
   files_.emplace(file->inode(), std::move(file));
   return descriptor;
 }
@@ -127,7 +121,7 @@ void Service::leave() {
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
-      if (sent_.empty() && again_.empty()) return;
+      if (outbox_.is_empty()) return;
     }
     if (Clock::now() > deadline) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -161,7 +155,7 @@ void Service::remove_events(EventFile& file, const Id& id) {
   std::erase_if(file.events, [&](const Pending& pending) {
     if (pending.id.get() != &id && pending.child.get() != &id) return false;
     if (pending.child && pending.id.get() == &id) children.push_back(pending.child);
-    if (pending.child.get() == &id) told_of_request(*pending.id);
+    if (pending.child.get() == &id) told_of_request(*pending.id, id);
     return true;
   });
   for (const auto& child : children) destroy(child);
@@ -191,14 +185,14 @@ void Service::apply(const std::shared_ptr<Id>& id, const Step& step) {
 }
 
 void Service::tell(const std::shared_ptr<Id>& id, const Told& told, const std::shared_ptr<Id>& child) {
-  if (id->uid == 0) return;  // a request that the program has not accepted: its accept will fail
+  if (id->uid == 0 && !child) return;  // a request that the program has not accepted: its accept will fail
   Pending pending{.id = id, .child = child, .answer = answer_of(child ? *child : *id, told)};
   pending.answer.uid = id->uid;
   id->file->push(std::move(pending));
 }
 
 int Service::listen(const std::shared_ptr<Id>& id, std::uint32_t backlog) {
-  if (const int error = id->connection.state() > State::bound ? EINVAL : 0) return error;
+  if (id->connection.state() > State::bound) return EINVAL;
   id->reserved.clear();
   const std::vector<Ip> ips = devices_of(id->source, id->takes_v6_only);
   if (ips.empty()) return ENODEV;
@@ -217,7 +211,7 @@ int Service::listen(const std::shared_ptr<Id>& id, std::uint32_t backlog) {
     id->listens.clear();
     return error;
   }
-  id->backlog = backlog == 0 || backlog > kBacklogMax ? kBacklogMax : backlog;
+  id->backlog = Places(backlog == 0 || backlog > kBacklogMax ? kBacklogMax : backlog);
   listeners_.push_back(id);
   return id->connection.listen().error;
 }
@@ -233,45 +227,32 @@ void Service::post(Id& id, const Message& message) {
   post(Sent{.handle = id.handle,
             .name = id.connection.name(),
             .local = id.device,
+            .host = id.peer,
             .to = id.peer_address,
             .message = message,
             .tries = 0});
 }
 
 void Service::post(Sent sent) {
-  const std::uint64_t tag = next_tag_++;
+  if (const std::uint64_t tag = outbox_.add(std::move(sent)); tag != 0) send(tag);
+}
+
+void Service::send(std::uint64_t tag) {
+  const Sent& sent = outbox_.find(tag);
   const Status status = carrier_.send(sent.local, sent.to, sent.message, tag);
-  const auto kept = sent_.emplace(tag, std::move(sent)).first;
   if (status == Status::ok) return;
-  // The step that sends is not over: what came of it is told by the thread.
-  Sent failed = std::move(kept->second);
-  sent_.erase(kept);
-  if (status != Status::again && status != Status::no_memory) failed.tries = kTriesMax;
-  again_.emplace(Clock::now() + (failed.tries == kTriesMax ? Duration::zero() : kAgainAfter), std::move(failed));
+  outbox_.refuse(tag, status, Clock::now());
   wake();
 }
 
 void Service::take_outcome(const Outcome& outcome, Instant now) {
-  auto found = sent_.extract(outcome.tag);
-  if (found.empty()) return;
-  Sent& sent = found.mapped();
-  if (outcome.status == Status::ok || (outcome.status == Status::no_buffer && sent.message.kind == Kind::alive)) {
-    asked_.erase(sent.to);
-    return;
-  }
-  if (outcome.status == Status::no_buffer && sent.tries < kTriesMax) {
-    ++sent.tries;
-    ++counters_.sent_again;
-    again_.emplace(now + kAgainAfter, std::move(sent));
-    return;
-  }
-  fail(sent, outcome.status, now);
+  if (const auto failed = outbox_.finish(outcome.tag, outcome.status, now)) fail(*failed, now);
 }
 
-void Service::fail(const Sent& sent, Status status, Instant now) {
+void Service::fail(const Failed& failed, Instant now) {
+  const Sent& sent = failed.sent;
   if (sent.message.kind == Kind::alive) {
-    asked_.erase(sent.to);
-    if (is_gone(status)) lose_peer(sent.to, status, now);
+    if (is_gone(failed.why)) lose_peer(sent.to, failed.why, now);
     return;
   }
   const auto found = ids_.find(sent.handle);
@@ -279,8 +260,8 @@ void Service::fail(const Sent& sent, Status status, Instant now) {
   const std::shared_ptr<Id> id = found->second;
   // Where shared memory is the only path, nobody says that nobody is there.
   const bool is_request = sent.message.kind == Kind::req || sent.message.kind == Kind::sidr_req;
-  if (is_request && status == Status::unreachable && is_nobody_at(id->peer, id->target.port)) status = Status::refused;
-  apply(id, id->connection.fail(sent.message.kind, status, now));
+  const bool is_nobody = is_request && failed.why == Status::unreachable && is_nobody_at(id->peer, id->target.port);
+  apply(id, id->connection.fail(sent.message.kind, is_nobody ? Status::refused : failed.why, now));
 }
 
 void Service::lose_peer(const std::string& address, Status status, Instant now) {
@@ -348,16 +329,13 @@ void Service::answer_without_id(const Delivery& delivery, Kind kind, std::uint8_
   answer.reason = reason;
   answer.to = delivery.message.from;
   answer.from = delivery.message.to != 0 ? delivery.message.to : 1;
-  post(Sent{.handle = 0, .name = 0, .local = delivery.local, .to = delivery.from, .message = answer, .tries = 0});
-}
-
-// One host fills half of a backlog at most, so that it keeps nobody else out.
-bool Service::has_room(const Id& listener, const Ip& peer) const {
-  if (listener.waiting >= listener.backlog) return false;
-  const auto of_peer = std::ranges::count_if(listener.file->events, [&](const Pending& pending) {
-    return pending.id.get() == &listener && pending.child && pending.child->peer == peer;
-  });
-  return of_peer < std::max<std::ptrdiff_t>(1, listener.backlog / 2);
+  post(Sent{.handle = 0,
+            .name = 0,
+            .local = delivery.local,
+            .host = ip_of_address(delivery.from).value_or(Ip{}),
+            .to = delivery.from,
+            .message = answer,
+            .tries = 0});
 }
 
 void Service::take_request(const Delivery& delivery) {
@@ -372,9 +350,14 @@ void Service::take_request(const Delivery& delivery) {
         is_datagram ? std::to_underlying(SidrStatus::unsupported) : std::to_underlying(Reason::invalid_service_id));
   }
   const auto peer = ip_of_address(delivery.from);
-  if (!peer || by_request_.contains({delivery.from, message.from})) return;
-  std::shared_ptr<Id> child = has_room(*listener, *peer) ? make_id(listener->port_space, listener->qp_type) : nullptr;
+  if (!peer || by_request_.contains({delivery.from, message.from})) {
+    ++counters_.repeated;
+    return;
+  }
+  const bool has_place = listener->backlog.take(*peer);
+  const std::shared_ptr<Id> child = has_place ? make_id(listener->port_space, listener->qp_type) : nullptr;
   if (!child) {
+    if (has_place) listener->backlog.release(*peer);
     ++counters_.backlog_full;
     return answer_without_id(delivery, Kind::busy, 0);
   }
@@ -391,7 +374,6 @@ void Service::take_request(const Delivery& delivery) {
   child->tos = listener->tos;
   child->ack_timeout = listener->ack_timeout;
   by_request_.emplace(std::pair(delivery.from, message.from), child->handle);
-  ++listener->waiting;
   tell(listener, Connection::request_told(message), child);
 }
 
@@ -416,33 +398,30 @@ void Service::expire(Instant now) {
     id->armed = kNever;
     apply(id, id->connection.expire(now));
   }
-  while (!again_.empty() && again_.begin()->first <= now) {
-    Sent sent = std::move(again_.extract(again_.begin()).mapped());
-    if (sent.tries < kTriesMax) {
-      post(std::move(sent));
+  while (const auto tag = outbox_.take_due(now)) {
+    if (const auto failed = outbox_.give_up(*tag)) {
+      fail(*failed, now);
     } else {
-      fail(sent, Status::unreachable, now);
+      send(*tag);
     }
   }
 }
 
 void Service::ask_peers(Instant now) {
   if (now < ask_at_) return;
-  std::map<std::string, Ip> peers;
+  std::map<std::string, std::pair<Ip, Ip>> peers;  // our address, and theirs
   for (const auto& [handle, id] : ids_) {
-    if (id->connection.needs_peer()) peers.emplace(id->peer_address, id->device);
+    if (id->connection.needs_peer()) peers.emplace(id->peer_address, std::pair(id->device, id->peer));
   }
   ask_at_ = peers.empty() ? kNever : now + kAliveEvery;
-  for (const auto& [address, local] : peers) {
-    if (asked_.insert(address).second)
-      post(Sent{.handle = 0, .name = 0, .local = local, .to = address, .message = {}, .tries = 0});
-  }
+  for (const auto& [address, ends] : peers)
+    post(Sent{
+        .handle = 0, .name = 0, .local = ends.first, .host = ends.second, .to = address, .message = {}, .tries = 0});
 }
 
 Instant Service::next_due() const {
-  Instant due = ask_at_;
+  Instant due = std::min(ask_at_, outbox_.next_due());
   if (!timers_.empty()) due = std::min(due, timers_.begin()->first);
-  if (!again_.empty()) due = std::min(due, again_.begin()->first);
   return due;
 }
 
@@ -492,9 +471,10 @@ std::string Service::describe() {
   const std::lock_guard guard(mutex_);
   return fmt::format(
       "rdma_cm: {} ids, {} files, requests {}, no listener {}, backlog full {}, unknown name {}, wrong sender {}, "
-      "malformed {}, sent again {}, lost peers {}\n",
+      "repeated {}, malformed {}, sent again {}, answers dropped {}, lost peers {}\n",
       ids_.size(), files_.size(), counters_.requests, counters_.no_listener, counters_.backlog_full,
-      counters_.unknown_name, counters_.wrong_sender, carrier_.malformed(), counters_.sent_again, counters_.lost_peers);
+      counters_.unknown_name, counters_.wrong_sender, counters_.repeated, carrier_.malformed(), outbox_.sent_again(),
+      outbox_.answers_dropped(), counters_.lost_peers);
 }
 
 }  // namespace fairlead::rdma_cm

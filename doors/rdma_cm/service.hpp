@@ -20,6 +20,7 @@
 #include "doors/rdma_cm/carrier.hpp"
 #include "doors/rdma_cm/event_file.hpp"
 #include "doors/rdma_cm/id.hpp"
+#include "doors/rdma_cm/outbox.hpp"
 
 namespace fairlead::rdma_cm {
 
@@ -30,7 +31,7 @@ struct ServiceCounters {
   std::uint64_t backlog_full = 0;  // requests that were asked to come again
   std::uint64_t unknown_name = 0;  // messages for no connection of ours
   std::uint64_t wrong_sender = 0;  // messages for a connection that is another's
-  std::uint64_t sent_again = 0;    // the peer's manager had no room
+  std::uint64_t repeated = 0;      // requests that have an id already
   std::uint64_t lost_peers = 0;
 };
 
@@ -39,8 +40,6 @@ class Service {
   static constexpr std::size_t kIdsMax = 65536;
   static constexpr std::uint32_t kBacklogMax = 1024;
   static constexpr Duration kAliveEvery = std::chrono::seconds(1);
-  static constexpr Duration kAgainAfter = std::chrono::milliseconds(10);
-  static constexpr unsigned kTriesMax = 500;
 
   /// Of this process; a child of fork has its own, without any file.
   static Service& of_process();
@@ -75,33 +74,24 @@ class Service {
   /// Tells the program of an event.
   void tell(const std::shared_ptr<Id>& id, const Told& told, const std::shared_ptr<Id>& child = nullptr);
   /// The program has been told of this request.
-  void told_of_request(Id& listener) { listener.waiting -= listener.waiting > 0 ? 1 : 0; }
+  static void told_of_request(Id& listener, const Id& child) { listener.backlog.release(child.peer); }
   int listen(const std::shared_ptr<Id>& id, std::uint32_t backlog);
   std::uint16_t next_source_port();
 
  private:
-  struct Sent {
-    std::uint32_t handle = 0;
-    std::uint64_t name = 0;  // of the connection; 0: an alive, or an answer without a connection
-    Ip local{};
-    std::string to;
-    Message message;
-    unsigned tries = 0;
-  };
-
   void run();
   void work(Instant now);
   void take(const Delivery& delivery, Instant now);
   void take_request(const Delivery& delivery);
-  bool has_room(const Id& listener, const Ip& peer) const;
   void answer_without_id(const Delivery& delivery, Kind kind, std::uint8_t reason);
   std::shared_ptr<Id> addressee(const Delivery& delivery);
   std::shared_ptr<Id> listener_of(const Delivery& delivery);
   void take_outcome(const Outcome& outcome, Instant now);
-  void fail(const Sent& sent, Status status, Instant now);
+  void fail(const Failed& failed, Instant now);
   void lose_peer(const std::string& address, Status status, Instant now);
   void post(Id& id, const Message& message);
   void post(Sent sent);
+  void send(std::uint64_t tag);
   void arm(Id& id);
   void expire(Instant now);
   void ask_peers(Instant now);
@@ -125,10 +115,7 @@ class Service {
       by_request_;  // sender and its name: asked, not answered
   std::vector<std::shared_ptr<Id>> listeners_;
   std::set<std::pair<Instant, std::uint32_t>> timers_;
-  std::unordered_map<std::uint64_t, Sent> sent_;  // by tag
-  std::uint64_t next_tag_ = 1;
-  std::multimap<Instant, Sent> again_;
-  std::set<std::string> asked_;  // peers whose alive is on its way
+  Outbox outbox_;
   Instant ask_at_ = kNever;
   std::uint16_t next_port_ = 0;
   ServiceCounters counters_;
