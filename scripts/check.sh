@@ -19,13 +19,15 @@ check_tidy() {
     { grep -v -e 'warnings generated' -e 'Suppressed' -e 'Use -header-filter' || true; }
 }
 
+check_abi() { ./dev abi; }
+
 run_check() {
   need build test bench format check
   configure clang
   compile build/clang all all_verify_interface_header_sets  # warnings are errors; each header compiles alone
 
   local step failed=()
-  for step in format includes tidy; do
+  for step in format includes tidy abi; do
     echo "checking $step"
     "check_$step" || failed+=("$step")
   done

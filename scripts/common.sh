@@ -15,7 +15,8 @@ packages_for() {
     fuzz) echo clang-19 libclang-rt-19-dev ;;
     format) echo clang-format-19 ;;
     check) echo clang-tidy-19 ;;
-    package) echo debhelper dpkg-dev fakeroot help2man bash-completion lintian libpmix-dev debootstrap ;;
+    abi) echo abigail-tools doxygen xz-utils ;;
+    package) echo debhelper dpkg-dev fakeroot help2man doxygen lowdown bash-completion lintian libpmix-dev debootstrap ;;
     *) die "no packages are listed for '$1'" ;;
   esac
 }

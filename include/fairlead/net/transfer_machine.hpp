@@ -166,7 +166,7 @@ class TransferMachine {
   /// The own end point; empty before `started`.
   [[nodiscard]] EndPoint end_point() const;
   /// The end point of another (or this) machine. `invalid`: malformed, `*`, or out of range. `unreachable`: of
-  /// another network than this machine (0@lo, IPv4, IPv6). `bad_state` unless started. Sends nothing.
+  /// another network than this machine (`0@lo`, IPv4, IPv6). `bad_state` unless started. Sends nothing.
   [[nodiscard]] Result<EndPoint> create_end_point(std::string_view address);
   /// One line of what is known of the host behind an end point: when it was last heard, what is in flight.
   std::string describe(const EndPoint& end_point) const;
