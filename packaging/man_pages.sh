@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# man_pages.sh COMMAND FOLDER: makes the man pages fairlead(1) and fairlead-SUBCOMMAND(1) from what --help says.
+# man_pages.sh COMMAND FOLDER: makes all man pages, from what cannot tell what is not so: fairlead(1) and
+# fairlead-SUBCOMMAND(1) from --help, the classes and calls in section 3 from the public headers, and the tables of
+# settings, counters and words in section 7 from their pages, which are compared with the sources.
 set -euo pipefail
 command=$(realpath "$1")
 mkdir -p "$2"
+folder=$(realpath "$2")
+tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 export LC_ALL=C.UTF-8
+version=$("$command" --version | awk '{print $2}')
 
 # page NAME [SUBCOMMAND]: the first line of the help is what the page is named by.
 page() {
@@ -19,9 +24,45 @@ page() {
   rm -f "$wrapper"
 }
 
-folder=$2
-version=$("$command" --version | awk '{print $2}')
+# One page for each class and each namespace, called as C++ calls it. What doxygen makes of files and folders is left.
+calls() {
+  local scratch name
+  scratch=$(mktemp -d)
+  (cd "$tree" && { cat packaging/Doxyfile; echo "OUTPUT_DIRECTORY = $scratch"; echo "PROJECT_NUMBER = $version"; } |
+    doxygen - >/dev/null)
+  for each in "$scratch"/man/man3/fairlead*.3; do
+    name=$(sed -n '1s/^\.TH "\([^"<]*\).*/\1/p' "$each")
+    # A name has no parameters. Who has no sentence of its own is named all the same, as man's index wants it. What begins
+    # with a quote is no request of troff.
+    sed -e '1,/^\.SH NAME/s/< [^>]* >//' -e '/^\.SH NAME/{n; s/< [^>]* >//; /\\-/!s/ *$/ \\- of libfairlead/;}' \
+      -e "s/^'/\\\\\&'/" "$each" >"$folder/$name.3"
+  done
+  rm -rf "$scratch"
+}
+
+# tables NAME SENTENCE: docs/NAME.md, whose wide tables become lists.
+tables() {
+  awk -v name="$1" -v sentence="$2" '
+    NR == 1 {printf "# NAME\n\nfairlead-%s - %s\n\n# DESCRIPTION\n", name, sentence; next}
+    !/^\|/ {row = 0; print; next}
+    {
+      gsub(/\\\|/, "\001"); count = split($0, cell, / *\| */); row++
+      for (i = 2; i < count; ++i) gsub("\001", "|", cell[i])
+      if (row == 1) {for (i in cell) heading[i] = cell[i]; next}
+      if (row == 2) next
+      printf "%s\n", cell[2]; separator = ": "
+      for (i = 3; i < count - 1; ++i) {printf "%s%s %s", separator, heading[i], cell[i]; separator = ", "}
+      printf "%s%s\n\n", separator == ", " ? ". " : ": ", cell[count - 1]
+    }' "$tree/docs/$1.md" | sed 's/\[\([a-z]*\)\.md\](\1\.md)/**fairlead-\1**(7)/g' |
+    lowdown -s -Tman -M "title=fairlead-$1" -M section=7 -M "source=fairlead $version" -M volume=Fairlead \
+      >"$folder/fairlead-$1.7"
+}
+
 page fairlead
 "$command" --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}' | while read -r subcommand; do
   page "fairlead-$subcommand" "$subcommand"
 done
+calls
+tables settings "what can be set, and where"
+tables counters "what an engine counts"
+tables words "statuses, numbers and states, and what they mean"

@@ -25,7 +25,7 @@ find / -xdev \( -path /proc -o -path /tmp -o -path /var -o -path /packages -o -p
 quietly apt-get install --yes --no-install-recommends /packages/*.deb
 fairlead --version
 fairlead doctor || true                       # a bare root may lack what it looks for; it has to say so
-man --where fairlead-run
+man --where fairlead-run fairlead-settings fairlead::verbs::QueuePair
 fairlead explain 12 | head -n 3
 
 timeout 60 fairlead run -- ib_write_bw -F -n 100 >/tmp/server &
