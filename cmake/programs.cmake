@@ -114,6 +114,17 @@ function(fairlead_programs folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
+  # What a page of `fairlead perf --report` is made of, beside its figures.
+  foreach(part PAGE_STYLE:${folder}/perf_page.css PAGE_SCRIPT:${folder}/perf_page.js PLOT_STYLE:third_party/uplot/uPlot.min.css
+               PLOT_SCRIPT:third_party/uplot/uPlot.iife.min.js PLOT_LICENSE:third_party/uplot/LICENSE)
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 1 file)
+    list(GET part 0 part)
+    file(READ ${PROJECT_SOURCE_DIR}/${file} ${part})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/${folder}/perf_page.cpp.in ${PROJECT_BINARY_DIR}/perf_page.cpp @ONLY)
+  list(APPEND sources ${PROJECT_BINARY_DIR}/perf_page.cpp)
   add_library(fairlead_tools OBJECT ${sources})
   target_link_libraries(fairlead_tools PUBLIC fairlead fairlead_settings fmt::fmt CLI11::CLI11
                         nlohmann_json::nlohmann_json Threads::Threads)

@@ -3,10 +3,15 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/shown.hpp"
 #include "tools/byte_size.hpp"
 #include "tools/command_line.hpp"
 #include "tools/perf_am.hpp"
@@ -27,6 +32,20 @@ void add_processors(CLI::App& app, std::vector<int>& cpus) {
       ->check(CLI::Range(0, 1023).description(""))
       ->type_name("NEAR,FAR")
       ->capture_default_str();
+}
+
+/// Empty if it can be written, before something is measured in vain.
+std::string page_obstacle(const std::string& file) {
+  if (std::ofstream(file, std::ios::app).good()) return {};
+  return fmt::format("cannot write {}: {}", base::shown(file, base::kPathShown),
+                     std::generic_category().message(errno));
+}
+
+void add_output(CLI::App& app, PerfOutput& output) {
+  app.add_flag("--json", output.is_json, "an array of rows instead of a table");
+  app.add_option("--report", output.page, "also a page with curves, for a browser: one file that needs no other")
+      ->check(CLI::Validator(page_obstacle, ""))
+      ->type_name("FILE.html");
 }
 
 void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const std::string& sizes,
@@ -75,7 +94,7 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
       ->excludes(loss);
   add_processors(*app, words->options.cpus);
   app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
-  app->add_flag("--json", words->options.is_json, "an array of rows instead of a table");
+  add_output(*app, words->options.output);
   app->callback([words, size, loss, &exit_code] {
     // Under loss the goals are stated at one size each.
     if (!loss->empty() && size->empty()) words->sizes = words->options.op == PerfOp::bandwidth ? "64K" : "64";
@@ -105,7 +124,7 @@ void add_pair_options(CLI::App& app, Options& options) {
       ->type_name("udp|shm")
       ->capture_default_str();
   app.add_flag("!--no-floor", options.has_floors, "leave out what the platform gives by itself");
-  app.add_flag("--json", options.is_json, "an array of rows instead of a table");
+  add_output(app, options.output);
   add_engine_settings(app, options.engine);
 }
 

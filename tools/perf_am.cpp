@@ -150,7 +150,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfControl& control,
 
 int run_perf_am(const PerfAmOptions& options) {
   return run_two({.cpus = options.cpus,
-                  .is_json = options.is_json,
+                  .output = options.output,
                   .serve = [&](PerfControl control) { return serve(std::move(control), options); },
                   .measure = [&](PerfControl& control) -> Result<std::vector<PerfRow>> {
                     AmEnd end;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/perf_output.hpp"
+
 namespace fairlead::tools {
 
 enum class AmKind : std::uint8_t { brief, medium, large };  // short, medium, long
@@ -21,7 +23,7 @@ struct PerfAmOptions {
   std::uint32_t depth = 128;                // requests outstanding, one way
   std::vector<int> cpus;                    // near and far
   bool has_floors = true;
-  bool is_json = false;
+  PerfOutput output;
   std::vector<std::pair<std::string, std::string>> engine;
 };
 

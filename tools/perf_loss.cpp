@@ -201,8 +201,7 @@ Result<std::vector<double>> parse_losses(std::string_view text) {
 int run_perf_loss(const PerfOptions& options, const PerfLoss& loss) {
   const auto rows = measure_all(options, loss);
   if (!rows) return report_error(rows.error());
-  fmt::print("{}", options.is_json ? perf_json(*rows) : perf_table(*rows));
-  return kExitOk;
+  return put_out(options.output, *rows);
 }
 
 }  // namespace fairlead::tools

@@ -56,25 +56,27 @@ std::string perf_table(const std::vector<PerfRow>& rows) {
   return table.to_string();
 }
 
+Json perf_row_json(const PerfRow& row) {
+  Json json = {{"op", row.op}, {"path", row.path}, {"size", row.size}};
+  constexpr std::pair<const char*, double> kTimes[] = {
+      {"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
+  for (const auto& [key, percent] : kTimes) json[key] = row.times ? Json(percentile_us(row, percent)) : Json(nullptr);
+  if (row.typical_us) json["p50_us"] = *row.typical_us;
+  json["gb_per_s"] = row.gb_per_s;
+  json["messages_per_s"] = row.messages_per_s;
+  json["cpu_s_per_gb"] = row.cpu_s_per_gb;
+  json["canary_ns"] = row.canary_ns;
+  if (row.ratio) json["ours_to_floor"] = *row.ratio;
+  if (row.loss) {
+    json["loss"] = *row.loss;
+    json["lost"] = row.lost;
+  }
+  return json;
+}
+
 std::string perf_json(const std::vector<PerfRow>& rows) {
   Json array = Json::array();
-  for (const PerfRow& row : rows) {
-    Json json = {{"op", row.op}, {"path", row.path}, {"size", row.size}};
-    constexpr std::pair<const char*, double> kTimes[] = {
-        {"p50_us", 50}, {"p90_us", 90}, {"p99_us", 99}, {"p999_us", 99.9}};
-    for (const auto& [key, percent] : kTimes) json[key] = row.times ? Json(percentile_us(row, percent)) : Json(nullptr);
-    if (row.typical_us) json["p50_us"] = *row.typical_us;
-    json["gb_per_s"] = row.gb_per_s;
-    json["messages_per_s"] = row.messages_per_s;
-    json["cpu_s_per_gb"] = row.cpu_s_per_gb;
-    json["canary_ns"] = row.canary_ns;
-    if (row.ratio) json["ours_to_floor"] = *row.ratio;
-    if (row.loss) {
-      json["loss"] = *row.loss;
-      json["lost"] = row.lost;
-    }
-    array.push_back(std::move(json));
-  }
+  for (const PerfRow& row : rows) array.push_back(perf_row_json(row));
   return array.dump(2) + "\n";
 }
 

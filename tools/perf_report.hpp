@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "observe/histogram.hpp"
 
 namespace fairlead::tools {
@@ -27,5 +29,6 @@ struct PerfRow {
 
 std::string perf_table(const std::vector<PerfRow>& rows);
 std::string perf_json(const std::vector<PerfRow>& rows);
+nlohmann::ordered_json perf_row_json(const PerfRow& row);
 
 }  // namespace fairlead::tools

@@ -11,6 +11,7 @@
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
 #include "tools/command_line.hpp"
+#include "tools/counter_track.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/perf_compare.hpp"
 #include "tools/perf_near.hpp"
@@ -55,7 +56,7 @@ Result<> measure_floors(const PerfOptions& options, std::uint64_t size, Duration
 }
 
 Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std::uint64_t size,
-                  std::vector<PerfRow>& rows) {
+                  std::vector<PerfRow>& rows, CounterTrack& counters) {
   const bool has_floors = options.path != "self" && options.has_floors;
   const Duration piece = options.time / kPerfRounds;
   const PerfTask task{
@@ -70,7 +71,10 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
   if (options.has_rivals) comparison.emplace(options, size);
   for (int round = 0; round < kPerfRounds; ++round) {
     canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
+    const bool is_tracked = !options.output.page.empty();
+    if (is_tracked) counters.look();
     auto measured = measure_perf(node, far, options.op, task);
+    if (is_tracked) counters.look();
     if (!measured) return std::unexpected(std::move(measured.error()));
     ours.add(*measured);
     dropped += measured->dropped;
@@ -110,11 +114,11 @@ int run_perf(const PerfOptions& options) {
   if (auto started = node.start(address); !started) return report_error(started.error());
 
   std::vector<PerfRow> rows;
+  CounterTrack counters;
   for (const std::uint64_t size : options.sizes) {
-    if (auto added = add_rows(node, **far, options, size, rows); !added) return report_error(added.error());
+    if (auto added = add_rows(node, **far, options, size, rows, counters); !added) return report_error(added.error());
   }
-  fmt::print("{}", options.is_json ? perf_json(rows) : perf_table(rows));
-  return kExitOk;
+  return put_out(options.output, rows, counters.looks());
 }
 
 }  // namespace fairlead::tools

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/perf_output.hpp"
+
 namespace fairlead::tools {
 
 enum class PerfOp : std::uint8_t { latency, bandwidth, rate };
@@ -21,7 +23,7 @@ struct PerfOptions {
   bool is_loan = false;                     // of latency: messages are lent
   bool has_floors = true;
   bool has_rivals = false;
-  bool is_json = false;
+  PerfOutput output;
 };
 
 int run_perf(const PerfOptions& options);

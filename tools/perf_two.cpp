@@ -25,8 +25,7 @@ int measure_here(const PerfTwo& two, PerfControl control) {
         {Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", two.cpus[0])});
   const auto rows = two.measure(control);
   if (!rows) return report_error(rows.error());
-  fmt::print("{}", two.is_json ? perf_json(*rows) : perf_table(*rows));
-  return kExitOk;
+  return put_out(two.output, *rows);
 }
 
 Result<> measure_floor(const PerfTwoRow& wanted, Duration time, PerfRowMaker& floor) {

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "tools/perf_control.hpp"
+#include "tools/perf_output.hpp"
 #include "tools/perf_row_maker.hpp"
 
 namespace fairlead::tools {
 
 struct PerfTwo {
   std::vector<int> cpus;  // near and far
-  bool is_json = false;
+  PerfOutput output;
   /// The second process, on its processor: serves until the control closes; its exit code.
   std::function<int(PerfControl)> serve;
   /// This one.

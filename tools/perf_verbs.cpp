@@ -199,7 +199,7 @@ Result<std::vector<PerfRow>> measure_verbs(PerfControl& control, const PerfVerbs
 
 int run_perf_verbs(const PerfVerbsOptions& options) {
   return run_two({.cpus = options.cpus,
-                  .is_json = options.is_json,
+                  .output = options.output,
                   .serve = [&](PerfControl control) { return serve_verbs(std::move(control), options); },
                   .measure = [&](PerfControl& control) { return measure_verbs(control, options); }});
 }

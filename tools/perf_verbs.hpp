@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/perf_output.hpp"
 #include "tools/verbs_end.hpp"
 
 namespace fairlead::tools {
@@ -21,7 +22,7 @@ struct PerfVerbsOptions {
   std::uint32_t depth = 64;
   std::vector<int> cpus;  // near and far
   bool has_floors = true;
-  bool is_json = false;
+  PerfOutput output;
   std::vector<std::pair<std::string, std::string>> engine;
 };
 

@@ -1,0 +1,11 @@
+#pragma once
+// The parts of the page of `fairlead perf --report` that do not change: tools/perf_page.{css,js} and third_party/uplot,
+// as CMake wrote them into perf_page.cpp.in.
+
+#include <string_view>
+
+namespace fairlead::tools {
+
+extern const std::string_view kPageStyle, kPageScript, kPlotStyle, kPlotScript, kPlotLicense;
+
+}  // namespace fairlead::tools
