@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -26,14 +27,19 @@ template <typename Visit>
 bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
   const auto begin = reinterpret_cast<std::uint64_t>(pages.data());
   const std::uint64_t end = begin + pages.size();
+  char buffer[16384];  // as much as the kernel tells at once, and more
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
   if (!maps) return false;
+  std::setvbuf(maps.get(), buffer, _IOFBF, sizeof buffer);
   char line[512];
   bool is_at_start = true;
   while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
     const bool starts = is_at_start;
     is_at_start = std::strchr(line, '\n') != nullptr;  // a long name goes on in the next piece
     if (!starts) continue;
+    const char* const dash = std::strchr(line, '-');
+    if (dash == nullptr) return false;
+    if (std::strtoull(dash + 1, nullptr, 16) <= begin) continue;  // most: nothing else of them is wanted
     Mapping mapping;
     int name_at = 0;
     if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &mapping.begin, &mapping.end,
@@ -41,7 +47,6 @@ bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
                     &name_at) < 7) {
       return false;
     }
-    if (mapping.end <= begin) continue;
     if (mapping.begin >= end) return true;
     mapping.name = std::string_view(line + name_at, std::strcspn(line + name_at, "\n"));
     if (!visit(mapping)) return true;

@@ -174,6 +174,54 @@ TEST_F(RemappedMemory, OtherMemoryStaysWhereItIs) {
   EXPECT_TRUE(is_unchanged());
 }
 
+std::size_t mapping_count() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+/// All that this process has read so far.
+std::uint64_t bytes_read() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  io >> name >> bytes;
+  EXPECT_EQ(name, "rchar:");
+  return bytes;
+}
+
+// A thousand regions with something between them: 512 are moved, the others cost neither a mapping nor a look at all
+// mappings, and in the end all is one mapping again.
+TEST(RemappedRanges, PartABoundedNumberOfMappings) {
+  constexpr std::uint32_t kMost = RemappedRanges::kApartMost, kTried = 2 * kMost;
+  constexpr std::size_t kOthers = 64;  // mappings of the allocator meanwhile
+  auto arena = Arena::create(kHead, kHead + kTried * kPages).value();
+  RemappedRanges remaps(arena);
+  const auto memory = map_private(2 * kTried * kPages);
+  std::memset(memory.data(), 7, memory.size());
+  const auto range = [&](std::uint32_t i) { return memory.subspan(2 * i * kPages, kPages); };
+  const std::size_t before = mapping_count();
+  std::vector<std::uint32_t> moved;
+  for (std::uint32_t i = 0; i < kMost; ++i) {
+    const auto place = remaps.take(range(i), true);
+    ASSERT_TRUE(place);
+    moved.push_back(place->remap);
+  }
+  const std::size_t parted = mapping_count();
+  EXPECT_LE(parted, before + 2 * kMost + kOthers);
+  const std::uint64_t read = bytes_read();
+  for (std::uint32_t i = kMost; i < kTried; ++i) EXPECT_FALSE(remaps.take(range(i), true));
+  EXPECT_LT(bytes_read() - read, 4096u) << "one look at the mappings takes more";
+  EXPECT_EQ(mapping_count(), parted);
+  EXPECT_EQ(remaps.left_in_place(), kTried - kMost);
+  EXPECT_EQ(remaps.take(range(3), true)->remap, moved[3]) << "it is there";
+  remaps.release(moved[3], true);
+  for (const std::uint32_t remap : moved) remaps.release(remap, true);
+  EXPECT_LE(mapping_count(), before + kOthers);
+  EXPECT_TRUE(std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{7}; }));
+  EXPECT_TRUE(remaps.take(range(kMost), true)) << "there is room again";
+  ::munmap(memory.data(), memory.size());
+}
+
 TEST_F(RemappedMemory, WhatTheProgramMappedThereMeanwhileIsLeftAlone) {
   const auto place = remaps_.take(memory_, true);
   ASSERT_TRUE(place);

@@ -1,5 +1,6 @@
 #include "shm/remapped_ranges.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -51,6 +52,22 @@ void make_private_in_child() {
   all_moved().mutex.unlock();
 }
 
+/// While it lives no handler runs in the calling thread, which could store between a copy and its mapping.
+class NoHandlers {
+ public:
+  NoHandlers() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoHandlers() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoHandlers(const NoHandlers&) = delete;
+  NoHandlers& operator=(const NoHandlers&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 // What is allocated here lies in the arena's own mapping: one entry for all of it.
@@ -77,26 +94,21 @@ std::uint64_t RemappedRanges::huge_bytes() const noexcept {
   return huge_bytes_;
 }
 
+std::uint64_t RemappedRanges::left_in_place() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return left_in_place_;
+}
+
 /// Where a range lies that one remapped range has all of.
 std::optional<RangePlace> RemappedRanges::find(std::span<std::byte> range, std::uint64_t before) {
-  const auto has_all = [&](const Remap& remap) {
-    return remap.users != 0 && remap.pages.data() <= range.data() &&
-           range.data() + range.size() <= remap.pages.data() + remap.pages.size();
-  };
-  auto found = remaps_.end();
-  if (arena_.find(range)) {
-    const auto after = ours_.upper_bound(range.data());
-    if (after == ours_.begin()) return std::nullopt;
-    found = remaps_.begin() + std::prev(after)->second;
-    if (!has_all(*found)) return std::nullopt;
-  } else {
-    found = std::ranges::find_if(remaps_, has_all);
-    if (found == remaps_.end()) return std::nullopt;
-  }
-  ++found->users;
+  const auto after = by_begin_.upper_bound(range.data());
+  if (after == by_begin_.begin()) return std::nullopt;
+  const std::uint32_t number = std::prev(after)->second;
+  Remap& found = remaps_[number];
+  if (range.data() + range.size() > found.pages.data() + found.pages.size()) return std::nullopt;
+  ++found.users;
   return RangePlace{before, before + range.size(),
-                    found->offset + static_cast<std::uint64_t>(range.data() - found->pages.data()),
-                    static_cast<std::uint32_t>(found - remaps_.begin())};
+                    found.offset + static_cast<std::uint64_t>(range.data() - found.pages.data()), number};
 }
 
 std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool is_alone) {
@@ -109,7 +121,12 @@ std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool 
   if (begin >= end) return std::nullopt;
   const std::span pages(range.data() + (begin - first), end - begin);
   if (auto known = find(pages, begin - first)) return known;
-  if (!is_alone || pages.size() > kMovedMost || !base::is_private_memory(pages)) return std::nullopt;
+  if (!is_alone || pages.size() > kMovedMost) return std::nullopt;
+  if (apart_ >= kApartMost) {
+    ++left_in_place_;
+    return std::nullopt;
+  }
+  if (!base::is_private_memory(pages)) return std::nullopt;
   const auto offset = arena_.take(pages.size());
   if (!offset) return std::nullopt;
   const std::size_t moved = move_in(pages, *offset);
@@ -129,10 +146,9 @@ std::uint32_t RemappedRanges::add(const Remap& remap) {
   remaps_[number] = remap;
   bytes_ += remap.pages.size();
   if (remap.is_huge) huge_bytes_ += remap.pages.size();
-  if (remap.is_ours) {
-    ours_[remap.pages.data()] = number;
-    return number;
-  }
+  by_begin_.emplace(remap.pages.data(), number);
+  if (remap.is_ours) return number;
+  ++apart_;
   const std::scoped_lock lock(all_moved().mutex);
   all_moved().all.push_back({remap.pages, arena_.descriptor(), remap.offset});
   return number;
@@ -141,10 +157,9 @@ std::uint32_t RemappedRanges::add(const Remap& remap) {
 void RemappedRanges::forget(const Remap& remap) {
   bytes_ -= remap.pages.size();
   if (remap.is_huge) huge_bytes_ -= remap.pages.size();
-  if (remap.is_ours) {
-    ours_.erase(remap.pages.data());
-    return;
-  }
+  const auto [first, last] = by_begin_.equal_range(remap.pages.data());
+  by_begin_.erase(std::find_if(first, last, [&](const auto& each) { return &remaps_[each.second] == &remap; }));
+  if (remap.is_ours) return;
   const std::scoped_lock lock(all_moved().mutex);
   std::erase_if(all_moved().all,
                 [&](const Moved& moved) { return moved.file == arena_.descriptor() && moved.offset == remap.offset; });
@@ -164,8 +179,8 @@ std::span<std::byte> RemappedRanges::allocate(std::uint64_t bytes) {
 
 void RemappedRanges::free(std::span<std::byte> memory) {
   const std::scoped_lock lock(mutex_);
-  const auto found = ours_.find(memory.data());
-  if (found != ours_.end()) release_one(found->second, false);
+  const auto found = by_begin_.find(memory.data());
+  if (found != by_begin_.end()) release_one(found->second, false);
 }
 
 void RemappedRanges::release(std::uint32_t number, bool is_alone) {
@@ -185,6 +200,7 @@ void RemappedRanges::release_one(std::uint32_t number, bool is_alone) {
 /// How many bytes it moved. In pieces, so that they need memory twice only for one of them.
 std::size_t RemappedRanges::move_in(std::span<std::byte> pages, std::uint64_t offset) const {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
+  const NoHandlers still;
   for (std::size_t done = 0; done < pages.size(); done += std::min(kPiece, pages.size() - done)) {
     const auto piece = pages.subspan(done, std::min(kPiece, pages.size() - done));
     if (!base::write_all_at(arena_.descriptor(), piece, offset + done) ||
@@ -202,18 +218,20 @@ void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
   std::byte* const at = remap.pages.data();
   const std::size_t bytes = remap.pages.size();
   if (!base::is_mapped_from(remap.pages, arena_.descriptor(), remap.offset)) {
-    if (!base::has_any_of(remap.pages, arena_.descriptor())) arena_.give_back(remap.offset, bytes);
+    if (!base::has_any_of(remap.pages, arena_.descriptor())) {
+      arena_.give_back(remap.offset, bytes);
+      --apart_;
+    }
     return;
   }
   if (is_alone) {
-    void* fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fresh != MAP_FAILED) {
-      std::memcpy(fresh, at, bytes);
-      if (::mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) {
-        arena_.give_back(remap.offset, bytes);
-        return;
-      }
-      ::munmap(fresh, bytes);
+    // Memory without a file that was mapped just now becomes one mapping with its neighbours.
+    const NoHandlers still;
+    if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+      std::memcpy(at, arena_.head() + remap.offset, bytes);
+      arena_.give_back(remap.offset, bytes);
+      --apart_;
+      return;
     }
   }
   // Others may be writing: the same file becomes a private view, in one step, and a page of its own with the next

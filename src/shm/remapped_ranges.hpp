@@ -7,6 +7,10 @@
 //   fork: the child gets a private view of these pages, so it cannot write into its parent's;
 //   the end: the pages are private again, with what they hold.
 //
+// Each moved range is a mapping of its own and parts its surroundings, of which the kernel allows a process some 65000:
+// so we part a bounded number, and leave the program the rest. What comes after stays where it is and is counted; peers
+// reach it by system calls. Neighbours that come back while nobody else runs are one mapping again.
+//
 // Any thread may call.
 
 #include <cstddef>
@@ -31,6 +35,7 @@ struct RangePlace {
 class RemappedRanges {
  public:
   static constexpr std::uint64_t kMovedMost = 1ULL << 30;  // bytes: meanwhile everybody stands still
+  static constexpr std::uint32_t kApartMost = 512;         // moved ranges
 
   /// What is allocated from 2 MiB to `huge_max` bytes gets huge pages, if the kernel has some.
   explicit RemappedRanges(Arena& arena, std::uint64_t huge_max = 0);
@@ -38,8 +43,9 @@ class RemappedRanges {
   RemappedRanges(const RemappedRanges&) = delete;
   RemappedRanges& operator=(const RemappedRanges&) = delete;
 
-  /// Nothing if the range has no whole page, more than kMovedMost, or memory of another kind. What is in the arena
-  /// already is counted once more. `is_alone`: nobody else can write to it now; without that nothing new is moved.
+  /// Nothing if the range has no whole page, more than kMovedMost, memory of another kind, or kApartMost are moved.
+  /// What is in the arena already is counted once more. `is_alone`: nobody else can write to it now; without that
+  /// nothing new is moved.
   std::optional<RangePlace> take(std::span<std::byte> range, bool is_alone);
   /// With the last user the pages become private again.
   void release(std::uint32_t remap, bool is_alone);
@@ -50,6 +56,8 @@ class RemappedRanges {
   void free(std::span<std::byte> memory);
 
   std::uint64_t bytes() const noexcept;
+  /// Ranges that were not moved because kApartMost were.
+  std::uint64_t left_in_place() const noexcept;
   /// Allocated ones that got huge pages.
   std::uint64_t huge_bytes() const noexcept;
 
@@ -72,8 +80,10 @@ class RemappedRanges {
   Arena& arena_;
   mutable std::mutex mutex_;
   std::vector<Remap> remaps_;
-  std::vector<std::uint32_t> unused_;               // of remaps_
-  std::map<const std::byte*, std::uint32_t> ours_;  // remapped ranges allocated here, by their first byte
+  std::vector<std::uint32_t> unused_;                        // of remaps_
+  std::multimap<const std::byte*, std::uint32_t> by_begin_;  // those in use; the program may have unmapped some
+  std::uint32_t apart_ = 0;                                  // moved, or moved back as a mapping of its own
+  std::uint64_t left_in_place_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t huge_bytes_ = 0;
   const std::uint64_t huge_max_;

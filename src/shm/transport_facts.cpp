@@ -10,6 +10,7 @@ void add_transport(const Transport& shm, observe::EngineFacts& facts) {
   facts.add("shm.", kConnectionCounterRows, connections);
   if (shm.connections().published()) {
     facts.counters.push_back({"shm.shared_bytes", shm.connections().published()->remapped.bytes()});
+    facts.counters.push_back({"shm.left_in_place", shm.connections().published()->remapped.left_in_place()});
     facts.counters.push_back({"shm.huge_bytes", shm.connections().published()->remapped.huge_bytes()});
   }
   for (std::size_t i = 0; i < connections.processes.size(); ++i)
