@@ -15,6 +15,7 @@
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/interrupt.hpp"
+#include "tools/metrics_server.hpp"
 #include "tools/now.hpp"
 #include "tools/top_engines.hpp"
 #include "tools/top_export.hpp"
@@ -28,6 +29,7 @@ struct TopOptions {
   TopView view;
   Duration interval = std::chrono::seconds(1);
   bool is_once = false, is_json = false, is_openmetrics = false;
+  std::uint16_t port = 0;  // where metrics are served; 0: nowhere
 
   std::optional<pid_t> only() const { return pid == 0 ? std::nullopt : std::optional(pid); }
 };
@@ -78,6 +80,18 @@ int watch(const TopOptions& options) {
   return kExitOk;
 }
 
+int serve_metrics(const TopOptions& options) {
+  catch_interrupts();
+  auto server = MetricsServer::listen(options.port, [only = options.only()]() -> Result<std::string> {
+    const auto seen = look_at_engines(only);
+    return seen ? Result<std::string>(top_openmetrics(*seen)) : std::unexpected(seen.error());
+  });
+  if (!server) return report_error(server.error());
+  fmt::print(stderr, "fairlead: serving http://127.0.0.1:{}/metrics\n", server->port());
+  while (!is_interrupted()) server->serve(std::chrono::milliseconds(100));
+  return kExitOk;
+}
+
 int run_top(const TopOptions& options) {
   const auto headings = top_headings();
   if (std::ranges::find(headings, options.view.sort) == headings.end()) {
@@ -85,6 +99,7 @@ int run_top(const TopOptions& options) {
         {Status::invalid, 0,
          fmt::format("no column '{}': one of {}", base::shown(options.view.sort), fmt::join(headings, ", "))});
   }
+  if (options.port != 0) return serve_metrics(options);
   return options.is_once || options.is_json || options.is_openmetrics ? print_once(options) : watch(options);
 }
 
@@ -128,6 +143,10 @@ void add_top(CLI::App& app, int& exit_code) {
   auto* const metrics =
       top->add_flag("--openmetrics", options->is_openmetrics, "one look, all counters, for Prometheus and its like");
   json->excludes(metrics);
+  add_count(*top, "--listen", options->port, std::uint16_t{1}, std::uint16_t{65535},
+            "serve --openmetrics at this port of 127.0.0.1, as /metrics, until Ctrl-C")
+      ->default_str("")
+      ->needs(metrics);
   top->callback([options, &exit_code] { exit_code = run_top(*options); });
 }
 
