@@ -1,17 +1,19 @@
 # One build for users and two with sanitizers, then all their tests in one run of ctest, the slowest build's first. Many
 # tests wait most of their time, so three run beside each other on two processors. The sanitizers get the tests of the
-# modules, the fuzz inputs and the examples; with --full also those of whole programs (twice as long).
+# modules, the fuzz inputs and the examples; with --full also those of whole programs, and all tests their largest models,
+# all seeds, inputs and failing calls, of which an ordinary run takes a share (more than twice as long).
 # FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
 run_test() {
-  local full=OFF
+  local full=OFF inputs=8000
   if [ "${1:-}" = --full ]; then
-    full=ON
+    full=ON inputs=20000
+    export FAIRLEAD_TEST_FULL=1
     shift
   fi
   need build test
-  configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=OFF
+  configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=OFF -D FAIRLEAD_REPLAY_INPUTS=$inputs
   compile build
-  configure asan -D FAIRLEAD_TOOLS=$full
+  configure asan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_REPLAY_INPUTS=$inputs
   compile build/asan
   configure tsan -D FAIRLEAD_TOOLS=$full
   compile build/tsan

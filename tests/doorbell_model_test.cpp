@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/check_model.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -14,9 +17,12 @@ TEST_P(DoorbellModel, LosesNoWakeUp) {
   EXPECT_EQ(check_model("doorbell.pml", GetParam()), ModelOutcome::holds);
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, DoorbellModel,
-                         testing::Values(ModelCase{}, ModelCase{.parts = "FENCED"}, ModelCase{.parts = "POLLER"},
-                                         ModelCase{.parts = "MORTAL"}),
+constexpr std::array kWholeDoorbell{ModelCase{}, ModelCase{.parts = "FENCED"}, ModelCase{.parts = "POLLER"},
+                                    ModelCase{.parts = "MORTAL"}};
+constexpr std::array kSmallDoorbell{ModelCase{.parts = "SMALL"}, ModelCase{.parts = "FENCED"},
+                                    ModelCase{.parts = "POLLER"}, ModelCase{.parts = "MORTAL ALONE"}};
+
+INSTANTIATE_TEST_SUITE_P(Parts, DoorbellModel, testing::ValuesIn(is_full_run() ? kWholeDoorbell : kSmallDoorbell),
                          [](const auto& instance) { return name_of(instance.param); });
 
 class DoorbellFault : public testing::TestWithParam<ModelCase> {};

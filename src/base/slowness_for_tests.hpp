@@ -1,6 +1,7 @@
 #pragma once
 // How many times as long a test takes under a sanitizer. What needs no other thread, and no address that it has not,
-// is done so many times less there.
+// is done so many times less there; what needs other threads, kThreadSlowness times: their sanitizer sees a race in
+// whichever round it is.
 
 #include <cstdint>
 
@@ -16,9 +17,9 @@ namespace fairlead::base {
 #endif
 
 #ifdef FAIRLEAD_IS_SANITIZED
-inline constexpr std::uint64_t kSlowness = 8;
+inline constexpr std::uint64_t kSlowness = 8, kThreadSlowness = 4;
 #else
-inline constexpr std::uint64_t kSlowness = 1;
+inline constexpr std::uint64_t kSlowness = 1, kThreadSlowness = 1;
 #endif
 
 }  // namespace fairlead::base

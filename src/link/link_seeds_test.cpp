@@ -1,12 +1,13 @@
 // Many seeds: random weather, sizes, cancels and restarts in both directions. Whatever happens, every message ends
 // exactly once, what is delivered is whole and came once, and nothing is left over.
 
+#include "base/slowness_for_tests.hpp"
 #include "link/world_for_tests.hpp"
 
 namespace fairlead::link::testing {
 namespace {
 
-constexpr std::uint64_t kSeeds = 240;
+constexpr std::uint64_t kSeeds = 240 / base::kSlowness;
 
 LinkOptions options_of(std::uint64_t seed) {
   LinkOptions options;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/slowness_for_tests.hpp"
+
 namespace fairlead::queue {
 namespace {
 
@@ -74,7 +76,7 @@ TEST(EventQueue, EachOfManyTakenAtOnceHasRoomForTheNext) {
 }
 
 TEST(EventQueue, ConcurrentlyProducedAndConsumedWhileItGrows) {
-  constexpr std::uint64_t kEvents = 300'000;
+  constexpr std::uint64_t kEvents = 300'000 / base::kThreadSlowness;
   EventQueue<std::uint64_t> queue(2);
   std::jthread producer([&] {
     for (std::uint64_t i = 0; i < kEvents;) {

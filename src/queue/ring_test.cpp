@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/slowness_for_tests.hpp"
 #include "queue/queue_fixture.hpp"
 
 namespace fairlead::queue {
@@ -294,7 +295,7 @@ TEST(Ring, RandomWalksBehaveLikeAList) {
 }
 
 TEST(Ring, ProducesAndConsumesConcurrentlyWhileItGrows) {
-  constexpr std::uint64_t kElements = 200'000;
+  constexpr std::uint64_t kElements = 200'000 / base::kThreadSlowness;
   for (const std::uint32_t step : {1U, 16U}) {
     Ring ring({64, 4}, 40 * step);
     std::jthread producing([&] {

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/slowness_for_tests.hpp"
+
 namespace fairlead::queue {
 namespace {
 
@@ -109,7 +111,7 @@ TEST(TaskQueue, AsAWayBackItKeepsTheLast) {
 
 // Producer, consumer and completer at once, over a pool of a few tasks that goes round.
 TEST(TaskQueue, ThreeThreadsLoseAndRepeatNothing) {
-  constexpr int kTasks = 8, kMessages = 60'000;
+  constexpr int kTasks = 8, kMessages = 60'000 / base::kThreadSlowness;
   Queue queue, back, to_complete;
   std::vector<Task> pool(kTasks);
   std::vector<Task> hand_overs(kMessages);  // what the completer is given: the number is the pool's index

@@ -8,6 +8,7 @@
  * time what lies in the sockets: what is sent or taken late is a stale wake-up.
  *
  *   -         P writes two records, Q one; the consumer's barrier spares them a fence
+ *   SMALL     the same with one record each
  *   POLLER    one record each; while one thread of the consumer sleeps, another one may take what rings, and be gone
  *   FENCED    they make fences; Q writes nothing
  *   MORTAL    Q may die at any step, which the kernel tells the consumer; another one gets its place and its bit
@@ -26,7 +27,7 @@
 #ifdef ALONE
 #define RECORDS(p) ((p) == Q)
 #else
-#if defined(MORTAL) || defined(POLLER)
+#if defined(MORTAL) || defined(POLLER) || defined(SMALL)
 #define RECORDS(p) 1
 #elif defined(FENCED)
 #define RECORDS(p) ((p) == P -> 2 : 0)

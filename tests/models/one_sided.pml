@@ -8,6 +8,7 @@
  *   FENCED        the same without the kernel's barrier: initiators and owner make fences
  *   ONE_USE       an exposure in the arena: each publication has a key of its own, and serves one use
  *   BY_CALLS      with ONE_USE: an exposure outside the arena, found in the owner's own record; a call may fail
+ *   SMALL         with both: one publication instead of two
  *   LIAR          with both: somebody writes what he likes into the table
  *
  * Shown. No copy touches memory that the owner has back, and none misses what the owner had written there before. A
@@ -22,7 +23,7 @@
 #else
 #define USES(i) ((i) == A -> 2 : 1)
 #endif
-#ifdef LIAR
+#if defined(LIAR) || defined(SMALL)
 #define PUBLICATIONS 1
 #else
 #define PUBLICATIONS 2
