@@ -66,6 +66,7 @@ int post_staged(Pair& pair) {
     const bool is_inline = piece.inline_length != 0;
     const std::size_t first = is_inline ? next_inline++ : piece.sge_first;
     if (piece.to) piece.request.to = &*piece.to;
+    if (piece.binding) piece.request.binding = &*piece.binding;
     piece.request.sges = std::span(staged.sges).subspan(first, is_inline ? 1 : piece.sge_count);
     staged.requests.push_back(piece.request);
   }
@@ -144,6 +145,17 @@ void set_ud_address(ibv_qp_ex* abi, ibv_ah* ah, std::uint32_t qpn, std::uint32_t
   piece->request.remote_qkey = qkey;
 }
 
+void add_binding(ibv_qp_ex* abi, ibv_mw* window, std::uint32_t key, const ibv_mw_bind_info* wanted) {
+  const Call call;
+  add(abi, {.opcode = verbs::SendOpcode::bind_window});
+  Pair* pair = pair_of(abi);
+  Staged::Piece* piece = last(pair);
+  if (piece == nullptr) return;
+  piece->binding.emplace();
+  const int error = wanted != nullptr ? read_binding(window, key, *wanted, *piece->binding) : EINVAL;
+  if (error != 0) pair->staged.error = error;
+}
+
 }  // namespace
 
 void set_operations(Pair& pair) {
@@ -180,9 +192,13 @@ void set_operations(Pair& pair) {
   pair.wr_atomic_fetch_add = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, std::uint64_t summand) {
     add(abi, {.opcode = SendOpcode::fetch_add, .rkey = rkey, .remote_addr = address, .compare_add = summand});
   };
-  pair.wr_bind_mw = [](ibv_qp_ex* abi, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { spoil(abi, EOPNOTSUPP); };
-  pair.wr_local_inv = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
-  pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_bind_mw = add_binding;
+  pair.wr_local_inv = [](ibv_qp_ex* abi, std::uint32_t rkey) {
+    add(abi, {.opcode = SendOpcode::invalidate, .rkey = rkey});
+  };
+  pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t rkey) {
+    add(abi, {.opcode = SendOpcode::send_invalidate, .rkey = rkey});
+  };
   pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { spoil(abi, EOPNOTSUPP); };
   pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t, std::uint64_t, const void*) { spoil(abi, EOPNOTSUPP); };
 }

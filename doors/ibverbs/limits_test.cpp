@@ -60,6 +60,8 @@ TEST_F(Limits, OfObjectsAreTheirCount) {
   expect_count<ibv_cq>(
       "max_cq", limits_.max_cq, 1, [&] { return ibv_create_cq(context_, 1, nullptr, nullptr, 0); }, ibv_destroy_cq);
   char byte = 0;
+  expect_count<ibv_mw>(
+      "max_mw", limits_.max_mw, 0, [&] { return ibv_alloc_mw(domain_, IBV_MW_TYPE_2); }, ibv_dealloc_mw);
   expect_count<ibv_mr>("max_mr", limits_.max_mr, 0, [&] { return ibv_reg_mr(domain_, &byte, 1, 0); }, ibv_dereg_mr);
   expect_count<ibv_srq>("max_srq", limits_.max_srq, 0, [&] { return shared_with(1, 1); }, ibv_destroy_srq);
   ibv_ah_attr vector{};

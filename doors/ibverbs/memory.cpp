@@ -8,10 +8,11 @@ namespace fairlead::ibverbs {
 namespace {
 
 /// Nothing is pinned here and the kernel serves every page fault, so regions may always be paged: "on demand" asks for
-/// nothing more. Windows are bound by calls that do not exist here.
-constexpr unsigned kNeedless = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND;
+/// nothing more.
+constexpr unsigned kNeedless = IBV_ACCESS_ON_DEMAND;
 constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | kNeedless;
+                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+                                  IBV_ACCESS_HUGETLB | kNeedless;
 
 bool is_known(unsigned access) {
   return (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) == 0;

@@ -85,6 +85,18 @@ struct Region : ibv_mr {
   std::mutex changing;
 };
 
+struct Window : ibv_mw {
+  using Abi = ibv_mw;
+  static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
+
+  Window(OpenContext& owner_, ibv_pd* pd_, ibv_mw_type type_, verbs::MemoryWindow native_)
+      : Abi{&owner_.context, pd_, native_.rkey(), 0, type_}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::MemoryWindow native;
+  std::mutex binding;
+};
+
 struct Channel : ibv_comp_channel {
   Channel(OpenContext& owner_, verbs::CompletionChannel native_)
       : ibv_comp_channel{&owner_.context, native_.descriptor(), 0}, owner(owner_), native(std::move(native_)) {}
@@ -123,6 +135,7 @@ struct Staged {
     std::size_t sge_first = 0, sge_count = 0;
     std::size_t inline_first = 0, inline_length = 0;
     std::optional<verbs::AddressVector> to;  // a copy: the handle may go before the request is posted
+    std::optional<verbs::WindowBinding> binding;
   };
   std::vector<Piece> pieces;
   std::vector<verbs::Sge> sges;
@@ -162,6 +175,9 @@ inline Domain* find(const ibv_pd* pd) {
 }
 inline Region* find(const ibv_mr* mr) {
   return table<Region>().find(mr);
+}
+inline Window* find(const ibv_mw* window) {
+  return table<Window>().find(window);
 }
 inline Queue* find(const ibv_cq* cq) {
   return table<Queue>().find(reinterpret_cast<const ibv_cq_ex*>(cq));

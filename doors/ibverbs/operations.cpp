@@ -9,6 +9,9 @@ void set_operations(verbs_context& context) {
   ops.post_send = post_send;
   ops.post_recv = post_receive;
   ops.post_srq_recv = post_shared_receive;
+  ops.alloc_mw = add_window;
+  ops.bind_mw = bind_window;
+  ops.dealloc_mw = remove_window;
 
   context.sz = sizeof context;
   context.query_port = query_port;

@@ -17,6 +17,13 @@ int post_send(ibv_qp* pair, ibv_send_wr* requests, ibv_send_wr** bad);
 int post_receive(ibv_qp* pair, ibv_recv_wr* requests, ibv_recv_wr** bad);
 int post_shared_receive(ibv_srq* queue, ibv_recv_wr* requests, ibv_recv_wr** bad);
 
+ibv_mw* add_window(ibv_pd* pd, ibv_mw_type type);
+int remove_window(ibv_mw* window);
+/// Type 1: posts the binding, and the window has its next key.
+int bind_window(ibv_qp* pair, ibv_mw* window, ibv_mw_bind* wanted);
+/// What a program says of a binding; 0, or an errno.
+int read_binding(ibv_mw* window, std::uint32_t key, const ibv_mw_bind_info& from, verbs::WindowBinding& to);
+
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t size);
 int query_device_extended(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
                           std::size_t size);

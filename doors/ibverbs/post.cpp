@@ -20,7 +20,7 @@ bool has_list(const ibv_sge* list, int count) {
 }
 
 /// 0, or the errno of what it does not say right.
-int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to) {
+int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to, verbs::WindowBinding& binding) {
   if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
   to.id = from.wr_id;
   to.sges = sges_of(from.sg_list, from.num_sge);
@@ -52,31 +52,42 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to)
       to.compare_add = from.wr.atomic.compare_add;
       to.swap = from.wr.atomic.swap;
       return 0;
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_SEND_WITH_INV:
+      to.rkey = from.invalidate_rkey;
+      return 0;
+    case IBV_WR_BIND_MW:
+      to.binding = &binding;
+      return read_binding(from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, binding);
     default:
-      return EINVAL;  // windows, TSO, drivers' own
+      return EINVAL;  // TSO, drivers' own
   }
 }
 
-int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to) {
+/// What a receive has besides itself.
+struct Nothing {};
+
+int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to, Nothing) {
   if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
   to.id = from.wr_id;
   to.sges = sges_of(from.sg_list, from.num_sge);
   return 0;
 }
 
-/// Hands a chain on in batches. `translate_one(from, to)` and `post(span, taken)` answer 0 or an errno; `bad` gets the
-/// first request that was not taken.
-template <typename Native, typename Abi, typename Translate, typename Post>
+/// Hands a chain on in batches. `translate_one(from, to, beside)` and `post(span, taken)` answer 0 or an errno; `bad`
+/// gets the first request that was not taken. `Beside`: what a request refers to during the call.
+template <typename Native, typename Beside, typename Abi, typename Translate, typename Post>
 int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   while (chain != nullptr) {
     const Call batch_call;  // the address handles of a batch
     std::array<Native, kChainBatch> batch;
+    std::array<Beside, kChainBatch> beside;
     std::array<Abi*, kChainBatch> from;
     std::size_t count = 0;
     int code = 0;
     for (Abi* each = chain; each != nullptr && count < kChainBatch; each = each->next) {
       from[count] = each;
-      if ((code = translate_one(*each, batch[count])) != 0) break;
+      if ((code = translate_one(*each, batch[count], beside[count])) != 0) break;
       ++count;
     }
     Abi* const behind = count > 0 ? from[count - 1]->next : chain;
@@ -92,11 +103,12 @@ int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
 }
 
 /// The common case: one request, translated where it is and posted.
-template <typename Native, typename Abi, typename Translate, typename Post>
+template <typename Native, typename Beside, typename Abi, typename Translate, typename Post>
 int post_all(Abi* chain, Abi** bad, Translate translate_one, Post post) {
-  if (chain == nullptr || chain->next != nullptr) return post_chain<Native>(chain, bad, translate_one, post);
+  if (chain == nullptr || chain->next != nullptr) return post_chain<Native, Beside>(chain, bad, translate_one, post);
   Native request;
-  int code = translate_one(*chain, request);
+  Beside beside;
+  int code = translate_one(*chain, request, beside);
   std::size_t taken = 0;
   if (code == 0) code = post(std::span<const Native>(&request, 1), taken);
   if (code == 0) [[likely]]
@@ -115,8 +127,11 @@ int post_send(ibv_qp* abi, ibv_send_wr* requests, ibv_send_wr** bad) {
     return fail(EINVAL);
   }
   const auto type = static_cast<ibv_qp_type>(pair->native->type());
-  return post_all<verbs::SendRequest>(
-      requests, bad, [type](const ibv_send_wr& from, verbs::SendRequest& to) { return translate(from, type, to); },
+  return post_all<verbs::SendRequest, verbs::WindowBinding>(
+      requests, bad,
+      [type](const ibv_send_wr& from, verbs::SendRequest& to, verbs::WindowBinding& binding) {
+        return translate(from, type, to, binding);
+      },
       [pair](auto batch, std::size_t& taken) { return pair->native->post_send(batch, taken); });
 }
 
@@ -127,8 +142,9 @@ int post_receive(ibv_qp* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     if (bad != nullptr) *bad = requests;
     return fail(EINVAL);
   }
-  return post_all<verbs::ReceiveRequest>(
-      requests, bad, [](const ibv_recv_wr& from, verbs::ReceiveRequest& to) { return translate(from, to); },
+  return post_all<verbs::ReceiveRequest, Nothing>(
+      requests, bad,
+      [](const ibv_recv_wr& from, verbs::ReceiveRequest& to, Nothing none) { return translate(from, to, none); },
       [pair](auto batch, std::size_t& taken) { return pair->native->post_receive(batch, taken); });
 }
 
@@ -139,8 +155,9 @@ int post_shared_receive(ibv_srq* abi, ibv_recv_wr* requests, ibv_recv_wr** bad) 
     if (bad != nullptr) *bad = requests;
     return fail(EINVAL);
   }
-  return post_all<verbs::ReceiveRequest>(
-      requests, bad, [](const ibv_recv_wr& from, verbs::ReceiveRequest& to) { return translate(from, to); },
+  return post_all<verbs::ReceiveRequest, Nothing>(
+      requests, bad,
+      [](const ibv_recv_wr& from, verbs::ReceiveRequest& to, Nothing none) { return translate(from, to, none); },
       [queue](auto batch, std::size_t& taken) { return queue->native->post(batch, taken); });
 }
 

@@ -42,11 +42,13 @@ void fill(const OpenContext& context, ibv_device_attr& out) {
   out.max_qp = bits(limits.max_qp);
   out.max_qp_wr = bits(limits.max_qp_wr);
   out.device_cap_flags = IBV_DEVICE_CHANGE_PHY_PORT | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                         IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
   out.max_sge = out.max_sge_rd = bits(limits.max_sge);
   out.max_cq = bits(limits.max_cq);
   out.max_cqe = bits(limits.max_cqe);
   out.max_mr = bits(limits.max_mr);
+  out.max_mw = bits(limits.max_mw);
   out.max_pd = bits(limits.max_pd);
   out.max_qp_rd_atom = out.max_qp_init_rd_atom = bits(limits.max_qp_rd_atom);
   out.max_res_rd_atom = bits(limits.max_res_rd_atom);

@@ -1,6 +1,7 @@
 // Closing a device ends what was made in it, as it does with a real one.
 #include "doors/ibverbs/device_memory.hpp"
 #include "doors/ibverbs/objects.hpp"
+#include "doors/ibverbs/operations.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -21,6 +22,7 @@ void destroy_all_of(const OpenContext& context) {
   destroy_of<Pair>(context, [](Pair* pair) { ibv_destroy_qp(&pair->qp_base); });
   destroy_of<SharedReceive>(context, [](SharedReceive* queue) { ibv_destroy_srq(queue); });
   destroy_of<Address>(context, [](Address* address) { ibv_destroy_ah(address); });
+  destroy_of<Window>(context, [](Window* window) { remove_window(window); });
   destroy_of<Region>(context,
                      [](Region* region) { region->native ? void(ibv_dereg_mr(region)) : ibv_unimport_mr(region); });
   destroy_of<Queue>(context, [](Queue* queue) { ibv_destroy_cq(queue->face()); });

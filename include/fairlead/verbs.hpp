@@ -16,6 +16,7 @@
 #include <fairlead/verbs/connection.hpp>
 #include <fairlead/verbs/device.hpp>
 #include <fairlead/verbs/memory.hpp>
+#include <fairlead/verbs/memory_window.hpp>
 #include <fairlead/verbs/queue_pair.hpp>
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_completion.hpp>

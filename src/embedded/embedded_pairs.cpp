@@ -109,6 +109,7 @@ Status EmbeddedPairs::remove_region(std::uint32_t key) {
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
     if (!pairs.regions().is_known(key)) return Status::stale;
+    if (pairs.regions().has_windows(key)) return Status::in_use;
     pairs.regions().remove(key);
     pairs.publish_region(key);
   }
@@ -124,22 +125,40 @@ Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& pla
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
   share(placed, remap);
-  bool is_known = false;
+  bool is_known = false, has_windows = false;
   {
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
-    is_known = pairs.regions().change(key, placed);
+    has_windows = pairs.regions().has_windows(key);
+    is_known = !has_windows && pairs.regions().change(key, placed);
     if (is_known) pairs.publish_region(key);
   }
   if (!is_known) {
     unshare(remap);
-    return Status::stale;
+    return has_windows ? Status::in_use : Status::stale;
   }
   wait_for_region(key);
   wait_for_readers(shm::Withdrawn::region(key >> 8));
   if (const auto before = remaps_.extract(key)) unshare(before.mapped());
   if (remap) remaps_[key] = *remap;
   return Status::ok;
+}
+
+// Windows are not published: peers reach them by messages alone, so nobody has to be waited for.
+Status EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) {
+  const Driver::Locked lock(driver_);
+  key = driver_.engine().pairs().regions().add_window(type, domain);
+  return key != 0 ? Status::ok : Status::no_memory;
+}
+
+void EmbeddedPairs::remove_window(std::uint32_t key) {
+  const Driver::Locked lock(driver_);
+  driver_.engine().pairs().regions().remove_window(key);
+}
+
+void EmbeddedPairs::unbind_windows(std::uint32_t region) {
+  const Driver::Locked lock(driver_);
+  driver_.engine().pairs().regions().unbind_windows_of_region(region);
 }
 
 Result<qp::NoticeStream*> EmbeddedPairs::open_notices() {

@@ -22,6 +22,9 @@ class EmbeddedPairs final : public qp::PairCore {
   Status add_region(const qp::RegionPlan& plan, std::uint32_t& key) override;
   Status remove_region(std::uint32_t key) override;
   Status change_region(std::uint32_t key, const qp::RegionPlan& plan) override;
+  Status add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) override;
+  void remove_window(std::uint32_t key) override;
+  void unbind_windows(std::uint32_t region) override;
   Result<qp::NoticeStream*> open_notices() override;
   void close_notices(qp::NoticeStream* stream) override;
   void tell(qp::NoticeStream* stream, const qp::Notice& notice) override;

@@ -24,14 +24,19 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
   if (is_atomic) size = sizeof(std::uint64_t);
   if (envelope.operation == Wire::pair_read) size = envelope.a;
   if (size > kMessageMax) return no(Verdict::invalid, Cause::too_long);
-  if (envelope.operation == Wire::pair_send) return {};
+  if (envelope.operation == Wire::pair_send) {
+    const std::uint32_t key = wire::decode_request_key(envelope.key).rkey;
+    const bool is_well = (envelope.flags & flags::invalidates) == 0 ||
+                         shared_.regions.is_invalidable(key, pair.plan.domain, pair.number);
+    return is_well ? Judgement{} : no(Verdict::access, Cause::key_unknown);
+  }
   const bool has_right = (pair.attributes.access_flags & right) != 0 &&
                          (right == verbs::access::remote_write || pair.attributes.max_dest_rd_atomic != 0);
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
   if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
   if (size == 0) return {};
   const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
-                                              envelope.offset, size, right);
+                                              envelope.offset, size, right, pair.number);
   if (place.is_refused()) return no(Verdict::access, place.cause());
   // An iova may be aligned where the memory is not.
   if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
@@ -165,7 +170,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
   // Looked up again for each chunk: the region may have gone meanwhile.
   const Permit found =
       shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, pair.plan.domain,
-                             current.envelope.offset + offset, bytes.size(), verbs::access::remote_write);
+                             current.envelope.offset + offset, bytes.size(), verbs::access::remote_write, pair.number);
   if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
   found.write(bytes);
   return true;
@@ -175,10 +180,19 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   const CurrentRequest done = pair.current;
   const wire::Envelope& envelope = done.envelope;
   if (done.is(Wire::pair_write) && done.size != 0) {
-    const Permit found = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
-                                                envelope.offset + done.size - 1, 1, verbs::access::remote_write);
+    const Permit found =
+        shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
+                               envelope.offset + done.size - 1, 1, verbs::access::remote_write, pair.number);
     if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
     found.store_last(done.last);
+  }
+  const bool invalidates = done.is(Wire::pair_send) && (envelope.flags & flags::invalidates) != 0;
+  const std::uint32_t invalidated = invalidates ? wire::decode_request_key(envelope.key).rkey : 0;
+  if (invalidates) {
+    // Some time may have passed since it began.
+    if (!shared_.regions.is_invalidable(invalidated, pair.plan.domain, pair.number))
+      return fail(pair, Verdict::access, Cause::key_unknown, answer);
+    shared_.regions.invalidate(invalidated);
   }
   pair.current = {};
   pair.turn.pass();
@@ -188,8 +202,10 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   completer_.complete_receive(pair, done.receive_id,
                               {.opcode = done.is(Wire::pair_send) ? WcOpcode::receive : WcOpcode::receive_write_imm,
                                .byte_len = static_cast<std::uint32_t>(done.size),
-                               .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
-                               .wc_flags = has_imm ? verbs::wc_flags::with_imm : 0},
+                               .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : invalidated,
+                               .wc_flags = has_imm       ? verbs::wc_flags::with_imm
+                                           : invalidates ? verbs::wc_flags::with_inv
+                                                         : 0},
                               (envelope.flags & flags::solicited) != 0);
   return true;
 }

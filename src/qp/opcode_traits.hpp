@@ -14,7 +14,7 @@
 namespace fairlead::qp {
 
 struct OpcodeTraits {
-  enum Kind : std::uint8_t { send, write, read, atomic } kind;
+  enum Kind : std::uint8_t { send, write, read, atomic, local } kind;
   bool has_imm;
   wire::Operation operation;
   verbs::WcOpcode completion;
@@ -25,18 +25,20 @@ struct OpcodeTraits {
   /// From here to there.
   constexpr bool has_data() const { return kind == send || kind == write; }
   /// From there to here, in an answer of its own.
-  constexpr bool has_result() const { return !has_data(); }
+  constexpr bool has_result() const { return kind == read || kind == atomic; }
+  /// Of this end alone: nothing is sent.
+  constexpr bool is_local() const { return kind == local; }
   /// The peer's program has no part in it.
-  constexpr bool is_one_sided() const { return kind != send && !has_imm; }
+  constexpr bool is_one_sided() const { return kind == write ? !has_imm : has_result(); }
 };
 
 /// In the order of verbs::SendOpcode.
-inline constexpr std::array<OpcodeTraits, 7> kOpcodes = [] {
+inline constexpr std::array<OpcodeTraits, 10> kOpcodes = [] {
   using enum OpcodeTraits::Kind;
   using Wire = wire::Operation;
   using verbs::WcOpcode;
   namespace rights = verbs::access;
-  return std::array<OpcodeTraits, 7>{{
+  return std::array<OpcodeTraits, 10>{{
       {write, false, Wire::pair_write, WcOpcode::write, rights::remote_write},
       {write, true, Wire::pair_write, WcOpcode::write, rights::remote_write},
       {send, false, Wire::pair_send, WcOpcode::send, 0},
@@ -44,6 +46,9 @@ inline constexpr std::array<OpcodeTraits, 7> kOpcodes = [] {
       {read, false, Wire::pair_read, WcOpcode::read, rights::remote_read},
       {atomic, false, Wire::pair_atomic, WcOpcode::compare_swap, rights::remote_atomic},
       {atomic, false, Wire::pair_atomic, WcOpcode::fetch_add, rights::remote_atomic},
+      {local, false, Wire{}, WcOpcode::invalidate, 0},
+      {local, false, Wire{}, WcOpcode::bind_window, 0},
+      {send, false, Wire::pair_send, WcOpcode::send, 0},
   }};
 }();
 

@@ -12,13 +12,14 @@ TEST(OpcodeTraits, TellEveryOpcodeApart) {
     const auto opcode = static_cast<SendOpcode>(number);
     const OpcodeTraits& traits = traits_of(opcode);
     EXPECT_TRUE(is_opcode(opcode));
-    EXPECT_EQ(traits.has_result(), opcode >= SendOpcode::read);
+    EXPECT_EQ(traits.has_result(), opcode >= SendOpcode::read && opcode <= SendOpcode::fetch_add);
+    EXPECT_EQ(traits.is_local(), opcode == SendOpcode::invalidate || opcode == SendOpcode::bind_window);
     EXPECT_EQ(traits.has_data(), has_data(traits.operation));
     EXPECT_EQ(traits.is_atomic(), opcode == SendOpcode::compare_swap || opcode == SendOpcode::fetch_add);
     EXPECT_EQ(traits.has_imm, opcode == SendOpcode::write_imm || opcode == SendOpcode::send_imm);
     EXPECT_EQ(traits.right, right_for(traits.operation));
-    EXPECT_EQ(traits.right == 0, traits.is_send());
-    EXPECT_EQ(traits.is_one_sided(), !traits.is_send() && !traits.has_imm) << "else its program takes a receive";
+    EXPECT_EQ(traits.right == 0, traits.is_send() || traits.is_local());
+    EXPECT_EQ(traits.is_one_sided(), traits.right != 0 && !traits.has_imm) << "else its program takes a receive";
   }
   EXPECT_FALSE(is_opcode(static_cast<SendOpcode>(kOpcodes.size())));
 }

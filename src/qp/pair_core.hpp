@@ -77,12 +77,18 @@ class PairCore {
 
   /// no_memory at the bound.
   virtual Status add_region(const RegionPlan& plan, std::uint32_t& key) = 0;
-  /// `stale` if the key names nothing. The key is dead at once; returns when nothing reads the memory any more, which
-  /// the give-up time bounds.
+  /// `stale` if the key names nothing, `in_use` while windows are bound to it. The key is dead at once; returns when
+  /// nothing reads the memory any more, which the give-up time bounds.
   virtual Status remove_region(std::uint32_t key) = 0;
 
   /// The key stays and names something else at once; returns as remove_region() does. `stale` likewise.
   virtual Status change_region(std::uint32_t key, const RegionPlan& plan) = 0;
+
+  /// no_memory at the bound.
+  virtual Status add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) = 0;
+  /// By any of its keys.
+  virtual void remove_window(std::uint32_t key) = 0;
+  virtual void unbind_windows(std::uint32_t region) = 0;
 
   virtual Result<NoticeStream*> open_notices() = 0;
   virtual void close_notices(NoticeStream* stream) = 0;

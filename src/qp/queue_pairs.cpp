@@ -117,6 +117,7 @@ void QueuePairs::begin_close(PairHandle handle, base::Instant now) {
   QueuePair* const pair = pairs_.find(handle);
   if (pair == nullptr) return;
   pair->is_closing = true;
+  shared_.regions.unbind_windows_of_pair(pair->number);
   reset(*pair);
 }
 

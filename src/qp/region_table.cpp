@@ -1,12 +1,12 @@
 #include "qp/region_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace fairlead::qp {
 
-std::uint32_t RegionTable::add(const RegionPlan& plan) {
-  if (used_ >= regions_max_) return 0;
-  if (entries_.size() - used_ < kRotation) {
+std::uint32_t RegionTable::take_slot() {
+  if (entries_.size() - used_ - windows_ < kRotation) {
     const auto first = static_cast<std::uint32_t>(entries_.size());
     entries_.resize(first + kRotation);
     for (std::uint32_t slot = first; slot < first + kRotation; ++slot) give_back(slot);
@@ -15,13 +15,111 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   Entry& entry = entries_[slot];
   first_free_ = entry.next_free;
   if (first_free_ == kNone) last_free_ = kNone;
+  // Variant 0 is used by programs alone, for their windows, so key 0 names nothing of ours.
+  entry.variant = entry.variant == 255 ? 1 : static_cast<std::uint8_t>(entry.variant + 1);
+  return slot;
+}
+
+std::uint32_t RegionTable::add(const RegionPlan& plan) {
+  if (used_ >= regions_max_) return 0;
+  const std::uint32_t slot = take_slot();
   ++used_;
+  Entry& entry = entries_[slot];
   entry.plan = plan;
   entry.is_used = true;
-  // Variant 0 is never used, so key 0 names nothing.
-  entry.variant = entry.variant == 255 ? 1 : static_cast<std::uint8_t>(entry.variant + 1);
   return slot << 8 | entry.variant;
 }
+
+// Windows ------------------------------------------------------------------------------------------------------------
+
+std::uint32_t RegionTable::add_window(verbs::WindowType type, std::uint32_t domain) {
+  if (windows_ >= kWindowsMost) return 0;
+  const std::uint32_t slot = take_slot();
+  ++windows_;
+  Entry& entry = entries_[slot];
+  entry.plan = {.domain = domain};
+  entry.type = type;
+  return slot << 8 | entry.variant;
+}
+
+verbs::Cause RegionTable::judge(const verbs::WindowBinding& binding, std::uint32_t domain) const {
+  using verbs::Cause;
+  namespace rights = verbs::access;
+  constexpr std::uint32_t kRemote = rights::remote_write | rights::remote_read | rights::remote_atomic;
+  constexpr std::uint32_t kNeedsWrite = rights::remote_write | rights::remote_atomic;
+  const Entry* region = find(binding.lkey);
+  if (region == nullptr || region->is_window() || region->plan.domain != domain) return Cause::key_unknown;
+  if ((region->plan.access & rights::mw_bind) == 0 ||
+      (binding.access & ~(kRemote | rights::local_write | rights::zero_based)) != 0 ||
+      ((binding.access & kNeedsWrite) != 0 && (region->plan.access & rights::local_write) == 0))
+    return Cause::no_right;
+  const std::uint64_t offset = binding.addr - region->plan.iova;
+  const bool is_inside = binding.addr >= region->plan.iova && offset <= region->plan.length &&
+                         binding.length <= region->plan.length - offset;
+  return is_inside ? Cause::none : Cause::out_of_range;
+}
+
+verbs::Cause RegionTable::bind(const verbs::WindowBinding& binding, std::uint32_t domain, std::uint32_t pair) {
+  Entry* const window = find_window(binding.window);
+  if (window == nullptr || window->plan.domain != domain || binding.key >> 8 != binding.window >> 8)
+    return verbs::Cause::key_unknown;
+  if (window->type == verbs::WindowType::type_2 && (binding.length == 0 || window->is_used))
+    return verbs::Cause::bad_request;
+  const verbs::Cause wrong = binding.length != 0 ? judge(binding, domain) : verbs::Cause::none;
+  if (wrong != verbs::Cause::none) return wrong;
+  unbind(*window);
+  window->variant = static_cast<std::uint8_t>(binding.key);
+  if (binding.length == 0) return verbs::Cause::none;
+  const std::uint32_t slot = binding.lkey >> 8;
+  Entry& region = entries_[slot];
+  ++region.windows;
+  window->region = slot;
+  window->pair = window->type == verbs::WindowType::type_2 ? pair : 0;
+  window->is_used = true;
+  window->plan = {.base = region.plan.base + (binding.addr - region.plan.iova),
+                  .length = binding.length,
+                  .iova = (binding.access & verbs::access::zero_based) != 0 ? 0 : binding.addr,
+                  .access = binding.access,
+                  .domain = domain};
+  return verbs::Cause::none;
+}
+
+void RegionTable::unbind(Entry& window) {
+  if (!std::exchange(window.is_used, false)) return;
+  --entries_[window.region].windows;
+  window.region = kNone;
+  window.pair = 0;
+}
+
+bool RegionTable::is_invalidable(std::uint32_t key, std::uint32_t domain, std::uint32_t pair) const {
+  const Entry* const entry = find(key);
+  return entry != nullptr && entry->type == verbs::WindowType::type_2 && entry->plan.domain == domain &&
+         entry->pair == pair;
+}
+
+void RegionTable::remove_window(std::uint32_t key) {
+  Entry* const window = find_window(key);
+  if (window == nullptr) return;
+  unbind(*window);
+  window->type = {};
+  window->plan = {};
+  --windows_;
+  give_back(key >> 8);
+}
+
+void RegionTable::unbind_windows_of_region(std::uint32_t key) {
+  if (!has_windows(key)) return;
+  for (Entry& each : entries_)
+    if (each.is_window() && each.region == key >> 8) unbind(each);
+}
+
+void RegionTable::unbind_windows_of_pair(std::uint32_t number) {
+  if (windows_ == 0) return;
+  for (Entry& each : entries_)
+    if (each.is_window() && each.is_used && each.pair == number) unbind(each);
+}
+
+// Regions ------------------------------------------------------------------------------------------------------------
 
 bool RegionTable::remove(std::uint32_t key) {
   if (find(key) == nullptr) return false;

@@ -4,8 +4,11 @@
 // A key is 24 bits of slot and 8 of variant, which changes with each use of the slot. Slots come back first in, first
 // out, from at least kRotation of them, so a stale key matches none of the next 255 * kRotation regions.
 //
-// Whoever reads the memory later (the link, by reference) holds the slot; a removed region cannot be found any more,
-// but its slot comes back, and its owner may unmap it, only when the last hold is gone.
+// A memory window is a region whose memory is part of another's, which it cannot outlive. It keeps its slot while it is
+// bound to nothing; each binding has a key, of the device (type 1) or of the program (type 2).
+//
+// Whoever reads the memory later (the link, by reference) holds the region's slot; a removed region cannot be found any
+// more, but its slot comes back, and its owner may unmap it, only when the last hold is gone.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include <fairlead/verbs/types.hpp>
+#include <fairlead/verbs/work_request.hpp>
 
 #include "base/ensure.hpp"
 #include "qp/permit.hpp"
@@ -37,11 +41,26 @@ struct RegionPlan {
 class RegionTable {
  public:
   static constexpr std::uint32_t kRotation = 1024;
+  static constexpr std::uint32_t kWindowsMost = 65536;
 
   explicit RegionTable(std::uint32_t regions_max) : regions_max_(regions_max) {}
 
   /// The key, or 0 at the bound.
   std::uint32_t add(const RegionPlan& plan);
+  /// A window that is bound to nothing: a key that names it and no memory, or 0 at the bound.
+  std::uint32_t add_window(verbs::WindowType type, std::uint32_t domain);
+  /// For a queue pair of that number and domain.
+  verbs::Cause bind(const verbs::WindowBinding& binding, std::uint32_t domain, std::uint32_t pair);
+  /// Whether that queue pair, or its peer, may invalidate the window with this key.
+  bool is_invalidable(std::uint32_t key, std::uint32_t domain, std::uint32_t pair) const;
+  void invalidate(std::uint32_t key) { unbind(entries_[key >> 8]); }
+  /// By any of its keys.
+  void remove_window(std::uint32_t key);
+  /// Whether windows are bound to this region.
+  bool has_windows(std::uint32_t key) const { return find(key) != nullptr && entries_[key >> 8].windows != 0; }
+  void unbind_windows_of_region(std::uint32_t key);
+  void unbind_windows_of_pair(std::uint32_t number);
+
   /// From now on the key names nothing. False if it does not now.
   bool remove(std::uint32_t key);
   /// The key names this from now on. False if it names nothing now.
@@ -52,17 +71,20 @@ class RegionTable {
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
   /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
+  /// `pair`: the number of the queue pair to which a peer names the key; 0: this end itself, which uses no window.
   Permit locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
-                std::uint32_t access) const {
+                std::uint32_t access, std::uint32_t pair = 0) const {
     const Entry* entry = find(key);
     if (entry == nullptr || entry->plan.domain != domain) return Permit(verbs::Cause::key_unknown);
+    if (entry->is_window() && (pair == 0 || (entry->pair != 0 && entry->pair != pair))) [[unlikely]]
+      return Permit(verbs::Cause::key_unknown);
     const RegionPlan& plan = entry->plan;
     if ((plan.access & access) != access) return Permit(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
       return Permit(verbs::Cause::out_of_range);
     }
-    return {plan.base + offset, length, key >> 8};
+    return {plan.base + offset, length, entry->is_window() ? entry->region : key >> 8};
   }
 
   void hold(std::uint32_t slot) { ++entries_[slot].holds; }
@@ -77,8 +99,14 @@ class RegionTable {
     RegionPlan plan;
     std::uint32_t holds = 0;
     std::uint32_t next_free = kNone;
-    std::uint8_t variant = 0;  // 0 only before the first use
-    bool is_used = false;
+    std::uint32_t windows = 0;     // of a region: bound to it
+    std::uint32_t region = kNone;  // of a window: the slot that it is bound to
+    std::uint32_t pair = 0;        // of a window of type 2: the queue pair that has bound it
+    verbs::WindowType type{};      // of a window
+    std::uint8_t variant = 0;      // 0 only before the first use
+    bool is_used = false;          // the key names memory
+
+    bool is_window() const { return type != verbs::WindowType{}; }
   };
 
   const Entry* find(std::uint32_t key) const {
@@ -87,10 +115,19 @@ class RegionTable {
     const Entry& entry = entries_[slot];
     return entry.is_used && entry.variant == (key & 0xFF) ? &entry : nullptr;
   }
+  /// By any of its keys; null if it is none.
+  Entry* find_window(std::uint32_t key) {
+    const std::uint32_t slot = key >> 8;
+    return slot < entries_.size() && entries_[slot].is_window() ? &entries_[slot] : nullptr;
+  }
+  verbs::Cause judge(const verbs::WindowBinding& binding, std::uint32_t domain) const;
+  void unbind(Entry& window);
+  std::uint32_t take_slot();
   void give_back(std::uint32_t slot);
 
   std::uint32_t regions_max_;
-  std::uint32_t used_ = 0;  // also those removed and still held
+  std::uint32_t used_ = 0;     // also those removed and still held
+  std::uint32_t windows_ = 0;  // bound or not
   std::uint32_t first_free_ = kNone, last_free_ = kNone;
   std::vector<Entry> entries_;
 };

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include <fairlead/verbs/memory_window.hpp>
+
 namespace fairlead::qp {
 namespace {
 
@@ -41,6 +43,122 @@ TEST_F(Regions, APermitIsGoodForItsRangeOnly) {
   EXPECT_EQ(memory_[7], std::byte{5});
   EXPECT_DEATH(permit.write(bytes), "9 bytes for a permit for 8");
   EXPECT_DEATH(Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
+}
+
+class Windows : public testing::Test {
+ protected:
+  static constexpr std::uint32_t kDomain = 7, kPair = 40, kOther = 41;
+  static constexpr std::uint32_t kWrite = verbs::access::remote_write, kRead = verbs::access::remote_read;
+
+  std::uint32_t add_region(std::uint32_t access) {
+    return table_.add({.base = memory_.data(), .length = 64, .iova = 1000, .access = access, .domain = kDomain});
+  }
+  Cause bind(std::uint32_t window, verbs::WindowBinding binding, std::uint32_t domain = kDomain) {
+    binding.window = window;
+    if (binding.key == 0) binding.key = window;
+    if (binding.lkey == 0) binding.lkey = region_;
+    return table_.bind(binding, domain, kPair);
+  }
+  Permit reach(std::uint32_t key, std::uint64_t address, std::uint32_t access = kWrite, std::uint32_t pair = kPair) {
+    return table_.locate(key, kDomain, address, 1, access, pair);
+  }
+
+  std::array<std::byte, 64> memory_{};
+  RegionTable table_{100};
+  std::uint32_t region_ = add_region(verbs::access::local_write | verbs::access::mw_bind);
+  std::uint32_t first_ = table_.add_window(verbs::WindowType::type_1, kDomain);
+  std::uint32_t second_ = table_.add_window(verbs::WindowType::type_2, kDomain);
+  verbs::WindowBinding plain_{.access = kWrite, .addr = 1016, .length = 8};
+};
+
+TEST_F(Windows, ShowAPartOfTheirRegionWithTheirOwnRights) {
+  EXPECT_EQ(reach(second_, 1016).cause(), Cause::key_unknown) << "bound to nothing";
+  ASSERT_EQ(bind(second_, plain_), Cause::none);
+  EXPECT_EQ(reach(second_, 1016).at(), memory_.data() + 16);
+  EXPECT_EQ(reach(second_, 1016).slot(), region_ >> 8) << "whoever reads later holds the region";
+  EXPECT_EQ(reach(second_, 1015).cause(), Cause::out_of_range);
+  EXPECT_EQ(reach(second_, 1024).cause(), Cause::out_of_range);
+  EXPECT_EQ(reach(second_, 1016, kRead).cause(), Cause::no_right);
+  EXPECT_EQ(reach(region_, 1016).cause(), Cause::no_right) << "the region itself has none";
+  EXPECT_EQ(table_.locate(second_, kDomain + 1, 1016, 1, kWrite, kPair).cause(), Cause::key_unknown);
+  EXPECT_EQ(reach(second_, 1016, 0, 0).cause(), Cause::key_unknown) << "no key for this end's own requests";
+}
+
+TEST_F(Windows, OfType2BelongToOneQueuePairAndOfType1ToTheDomain) {
+  ASSERT_EQ(bind(first_, plain_), Cause::none);
+  ASSERT_EQ(bind(second_, plain_), Cause::none);
+  EXPECT_FALSE(reach(first_, 1016, kWrite, kOther).is_refused());
+  EXPECT_EQ(reach(second_, 1016, kWrite, kOther).cause(), Cause::key_unknown);
+  EXPECT_FALSE(table_.is_invalidable(first_, kDomain, kPair));
+  EXPECT_FALSE(table_.is_invalidable(second_, kDomain, kOther));
+  EXPECT_FALSE(table_.is_invalidable(region_, kDomain, kPair));
+  table_.unbind_windows_of_pair(kOther);
+  EXPECT_FALSE(reach(second_, 1016).is_refused());
+  table_.unbind_windows_of_pair(kPair);
+  EXPECT_TRUE(reach(second_, 1016).is_refused());
+  EXPECT_FALSE(reach(first_, 1016).is_refused());
+}
+
+TEST_F(Windows, HaveANewKeyWithEachBinding) {
+  const std::uint32_t next = verbs::next_key(first_);
+  ASSERT_EQ(bind(first_, plain_), Cause::none);
+  verbs::WindowBinding zero_based = plain_;
+  zero_based.key = next;
+  zero_based.access |= verbs::access::zero_based;
+  ASSERT_EQ(bind(first_, zero_based), Cause::none) << "type 1 may be bound anew";
+  EXPECT_EQ(reach(first_, 1016).cause(), Cause::key_unknown);
+  EXPECT_EQ(reach(next, 7).at(), memory_.data() + 23);
+  ASSERT_EQ(bind(first_, {.key = first_}), Cause::none) << "length 0";
+  EXPECT_TRUE(reach(next, 7).is_refused());
+  EXPECT_FALSE(table_.has_windows(region_));
+
+  ASSERT_EQ(bind(second_, plain_), Cause::none);
+  EXPECT_EQ(bind(second_, plain_), Cause::bad_request) << "type 2 has to be invalidated first";
+  ASSERT_TRUE(table_.is_invalidable(second_, kDomain, kPair));
+  table_.invalidate(second_);
+  EXPECT_FALSE(table_.is_invalidable(second_, kDomain, kPair));
+  EXPECT_TRUE(reach(second_, 1016).is_refused());
+  EXPECT_EQ(bind(second_, {}), Cause::bad_request) << "length 0 is for type 1";
+  plain_.key = second_ ^ 0x80;
+  ASSERT_EQ(bind(second_, plain_), Cause::none);
+  EXPECT_FALSE(reach(plain_.key, 1016).is_refused());
+}
+
+TEST_F(Windows, AreNotBoundToWhatTheirRegionDoesNotGive) {
+  const auto with = [&](auto change) {
+    verbs::WindowBinding binding = plain_;
+    change(binding);
+    return bind(second_, binding);
+  };
+  EXPECT_EQ(with([](auto& b) { b.addr = 999; }), Cause::out_of_range);
+  EXPECT_EQ(with([](auto& b) { b.length = 49; }), Cause::out_of_range);
+  EXPECT_EQ(with([](auto& b) { b.length = ~0ULL; }), Cause::out_of_range);
+  EXPECT_EQ(with([&](auto& b) { b.lkey = region_ + 1; }), Cause::key_unknown);
+  EXPECT_EQ(with([&](auto& b) { b.lkey = first_; }), Cause::key_unknown) << "a window is no region";
+  EXPECT_EQ(with([&](auto& b) { b.key = first_; }), Cause::key_unknown) << "another window's";
+  EXPECT_EQ(with([](auto& b) { b.access = 1U << 9; }), Cause::no_right);
+  EXPECT_EQ(bind(region_, plain_), Cause::key_unknown);
+  EXPECT_EQ(bind(second_, plain_, kDomain + 1), Cause::key_unknown);
+  const std::uint32_t closed = add_region(verbs::access::local_write), fixed = add_region(verbs::access::mw_bind);
+  EXPECT_EQ(with([&](auto& b) { b.lkey = closed; }), Cause::no_right);
+  EXPECT_EQ(with([&](auto& b) { b.lkey = fixed; }), Cause::no_right) << "it cannot be written at all";
+  EXPECT_EQ(with([&](auto& b) { b.lkey = fixed, b.access = kRead; }), Cause::none);
+}
+
+TEST_F(Windows, AreCountedAtTheirRegionUntilTheyGo) {
+  ASSERT_EQ(bind(first_, plain_), Cause::none);
+  ASSERT_EQ(bind(second_, plain_), Cause::none);
+  table_.remove_window(second_);
+  EXPECT_TRUE(table_.has_windows(region_));
+  EXPECT_TRUE(reach(second_, 1016).is_refused());
+  EXPECT_EQ(bind(second_, plain_), Cause::key_unknown);
+  table_.unbind_windows_of_region(region_);
+  EXPECT_FALSE(table_.has_windows(region_));
+  EXPECT_TRUE(table_.remove(region_));
+  for (std::uint32_t i = 1; i < RegionTable::kWindowsMost; ++i)
+    ASSERT_NE(table_.add_window(verbs::WindowType::type_1, kDomain), 0u);
+  EXPECT_EQ(table_.add_window(verbs::WindowType::type_1, kDomain), 0u);
+  EXPECT_NE(add_region(0), 0u) << "regions have their own bound";
 }
 
 }  // namespace

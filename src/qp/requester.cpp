@@ -26,10 +26,29 @@ int check_request(const QueuePair& pair, const verbs::SendRequest& request, std:
   const verbs::QpCapacity& capacity = pair.plan.capacity;
   if (!is_opcode(request.opcode)) return EINVAL;
   const OpcodeTraits& traits = traits_of(request.opcode);
-  if (pair.is(QpType::ud) && (!traits.is_send() || request.to == nullptr)) return EINVAL;
-  if (pair.is(QpType::uc) && !traits.has_data()) return EINVAL;
+  const bool names_window = traits.is_local() || request.opcode == verbs::SendOpcode::send_invalidate;
+  if (pair.is(QpType::ud) && (!traits.is_send() || names_window || request.to == nullptr)) return EINVAL;
+  if (pair.is(QpType::uc) && traits.has_result()) return EINVAL;
+  if (request.opcode == verbs::SendOpcode::bind_window && request.binding == nullptr) return EINVAL;
   const bool is_inlined = (request.flags & verbs::send_flags::inlined) != 0;
   return is_inlined && (!traits.has_data() || length > capacity.max_inline) ? EINVAL : 0;
+}
+
+/// What a window is bound to, in the words of other requests.
+void keep(SendEntry& entry, const verbs::WindowBinding& binding) {
+  entry.rkey = binding.key;
+  entry.imm = binding.window;
+  entry.remote_addr = binding.addr;
+  entry.compare_add = binding.length;
+  entry.swap = std::uint64_t{binding.access} << 32 | binding.lkey;
+}
+verbs::WindowBinding binding_of(const SendEntry& entry) {
+  return {.window = entry.imm,
+          .key = entry.rkey,
+          .lkey = static_cast<std::uint32_t>(entry.swap),
+          .access = static_cast<std::uint32_t>(entry.swap >> 32),
+          .addr = entry.remote_addr,
+          .length = entry.compare_add};
 }
 
 }  // namespace
@@ -45,6 +64,8 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
   const std::uint32_t retired = parts_.completer.account(pair).sends.count();
   if (pair.sends.tail().value - retired >= pair.plan.capacity.max_send_wr) return ENOMEM;
   SendEntry& entry = pair.sends.post(request, length);
+  if (request.opcode == verbs::SendOpcode::bind_window) [[unlikely]]
+    keep(entry, *request.binding);
   if (!pair.is(QpType::ud)) return 0;
   entry.to = shared_.address_of(*request.to, request.remote_qpn);
   entry.remote_qpn = request.remote_qpn;
@@ -85,6 +106,8 @@ bool Requester::start(QueuePair& pair, RequestNumber number) {
 
 bool Requester::start_connected(QueuePair& pair, RequestNumber number, const SendEntry& entry) {
   const OpcodeTraits& traits = entry.traits();
+  if (traits.is_local()) [[unlikely]]
+    return start_of_window(pair, number);
   const bool has_length = entry.length <= kMessageMax && (!traits.is_atomic() || entry.length == sizeof(std::uint64_t));
   if (!has_length) return refuse(pair, number, WcStatus::loc_len_err, Cause::too_long);
   if (traits.has_result()) {
@@ -125,6 +148,28 @@ bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
   ++shared_.counters.requests_sent;
   pair.sends.skip();
   if (sent == Datagrams::Sent::done) parts_.outstanding.complete_unanswered(pair, entry);
+  return true;
+}
+
+// Windows: what was sent before has ended by then, and nothing behind it has begun.
+bool Requester::start_of_window(QueuePair& pair, RequestNumber number) {
+  if (number != pair.sends.head()) return false;
+  SendEntry& entry = pair.sends[number];
+  RegionTable& regions = shared_.regions;
+  if (entry.opcode == verbs::SendOpcode::bind_window) {
+    const Cause cause = regions.bind(binding_of(entry), pair.plan.domain, pair.number);
+    if (cause != Cause::none) return refuse(pair, number, WcStatus::mw_bind_err, cause);
+  } else {
+    if (!regions.is_invalidable(entry.rkey, pair.plan.domain, pair.number))
+      return refuse(pair, number, WcStatus::loc_qp_op_err, Cause::key_unknown);
+    regions.invalidate(entry.rkey);
+  }
+  pair.sends.carried_out();
+  if (pair.is(QpType::uc)) {
+    parts_.outstanding.complete_unanswered(pair, entry);
+  } else {
+    parts_.outstanding.take_answer(pair, number, {});
+  }
   return true;
 }
 
@@ -203,6 +248,10 @@ wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
                           .target_port = pair.attributes.dest_qp_num,
                           .key = wire::encode(wire::RequestKey{.sequence = pair.sends.sequence_of(number)}),
                           .cookie = traits.has_imm ? entry.imm : 0};
+  if (entry.opcode == verbs::SendOpcode::send_invalidate) {
+    envelope.flags |= flags::invalidates;
+    envelope.key |= entry.rkey;
+  }
   if (traits.is_send()) return envelope;
   envelope.key |= entry.rkey;
   envelope.offset = entry.remote_addr;

@@ -56,6 +56,7 @@ class Requester {
   bool start_short(QueuePair& pair, RequestNumber number);
   bool start_connected(QueuePair& pair, RequestNumber number, const SendEntry& entry);
   bool start_datagram(QueuePair& pair, RequestNumber number);
+  bool start_of_window(QueuePair& pair, RequestNumber number);
   bool start_local(QueuePair& pair, RequestNumber number);
   bool execute_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list);
   bool start_remote(QueuePair& pair, RequestNumber number);

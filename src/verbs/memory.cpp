@@ -31,21 +31,25 @@ struct RegionState {
       : context(its_domain->context), domain(std::move(its_domain)) {
     ++domain->members;
   }
-  ~RegionState() { remove(); }
+  ~RegionState() { drop(); }
   RegionState(const RegionState&) = delete;
   RegionState& operator=(const RegionState&) = delete;
 
-  /// False if it is removed already.
-  bool remove() {
+  void drop() {
+    if (domain && key != 0 && !context->is_dead()) context->pair_core->unbind_windows(key);
+    remove();
+  }
+  /// 0, EINVAL if it is removed already, EBUSY while windows are bound to it.
+  int remove() {
     const std::scoped_lock lock(mutex);
-    if (!domain) return false;
+    if (!domain) return EINVAL;
     if (!context->is_dead()) {
-      if (key != 0) context->pair_core->remove_region(key);
+      if (key != 0 && context->pair_core->remove_region(key) == Status::in_use) return EBUSY;
       if (!shown.empty()) context->pair_core->free(shown);
     }
     --domain->members;
     domain.reset();
-    return true;
+    return 0;
   }
 
   std::mutex mutex;
@@ -62,7 +66,7 @@ namespace {
 Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uint32_t access) {
   constexpr std::uint32_t kNeedsWrite = access::remote_write | access::remote_atomic;
   constexpr std::uint32_t kKnown = access::local_write | access::remote_write | access::remote_read |
-                                   access::remote_atomic | access::zero_based | access::huge_pages |
+                                   access::remote_atomic | access::mw_bind | access::zero_based | access::huge_pages |
                                    access::optional_range;
   if ((access & access::on_demand) != 0) return failure(EOPNOTSUPP, "memory region: paging on demand is not supported");
   if ((access & ~kKnown) != 0) return failure(EOPNOTSUPP, "memory region: an access flag that is not supported");
@@ -129,7 +133,9 @@ MemoryRegion& MemoryRegion::operator=(MemoryRegion&&) noexcept = default;
 MemoryRegion::~MemoryRegion() = default;
 
 Result<> MemoryRegion::remove() {
-  if (!state_ || !state_->remove()) return failure(EINVAL, "this memory region is deregistered already");
+  const int error = state_ ? state_->remove() : EINVAL;
+  if (error == EBUSY) return failure(EBUSY, "memory region: windows are bound to it: invalidate or deallocate them");
+  if (error != 0) return failure(error, "this memory region is deregistered already");
   return {};
 }
 
@@ -151,9 +157,9 @@ Result<> MemoryRegion::change(const Change& change) {
   }
   plan.domain = domain->number;
   if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
-  if (domain->context->pair_core->change_region(state_->key, plan) != Status::ok) {
-    return failure(EINVAL, "this memory region is deregistered");
-  }
+  const Status status = domain->context->pair_core->change_region(state_->key, plan);
+  if (status == Status::in_use) return failure(EBUSY, "memory region: windows are bound to it");
+  if (status != Status::ok) return failure(EINVAL, "this memory region is deregistered");
   state_->plan = plan;
   ++domain->members;
   --state_->domain->members;

@@ -59,6 +59,10 @@ const char* to_string(WcOpcode opcode) noexcept {
       return "compare and swap";
     case WcOpcode::fetch_add:
       return "fetch and add";
+    case WcOpcode::bind_window:
+      return "bind window";
+    case WcOpcode::invalidate:
+      return "invalidate";
     case WcOpcode::receive:
       return "receive";
     case WcOpcode::receive_write_imm:

@@ -41,6 +41,7 @@ inline constexpr std::uint16_t imm = 1;
 inline constexpr std::uint16_t solicited = 2;
 inline constexpr std::uint16_t fetch_add = 4;
 inline constexpr std::uint16_t acknowledges = 8;  // `a`, and all before it, of the other direction
+inline constexpr std::uint16_t invalidates = 16;  // a send: the memory window that its key names
 inline constexpr unsigned traffic_class_shift = 8;
 }  // namespace request_flags
 

@@ -49,6 +49,7 @@ struct DeviceLimits {
   std::uint32_t max_cq = 16384;
   std::uint32_t max_cqe = 65536;
   std::uint32_t max_mr = 65536;
+  std::uint32_t max_mw = 65536;
   std::uint32_t max_pd = 65536;
   std::uint32_t max_ah = 65536;
   std::uint32_t max_srq = 16384;

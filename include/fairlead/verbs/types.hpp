@@ -21,6 +21,12 @@ enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, err };
 
+/// Who may use a memory window, and how it is bound.
+enum class WindowType : std::uint8_t {
+  type_1 = 1,  ///< queue pairs of its domain; bound anew at any time, to a key that the device chooses
+  type_2 = 2,  ///< the queue pair that bound it; to a key of the program, and again only after it was invalidated
+};
+
 /// Path MTU by its code; bytes = 128 << code.
 enum class Mtu : std::uint8_t { bytes_256 = 1, bytes_512, bytes_1024, bytes_2048, bytes_4096 };
 constexpr std::uint32_t bytes_of(Mtu mtu) {
@@ -33,6 +39,7 @@ inline constexpr std::uint32_t local_write = 1U << 0;
 inline constexpr std::uint32_t remote_write = 1U << 1;  ///< needs local_write
 inline constexpr std::uint32_t remote_read = 1U << 2;
 inline constexpr std::uint32_t remote_atomic = 1U << 3;        ///< needs local_write
+inline constexpr std::uint32_t mw_bind = 1U << 4;              ///< regions: memory windows may be bound to them
 inline constexpr std::uint32_t zero_based = 1U << 5;           ///< addresses in requests count from 0
 inline constexpr std::uint32_t on_demand = 1U << 6;            ///< not supported
 inline constexpr std::uint32_t huge_pages = 1U << 7;           ///< ignored

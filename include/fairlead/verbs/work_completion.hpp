@@ -33,6 +33,8 @@ enum class WcOpcode : std::uint32_t {
   read = 2,
   compare_swap = 3,
   fetch_add = 4,
+  bind_window = 5,
+  invalidate = 6,
   receive = 128,
   receive_write_imm = 129,
 };
@@ -41,6 +43,7 @@ enum class WcOpcode : std::uint32_t {
 namespace wc_flags {
 inline constexpr std::uint32_t grh = 1U << 0;  ///< UD: the first 40 bytes of the buffers are the network header
 inline constexpr std::uint32_t with_imm = 1U << 1;
+inline constexpr std::uint32_t with_inv = 1U << 3;
 }  // namespace wc_flags
 
 struct WorkCompletion {
@@ -49,7 +52,7 @@ struct WorkCompletion {
   WcOpcode opcode = WcOpcode::send;  ///< also filled for failures
   std::uint32_t vendor_err = 0;      ///< a Cause
   std::uint32_t byte_len = 0;        ///< receives: of the message (UD: + 40); reads, atomics, sends, writes: length
-  std::uint32_t imm = 0;             ///< with wc_flags::with_imm
+  std::uint32_t imm = 0;             ///< with wc_flags::with_imm; with with_inv the key that the peer has invalidated
   std::uint32_t qp_num = 0;
   std::uint32_t src_qp = 0;  ///< UD receives
   std::uint32_t wc_flags = 0;

@@ -25,6 +25,19 @@ enum class SendOpcode : std::uint8_t {
   read = 4,
   compare_swap = 5,
   fetch_add = 6,
+  invalidate = 7,       ///< RC, UC: the window of type 2 with the key `rkey` is bound to nothing from now on
+  bind_window = 8,      ///< RC, UC: `binding`
+  send_invalidate = 9,  ///< RC, UC: a send that invalidates the peer's window with the key `rkey`
+};
+
+/// What bind_window does. Length 0 (type 1 only): the window is bound to nothing.
+struct WindowBinding {
+  std::uint32_t window = 0;  ///< any of its keys
+  std::uint32_t key = 0;     ///< its key from now on: the upper 24 bits stay
+  std::uint32_t lkey = 0;    ///< of the region, which has access::mw_bind
+  std::uint32_t access = 0;  ///< remote rights, and zero_based
+  std::uint64_t addr = 0;    ///< counts from the region's iova
+  std::uint64_t length = 0;  ///< bytes
 };
 
 /// Bits of SendRequest::flags.
@@ -41,7 +54,7 @@ struct SendRequest {
   SendOpcode opcode = SendOpcode::send;
   std::uint32_t flags = 0;
   std::uint32_t imm = 0;          ///< opaque, arrives as it is (network order by custom)
-  std::uint32_t rkey = 0;         ///< write, read, atomics
+  std::uint32_t rkey = 0;         ///< write, read, atomics, invalidate, send_invalidate
   std::uint64_t remote_addr = 0;  ///< write, read, atomics
   std::uint64_t compare_add = 0;  ///< atomics
   std::uint64_t swap = 0;         ///< compare_swap
@@ -50,6 +63,8 @@ struct SendRequest {
   const AddressVector* to = nullptr;  ///< read during the call: AddressHandle::vector()
   std::uint32_t remote_qpn = 0;
   std::uint32_t remote_qkey = 0;  ///< with its top bit set: the queue pair's own
+
+  const WindowBinding* binding = nullptr;  ///< bind_window: read during the call
 };
 
 struct ReceiveRequest {
