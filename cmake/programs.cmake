@@ -87,6 +87,20 @@ function(fairlead_interposing_test folder name)
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)  # who was refused, by name
 endfunction()
 
+# Code of the modules that is compiled once more, with other words than the processor's (tests/weak_memory).
+function(fairlead_weak_memory_test folder name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(checked IN LISTS ARGN)
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/src/${checked}.cpp)
+  endforeach()
+  add_executable(${name} ${sources})
+  target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/${folder}/instead)
+  target_link_libraries(${name} PRIVATE fairlead_settings fmt::fmt fairlead_test_main GTest::gtest)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  fairlead_group(${name})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120 LABELS tests)
+endfunction()
+
 # The simulator as a program of its own; its parts are those that the tests of the folder share.
 function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)

@@ -5,14 +5,14 @@
 //   segment n:            elements --->            <--- run descriptors
 //
 // Every word is atomic, also where one side alone uses it: the other side may be hostile, so a word is read once, then
-// checked, then used. Only `produced`, `grant`, `epoch` and `shape` carry an order, and each of
-// them needs it (tests/models/event_queue.pml); everything else is relaxed.
+// checked, then used. Only `produced`, `grant`, `epoch` and `shape` carry an order, and each of them needs it
+// (tests/models/event_queue.pml, tests/weak_memory); everything else is relaxed.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "queue/location.hpp"
+#include "queue/shared_word.hpp"
 
 namespace fairlead::queue {
 
@@ -21,7 +21,6 @@ inline constexpr std::uint64_t kHeaderMark = 0x3171'7565'7665'6c66;
 inline constexpr std::uint32_t kElementBytesMax = 1U << 20;
 inline constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 30;
 
-using SharedWord = std::atomic<std::uint64_t>;
 static_assert(SharedWord::is_always_lock_free, "the queue is shared by processes: its words must be lock-free");
 static_assert(sizeof(SharedWord) == sizeof(std::uint64_t));
 

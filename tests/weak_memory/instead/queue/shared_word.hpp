@@ -1,0 +1,10 @@
+#pragma once
+// Takes the place of src/queue/shared_word.hpp.
+
+#include "tests/weak_memory/checked_word.hpp"
+
+namespace fairlead::queue {
+
+using SharedWord = tests::CheckedWord;
+
+}  // namespace fairlead::queue
