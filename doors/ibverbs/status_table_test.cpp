@@ -177,6 +177,25 @@ const std::vector<StatusRow>& status_rows() {
        .connection = kHasty,
        .state_of_b = IBV_QPS_INIT,
        .b_after = IBV_QPS_INIT},
+      {.name = "RetriesExceeded_WriteToAPeerInReset",
+       .opcode = IBV_WR_RDMA_WRITE,
+       .status = IBV_WC_RETRY_EXC_ERR,
+       .connection = kHasty,
+       .state_of_b = IBV_QPS_RESET,
+       .b_after = IBV_QPS_RESET},
+      {.name = "RetriesExceeded_ReadOfAPeerInInit",
+       .opcode = IBV_WR_RDMA_READ,
+       .status = IBV_WC_RETRY_EXC_ERR,
+       .connection = kHasty,
+       .state_of_b = IBV_QPS_INIT,
+       .b_after = IBV_QPS_INIT},
+      {.name = "RetriesExceeded_AtomicAtAPeerInInit",
+       .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+       .status = IBV_WC_RETRY_EXC_ERR,
+       .length = 8,
+       .connection = kHasty,
+       .state_of_b = IBV_QPS_INIT,
+       .b_after = IBV_QPS_INIT},
       {.name = "RetriesExceeded_NoSuchNumber",
        .opcode = IBV_WR_RDMA_WRITE,
        .status = IBV_WC_RETRY_EXC_ERR,
@@ -319,6 +338,42 @@ TEST(ImmediateErrors, AreAnsweredByThePost) {
   longest.num_sge = pieces.size();
   ASSERT_EQ(longest.post(a), 0);
   EXPECT_EQ(ends.one_at_a().status, IBV_WC_LOC_LEN_ERR);  // beyond max_msg_sz
+}
+
+// By the post, which takes none of them: the queue pair goes on.
+TEST(ImmediateErrors, OfOpcodesThatAKindHasNot) {
+  const std::vector<ibv_wr_opcode> reading{IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD};
+  std::vector<ibv_wr_opcode> connected{IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_INV,
+                                       IBV_WR_BIND_MW, IBV_WR_LOCAL_INV};
+  connected.insert(connected.end(), reading.begin(), reading.end());
+  for (const auto& [type, opcodes] : {std::pair{IBV_QPT_UC, reading}, {IBV_QPT_UD, connected}}) {
+    TwoEnds ends(Apart::same_device, {.type = type}, {.type = type});
+    auto& [a, b] = ends;
+    connect(a, b);
+    connect(b, a);
+    for (const ibv_wr_opcode opcode : opcodes) {
+      Request request(1, opcode, ends, a.sge(0, 8));
+      EXPECT_EQ(request.post(a), EINVAL) << opcode;
+    }
+    ibv_wc none;
+    EXPECT_EQ(ibv_poll_cq(a.queue, 1, &none), 0);
+    EXPECT_EQ(a.state(), IBV_QPS_RTS);
+  }
+}
+
+TEST(ImmediateErrors, OfAnAddressHandleThatIsGone) {
+  TwoEnds ends(Apart::same_device, {.type = IBV_QPT_UD}, {.type = IBV_QPT_UD});
+  auto& [a, b] = ends;
+  connect(a, b);
+  ibv_ah_attr vector = attributes_of(b, {}).ah_attr;
+  ibv_ah* to = ibv_create_ah(a.domain, &vector);
+  ASSERT_NE(to, nullptr);
+  ASSERT_EQ(ibv_destroy_ah(to), 0);
+  Request request(1, IBV_WR_SEND, ends, a.sge(0, 8));
+  request.wr.ud = {.ah = to, .remote_qpn = b.pair->qp_num, .remote_qkey = kQueueKeyOfEnds};
+  EXPECT_EQ(request.post(a), EINVAL);
+  EXPECT_EQ(ibv_destroy_ah(to), EINVAL);
+  EXPECT_EQ(a.state(), IBV_QPS_RTS);
 }
 
 }  // namespace
