@@ -20,7 +20,7 @@ constexpr const char* kStrangersIp = "127.0.0.77";
 class AttackedQueuePair : public testing::Test {
  protected:
   base::SocketAddress address_of(const verbs::QueuePair& pair) const {
-    return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(kPortFirst + (pair.number() >> 12)));
+    return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(kPortFirst + (pair.number() >> 14)));
   }
   /// As a device tells its gid.
   static verbs::Device device_of(const Stranger& stranger) {
@@ -29,7 +29,7 @@ class AttackedQueuePair : public testing::Test {
     return device;
   }
   static std::uint32_t number_of(const Stranger& stranger) {
-    return static_cast<std::uint32_t>(stranger.address().port - kPortFirst) << 12 | 7;
+    return static_cast<std::uint32_t>(stranger.address().port - kPortFirst) << 14 | 7;
   }
 
   verbs::Side side_{1, verbs::Road::udp};

@@ -85,17 +85,17 @@ Engine::~Engine() = default;
 
 qp::QueuePairs& Engine::make_pairs() {
   // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
-  constexpr std::uint32_t kSlots = 4096;
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
   pairs_ = std::make_unique<qp::QueuePairs>(
       transports_.get(), address_,
-      qp::QueuePairs::Bounds{.number_first = slot < kSlots ? slot << 12 : kNone,
-                             .port_first = port_first,
-                             .copied_max = options_.get(Option::embedded_max),
-                             .early_max = options_.get(Option::early_max),
-                             .cma_max = options_.get(Option::shm_cma_max),
-                             .cma_awake_max = options_.get(Option::shm_cma_awake_max)});
+      qp::QueuePairs::Bounds{
+          .number_first = slot < wire::PairPort::kEngines ? slot << wire::PairPort::kIndexBits : kNone,
+          .port_first = port_first,
+          .copied_max = options_.get(Option::embedded_max),
+          .early_max = options_.get(Option::early_max),
+          .cma_max = options_.get(Option::shm_cma_max),
+          .cma_awake_max = options_.get(Option::shm_cma_awake_max)});
   return *pairs_;
 }
 

@@ -4,6 +4,8 @@
 
 #include <fairlead/verbs/device.hpp>
 
+#include "wire/pair_words.hpp"
+
 namespace fairlead::qp {
 
 // There is no room.
@@ -25,7 +27,7 @@ std::uint32_t CompletionStream::take(verbs::WorkCompletion* out, std::uint32_t m
   while (taken < max) {
     const PairEvent* event = events_.consume();
     if (event == nullptr) break;
-    PairAccount& account = accounts[event->completion.qp_num & 0xFFF];
+    PairAccount& account = accounts[event->completion.qp_num % wire::PairPort::kPairs];
     Retired& retired = (event->retires & PairEvent::kOfReceives) != 0 ? account.receives : account.sends;
     if (!retired.add(event->incarnation, event->retires & ~PairEvent::kOfReceives)) [[unlikely]]
       continue;

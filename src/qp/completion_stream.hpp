@@ -90,7 +90,7 @@ class CompletionStream {
   std::uint32_t users = 0;  // queue pairs that feed it, once for each direction
 
   // The consumer.
-  /// Takes up to `max`; events of incarnations that are over are skipped. `accounts` by the lower 12 bits of the
+  /// Takes up to `max`; events of incarnations that are over are skipped. `accounts` by the index in the
   /// number.
   std::uint32_t take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts);
   bool grow(std::uint32_t capacity) { return events_.reserve(capacity) == Status::ok; }

@@ -67,7 +67,7 @@ class PairCore {
  public:
   virtual ~PairCore() = default;
 
-  /// By the lower 12 bits of a queue pair number.
+  /// By the index in a queue pair number.
   virtual PairAccount* accounts() = 0;
 
   /// Zeroed memory in whole pages that peers of this host can reach once it is registered; empty if there is none to be

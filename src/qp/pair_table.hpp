@@ -12,7 +12,7 @@ namespace fairlead::qp {
 
 class PairTable {
  public:
-  static constexpr std::uint32_t kMost = 4096;
+  static constexpr std::uint32_t kMost = wire::PairPort::kPairs;
   static constexpr std::uint32_t kFirstIndex = 2;  // numbers 0 and 1 are reserved
 
   /// Numbers are this plus an index.

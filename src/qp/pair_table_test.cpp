@@ -5,7 +5,7 @@
 namespace fairlead::qp {
 namespace {
 
-constexpr std::uint32_t kFirst = 5 << 12;
+constexpr std::uint32_t kFirst = 5 << wire::PairPort::kIndexBits;
 
 TEST(PairTable, FindsPairsByHandleAndByNumber) {
   PairTable table(kFirst);

@@ -13,7 +13,7 @@ base::SocketAddress Shared::address_of(const verbs::AddressVector& vector, std::
     there.ip[14] = static_cast<std::uint8_t>(vector.dlid >> 8);
     there.ip[15] = static_cast<std::uint8_t>(vector.dlid);
   }
-  there.port = static_cast<std::uint16_t>(bounds.port_first + (number >> 12));
+  there.port = static_cast<std::uint16_t>(bounds.port_first + (number >> wire::PairPort::kIndexBits));
   return there;
 }
 

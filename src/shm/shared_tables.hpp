@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "shm/publish_count.hpp"
+#include "wire/pair_words.hpp"
 
 namespace fairlead::shm {
 
@@ -103,7 +104,7 @@ struct alignas(64) PublishedExposure {
 };
 
 struct alignas(4096) SharedTables {
-  static constexpr std::uint32_t kRegions = 65536, kPairs = 4096, kExposures = 16384;
+  static constexpr std::uint32_t kRegions = 65536, kPairs = wire::PairPort::kPairs, kExposures = 16384;
   std::array<SharedRecord<SharedRegion>, kRegions> regions;
   std::array<SharedRecord<SharedPair>, kPairs> pairs;
   std::array<PublishedExposure, kExposures> exposures;

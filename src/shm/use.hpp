@@ -22,7 +22,7 @@ class Use {
 
  private:
   friend class Withdrawn;
-  static constexpr std::uint64_t kExposure = 1ULL << 47, kRegionMask = 0xFFFF, kPairMask = 0xFFF;
+  static constexpr std::uint64_t kExposure = 1ULL << 47, kRegionMask = 0xFFFF, kPairMask = 0x3FFF;
   static constexpr int kPairShift = 16;
 
   explicit constexpr Use(std::uint64_t name) noexcept : name_(name) {}

@@ -10,11 +10,11 @@ std::uint64_t at(Use use, std::uint64_t turn = 1) {
 }
 
 TEST(Use, OfARegionIsOfItsQueuePairToo) {
-  const std::uint64_t use = at(Use::of_region(7, 4095), 65535);
+  const std::uint64_t use = at(Use::of_region(7, 16383), 65535);
   EXPECT_TRUE(Withdrawn::region(7).is_used(use));
-  EXPECT_TRUE(Withdrawn::pair(4095).is_used(use));
+  EXPECT_TRUE(Withdrawn::pair(16383).is_used(use));
   EXPECT_FALSE(Withdrawn::region(6).is_used(use));
-  EXPECT_FALSE(Withdrawn::pair(4094).is_used(use));
+  EXPECT_FALSE(Withdrawn::pair(16382).is_used(use));
   EXPECT_FALSE(Withdrawn::exposure(use).is_used(use));
 }
 
@@ -30,7 +30,7 @@ TEST(Use, OfAnExposureIsOfNoRegion) {
   EXPECT_TRUE(Withdrawn::exposure(kKey).is_used(use));
   EXPECT_FALSE(Withdrawn::exposure(kKey + 1).is_used(use));
   EXPECT_FALSE(Withdrawn::region(0).is_used(use));
-  EXPECT_FALSE(Withdrawn::pair(kKey >> 16 & 0xFFF).is_used(use));
+  EXPECT_FALSE(Withdrawn::pair(kKey >> 16 & 0x3FFF).is_used(use));
 }
 
 }  // namespace

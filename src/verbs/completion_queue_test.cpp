@@ -166,9 +166,9 @@ TEST(CompletionQueue, ManyWorkQueuesFeedOneAndEachKeepsItsOrder) {
       ASSERT_EQ(pair.post_send({.id = n, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled}), 0);
     }
   }
-  std::array<std::uint64_t, 4096> next{};
+  std::array<std::uint64_t, 0x4000> next{};
   for (const WorkCompletion& one : collect(side, side, kPairs * kEach)) {
-    EXPECT_EQ(one.wr_id, next[one.qp_num & 0xFFF]++);
+    EXPECT_EQ(one.wr_id, next[one.qp_num & 0x3FFF]++);
   }
 }
 

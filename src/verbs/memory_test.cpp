@@ -220,7 +220,7 @@ TEST(QueuePairs, AreBoundedAndAllCanBeHad) {
       EXPECT_EQ(pair.error().system_errno, ENOMEM);
       break;
     }
-    EXPECT_GT(pair->number() & 0xFFF, 1u);
+    EXPECT_GT(pair->number() & 0x3FFF, 1u);
     pairs.push_back(std::move(*pair));
   }
   EXPECT_EQ(pairs.size(), side.context.limits().max_qp);
@@ -260,7 +260,7 @@ TEST(Processes, AChildOfForkBeginsAnew) {
     {
       Side fresh(1, Road::udp);
       auto pair = make_pair_at(fresh);
-      is_well = is_well && pair && pair->number() >> 12 != c.pa.number() >> 12;  // an engine of its own
+      is_well = is_well && pair && pair->number() >> 14 != c.pa.number() >> 14;  // an engine of its own
     }
     ::_exit(is_well ? 0 : 1);
   }

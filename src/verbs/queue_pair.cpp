@@ -118,7 +118,7 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
     context.pairs.give();
     if (status == Status::not_available) {
       return failure(EADDRNOTAVAIL,
-                     "queue pair: the engine's UDP port lies outside port_first .. port_first + 4095, so "
+                     "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so "
                      "peers could not find it: choose a port inside, or another port_first");
     }
     return failure(ENOMEM, "all queue pairs of this process and device are in use: destroy some");

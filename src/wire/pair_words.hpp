@@ -13,6 +13,9 @@ using RequestSequence = SerialNumber<struct OfRequests>;
 
 struct PairPort {
   static constexpr std::uint32_t kNumberMost = 0xFF'FFFF;
+  // A number is the engine's place among the ports of its address, and the queue pair's index in that engine.
+  static constexpr unsigned kIndexBits = 14;
+  static constexpr std::uint32_t kPairs = 1U << kIndexBits, kEngines = (kNumberMost + 1) >> kIndexBits;
 
   std::uint32_t number = 0;      // of the queue pair, up to kNumberMost
   std::uint8_t incarnation = 0;  // its low bits; 0 if nobody asks

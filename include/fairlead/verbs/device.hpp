@@ -42,7 +42,7 @@ struct ContextOptions {
 struct DeviceLimits {
   std::uint64_t max_mr_size = 1ULL << 46;
   std::uint64_t max_message_size = 1ULL << 30;
-  std::uint32_t max_qp = 4094;  ///< of one process and device; all contexts share them
+  std::uint32_t max_qp = 16382;  ///< of one process and device; all contexts share them
   std::uint32_t max_qp_wr = 16384;
   std::uint32_t max_sge = 32;
   std::uint32_t max_inline = 1024;  ///< bytes
@@ -56,7 +56,7 @@ struct DeviceLimits {
   std::uint32_t max_srq_wr = 16384;
   std::uint32_t max_srq_sge = 32;
   std::uint32_t max_qp_rd_atom = 16;
-  std::uint32_t max_res_rd_atom = 16 * 4094;
+  std::uint32_t max_res_rd_atom = 16 * 16382;
   std::uint32_t max_pkeys = 1;
   std::uint32_t comp_vectors = 4;
   std::uint8_t local_ca_ack_delay = 15;
