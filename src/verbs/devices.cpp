@@ -7,6 +7,7 @@
 
 #include "base/local_addresses.hpp"
 #include "base/settings.hpp"
+#include "base/shown.hpp"
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
@@ -64,7 +65,8 @@ Result<std::vector<Device>> devices() {
   }
   if (found.empty()) {
     return failure(ENODEV, "no interface of this host has an address" +
-                               (chosen ? " of FAIRLEAD_DEVICE=" + chosen->text + ": correct " + chosen->remedy
+                               (chosen ? " of those chosen, " + base::shown(chosen->text, base::kPathShown) +
+                                             ": correct " + chosen->remedy
                                        : std::string(": bring one up (ip link set lo up)")));
   }
   return found;
