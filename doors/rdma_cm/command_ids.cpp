@@ -43,12 +43,16 @@ int create_id(const Command& command) {
 
 int destroy_id(const Command& command) {
   const auto wanted = command.get<rdma_ucm_destroy_id>();
-  const std::lock_guard guard(command.service.mutex());
+  std::unique_lock guard(command.service.mutex());
   const auto id = command.service.find(wanted.id, *command.file);
   if (!id) return ENOENT;
   command.service.destroy(id);
   command.file->settle(command.descriptor);
-  return command.answer(wanted.response, rdma_ucm_destroy_id_resp{.events_reported = id->events_reported});
+  const rdma_ucm_destroy_id_resp gone{.events_reported = id->events_reported};
+  const std::uint64_t name = id->connection.name();
+  guard.unlock();
+  command.service.wait_until_rejected(name);
+  return command.answer(wanted.response, gone);
 }
 
 int get_event(const Command& command) {

@@ -1,5 +1,6 @@
 #include "doors/rdma_cm/outbox.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairlead::rdma_cm {
@@ -80,6 +81,13 @@ std::optional<Failed> Outbox::give_up(std::uint64_t tag) {
   if (entry.sent.tries < kTriesMax) return std::nullopt;
   const Status why = entry.why;
   return Failed{.sent = remove(tag), .why = why};
+}
+
+bool Outbox::is_rejecting(std::uint64_t name) const {
+  return std::ranges::any_of(sent_, [name](const auto& each) {
+    const Sent& sent = each.second.sent;
+    return sent.name == name && (sent.message.kind == Kind::rej || sent.message.kind == Kind::sidr_rep);
+  });
 }
 
 }  // namespace fairlead::rdma_cm

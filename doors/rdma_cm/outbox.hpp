@@ -54,6 +54,8 @@ class Outbox {
   std::optional<Failed> give_up(std::uint64_t tag);
 
   bool is_empty() const { return sent_.empty(); }
+  /// Whether a rejection by this connection is on its way.
+  bool is_rejecting(std::uint64_t name) const;
   Instant next_due() const { return due_.empty() ? kNever : due_.begin()->first; }
   std::uint64_t sent_again() const { return sent_again_; }
   std::uint64_t answers_dropped() const { return answers_dropped_; }

@@ -94,6 +94,19 @@ TEST(Outbox, TellsWhatHasFailedForGood) {
   EXPECT_TRUE(outbox.is_empty());
 }
 
+TEST(Outbox, KnowsARejectionUntilItHasArrived) {
+  Outbox outbox;
+  outbox.add(message_of(Kind::rep, 5));
+  EXPECT_FALSE(outbox.is_rejecting(5));
+  const std::uint64_t rejection = outbox.add(message_of(Kind::rej, 6));
+  EXPECT_TRUE(outbox.is_rejecting(6));
+  EXPECT_FALSE(outbox.is_rejecting(5));
+  outbox.refuse(rejection, Status::again, kNow);
+  EXPECT_TRUE(outbox.is_rejecting(6));
+  EXPECT_FALSE(outbox.finish(rejection, Status::ok, kNow));
+  EXPECT_FALSE(outbox.is_rejecting(6));
+}
+
 TEST(Outbox, AsksAPeerOnceAtATimeWhetherItLives) {
   Outbox outbox;
   const std::uint64_t question = outbox.add(message_of(Kind::alive, 0));

@@ -111,6 +111,15 @@ void Service::end_closed_files() {
   }
 }
 
+void Service::wait_until_rejected(std::uint64_t name) {
+  const auto is_rejecting = [&] {
+    const std::lock_guard guard(mutex_);
+    return outbox_.is_rejecting(name);
+  };
+  for (const auto deadline = Clock::now() + kLeaveAtMost; is_rejecting() && Clock::now() < deadline;)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
 void Service::leave() {
   const auto deadline = Clock::now() + kLeaveAtMost;
   {

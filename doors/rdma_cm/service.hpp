@@ -54,6 +54,9 @@ class Service {
   std::shared_ptr<EventFile> find_file(ino_t inode);
   /// After a close: what no program holds any more ends.
   void end_closed_files();
+  /// Until a rejection by this connection has arrived, or for a moment: a program may end itself, without atexit(),
+  /// right after it, and its peer has to hear the program's words all the same.
+  void wait_until_rejected(std::uint64_t name);
   /// At exit: peers are told, as the kernel tells them.
   void leave();
   std::string describe();
