@@ -13,8 +13,8 @@ endif()
 
 install(TARGETS fairlead EXPORT fairlead FILE_SET HEADERS)
 if(TARGET fairlead_command)
-  set_target_properties(fairlead_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-  install(TARGETS fairlead_command)
+  set_target_properties(fairlead_command fairleadd PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS fairlead_command fairleadd)
 endif()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fairlead)

@@ -59,6 +59,7 @@ tables() {
 }
 
 page fairlead
+command=$(dirname "$command")/fairleadd page fairleadd
 "$command" --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}' | while read -r subcommand; do
   page "fairlead-$subcommand" "$subcommand"
 done

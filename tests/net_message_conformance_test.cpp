@@ -374,6 +374,7 @@ TEST_P(NetMessage, ALongMessageThatNoBufferCanTakeEndsAtItsBeginning) {
   ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
   EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::no_buffer);
   EXPECT_LT(bytes_sent() - before, kLong / 2);
+  while (far().messages_dropped() == 0) std::this_thread::yield();  // a host engine tells each process by itself
   EXPECT_EQ(far().messages_dropped(), 1U);
   EXPECT_TRUE(small->is_queued());
 }
@@ -606,7 +607,7 @@ TEST_P(NetMessage, StopDrainWaitsForTheBuffers) {
 }
 
 TEST(NetPaths, AreAllHere) {
-  EXPECT_EQ(net_paths().size(), 7U) << "this host lacks 127.0.0.1 or ::1";
+  EXPECT_EQ(net_paths().size(), 9U) << "this host lacks 127.0.0.1 or ::1";
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, NetPool, ::testing::ValuesIn(net_paths_where([](const NetPath& path) {

@@ -32,6 +32,8 @@ std::vector<NetPath> net_paths() {
     paths.push_back({"ipv4_lossy", "127.0.0.1@udp", false, "drop=2%,duplicate=1%,reorder=2%:1:8,corrupt=0.5%"});
     paths.push_back({"shm", "127.0.0.1@udp", false, "", "shm"});
     paths.push_back({"auto", "127.0.0.1@udp", false, "", "auto"});
+    paths.push_back({"host", "127.0.0.1@udp", true, "", "udp", true});
+    paths.push_back({"hosts", "127.0.0.1@udp", false, "", "shm", true});
   }
   if (is_here("[::1]@udp")) paths.push_back({"ipv6", "[::1]@udp", false, ""});
   return paths;
@@ -78,6 +80,13 @@ void NetPair::SetUp() {
   net::DomainSettings settings;
   settings.engine.emplace_back("path", GetParam().path);
   if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
+  if (GetParam().is_hosted) {
+    host::ServiceOptions options;
+    EXPECT_TRUE(options.engine.set("path", GetParam().path));
+    host_ = std::make_unique<host::HostForTests>(std::move(options));
+    settings.engine.emplace_back("core", "host");
+    settings.engine.emplace_back("host", host_->file());
+  }
   domain_ = net::Domain::open(settings).value();
   near_pid_ = free_pid(GetParam().nid);
   far_pid_ = GetParam().is_one_engine ? near_pid_ : free_pid(GetParam().nid);

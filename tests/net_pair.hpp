@@ -11,6 +11,7 @@
 
 #include <fairlead/net.hpp>
 
+#include "host/host_for_tests.hpp"
 #include "net/record_for_tests.hpp"
 
 namespace fairlead::tests {
@@ -22,6 +23,7 @@ struct NetPath {
   bool is_one_engine = true;  // both machines on one engine, or one each
   std::string fault;          // what the engines do to their datagrams; empty: nothing
   std::string path = "udp";
+  bool is_hosted = false;  // the engines are those of a host engine
 };
 
 /// Printed by GoogleTest.
@@ -58,6 +60,7 @@ class NetPair : public ::testing::TestWithParam<NetPath> {
   /// Checks that no buffer is queued and that the figures agree with themselves.
   static void expect_settled(net::TransferMachine& machine);
 
+  std::unique_ptr<host::HostForTests> host_;
   std::optional<net::Domain> domain_;
   net::Record near_record_, far_record_;
   std::uint16_t near_pid_ = 0, far_pid_ = 0;

@@ -56,6 +56,7 @@ void BulkpingMachine::on_receive(const net::BufferEvent& event) {
       ++malformed_;
     }
   }
+  if (event.status == Status::restarted) has_lost_engine_ = true;
   if (event.is_final && event.status == Status::ok) (void)post(event.buffer);
 }
 

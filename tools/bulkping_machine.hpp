@@ -33,6 +33,9 @@ class BulkpingMachine {
   net::Statistics statistics() { return machine_.statistics(); }
   std::uint64_t malformed_requests() const { return malformed_; }
 
+  /// The host engine has ended, and nothing will arrive any more.
+  bool has_lost_engine() const { return has_lost_engine_; }
+
   /// Messages hold at most this.
   std::uint64_t message_size() const { return options_.message_size; }
 
@@ -45,6 +48,7 @@ class BulkpingMachine {
   const RequestCallback on_request_;
   std::string address_;
   std::atomic<std::uint64_t> malformed_ = 0;
+  std::atomic<bool> has_lost_engine_ = false;
   net::TransferMachine machine_;
   std::vector<std::unique_ptr<net::Buffer>> receive_buffers_;
 };

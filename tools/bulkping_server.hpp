@@ -32,6 +32,7 @@ class BulkpingServer {
 
   const std::string& address() const { return node_.address(); }
   net::TransferMachine& machine() { return node_.machine(); }
+  bool has_lost_engine() const { return node_.has_lost_engine(); }
   net::Statistics statistics() { return node_.statistics(); }
   ServerFigures figures() const;
 

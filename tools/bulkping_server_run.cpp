@@ -42,12 +42,16 @@ int run_bulkping_server(const BulkpingServerOptions& options) {
 
   const Instant start = Instant::clock::now();
   LiveLine live(options.is_live);
-  while (!is_interrupted()) {
+  while (!is_interrupted() && !server.has_lost_engine()) {
     server.serve(kServePiece);
     const Instant now = Instant::clock::now();
     if (live.is_due(now)) live.show(live_text(server.figures()), now);
   }
   live.clear();
+  if (server.has_lost_engine()) {
+    server.stop();
+    return report_error({Status::restarted, 0, "the host engine has ended: start fairleadd again, and then this"});
+  }
   const Duration duration = Instant::clock::now() - start;
   const std::uint64_t dropped = server.machine().messages_dropped();
   auto counters = server.machine().engine_counters();

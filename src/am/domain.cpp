@@ -4,7 +4,7 @@
 
 #include "am/domain_state.hpp"
 #include "base/socket_address.hpp"
-#include "embedded/attach.hpp"
+#include "host/attach.hpp"
 
 namespace fairlead::am {
 
@@ -16,7 +16,7 @@ Result<Domain> Domain::open(const DomainSettings& settings) {
   }
   const auto local = base::SocketAddress::from_ip(settings.ip, 0);
   if (!local) return std::unexpected(local.error());
-  auto core = embedded::attach_embedded(*local, *options);
+  auto core = host::attach(*local, *options, host::Use::active_messages);
   if (!core) return std::unexpected(std::move(core.error()));
   auto state = std::make_shared<DomainState>();
   state->ports = (*core)->active_ports();

@@ -22,7 +22,7 @@ struct Completion {
   std::uint64_t length = 0;  // bytes received, sent, read or written
   std::uint64_t offset = 0;  // receives: where in the posted buffer the message starts
   std::int64_t time_ns = 0;  // MonotonicClock when the engine produced it
-  RemotePort source;         // receives: who sent; else the other side if known
+  RemotePort source{};       // receives: who sent; else the other side if known
   Status status = Status::ok;
   bool is_final = true;  // false: the buffer stays posted, more may come (RETAIN)
   bool is_loan = false;  // receives: the message lies elsewhere; `offset` names it, for Core::loan()

@@ -86,6 +86,9 @@ class Core {
   /// What peers use to reach this engine, and the 64 random bits that name its life.
   virtual base::SocketAddress address() const = 0;
   virtual std::uint64_t epoch() const = 0;
+  /// Whether it is of another process, and that has ended: every operation ends `restarted`, also each later one. The
+  /// waits of its ports end then, too.
+  virtual bool has_ended() const { return false; }
   /// Those that it was made with: of whoever attached first. Null if it has none.
   virtual const EngineOptions* options() const { return nullptr; }
   /// Message size above which send is refused (message_size).

@@ -29,8 +29,11 @@ constexpr link::LinkOptions kLink;
 constexpr path::UdpOptions kUdp;
 
 constexpr WordOptionRow kWords[] = {
+    {"core", "embedded, host or auto", "FAIRLEAD_CORE",
+     "where the engine is: in this process, in the host's fairleadd, or there if it is to be had"},
     {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "what is done on purpose to the datagrams that are sent"},
     {"flight", "stderr, or a file", "FAIRLEAD_FLIGHT", "where stalls and lost peers are reported as they are noticed"},
+    {"host", "an absolute path, or nothing", "FAIRLEAD_HOST", "the socket file of fairleadd"},
     {"log", "as info,link=debug", "FAIRLEAD_LOG",
      "what is told on standard error, or to the program: off, error, warning, info or debug, for all topics or by "
      "topic"},
@@ -202,6 +205,9 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
     auto levels = base::LogLevels::parse(text);
     if (levels) log_ = *levels;
     if (!levels) result = std::unexpected(std::move(levels.error()));
+  } else if (name == "core") {
+    constexpr std::string_view kNames[] = {"embedded", "host", "auto"};
+    choose(kNames, core_);
   } else if (name == "path") {
     constexpr std::string_view kNames[] = {"auto", "udp", "shm"};
     choose(kNames, path_);
@@ -217,9 +223,9 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
     auto ranges = text.empty() ? Result<std::vector<base::AddressRange>>() : base::parse_ranges(text);
     if (ranges) seal_require_ = std::move(*ranges);
     if (!ranges) result = std::unexpected(std::move(ranges.error()));
-  } else if (name == "shm_directory") {
+  } else if (name == "shm_directory" || name == "host") {
     if (text.empty() || text.starts_with('/')) {
-      shm_directory_ = text;
+      (name == "host" ? host_ : shm_directory_) = text;
     } else {
       refuse();
     }
@@ -276,6 +282,8 @@ std::vector<std::string_view> EngineOptions::differences(const EngineOptions& ot
     if (!is_same) names.push_back(name);
   };
   for (std::size_t i = 0; i < kTable.size(); ++i) compare(kTable[i].name, values_[i] == other.values_[i]);
+  compare("core", core_ == other.core_);
+  compare("host", host_ == other.host_);
   compare("fault", fault_ == other.fault_);
   compare("flight", flight_ == other.flight_);
   compare("log", log_ == other.log_);

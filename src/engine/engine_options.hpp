@@ -75,6 +75,9 @@ std::span<const FormerOption> former_options() noexcept;
 /// Which way engines of the same host are reached.
 enum class PathChoice : std::uint8_t { automatic, udp, shm };
 
+/// Where the engine is: in this process, in that of the host, or there if it is to be had.
+enum class CoreChoice : std::uint8_t { embedded, host, automatic };
+
 class EngineOptions {
  public:
   /// The defaults of the table.
@@ -95,6 +98,10 @@ class EngineOptions {
   const std::optional<base::LogLevels>& log() const noexcept { return log_; }
   /// "path", FAIRLEAD_PATH: auto (shared memory to peers of this host, where both may), udp, or shm (nothing else).
   PathChoice path() const noexcept { return path_; }
+  /// "core", FAIRLEAD_CORE: embedded, host, or auto.
+  CoreChoice core() const noexcept { return core_; }
+  /// The socket file of the host engine; empty: where it listens by default. "host", FAIRLEAD_HOST.
+  const std::string& host() const noexcept { return host_; }
   /// What sessions are sealed with (docs/seal.md); no key files: nothing is. "seal", "seal_peers" and "seal_require".
   std::optional<seal::KeyringFiles> seal() const;
   /// With whom nothing unsealed is exchanged: nobody without a key; everybody, if there is one and it was not set.
@@ -124,6 +131,8 @@ class EngineOptions {
   std::optional<std::vector<base::AddressRange>> seal_require_;
   std::string shm_directory_;
   PathChoice path_ = PathChoice::automatic;
+  CoreChoice core_ = CoreChoice::embedded;
+  std::string host_;
   bool admits_all_users_ = false;
 };
 

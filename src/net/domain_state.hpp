@@ -13,8 +13,8 @@
 #include <fairlead/net/domain.hpp>
 
 #include "base/process_mark.hpp"
-#include "embedded/attach.hpp"
 #include "engine/core.hpp"
+#include "host/attach.hpp"
 #include "net/clock.hpp"
 #include "net/small_memory.hpp"
 
@@ -64,7 +64,9 @@ struct DomainState {
   const base::ProcessMark mark;
   engine::EngineOptions options;
   BufferLimits limits;  // at most the defaults: what the engine sends as one message
-  Attach attach = embedded::attach_embedded;
+  Attach attach = [](const base::SocketAddress& local, const engine::EngineOptions& wanted) {
+    return host::attach(local, wanted, host::Use::messages);
+  };
   std::optional<Simulation> simulation;
 
   std::mutex mutex;  // guards what follows; no other lock is taken under it

@@ -49,6 +49,13 @@ class FakeCore final : public engine::Core {
   /// From now on a cancel waits for complete().
   void hold_cancels() { holds_cancels_ = true; }
   void fail_next(Status status) { next_failure_ = status; }
+  /// As a host engine that ends.
+  void end() {
+    has_ended_ = true;
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [number, is_open] : ports_) interrupted_.insert(number);
+    changed_.notify_all();
+  }
   void drop_message() {
     const std::scoped_lock lock(mutex_);
     ++dropped_;
@@ -73,6 +80,7 @@ class FakeCore final : public engine::Core {
 
   base::SocketAddress address() const override { return address_; }
   std::uint64_t epoch() const override { return 77; }
+  bool has_ended() const override { return has_ended_; }
   std::uint64_t message_size_max() const override { return 1U << 20; }
 
   Result<engine::PortHandle> open_port(std::uint32_t number) override {
@@ -244,6 +252,7 @@ class FakeCore final : public engine::Core {
   std::atomic<std::uint32_t> reserved_ = 0;
   std::uint64_t dropped_ = 0;
   std::atomic<std::uint64_t> waits_ = 0;
+  std::atomic<bool> has_ended_ = false;
   std::atomic<bool> holds_cancels_ = false;
   std::atomic<Status> next_failure_ = Status::ok;
 };

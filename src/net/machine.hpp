@@ -172,6 +172,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::string ignored_;  // settings of the domain that the engine does not follow, in one line
   std::vector<unsigned> cpus_;
   bool is_automatic_ = true;
+  bool has_told_end_of_engine_ = false;
   bool has_told_start_ = false;  // the callback of started or failed has returned
   bool must_stop_ = false;       // stop() came while starting
   StopMode stop_mode_ = StopMode::drain;

@@ -429,5 +429,14 @@ TEST_F(MachineTest, DropsBecomeAnErrorEvent) {
   EXPECT_EQ(machine_.messages_dropped(), 1U);
 }
 
+TEST_F(MachineTest, TellsOnceThatItsHostEngineHasEnded) {
+  start();
+  fake_.core->end();
+  while (machine_events_told_ < 2) std::this_thread::yield();
+  ASSERT_TRUE(machine_.stop_and_wait(StopMode::abort));
+  ASSERT_EQ(machine_events_.size(), 3U);
+  EXPECT_EQ(machine_events_[1].first, MachineEvent::Kind::error);
+}
+
 }  // namespace
 }  // namespace fairlead::net

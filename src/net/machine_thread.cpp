@@ -131,6 +131,10 @@ void Machine::report_news(Lock& lock) {
         port_.own.address());
     tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
   }
+  if (port_.core->has_ended() && !std::exchange(has_told_end_of_engine_, true)) {
+    tell(lock, MachineEvent::Kind::error, Status::restarted, MachineState::undefined,
+         "the host engine has ended, and with it what was queued: start fairleadd, then stop and start this machine");
+  }
   engine::PeerLoss loss;
   while (losses_.next(loss)) {
     if (!port_.end_points.has_engine(loss.engine)) continue;

@@ -35,23 +35,27 @@ bool is_old(const Name& name) {
 }  // namespace
 
 Result<Listener> Listener::open(const base::SocketAddress& address, const Place& place, Users& users) {
-  auto name = Name::of(address, place.directory);
-  if (!name) return std::unexpected(std::move(name.error()));
+  const auto name = Name::of(address, place.directory);
+  if (!name) return std::unexpected(name.error());
+  return open(*name, place, users);
+}
+
+Result<Listener> Listener::open(const Name& name, const Place& place, Users& users) {
   auto socket = Socket::make();
-  if (!socket.is_open()) return std::unexpected(name->failed("make"));
-  const auto bound = place.directory.empty() ? name : Name::of_new(place.directory);
+  if (!socket.is_open()) return std::unexpected(name.failed("make"));
+  const auto bound = place.directory.empty() ? Result<Name>(name) : Name::of_new(place.directory);
   if (!bound) return std::unexpected(bound.error());
   if (::bind(socket.get(), bound->kernel(), bound->length()) != 0) return std::unexpected(bound->failed("bind"));
   const bool listens = ::listen(socket.get(), kBacklog) == 0;
   if (place.directory.empty()) {
-    if (!listens) return std::unexpected(name->failed("listen at"));
+    if (!listens) return std::unexpected(name.failed("listen at"));
   } else {
     const auto shown =
-        listens ? show(*bound, *name, place.is_for_all, users) : std::unexpected(bound->failed("listen at"));
+        listens ? show(*bound, name, place.is_for_all, users) : std::unexpected(bound->failed("listen at"));
     ::unlink(bound->text().c_str());
     if (!shown) return std::unexpected(shown.error());
   }
-  return Listener(std::move(socket), std::move(*name), users);
+  return Listener(std::move(socket), name, users);
 }
 
 /// Gives the socket file its name, by which others find it: it listens by now, so nobody takes it for one that is dead.

@@ -24,6 +24,8 @@ class Listener {
   };
   /// in_use if somebody listens there. `users` outlives it.
   static Result<Listener> open(const base::SocketAddress& address, const Place& place, Users& users);
+  /// Under a name of the caller's, which is of a file in the place's directory, or abstract if that is empty.
+  static Result<Listener> open(const Name& name, const Place& place, Users& users);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
   /// Nobody finds us from here on; who has not been accepted is turned away.

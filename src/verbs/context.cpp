@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/roll.hpp"
-#include "embedded/attach.hpp"
+#include "host/attach.hpp"
 #include "verbs/context_state.hpp"
 #include "verbs/port_watch.hpp"
 
@@ -138,7 +138,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
     }
   }
   const base::SocketAddress address{.ip = device.gid, .scope = 0, .port = 0};
-  auto core = embedded::attach_embedded(address, *settings);
+  auto core = host::attach(address, *settings, host::Use::queue_pairs);
   if (!core) {
     if (core.error().system_errno == 0) core.error().system_errno = to_errno(core.error().status);
     return std::unexpected(std::move(core.error()));

@@ -63,7 +63,8 @@ std::string_view to_string(MachineState state) noexcept;
 struct MachineEvent {
   enum class Kind : std::uint8_t {
     error = 0,  ///< `status` no_buffer: messages were dropped, no queued buffer could take them; one event for all
-                ///< of some milliseconds. Where delivery is synchronous it comes with the next call that looks
+                ///< of some milliseconds; restarted: the host engine has ended (docs/host.md), this machine may only
+                ///< be stopped. Where delivery is synchronous it comes with the next call that looks
     state_change = 1,  ///< to next_state: started, stopped, or failed with its cause in `status`
     diagnostic = 2,  ///< `text` alone: with `started`, the settings of the domain that mean nothing, as another domain
                      ///< of this process had started the engine at this address before

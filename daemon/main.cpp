@@ -1,0 +1,145 @@
+// fairleadd: the host engine as a program (docs/host.md).
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fairlead/log.hpp>
+
+#include "base/environment.hpp"
+#include "daemon/notify.hpp"
+#include "host/service.hpp"
+
+namespace {
+
+using namespace fairlead;
+
+host::Service* running = nullptr;  // for the signal handler
+
+void end(int) {
+  running->stop();
+}
+
+/// Where applications look, too: host::default_host_file().
+std::string default_socket() {
+  const char* const directory = base::environment("XDG_RUNTIME_DIR");
+  return ::geteuid() != 0 && directory != nullptr ? fmt::format("{}/fairlead/host", directory) : "/run/fairlead/host";
+}
+
+struct Settings {
+  std::string socket = default_socket();
+  std::vector<std::string> engines, users;
+  host::ServiceOptions service;
+  bool is_check = false;
+};
+
+Result<base::SocketAddress> parse_engine(const std::string& text) {
+  const auto colon = text.rfind(':');
+  const bool has_port = colon != std::string::npos && (text.find(':') == colon || text[colon - 1] == ']');
+  std::string ip = has_port ? text.substr(0, colon) : text;
+  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
+  unsigned port = 0;
+  if (has_port && !CLI::detail::lexical_cast(text.substr(colon + 1), port)) port = 65536;
+  auto address = port > 65535 ? Result<base::SocketAddress>(std::unexpected(Error{}))
+                              : base::SocketAddress::from_ip(ip, static_cast<std::uint16_t>(port));
+  if (address) return address;
+  return std::unexpected(Error{Status::invalid, 0,
+                               fmt::format("engine '{}': want an address of this host, as 10.0.0.5, 10.0.0.5:20480 or "
+                                           "[fe80::1%2]:20480",
+                                           text)});
+}
+
+Result<> complete(Settings& settings) {
+  for (const std::string& text : settings.engines) {
+    const auto address = parse_engine(text);
+    if (!address) return std::unexpected(address.error());
+    settings.service.engines.push_back(*address);
+  }
+  for (const std::string& text : settings.users) {
+    std::uint32_t user = 0;
+    if (text == "all") {
+      settings.service.admits_all_users = true;
+    } else if (CLI::detail::lexical_cast(text, user)) {
+      settings.service.users.push_back(user);
+    } else {
+      return std::unexpected(
+          Error{Status::invalid, 0, fmt::format("allow-user '{}': want a user's number (`id -u`), or all", text)});
+    }
+  }
+  auto options = engine::EngineOptions::from_environment();
+  if (!options) return std::unexpected(std::move(options.error()));
+  settings.service.engine = *options;
+  settings.service.file = settings.socket;
+  return {};
+}
+
+/// The directory of the socket file, if it is missing; who may go in follows from who may attach.
+void make_directory(const Settings& settings) {
+  const bool is_for_others = settings.service.admits_all_users || !settings.service.users.empty();
+  const std::filesystem::path directory = std::filesystem::path(settings.socket).parent_path();
+  ::mkdir(directory.c_str(), is_for_others ? 0755 : 0700);
+}
+
+Result<> serve(Settings& settings) {
+  if (auto completed = complete(settings); !completed) return completed;
+  if (settings.is_check) {
+    fmt::print("the settings are good; the socket would be {}\n", settings.socket);
+    return {};
+  }
+  make_directory(settings);
+  auto service = host::Service::open(settings.service);
+  if (!service) return std::unexpected(std::move(service.error()));
+  running = service->get();
+  struct sigaction action{};
+  action.sa_handler = end;
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGINT, &action, nullptr);
+  fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
+             settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
+  daemon::notify_ready();
+  (*service)->run();
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("the host engine: owns the network, and serves the applications of this host", "fairleadd");
+  app.set_config("--config", "", "a file of these options, TOML: socket = \"/run/fairlead/host\"");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.set_version_flag("--version", FAIRLEAD_VERSION);
+  app.add_option("--socket", settings.socket, "the socket file that applications connect to")->capture_default_str();
+  app.add_option("--engine", settings.engines,
+                 "an address that applications may ask for, with or without a port; none given: every local one");
+  app.add_option("--allow-user", settings.users,
+                 "who may attach besides root and the user it runs as: a number, or all");
+  app.add_option("--applications", settings.service.applications_max, "processes that may be attached at once")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--applications-per-user", settings.service.applications_per_user_max, "of one user")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--engines-max", settings.service.engines_max, "engines, each with a UDP port of its own")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_flag("--check", settings.is_check, "say whether the settings are good, and do nothing")->configurable(false);
+  app.footer("What its engines do is set as anywhere: see `fairlead options`.");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
+    const auto served = serve(settings);
+    if (served) return 0;
+    fmt::print(stderr, "fairleadd: {}\n", served.error().message);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fairleadd: {}\n", error.what());
+  }
+  return 1;
+}

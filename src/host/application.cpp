@@ -1,0 +1,339 @@
+#include "host/application.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace fairlead::host {
+namespace {
+
+/// What others have to have room for. The application waits for all else to reach the engine.
+bool is_outgoing(const Request& request) {
+  using Kind = Request::Kind;
+  const auto kind = static_cast<Kind>(request.kind);
+  return kind == Kind::send || kind == Kind::put || kind == Kind::get;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
+                                                       std::shared_ptr<engine::Core> core, std::uint64_t secret) {
+  std::unique_ptr<Application> made(
+      new Application(std::move(socket), std::move(memory), bytes, std::move(core), secret));
+  const std::span requests(made->memory_.head() + Layout::requests(), Layout::requests_bytes());
+  auto consumer = queue::Consumer::create(requests, {.element_bytes = sizeof(Request), .elements = kRequestsMax + 1});
+  if (!consumer) return std::unexpected(std::move(consumer.error()));
+  consumer->look_at_once();
+  made->requests_ = std::move(*consumer);
+  return made;
+}
+
+std::string Application::name() const {
+  return fmt::format("process {} of user {}", socket_.credentials().process, socket_.credentials().user);
+}
+
+void Application::blame(std::string_view why) {
+  if (fault_.empty()) fault_ = why;
+}
+
+// Ports --------------------------------------------------------------------------------------------------------------
+
+Result<Answer> Application::open_port(const Call& call) {
+  if (call.index >= kPortsMax || ports_[call.index] || is_leaving_) {
+    return std::unexpected(Error{Status::in_use, 0, fmt::format("port index {} is not free", call.index)});
+  }
+  std::uint32_t number = call.number;
+  const auto handle =
+      call.count == 0 ? core_->open_port(number) : core_->open_port_dynamic(call.number, call.count, number);
+  if (!handle) return std::unexpected(handle.error());
+  const std::span events(memory_.head() + Layout::events(call.index), Layout::events_bytes());
+  auto port = ApplicationPort::open(*core_, *handle, events, page().ports[call.index]);
+  if (!port) {
+    core_->close_port(*handle);
+    return std::unexpected(std::move(port.error()));
+  }
+  ports_[call.index] = std::move(*port);
+  ports_end_ = std::max(ports_end_, call.index + 1);
+  ++ports_open_;
+  return Answer{.number = number};
+}
+
+void Application::close_port(std::uint32_t index, bool wants_answer) {
+  ApplicationPort* const port = this->port(index);
+  if (port == nullptr) return;
+  port->wants_answer |= wants_answer;
+  if (!std::exchange(port->is_closing, true)) cancel_all(index, *port);
+}
+
+void Application::cancel_all(std::uint32_t index, ApplicationPort& port) {
+  for (Operation& operation : operations_) {
+    if (operation.port != index || operation.phase == Operation::Phase::unused) continue;
+    if (operation.phase == Operation::Phase::posted) {
+      core_->cancel(port.handle(), operation.handle);
+    } else {
+      end(port, operation);
+    }
+  }
+  port.deferred.clear();
+}
+
+void Application::leave() {
+  if (std::exchange(is_leaving_, true)) return;
+  for (std::uint32_t index = 0; index < ports_end_; ++index) close_port(index, false);
+}
+
+// Requests -----------------------------------------------------------------------------------------------------------
+
+bool Application::take_requests() {
+  if (is_leaving_) return false;
+  std::uint32_t count = 0;
+  while (count < kRequestsInTurn) {
+    const std::byte* const element = requests_->get();
+    if (element == nullptr) break;
+    Request request;
+    std::memcpy(&request, element, sizeof request);
+    ++count;
+    take(request);
+  }
+  if (count > 0) {
+    requests_->hand_back();
+    page().reply.served.store(served_ += count, std::memory_order_release);
+    if (page().reply.caller.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
+  }
+  if (requests_->status() == Status::invalid) blame("it has damaged the ring of its requests");
+  return count > 0;
+}
+
+void Application::take(const Request& request) {
+  ApplicationPort* const port = this->port(request.port);
+  if (port == nullptr || port->is_closing) return;  // closed behind the request's back, by its own socket
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::cancel)) return cancel(*port, request);
+  if (request.kind > static_cast<std::uint8_t>(Request::Kind::get)) return blame("it asks for what there is not");
+  start(*port, request);
+}
+
+void Application::start(ApplicationPort& port, const Request& request) {
+  const auto index = static_cast<std::uint32_t>(request.operation);
+  if (index >= kOperationsMax) return blame("it names operations beyond the bound");
+  while (operations_.size() <= index) operations_.emplace_back();
+  Operation& operation = operations_[index];
+  if (operation.phase != Operation::Phase::unused) return blame("it names an operation that is pending");
+  if (request.offset < Layout::head_bytes() || request.offset > bytes_ || request.length > bytes_ - request.offset ||
+      request.length == 0) {
+    return blame("it names memory beyond what it shares");
+  }
+  const bool is_receive = request.kind == static_cast<std::uint8_t>(Request::Kind::receive);
+  const std::uint32_t events = is_receive ? request.messages_max : 1;
+  if (events == 0 || events > kMessagesInReceiveMax) return blame("it wants more messages in a buffer than fit");
+  operation = {.name = request.operation,
+               .handle = {},
+               .memory = {memory_.head() + request.offset, request.length},
+               .events = events,
+               .port = request.port,
+               .phase = Operation::Phase::deferred};
+  ++port.pending;
+  ++pending_;
+  const bool may_wait = is_outgoing(request);
+  if (may_wait && !port.deferred.empty()) {
+    port.deferred.push_back(request);
+    return;
+  }
+  const Status status = pass_on(port, request, operation);
+  if (status == Status::again && may_wait) {
+    port.deferred.push_back(request);
+  } else if (status != Status::ok) {
+    refuse(port, request, status);
+  }
+}
+
+/// To the engine: ok, again, or why it never will.
+Status Application::pass_on(ApplicationPort& port, const Request& request, Operation& operation) {
+  using Kind = Request::Kind;
+  const engine::RemotePort to{from_plain(request.to), request.to_port};
+  const std::span memory(&operation.memory, 1);
+  const auto cookie = static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.operation));
+  if (const Status full = core_->reserve_events(port.handle(), operation.events); full != Status::ok) return full;
+  Status status = Status::invalid;
+  switch (static_cast<Kind>(request.kind)) {
+    case Kind::receive:
+      status = core_->post_receive(
+          port.handle(),
+          {.memory = memory, .size_min = request.size_min, .messages_max = request.messages_max, .cookie = cookie},
+          operation.handle);
+      break;
+    case Kind::send:
+      status = core_->send(port.handle(),
+                           {.to = to,
+                            .part = {memory, request.length, cookie},
+                            .is_confirmed = (request.flags & Request::kIsConfirmed) != 0},
+                           operation.handle);
+      break;
+    case Kind::expose: {
+      std::uint64_t key = 0;
+      status = core_->expose(port.handle(),
+                             {.memory = memory,
+                              .length = request.length,
+                              .is_writable = (request.flags & Request::kIsWritable) != 0,
+                              .cookie = cookie},
+                             operation.handle, key);
+      if (status == Status::ok) reply(status, key);
+      break;
+    }
+    case Kind::put:
+    case Kind::get: {
+      const engine::Transfer transfer{.target = to,
+                                      .target_epoch = request.epoch,
+                                      .key = request.key,
+                                      .memory = memory,
+                                      .length = request.length,
+                                      .cookie = cookie};
+      status = static_cast<Kind>(request.kind) == Kind::put ? core_->put(port.handle(), transfer, operation.handle)
+                                                            : core_->get(port.handle(), transfer, operation.handle);
+      break;
+    }
+    case Kind::cancel:
+      break;
+  }
+  if (status == Status::ok) {
+    operation.phase = Operation::Phase::posted;
+  } else {
+    core_->release_events(port.handle(), operation.events);
+  }
+  return status;
+}
+
+/// The first of those that were asked to come again, and those behind it.
+void Application::retry(ApplicationPort& port) {
+  while (!port.deferred.empty()) {
+    const Request request = port.deferred.front();
+    Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];
+    const Status status = is_deferred(request) ? pass_on(port, request, operation) : Status::ok;
+    if (status == Status::again) return;
+    port.deferred.pop_front();
+    if (status != Status::ok) refuse(port, request, status);
+  }
+}
+
+/// The answer tells whether it is still pending at the engine.
+void Application::cancel(ApplicationPort& port, const Request& request) {
+  reply(Status::stale, 0);
+  const auto index = static_cast<std::uint32_t>(request.operation);
+  if (index >= operations_.size()) return;
+  Operation& operation = operations_[index];
+  if (operation.name != request.operation || operation.port != request.port) return;
+  if (operation.phase == Operation::Phase::posted) {
+    if (core_->cancel(port.handle(), operation.handle)) return reply(Status::ok, 0);
+    while (operation.phase == Operation::Phase::posted && give_events(request.port, port)) {
+    }  // until its last event, after which the application looks for it
+  } else if (operation.phase == Operation::Phase::deferred) {
+    give(port, {.operation = operation.name,
+                .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+                .status = static_cast<std::uint8_t>(Status::canceled),
+                .flags = Event::kIsFinal});
+    end(port, operation);
+    // Its request still waits; where many such do, they go.
+    if (port.deferred.size() > 2 * std::size_t{port.pending} + kRequestsInTurn)
+      std::erase_if(port.deferred, [&](const Request& waiting) { return !is_deferred(waiting); });
+  }
+}
+
+/// Whether a request that waits is still wanted.
+bool Application::is_deferred(const Request& request) const {
+  const Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];
+  return operation.phase == Operation::Phase::deferred && operation.name == request.operation;
+}
+
+/// The engine does not take it: an answer, if the application waits for one, else an event.
+void Application::refuse(ApplicationPort& port, const Request& request, Status status) {
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) {
+    reply(status, 0);
+  } else {
+    give(port, {.operation = request.operation,
+                .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+                .status = static_cast<std::uint8_t>(status),
+                .flags = Event::kIsFinal});
+  }
+  end(port, operations_[static_cast<std::uint32_t>(request.operation)]);
+}
+
+/// The application looks at it when the request counts as served.
+void Application::reply(Status status, std::uint64_t key) {
+  page().reply.status.store(static_cast<std::uint64_t>(status), std::memory_order_relaxed);
+  page().reply.key.store(key, std::memory_order_relaxed);
+}
+
+// Events -------------------------------------------------------------------------------------------------------------
+
+bool Application::give_events() {
+  bool any = false;
+  for (std::uint32_t index = 0; index < ports_end_; ++index)
+    if (ports_[index]) any |= give_events(index, *ports_[index]);
+  return any;
+}
+
+bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
+  std::array<engine::Completion, kEventsInTurn> batch;
+  const std::size_t count = core_->next_events(port.handle(), batch);
+  port.show_drops();  // before an event that may tell of one
+  for (const engine::Completion& completion : std::span(batch).first(count)) {
+    Operation& operation = operations_[static_cast<std::uint32_t>(completion.cookie)];
+    if (!port.is_closing) {
+      give(port, {.operation = operation.name,
+                  .length = completion.length,
+                  .offset = completion.offset,
+                  .time_ns = completion.time_ns,
+                  .source = to_plain(completion.source.engine),
+                  .source_port = completion.source.port,
+                  .status = static_cast<std::uint8_t>(completion.status),
+                  .flags = completion.is_final ? Event::kIsFinal : std::uint8_t{0}});
+    }
+    if (completion.is_final) {
+      core_->release_events(port.handle(), operation.events);
+      end(port, operation);
+    }
+  }
+  retry(port);
+  port.tell();
+  if (!port.is_closing || port.pending > 0) return count > 0;
+  core_->close_port(port.handle());
+  if (port.wants_answer) send_answer(port.socket(), {});
+  ports_[index].reset();
+  --ports_open_;
+  return true;
+}
+
+void Application::give(ApplicationPort& port, const Event& event) {
+  if (!port.produce(event)) blame("it has not reserved room for its events, or has damaged their queue");
+}
+
+void Application::end(ApplicationPort& port, Operation& operation) {
+  operation.phase = Operation::Phase::unused;
+  --port.pending;
+  --pending_;
+}
+
+// Sleep --------------------------------------------------------------------------------------------------------------
+
+// The same protocol as of queue::Waiter: announce, look once more.
+bool Application::park() {
+  page().host.sleeping.exchange(1, std::memory_order_acq_rel);
+  bool is_idle = is_leaving_ || requests_->is_empty();
+  for (std::uint32_t index = 0; index < ports_end_ && is_idle; ++index) {
+    ApplicationPort* const port = ports_[index].get();
+    if (port == nullptr) continue;
+    is_idle = port->deferred.empty() && !port->is_closing && core_->arm_descriptor(port->handle());
+    port->show_drops();  // those since the last look
+    port->tell();
+  }
+  if (!is_idle) unpark();
+  return is_idle;
+}
+
+void Application::unpark() {
+  page().host.sleeping.exchange(0, std::memory_order_acq_rel);
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,126 @@
+#pragma once
+// An application that is attached to the host engine: what it asks for, checked and passed on to an engine, and what
+// becomes of it.
+//
+// It may write anything into the shared memory at any time. So each request is copied once, then checked; what is
+// pending is kept here. A request that no library of ours writes ends the application's attachment, and nothing else.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/core.hpp"
+#include "host/application_port.hpp"
+#include "host/call.hpp"
+#include "host/layout.hpp"
+#include "queue/consumer.hpp"
+#include "shm/memory.hpp"
+#include "shm/socket.hpp"
+
+namespace fairlead::host {
+
+class Application {
+ public:
+  static constexpr std::uint32_t kRequestsInTurn = 64;  // of one application, before others have their turn
+  static constexpr std::size_t kEventsInTurn = 64;      // of one port
+
+  /// The memory is the application's, of `bytes`.
+  static Result<std::unique_ptr<Application>> make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
+                                                   std::shared_ptr<engine::Core> core, std::uint64_t secret);
+
+  const shm::Socket& socket() const noexcept { return socket_; }
+  std::uint64_t secret() const noexcept { return secret_; }
+  engine::Core& core() noexcept { return *core_; }
+  /// Whether those credentials are its own.
+  bool is_of(const shm::Credentials& who) const noexcept {
+    return who.user == socket_.credentials().user && who.process == socket_.credentials().process;
+  }
+  bool is_of_user(std::uint32_t user) const noexcept { return user == socket_.credentials().user; }
+  /// What people know it by: "process 4711 of user 1000".
+  std::string name() const;
+  std::uint32_t ports() const noexcept { return ports_open_; }
+  std::uint64_t operations() const noexcept { return pending_; }
+
+  /// in_use: it has a port of that index; else as Core::open_port() and _dynamic().
+  Result<Answer> open_port(const Call& call);
+  /// The connection of an open port.
+  const ApplicationPort& connect_port(std::uint32_t index, shm::Socket socket) {
+    ports_[index]->connect(std::move(socket));
+    return *ports_[index];
+  }
+  /// Null if there is none.
+  ApplicationPort* port(std::uint32_t index) { return index < kPortsMax ? ports_[index].get() : nullptr; }
+  /// Cancels what is pending there; the port goes when all of it has ended.
+  void close_port(std::uint32_t index, bool wants_answer);
+  /// The same with all ports: the application has gone, or has to go.
+  void leave();
+  /// It has left, and nothing refers to its memory any more.
+  bool is_gone() const noexcept { return is_leaving_ && ports_open_ == 0; }
+  bool is_leaving() const noexcept { return is_leaving_; }
+  /// It has done what no library of ours does: it has to go.
+  void blame(std::string_view why);
+  /// Why it has to go; empty if it need not.
+  const std::string& fault() const noexcept { return fault_; }
+
+  /// Passes on what it asks for, at most kRequestsInTurn. True if there was anything.
+  bool take_requests();
+  /// Hands over what the engine has ended. True if there was anything.
+  bool give_events();
+
+  /// Before the host engine sleeps: false if there is something to do. Then the socket is readable with the next
+  /// request, and a port's engine descriptor with its next event.
+  bool park();
+  void unpark();
+
+ private:
+  struct Operation {
+    enum class Phase : std::uint8_t { unused, deferred, posted };
+    std::uint64_t name = 0;
+    engine::OperationHandle handle;
+    iovec memory{};
+    std::uint32_t events = 0;
+    std::uint16_t port = 0;
+    Phase phase = Phase::unused;
+  };
+
+  Application(shm::Socket socket, shm::Memory memory, std::uint64_t bytes, std::shared_ptr<engine::Core> core,
+              std::uint64_t secret)
+      : socket_(std::move(socket)),
+        memory_(std::move(memory)),
+        bytes_(bytes),
+        core_(std::move(core)),
+        secret_(secret) {}
+
+  SharedPage& page() const noexcept { return *reinterpret_cast<SharedPage*>(memory_.head()); }
+  void take(const Request& request);
+  void start(ApplicationPort& port, const Request& request);
+  void cancel(ApplicationPort& port, const Request& request);
+  Status pass_on(ApplicationPort& port, const Request& request, Operation& operation);
+  bool is_deferred(const Request& request) const;
+  void retry(ApplicationPort& port);
+  void reply(Status status, std::uint64_t key);
+  void refuse(ApplicationPort& port, const Request& request, Status status);
+  bool give_events(std::uint32_t index, ApplicationPort& port);
+  void give(ApplicationPort& port, const Event& event);
+  void end(ApplicationPort& port, Operation& operation);
+  void cancel_all(std::uint32_t index, ApplicationPort& port);
+
+  shm::Socket socket_;
+  shm::Memory memory_;
+  const std::uint64_t bytes_;
+  std::shared_ptr<engine::Core> core_;
+  const std::uint64_t secret_;
+  std::optional<queue::Consumer> requests_;
+  std::deque<Operation> operations_;  // by the index in their names
+  std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
+  std::uint32_t ports_end_ = 0;  // behind the highest index in use
+  std::uint32_t ports_open_ = 0;
+  std::uint64_t pending_ = 0, served_ = 0;
+  bool is_leaving_ = false;
+  std::string fault_;
+};
+
+}  // namespace fairlead::host

@@ -1,0 +1,58 @@
+#pragma once
+// A port that an application has at the host engine: its events on their way to it, and the requests that have to wait
+// until the engine takes them.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "engine/core.hpp"
+#include "host/layout.hpp"
+#include "host/one_segment.hpp"
+#include "queue/producer.hpp"
+#include "shm/socket.hpp"
+
+namespace fairlead::host {
+
+class ApplicationPort {
+ public:
+  /// The events' memory is the application's, and checked here.
+  static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
+                                                       std::span<std::byte> events, PortPage& page);
+
+  engine::PortHandle handle() const noexcept { return handle_; }
+  const shm::Socket& socket() const noexcept { return socket_; }
+  void connect(shm::Socket socket) { socket_ = std::move(socket); }
+
+  /// False if there is no room: the application has asked for more events than it has reserved, or has damaged its
+  /// queue.
+  bool produce(const Event& event);
+  /// Wakes whoever sleeps, if there were events since the last time.
+  void tell();
+  /// Messages that found no buffer, as the engine counts them.
+  void show_drops();
+  /// Of an interrupt: the application's own nudge goes back to it.
+  void nudge() const noexcept { socket_.nudge(); }
+
+  std::deque<Request> deferred;  // asked to come again
+  std::uint32_t pending = 0;     // operations
+  bool is_closing = false;       // what comes is for nobody
+  bool wants_answer = false;     // to its close
+
+ private:
+  ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page)
+      : core_(core), handle_(handle), page_(page), segment_(events) {}
+
+  engine::Core& core_;
+  const engine::PortHandle handle_;
+  PortPage& page_;
+  OneSegment segment_;
+  std::optional<queue::Producer> events_;
+  shm::Socket socket_;
+  std::uint64_t dropped_ = 0;
+  bool has_news_ = false;
+};
+
+}  // namespace fairlead::host

@@ -1,0 +1,80 @@
+#include "host/attach.hpp"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "base/process_mark.hpp"
+#include "embedded/attach.hpp"
+#include "host/host_core.hpp"
+
+namespace fairlead::host {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::pair<std::string, base::SocketAddress>, std::weak_ptr<HostCore>> cores;
+};
+
+// The child of a fork has none of its parent's: whoever attaches there does so anew.
+constinit base::OfProcess<Registry> registry;
+
+std::string_view name_of(Use use) {
+  return use == Use::queue_pairs ? "queue pairs" : "active messages";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<engine::Core>> attach_host(const std::string& file, const base::SocketAddress& local,
+                                                  const engine::EngineOptions& options) {
+  Registry& all = *registry;
+  const std::scoped_lock lock(all.mutex);
+  std::erase_if(all.cores, [](const auto& entry) {
+    const auto core = entry.second.lock();
+    return !core || core->look_for_end();
+  });
+  if (const auto found = all.cores.find({file, local}); found != all.cores.end())
+    if (auto core = found->second.lock()) return core;
+  auto core = HostCore::attach(file, local, options);
+  if (!core) return std::unexpected(std::move(core.error()));
+  all.cores[{file, local}] = *core;
+  all.cores[{file, (*core)->address()}] = *core;
+  return *core;
+}
+
+std::string default_host_file() {
+  if (const char* directory = base::environment("XDG_RUNTIME_DIR"); directory != nullptr) {
+    std::string file = fmt::format("{}/fairlead/host", directory);
+    if (::access(file.c_str(), F_OK) == 0) return file;
+  }
+  return "/run/fairlead/host";
+}
+
+Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, const engine::EngineOptions& options,
+                                             Use use) {
+  const bool is_lo = local.ip == base::SocketAddress{}.ip;
+  const engine::CoreChoice choice = options.core();
+  if (choice == engine::CoreChoice::embedded || is_lo) return embedded::attach_embedded(local, options);
+  if (use != Use::messages) {
+    if (choice == engine::CoreChoice::automatic) return embedded::attach_embedded(local, options);
+    return std::unexpected(Error{Status::not_supported, 0,
+                                 fmt::format("the host engine does not serve {} yet: set FAIRLEAD_CORE=embedded, or "
+                                             "auto, where it is only used for what it serves",
+                                             name_of(use))});
+  }
+  const std::string file = options.host().empty() ? default_host_file() : options.host();
+  auto core = attach_host(file, local, options);
+  if (core || choice == engine::CoreChoice::host) return core;
+  base::log(LogLevel::info, LogTopic::engine, local.to_string(),
+            fmt::format("an engine of this process, for the host engine is not to be had: {}", core.error().message));
+  return embedded::attach_embedded(local, options);
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,56 @@
+#include "host/client_port.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace fairlead::host {
+
+Result<queue::Consumer> ClientPort::make_events(ClientMemory& memory, std::uint32_t index) {
+  return queue::Consumer::create(memory.events(index),
+                                 {.element_bytes = sizeof(Event), .elements = kEventsAtFirst + 1});
+}
+
+Status ClientPort::reserve(std::uint32_t count) {
+  const std::scoped_lock lock(taking_);
+  const std::uint64_t needed = std::uint64_t{reserved_} + count, capacity = events_.size() - 1;
+  if (needed > kEventsMax) return Status::no_memory;
+  if (needed > capacity) {
+    const std::uint64_t growth = std::min(std::max(needed - capacity, capacity / 2), kEventsMax - capacity);
+    if (const Status status = events_.add({}, static_cast<std::uint32_t>(growth)); status != Status::ok) return status;
+  }
+  reserved_ += count;
+  return Status::ok;
+}
+
+/// The next one, copied; false if there is none.
+bool ClientPort::read(Event& event) {
+  const std::byte* const element = events_.get();
+  if (element == nullptr) return false;
+  std::memcpy(&event, element, sizeof event);
+  return true;
+}
+
+// The sleeper's own announcement is taken away here if there is one; what wakes it is its own nudge, sent back by the
+// host engine, or the end of the connection.
+void ClientPort::interrupt() {
+  is_interrupted_.store(true, std::memory_order_release);
+  if (page_.sleeper.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
+}
+
+void ClientPort::forget_interrupt() {
+  is_interrupted_.store(false, std::memory_order_relaxed);
+  if (has_dropped()) drops_watched_.store(kNoDrops, std::memory_order_relaxed);
+}
+
+bool ClientPort::disarm() {
+  page_.sleeper.sleeping.exchange(0, std::memory_order_acq_rel);
+  std::array<std::byte, 8> nudges;
+  for (;;) {
+    const auto letter = socket_.receive(nudges);
+    if (!letter) return true;
+    if (letter->bytes == 0) return false;
+  }
+}
+
+}  // namespace fairlead::host

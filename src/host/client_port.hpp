@@ -1,0 +1,109 @@
+#pragma once
+// A port that the host engine has opened for this process: its connection, its events, and who sleeps for them.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+
+#include "base/short_lock.hpp"
+#include "engine/completion.hpp"
+#include "engine/spare_receives.hpp"
+#include "host/client_memory.hpp"
+#include "queue/consumer.hpp"
+#include "shm/socket.hpp"
+
+namespace fairlead::host {
+
+/// Of a port that takes spares; under the lock of its core.
+struct ClientSpares {
+  engine::SparePlan plan;
+  std::uint32_t posted = 0, granted = 0;
+};
+
+class ClientPort {
+ public:
+  /// Its event queue is made here, empty, before the host engine is asked for the port.
+  static Result<queue::Consumer> make_events(ClientMemory& memory, std::uint32_t index);
+
+  ClientPort(shm::Socket socket, queue::Consumer events, PortPage& page, std::uint32_t generation)
+      : generation_(generation), socket_(std::move(socket)), events_(std::move(events)), page_(page) {}
+
+  std::uint32_t generation() const noexcept { return generation_; }
+  const shm::Socket& socket() const noexcept { return socket_; }
+
+  /// [consumer] Room for so many more events; no_memory at the bound.
+  Status reserve(std::uint32_t count);
+  void release(std::uint32_t count) { reserved_ -= count; }
+  /// [consumer] As many as there are and `to` holds, each made by take(event, completion); false there: it is left out.
+  template <typename Take>
+  std::size_t next(std::span<engine::Completion> to, Take&& take) {
+    const std::scoped_lock lock(taking_);
+    std::size_t count = 0;
+    for (; count < to.size() && !drained_.empty(); ++count) {
+      to[count] = drained_.front();
+      drained_.pop_front();
+    }
+    drained_count_.store(drained_.size(), std::memory_order_release);
+    const std::size_t before = count;
+    Event event;
+    while (count < to.size() && read(event)) count += take(event, to[count]) ? 1 : 0;
+    if (count > before) events_.hand_back();
+    return count;
+  }
+  /// Takes all that have come now, for a later next(). Any thread.
+  template <typename Take>
+  void drain(Take&& take) {
+    const std::scoped_lock lock(taking_);
+    Event event;
+    engine::Completion completion;
+    while (read(event))
+      if (take(event, completion)) drained_.push_back(completion);
+    drained_count_.store(drained_.size(), std::memory_order_release);
+  }
+  bool has_event() const noexcept { return drained_count_.load(std::memory_order_acquire) != 0 || !events_.is_empty(); }
+
+  std::uint64_t dropped() const noexcept { return page_.dropped.load(std::memory_order_acquire); }
+  /// The next dropped message ends a wait.
+  void watch_drops() noexcept { drops_watched_.store(dropped(), std::memory_order_release); }
+  bool has_dropped() const noexcept { return drops_watched_.load(std::memory_order_acquire) < dropped(); }
+
+  /// Any thread: the wait under way ends, or the next one.
+  void interrupt();
+  bool is_interrupted() const noexcept { return is_interrupted_.load(std::memory_order_acquire) || has_dropped(); }
+  /// After a wait.
+  void forget_interrupt();
+
+  /// Before a sleep on the socket's descriptor: false if is_over() already.
+  template <typename IsOver>
+  bool arm(IsOver&& is_over) {
+    page_.sleeper.sleeping.exchange(1, std::memory_order_acq_rel);
+    if (!is_over()) return true;
+    disarm();
+    return false;
+  }
+  /// After it. False if the host engine has ended.
+  bool disarm();
+
+  ClientSpares spares;
+
+ private:
+  static constexpr std::uint32_t kEventsAtFirst = 64;
+  static constexpr std::uint64_t kNoDrops = ~0ULL;
+
+  bool read(Event& event);
+
+  const std::uint32_t generation_;
+  std::uint32_t reserved_ = 0;
+  std::atomic<bool> is_interrupted_{false};
+  std::atomic<std::uint64_t> drops_watched_{kNoDrops};
+  shm::Socket socket_;
+  base::ShortLock taking_;  // guards the side of the queue that takes
+  queue::Consumer events_;
+  std::deque<engine::Completion> drained_;  // before those in the queue
+  std::atomic<std::size_t> drained_count_{0};
+  PortPage& page_;
+};
+
+}  // namespace fairlead::host

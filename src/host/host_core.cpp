@@ -1,0 +1,126 @@
+// Attaching, ports, facts: what is rare.
+
+#include "host/host_core.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/ensure.hpp"
+
+namespace fairlead::host {
+Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, const base::SocketAddress& local,
+                                                   const engine::EngineOptions& options) {
+  auto name = shm::Name::of_file(file);
+  if (!name) return std::unexpected(std::move(name.error()));
+  auto memory = ClientMemory::create();
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  std::shared_ptr<HostCore> core(new HostCore(std::move(*memory), options));
+  auto socket = shm::Socket::connect(*name, core->users_);
+  if (!socket) {
+    if (socket.error().status == Status::refused)
+      socket.error().message += ": start fairleadd, or set FAIRLEAD_CORE=embedded";
+    return std::unexpected(std::move(socket.error()));
+  }
+  const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::attach),
+                  .memory_bytes = core->memory_->bytes(),
+                  .address = to_plain(local)};
+  const auto answered = make_call(*socket, call, core->memory_->descriptor());
+  if (!answered) return std::unexpected(answered.error());
+  core->request_memory_.emplace(core->memory_->requests());
+  auto requests = queue::Producer::attach(*core->request_memory_);
+  if (!requests) return std::unexpected(std::move(requests.error()));
+  core->requests_ = std::move(*requests);
+  core->file_ = file;
+  core->socket_ = std::move(*socket);
+  core->address_ = from_plain(answered->answer.address);
+  core->epoch_ = answered->answer.epoch;
+  core->message_size_max_ = answered->answer.message_size_max;
+  core->secret_ = answered->answer.application;
+  return core;
+}
+
+HostCore::HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options)
+    : memory_(std::move(memory)),
+      ladder_(options.wait(), std::chrono::microseconds(options.get(engine::Option::spin))),
+      idle_polls_(options.wait()) {}
+
+HostCore::~HostCore() = default;
+
+ClientPort& HostCore::find(engine::PortHandle port) const {
+  ClientPort* const found = port.slot < kPortsMax ? ports_[port.slot].get() : nullptr;
+  ENSURE(found != nullptr && found->generation() == port.generation, "port slot {} used after it was closed",
+         port.slot);
+  return *found;
+}
+
+Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
+  const std::scoped_lock calls(call_mutex_);
+  const auto unused = std::ranges::find_if(ports_, [](const auto& port) { return port == nullptr; });
+  if (unused == ports_.end()) {
+    return std::unexpected(
+        Error{Status::no_memory, 0,
+              fmt::format("this process has {} ports at the host engine, the most one may have", kPortsMax)});
+  }
+  const auto index = static_cast<std::uint32_t>(unused - ports_.begin());
+  auto events = ClientPort::make_events(*memory_, index);
+  if (!events) return std::unexpected(std::move(events.error()));
+  const auto name = shm::Name::of_file(file_);
+  auto socket = shm::Socket::connect(*name, users_);
+  if (!socket) return std::unexpected(std::move(socket.error()));
+  const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::open_port),
+                  .index = index,
+                  .number = first,
+                  .count = count,
+                  .application = secret_};
+  const auto answered = make_call(*socket, call);
+  if (!answered) return std::unexpected(answered.error());
+  number = answered->answer.number;
+  auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), memory_->page().ports[index],
+                                           ports_opened_++);
+  const engine::PortHandle handle{index, port->generation()};
+  const std::scoped_lock lock(mutex_);
+  ports_[index] = std::move(port);
+  return handle;
+}
+
+// What the host engine has not ended by then ends without a word: its events are gone with the port.
+void HostCore::close_port(engine::PortHandle handle) {
+  if (mark_.is_inherited()) return;
+  const std::scoped_lock calls(call_mutex_);
+  const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::close_port), .index = handle.slot};
+  if (!has_ended() && !make_call(find(handle).socket(), call)) has_ended_.store(true, std::memory_order_release);
+  std::unique_lock lock(mutex_);
+  while (ClientOperation* const operation = operations_.first_of(static_cast<std::uint16_t>(handle.slot)))
+    end(*operation);
+  const auto port = std::move(ports_[handle.slot]);
+  lock.unlock();
+}
+
+engine::Core::AllocateShared HostCore::allocate_shared() {
+  return [weak = std::weak_ptr(memory_), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+    auto memory = mark.is_inherited() ? nullptr : weak.lock();
+    return memory ? ClientMemory::allocate(std::move(memory), bytes) : nullptr;
+  };
+}
+
+observe::EngineFacts HostCore::facts() const {
+  return {.path = "host",
+          .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},
+                       {"host.copied_bytes", counters_.copied_bytes.load(std::memory_order_relaxed)},
+                       {"host.wakes", counters_.wakes.load(std::memory_order_relaxed)}},
+          .peers = {}};
+}
+
+std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address) const {
+  if (mark_.is_inherited()) return {};
+  const std::scoped_lock calls(call_mutex_);
+  if (has_ended()) return "the host engine has ended";
+  const auto answered = make_call(socket_, {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
+  return answered ? answered->text : answered.error().message;
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,154 @@
+#pragma once
+// What faces may ask of the host engine: a process that owns the network and serves the applications of its host
+// (docs/host.md). Operations go through a ring in shared memory, and come back as events; neither side calls the kernel
+// for them, but to wake one that sleeps.
+//
+// Receives and exposures reach the engine before the call returns: a message that was sent after it finds them.
+//
+// Memory. The host engine reaches what lies in the shared memory, as buffers of the net face do that were made after
+// their machine started. Bytes that lie elsewhere are copied: at submission, or when their event is taken.
+//
+// The end of the host engine ends every pending operation with `restarted`, and each later call too. Whoever attaches
+// then gets its successor.
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/process_mark.hpp"
+#include "base/short_lock.hpp"
+#include "engine/core.hpp"
+#include "host/call.hpp"
+#include "host/client_memory.hpp"
+#include "host/client_operations.hpp"
+#include "host/client_port.hpp"
+#include "host/one_segment.hpp"
+#include "queue/idle_polls.hpp"
+#include "queue/producer.hpp"
+#include "queue/wait_ladder.hpp"
+#include "shm/users.hpp"
+
+namespace fairlead::host {
+
+/// One element of what the application counts.
+struct ClientCounters {
+  std::atomic<std::uint64_t> requests{0}, copied_bytes{0}, wakes{0};
+};
+
+class HostCore final : public engine::Core {
+ public:
+  /// Attaches to the host engine that listens at `file`, for its engine at `local`. refused: nobody listens there.
+  static Result<std::shared_ptr<HostCore>> attach(const std::string& file, const base::SocketAddress& local,
+                                                  const engine::EngineOptions& options);
+  ~HostCore() override;
+
+  /// Whether the host engine has ended, as far as is known; look_for_end() asks the kernel.
+  bool has_ended() const noexcept override { return has_ended_.load(std::memory_order_acquire); }
+
+  bool look_for_end();
+
+  base::SocketAddress address() const override { return address_; }
+  std::uint64_t epoch() const override { return epoch_; }
+  std::uint64_t message_size_max() const override { return message_size_max_; }
+  Result<engine::PortHandle> open_port(std::uint32_t number) override { return open(number, 0, number); }
+  Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
+                                               std::uint32_t& number) override {
+    return open(first, count, number);
+  }
+  void close_port(engine::PortHandle port) override;
+  Status reserve_events(engine::PortHandle port, std::uint32_t count) override { return find(port).reserve(count); }
+  void release_events(engine::PortHandle port, std::uint32_t count) override { find(port).release(count); }
+  Status post_receive(engine::PortHandle port, const engine::Receive& receive,
+                      engine::OperationHandle& operation) override;
+  void set_spares(engine::PortHandle port, const engine::SparePlan& plan) override;
+  void grant_spares(engine::PortHandle port, std::uint32_t count) override;
+  engine::SpareCounts spare_counts(engine::PortHandle port) const override;
+  Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override;
+  std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
+                       std::span<engine::OperationHandle> operations, Status& status) override;
+  Status expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
+                std::uint64_t& key) override;
+  Status put(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override;
+  Status get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override;
+  bool cancel(engine::PortHandle port, engine::OperationHandle operation) override;
+  bool progress() override;
+  void give_way() override;
+  std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override;
+  bool has_event(engine::PortHandle port) const override;
+  bool wait(engine::PortHandle port, base::Instant deadline) override;
+  void interrupt(engine::PortHandle port) override { find(port).interrupt(); }
+  int descriptor(engine::PortHandle port) const override { return find(port).socket().descriptor(); }
+  bool arm_descriptor(engine::PortHandle port) override;
+  AllocateShared allocate_shared() override;
+  void watch_drops(engine::PortHandle port) override { find(port).watch_drops(); }
+  std::uint64_t dropped_no_buffer(engine::PortHandle port) const override { return find(port).dropped(); }
+  observe::EngineFacts facts() const override;
+  std::string describe_peer(const base::SocketAddress& address) const override {
+    return describe(Call::Kind::describe_peer, address);
+  }
+  std::string describe_flight(const base::SocketAddress& address) const override {
+    return describe(Call::Kind::describe_flight, address);
+  }
+
+ private:
+  /// What an operation needs besides its memory.
+  struct Submission {
+    engine::PortHandle port;
+    std::span<const iovec> memory;
+    std::uint64_t length = 0;
+    std::uint64_t cookie = 0;
+    bool gives_bytes = false, takes_bytes = false, is_spare = false;
+  };
+
+  HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options);
+  ClientPort& find(engine::PortHandle port) const;
+  Result<engine::PortHandle> open(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
+  Status submit(const Submission& submission, Request request, engine::OperationHandle& operation,
+                std::uint64_t* number = nullptr);
+  Status transfer(engine::PortHandle port, Request::Kind kind, const engine::Transfer& transfer,
+                  engine::OperationHandle& operation);
+  Status push(const Request& request);
+  void wake_host();
+  template <typename HasCome>
+  bool wait_for_host(HasCome&& has_come);
+  bool wait_until_served(std::uint64_t number);
+  Status wait_for_reply(std::uint64_t number, std::uint64_t& key);
+  bool take_event(engine::PortHandle port, const Event& event, engine::Completion& completion);
+  void end(ClientOperation& operation);
+  std::size_t end_all(engine::PortHandle port, std::span<engine::Completion> to);
+  void fill_up(engine::PortHandle port);
+  Status post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
+              engine::OperationHandle& operation);
+  Status post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare);
+  template <typename IsOver>
+  bool spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base::Instant deadline);
+  std::string describe(Call::Kind kind, const base::SocketAddress& address) const;
+
+  std::shared_ptr<ClientMemory> memory_;
+  shm::Users users_;
+  shm::Socket socket_;
+  std::string file_;
+  base::SocketAddress address_;
+  std::uint64_t epoch_ = 0, message_size_max_ = 0, secret_ = 0;
+  std::atomic<bool> has_ended_{false};
+  ClientCounters counters_;
+  queue::WaitLadder ladder_;
+  std::atomic<std::uint32_t> looks_in_vain_{0};
+
+  mutable std::mutex call_mutex_;   // one call at a time on socket_, and one answer in the reply cell
+  mutable std::mutex sleep_mutex_;  // one sleeper at a time on socket_; after call_mutex_, before mutex_
+  mutable base::ShortLock mutex_;   // guards what follows
+  std::optional<OneSegment> request_memory_;
+  std::optional<queue::Producer> requests_;
+  mutable ClientOperations operations_;
+  std::array<std::unique_ptr<ClientPort>, kPortsMax> ports_;
+  std::uint32_t ports_opened_ = 0;
+  queue::IdlePolls idle_polls_;
+  const base::ProcessMark mark_;
+};
+
+}  // namespace fairlead::host

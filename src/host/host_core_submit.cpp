@@ -1,0 +1,217 @@
+// Operations on their way to the host engine.
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "host/host_core.hpp"
+
+namespace fairlead::host {
+namespace {
+
+std::uint64_t bytes_of(std::span<const iovec> memory) {
+  std::uint64_t bytes = 0;
+  for (const iovec& piece : memory) bytes += piece.iov_len;
+  return bytes;
+}
+
+void gather(std::span<const iovec> memory, std::uint64_t length, std::byte* to) {
+  for (const iovec& piece : memory) {
+    const std::uint64_t part = std::min<std::uint64_t>(piece.iov_len, length);
+    if (part > 0) std::memcpy(to, piece.iov_base, part);
+    to += part;
+    length -= part;
+  }
+}
+
+}  // namespace
+
+Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& receive,
+                              engine::OperationHandle& operation) {
+  return post(port, receive, false, operation);
+}
+
+Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare) {
+  const engine::Receive receive{
+      .memory = spare.memory, .size_min = plan.size_min, .messages_max = plan.messages_max, .cookie = spare.cookie};
+  return post(port, receive, true, spare.operation);
+}
+
+Status HostCore::post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
+                      engine::OperationHandle& operation) {
+  const Submission submission{.port = port,
+                              .memory = receive.memory,
+                              .length = bytes_of(receive.memory),
+                              .cookie = receive.cookie,
+                              .takes_bytes = true,
+                              .is_spare = is_spare};
+  const Request request{.size_min = receive.size_min,
+                        .messages_max = receive.messages_max,
+                        .kind = static_cast<std::uint8_t>(Request::Kind::receive)};
+  std::uint64_t number = 0;
+  const Status status = submit(submission, request, operation, &number);
+  if (status == Status::ok) wait_until_served(number);  // or its end, of which the operation's event tells
+  return status;
+}
+
+Status HostCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
+  if (send.part.length > message_size_max_) return Status::message_size;
+  const Submission submission{.port = port,
+                              .memory = send.part.memory,
+                              .length = send.part.length,
+                              .cookie = send.part.cookie,
+                              .gives_bytes = true};
+  const Request request{.to = to_plain(send.to.engine),
+                        .to_port = send.to.port,
+                        .kind = static_cast<std::uint8_t>(Request::Kind::send),
+                        .flags = send.is_confirmed ? Request::kIsConfirmed : std::uint8_t{0}};
+  return submit(submission, request, operation);
+}
+
+std::size_t HostCore::send_all(engine::PortHandle port, const engine::RemotePort& to,
+                               std::span<const link::SendPart> parts, std::span<engine::OperationHandle> operations,
+                               Status& status) {
+  std::size_t sent = 0;
+  for (status = Status::ok; sent < parts.size(); ++sent) {
+    status = send(port, {.to = to, .part = parts[sent]}, operations[sent]);
+    if (status != Status::ok) break;
+  }
+  return sent;
+}
+
+Status HostCore::put(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) {
+  return this->transfer(port, Request::Kind::put, transfer, operation);
+}
+
+Status HostCore::get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) {
+  return this->transfer(port, Request::Kind::get, transfer, operation);
+}
+
+Status HostCore::transfer(engine::PortHandle port, Request::Kind kind, const engine::Transfer& transfer,
+                          engine::OperationHandle& operation) {
+  const Submission submission{.port = port,
+                              .memory = transfer.memory,
+                              .length = transfer.length,
+                              .cookie = transfer.cookie,
+                              .gives_bytes = kind == Request::Kind::put,
+                              .takes_bytes = kind == Request::Kind::get};
+  const Request request{.epoch = transfer.target_epoch,
+                        .key = transfer.key,
+                        .to = to_plain(transfer.target.engine),
+                        .to_port = transfer.target.port,
+                        .kind = static_cast<std::uint8_t>(kind)};
+  return submit(submission, request, operation);
+}
+
+Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
+                        std::uint64_t& key) {
+  const Submission submission{.port = port,
+                              .memory = exposure.memory,
+                              .length = exposure.length,
+                              .cookie = exposure.cookie,
+                              .gives_bytes = !exposure.is_writable,
+                              .takes_bytes = exposure.is_writable};
+  const Request request{.kind = static_cast<std::uint8_t>(Request::Kind::expose),
+                        .flags = exposure.is_writable ? Request::kIsWritable : std::uint8_t{0}};
+  const std::scoped_lock calls(call_mutex_);
+  std::uint64_t number = 0;
+  if (const Status status = submit(submission, request, operation, &number); status != Status::ok) return status;
+  const Status status = wait_for_reply(number, key);
+  if (status == Status::ok) return status;
+  const std::scoped_lock lock(mutex_);
+  if (ClientOperation* const refused = operations_.find(ClientOperations::name_of(operation))) end(*refused);
+  return status;
+}
+
+/// Fills in what all kinds have in common, and hands the request over: ok, or nothing was taken.
+Status HostCore::submit(const Submission& submission, Request request, engine::OperationHandle& operation,
+                        std::uint64_t* number) {
+  if (submission.length == 0 || submission.length > bytes_of(submission.memory)) return Status::invalid;
+  std::byte* block = nullptr;
+  const iovec& first = submission.memory[0];
+  const auto shared = first.iov_len >= submission.length
+                          ? memory_->find({static_cast<const std::byte*>(first.iov_base), submission.length})
+                          : std::nullopt;
+  if (!shared) {
+    block = memory_->take_block(submission.length);
+    if (block == nullptr) return Status::no_memory;
+    if (submission.gives_bytes) {
+      gather(submission.memory, submission.length, block);
+      counters_.copied_bytes.fetch_add(submission.length, std::memory_order_relaxed);
+    }
+  }
+  std::unique_lock lock(mutex_);
+  ClientOperation* const made = operations_.take();
+  Status status = made != nullptr ? Status::ok : Status::no_memory;
+  if (made != nullptr) {
+    made->cookie = submission.cookie;
+    made->memory = submission.memory;
+    made->length = submission.length;
+    made->block = block;
+    made->port = static_cast<std::uint16_t>(submission.port.slot);
+    made->kind = static_cast<Request::Kind>(request.kind);
+    made->takes_bytes = submission.takes_bytes;
+    made->is_spare = submission.is_spare;
+    request.operation = ClientOperations::name_of(*made);
+    request.offset = shared ? *shared : static_cast<std::uint64_t>(block - memory_->at(0));
+    request.length = submission.length;
+    request.port = made->port;
+    operation = ClientOperations::handle_of(*made);
+    status = push(request);
+    if (status != Status::ok) operations_.release(*made);
+    if (number != nullptr) *number = requests_->produced();
+  }
+  lock.unlock();
+  if (status == Status::ok) {
+    wake_host();
+  } else if (block != nullptr) {
+    memory_->give_back_block(block, submission.length);
+  }
+  return status;
+}
+
+/// Under the lock.
+Status HostCore::push(const Request& request) {
+  if (has_ended()) return Status::restarted;
+  std::byte* const element = requests_->pnext();
+  if (element == nullptr) return Status::again;
+  std::memcpy(element, &request, sizeof request);
+  requests_->put();
+  counters_.requests.fetch_add(1, std::memory_order_relaxed);
+  return Status::ok;
+}
+
+// The same protocol as of queue::Waiter: one of the two sees the other.
+void HostCore::wake_host() {
+  if (memory_->page().host.sleeping.exchange(0, std::memory_order_acq_rel) == 0) return;
+  counters_.wakes.fetch_add(1, std::memory_order_relaxed);
+  socket_.nudge();
+}
+
+// When it returns false, its bytes are where they belong, though its event has not been taken: its memory is the
+// owner's again.
+bool HostCore::cancel(engine::PortHandle port, engine::OperationHandle operation) {
+  const Request request{.operation = ClientOperations::name_of(operation),
+                        .port = static_cast<std::uint16_t>(port.slot),
+                        .kind = static_cast<std::uint8_t>(Request::Kind::cancel)};
+  const std::scoped_lock calls(call_mutex_);
+  std::uint64_t number = 0, key = 0;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (operations_.find(request.operation) == nullptr) return false;
+    const Status status = push(request);
+    number = requests_->produced();
+    lock.unlock();
+    wake_host();
+    if (status != Status::again) break;
+    look_for_end();  // the host engine takes requests whatever they wait for, so there is room soon
+    std::this_thread::yield();
+  }
+  if (wait_for_reply(number, key) == Status::ok) return true;
+  find(port).drain(
+      [&](const Event& event, engine::Completion& completion) { return take_event(port, event, completion); });
+  return false;
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,50 @@
+#pragma once
+// A host engine for a test: in a thread of the test's own process, at a socket file of its own.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "host/service.hpp"
+
+namespace fairlead::host {
+
+class HostForTests {
+ public:
+  explicit HostForTests(ServiceOptions options = {}) {
+    char folder[] = "/tmp/fairlead-host-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder), nullptr);
+    folder_ = folder;
+    options.file = file();
+    service_ = Service::open(std::move(options)).value();
+    thread_ = std::thread([this] { service_->run(); });
+  }
+  ~HostForTests() {
+    end();
+    std::filesystem::remove_all(folder_);
+  }
+  HostForTests(const HostForTests&) = delete;
+  HostForTests& operator=(const HostForTests&) = delete;
+
+  std::string file() const { return folder_ + "/host"; }
+  Service& service() { return *service_; }
+  /// As if its process had ended: all connections close.
+  void end() {
+    if (!service_) return;
+    service_->stop();
+    thread_.join();
+    service_.reset();
+  }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Service> service_;
+  std::thread thread_;
+};
+
+}  // namespace fairlead::host

@@ -1,0 +1,271 @@
+// The host engine as applications of good will meet it: its end, its successor, its bounds. What operations do is in
+// the conformance suites, which run over it as over any path.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/child_for_tests.hpp"
+#include "host/attach.hpp"
+#include "host/host_core.hpp"
+#include "host/host_for_tests.hpp"
+
+namespace fairlead::host {
+namespace {
+
+using engine::Completion;
+using engine::PortHandle;
+using std::chrono::milliseconds;
+
+class Host : public ::testing::Test {
+ protected:
+  static base::SocketAddress loopback(std::uint16_t port = 0) {
+    return base::SocketAddress::from_ip("127.0.0.1", port).value();
+  }
+  engine::EngineOptions options(std::string_view core = "host") const {
+    engine::EngineOptions options;
+    EXPECT_TRUE(options.set("core", core));
+    EXPECT_TRUE(options.set("host", host_->file()));
+    return options;
+  }
+  std::shared_ptr<HostCore> attach(std::uint16_t port = 0) const {
+    return HostCore::attach(host_->file(), loopback(port), options()).value();
+  }
+  static Status receive(HostCore& core, PortHandle port, std::span<const iovec> memory, std::uint64_t cookie) {
+    EXPECT_EQ(core.reserve_events(port, 1), Status::ok);
+    engine::OperationHandle operation;
+    return core.post_receive(port, {.memory = memory, .size_min = 1, .cookie = cookie}, operation);
+  }
+  static Status send(HostCore& core, PortHandle port, std::uint32_t to, std::span<const iovec> memory,
+                     std::uint64_t cookie) {
+    EXPECT_EQ(core.reserve_events(port, 1), Status::ok);
+    engine::OperationHandle operation;
+    return core.send(port, {.to = {core.address(), to}, .part = {memory, memory[0].iov_len, cookie}}, operation);
+  }
+  static Completion next(HostCore& core, PortHandle port) {
+    Completion completion;
+    while (!core.next_event(port, completion)) core.wait(port, base::kNever);
+    core.release_events(port, 1);
+    return completion;
+  }
+
+  std::unique_ptr<HostForTests> host_ = std::make_unique<HostForTests>();
+  std::array<std::byte, 100> bytes_{};
+  std::array<iovec, 1> memory_{iovec{bytes_.data(), bytes_.size()}};
+};
+
+TEST_F(Host, ItsEndEndsWhatIsPendingAndWakesWhoWaits) {
+  const auto core = attach();
+  const PortHandle port = core->open_port(7).value();
+  ASSERT_EQ(receive(*core, port, memory_, 11), Status::ok);
+  ASSERT_EQ(receive(*core, port, memory_, 12), Status::ok);
+  std::thread ending([&] { host_->end(); });
+  std::array<Completion, 3> all;
+  std::size_t count = 0;
+  while (count < 2) {
+    core->wait(port, base::kNever);
+    count += core->next_events(port, std::span(all).subspan(count));
+  }
+  ending.join();
+  EXPECT_EQ(all[0].cookie + all[1].cookie, 23U);
+  // A host engine that stops in order cancels what it has; one that is killed says nothing.
+  for (const Completion& one : std::span(all).first(2))
+    EXPECT_TRUE(one.status == Status::restarted && one.is_final) << to_string(one.status);
+  EXPECT_TRUE(core->has_ended());
+  engine::OperationHandle operation;
+  ASSERT_EQ(core->reserve_events(port, 1), Status::ok);
+  EXPECT_EQ(core->post_receive(port, {.memory = memory_, .size_min = 1}, operation), Status::restarted);
+  EXPECT_FALSE(core->has_event(port));
+  EXPECT_FALSE(core->wait(port, base::MonotonicClock::now() + milliseconds(1)));
+  core->close_port(port);
+}
+
+TEST_F(Host, WhoeverAttachesAfterItsEndGetsItsSuccessor) {
+  const auto options_now = options();
+  const auto first = attach_host(host_->file(), loopback(), options_now).value();
+  EXPECT_EQ(attach_host(host_->file(), loopback(), options_now).value(), first);
+  const PortHandle port = first->open_port(7).value();
+  host_ = nullptr;
+  while (!static_cast<HostCore&>(*first).has_ended()) first->wait(port, base::MonotonicClock::now() + milliseconds(1));
+  const auto nobody = attach_host(options_now.host(), loopback(), options_now);
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_EQ(nobody.error().status, Status::refused);
+  EXPECT_NE(nobody.error().message.find("start fairleadd"), std::string::npos) << nobody.error().message;
+  host_ = std::make_unique<HostForTests>();
+  const auto second = attach_host(host_->file(), loopback(), options()).value();
+  EXPECT_NE(second->epoch(), first->epoch());
+  EXPECT_TRUE(second->open_port(7).has_value());
+}
+
+TEST_F(Host, AChoiceOfAutoTakesItWhereItListens) {
+  const auto own = host::attach(loopback(), options("embedded"), Use::messages).value();
+  EXPECT_EQ(dynamic_cast<HostCore*>(own.get()), nullptr);
+  const auto hosts = host::attach(loopback(), options("auto"), Use::messages).value();
+  EXPECT_NE(dynamic_cast<HostCore*>(hosts.get()), nullptr);
+  const auto pairs = host::attach(loopback(), options("auto"), Use::queue_pairs).value();
+  EXPECT_EQ(dynamic_cast<HostCore*>(pairs.get()), nullptr);
+  const auto refused = host::attach(loopback(), options("host"), Use::queue_pairs);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().status, Status::not_supported);
+  host_->end();
+  const auto fallen_back = host::attach(loopback(), options("auto"), Use::messages).value();
+  EXPECT_EQ(dynamic_cast<HostCore*>(fallen_back.get()), nullptr);
+}
+
+TEST_F(Host, TwoApplicationsShareItsEngineAndItsPorts) {
+  const auto one = attach(), other = attach();
+  EXPECT_EQ(one->address(), other->address());
+  const PortHandle port = one->open_port(7).value();
+  const auto taken = other->open_port(7);
+  ASSERT_FALSE(taken.has_value());
+  EXPECT_EQ(taken.error().status, Status::in_use);
+  one->close_port(port);
+  EXPECT_TRUE(other->open_port(7).has_value());  // free as soon as the call has returned
+}
+
+TEST_F(Host, AMessageGoesFromOneApplicationToAnotherWherevertheBytesLie) {
+  const auto one = attach(), other = attach();
+  const PortHandle from = one->open_port(1).value(), to = other->open_port(2).value();
+  const auto shared = one->allocate_shared()(100);
+  std::memset(shared.get(), 0x5a, 100);
+  std::memset(bytes_.data(), 0xa5, bytes_.size());
+  const iovec pieces[] = {{bytes_.data(), 40}, {bytes_.data() + 40, 60}};
+  const iovec whole[] = {{shared.get(), 100}};
+  for (const std::span<const iovec> memory : {std::span<const iovec>(pieces), std::span<const iovec>(whole)}) {
+    std::array<std::byte, 200> inbox{};
+    const iovec parts[] = {{inbox.data(), 33}, {inbox.data() + 100, 67}};
+    ASSERT_EQ(receive(*other, to, parts, 5), Status::ok);
+    engine::OperationHandle operation;
+    ASSERT_EQ(one->reserve_events(from, 1), Status::ok);
+    ASSERT_EQ(one->send(from, {.to = {other->address(), 2}, .part = {memory, 100, 6}}, operation), Status::ok);
+    const Completion got = next(*other, to), sent = next(*one, from);
+    EXPECT_EQ(got.cookie, 5U);
+    EXPECT_EQ(got.length, 100U);
+    EXPECT_EQ(got.source, (engine::RemotePort{one->address(), 1}));
+    EXPECT_EQ(sent.cookie, 6U);
+    EXPECT_EQ(sent.status, Status::ok);
+    const std::byte expected = static_cast<const std::byte*>(memory[0].iov_base)[0];
+    for (std::size_t i = 0; i < 200; ++i)
+      ASSERT_EQ(inbox[i], i < 33 || (i >= 100 && i < 167) ? expected : std::byte{}) << i;
+  }
+}
+
+TEST_F(Host, PortsAndEventsAreBounded) {
+  const auto core = attach();
+  std::vector<PortHandle> ports;
+  for (std::uint32_t number = 1; number <= kPortsMax; ++number) ports.push_back(core->open_port(number).value());
+  const auto beyond = core->open_port(kPortsMax + 1);
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_EQ(beyond.error().status, Status::no_memory);
+  EXPECT_EQ(core->reserve_events(ports[0], kEventsMax), Status::ok);
+  EXPECT_EQ(core->reserve_events(ports[0], 1), Status::no_memory);
+  for (const PortHandle port : ports) core->close_port(port);
+}
+
+TEST(ClientOperations, AreBoundedAndAnOldNameFindsNone) {
+  ClientOperations operations;
+  ClientOperation* const first = operations.take();
+  const std::uint64_t name = ClientOperations::name_of(*first);
+  while (operations.take() != nullptr) {
+  }
+  EXPECT_EQ(operations.find(name), first);
+  EXPECT_EQ(operations.find(name + (kOperationsMax - 1)) == nullptr, false);
+  EXPECT_EQ(operations.find(name + kOperationsMax), nullptr);
+  operations.release(*first);
+  EXPECT_EQ(operations.find(name), nullptr);
+  EXPECT_EQ(operations.take(), first);
+  EXPECT_EQ(operations.find(name), nullptr);
+}
+
+// The ring is longer than what the host engine takes in one turn, and full again and again.
+TEST_F(Host, ManyMessagesArriveInOrderAlthoughTheRingIsFullMeanwhile) {
+  constexpr std::uint64_t kMessages = 20000, kBuffers = 512;
+  const auto one = attach(), other = attach();
+  const PortHandle from = one->open_port(1).value(), to = other->open_port(2).value();
+  std::vector<std::uint64_t> inbox(kBuffers);
+  std::vector<iovec> pieces(kBuffers);
+  ASSERT_EQ(other->reserve_events(to, kBuffers), Status::ok);
+  const auto post = [&](std::uint64_t slot) {
+    pieces[slot] = {&inbox[slot], 8};
+    engine::OperationHandle operation;
+    ASSERT_EQ(other->post_receive(to, {.memory = {&pieces[slot], 1}, .size_min = 8, .cookie = slot}, operation),
+              Status::ok);
+  };
+  for (std::uint64_t slot = 0; slot < kBuffers; ++slot) post(slot);
+  ASSERT_EQ(one->reserve_events(from, kBuffers), Status::ok);
+  std::uint64_t sent = 0, ended = 0, taken = 0;
+  Completion completion;
+  while (taken < kMessages) {
+    while (sent < kMessages && sent - std::min(taken, ended) < kBuffers) {
+      const iovec memory{&sent, 8};
+      engine::OperationHandle operation;
+      const Status status = one->send(from, {.to = {other->address(), 2}, .part = {{&memory, 1}, 8, 1}}, operation);
+      if (status != Status::ok) {
+        ASSERT_EQ(status, Status::again);
+        break;
+      }
+      ++sent;
+    }
+    while (one->next_event(from, completion)) {
+      ASSERT_EQ(completion.status, Status::ok);
+      ++ended;
+    }
+    while (other->next_event(to, completion)) {
+      ASSERT_EQ(inbox[completion.cookie], taken++);
+      post(completion.cookie);
+    }
+  }
+  while (ended < kMessages) {
+    one->wait(from, base::kNever);
+    while (one->next_event(from, completion)) ++ended;
+  }
+  EXPECT_EQ(other->dropped_no_buffer(to), 0U);
+  one->close_port(from);
+  other->close_port(to);
+}
+
+// What a killed application had is gone, at whatever instant; another one does not notice.
+TEST_F(Host, AKilledApplicationLeavesNothing) {
+  const auto witness = attach();
+  const PortHandle port = witness->open_port(1).value();
+  const engine::EngineOptions settings = options();
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto core = HostCore::attach(settings.host(), loopback(), settings).value();
+      const PortHandle mine = core->open_port(2).value();
+      for (;;) {
+        receive(*core, mine, memory_, 1);
+        send(*core, mine, 2, memory_, 2);
+        send(*core, mine, 1, memory_, 3);
+        Completion completion;
+        while (core->next_event(mine, completion)) core->release_events(mine, 1);
+      }
+    }
+    // Until it is at work, then a little more.
+    while (witness->dropped_no_buffer(port) < static_cast<std::uint64_t>(round * 50 + 1)) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(137 * round));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    Result<PortHandle> again = witness->open_port(2);
+    while (!again) {
+      ASSERT_EQ(again.error().status, Status::in_use);
+      again = witness->open_port(2);
+    }
+    witness->close_port(*again);
+    ASSERT_EQ(receive(*witness, port, memory_, 4), Status::ok);
+    ASSERT_EQ(send(*witness, port, 1, memory_, 5), Status::ok);
+    EXPECT_EQ(next(*witness, port).cookie + next(*witness, port).cookie, 9U);
+  }
+  while (host_->service().applications() > 1) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace fairlead::host

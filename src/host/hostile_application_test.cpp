@@ -1,0 +1,284 @@
+// The host engine under an application that writes what it likes into all that it shares, and says what it likes.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "base/child_for_tests.hpp"
+#include "host/host_core.hpp"
+#include "host/host_for_tests.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);  // ends a failing test only
+constexpr std::uint64_t kBytes = Layout::head_bytes() + (1 << 20);
+
+/// Speaks to the host engine by itself.
+class Hostile {
+ public:
+  explicit Hostile(const std::string& file) : name_(shm::Name::of_file(file).value()) {}
+
+  shm::Socket connect() { return shm::Socket::connect(name_, users_).value(); }
+  Result<Answered> attach(const Call& call, int memory) {
+    socket_ = connect();
+    return make_call(socket_, call, memory);
+  }
+  static Call attach_call(std::uint64_t bytes) {
+    return {.kind = static_cast<std::uint32_t>(Call::Kind::attach),
+            .memory_bytes = bytes,
+            .address = to_plain(base::SocketAddress::from_ip("127.0.0.1", 0).value())};
+  }
+  /// With memory and a port, as a good one.
+  void settle() {
+    arena_ = shm::Arena::create(Layout::head_bytes(), kBytes).value();
+    secret_ = attach(attach_call(kBytes), arena_.descriptor()).value().answer.application;
+    memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
+    requests_.emplace(queue::Producer::attach(*memory_).value());
+    ASSERT_TRUE(queue::Consumer::create({arena_.head() + Layout::events(0), Layout::events_bytes()},
+                                        {.element_bytes = sizeof(Event), .elements = 65})
+                    .has_value());
+    port_ = connect();
+    ASSERT_TRUE(make_call(port_, open_call(secret_)).has_value());
+  }
+  static Call open_call(std::uint64_t secret, std::uint32_t index = 0) {
+    return {.kind = static_cast<std::uint32_t>(Call::Kind::open_port),
+            .index = index,
+            .number = 666 + index,
+            .application = secret};
+  }
+  void ask(const Request& request) {
+    std::byte* element = requests_->pnext();
+    while (element == nullptr && !is_detached()) element = requests_->pnext();
+    if (element == nullptr) return;
+    std::memcpy(element, &request, sizeof request);
+    requests_->put();
+    socket_.nudge();
+  }
+  /// The host engine has closed our connection.
+  bool is_detached() {
+    std::byte unread[8];
+    const auto letter = socket_.receive(unread);
+    return letter && letter->bytes == 0;
+  }
+  /// Fails if that takes too long.
+  void wait_until_detached() {
+    for (const auto end = base::MonotonicClock::now() + kPatience; !is_detached(); std::this_thread::yield())
+      if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
+  }
+  Request good() const {
+    return {.operation = 3,
+            .offset = Layout::head_bytes(),
+            .length = 64,
+            .size_min = 1,
+            .messages_max = 1,
+            .kind = static_cast<std::uint8_t>(Request::Kind::receive)};
+  }
+  std::span<std::byte> all() { return {arena_.head(), kBytes}; }
+  std::uint64_t secret() const { return secret_; }
+  shm::Socket& socket() { return socket_; }
+  shm::Socket& port() { return port_; }
+
+ private:
+  shm::Name name_;
+  shm::Users users_;
+  shm::Socket socket_, port_;
+  shm::Arena arena_;
+  std::optional<OneSegment> memory_;
+  std::optional<queue::Producer> requests_;
+  std::uint64_t secret_ = 0;
+};
+
+class HostileApplication : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    good_ = HostCore::attach(host_.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+    good_port_ = good_->open_port(1).value();
+    ASSERT_EQ(good_->reserve_events(good_port_, 2), Status::ok);
+  }
+  /// Another application sends itself a message, and gets it.
+  void expect_service() {
+    std::uint64_t sent = ++sent_, got = 0;
+    const iovec from{&sent, 8}, to{&got, 8};
+    engine::OperationHandle operation;
+    ASSERT_EQ(good_->post_receive(good_port_, {.memory = {&to, 1}, .size_min = 8, .cookie = 1}, operation), Status::ok);
+    ASSERT_EQ(good_->send(good_port_, {.to = {good_->address(), 1}, .part = {{&from, 1}, 8, 2}}, operation),
+              Status::ok);
+    engine::Completion completion;
+    for (int i = 0; i < 2; ++i) {
+      while (!good_->next_event(good_port_, completion)) good_->wait(good_port_, base::kNever);
+      ASSERT_EQ(completion.status, Status::ok);
+    }
+    ASSERT_EQ(got, sent_);
+  }
+
+  HostForTests host_;
+  std::shared_ptr<HostCore> good_;
+  engine::PortHandle good_port_;
+  std::uint64_t sent_ = 0;
+};
+
+TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
+  Hostile hostile(host_.file());
+  const auto refused = [&](const Call& call, int memory, Status status) {
+    const auto answered = hostile.attach(call, memory);
+    ASSERT_FALSE(answered.has_value());
+    EXPECT_EQ(answered.error().status, status) << answered.error().message;
+    EXPECT_FALSE(answered.error().message.empty());
+  };
+  const base::FileDescriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), kBytes), 0);
+  const auto arena = shm::Arena::create(4096, kBytes).value();
+  refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
+  refused(Hostile::attach_call(kBytes), -1, Status::invalid);
+  refused(Hostile::attach_call(kBytes + 4096), arena.descriptor(), Status::invalid);
+  refused(Hostile::attach_call(kBytes - 4096), arena.descriptor(), Status::invalid);
+  refused(Hostile::attach_call(Layout::head_bytes()), arena.descriptor(), Status::invalid);
+  refused(Hostile::attach_call(~0ULL), arena.descriptor(), Status::invalid);
+  Call call = Hostile::attach_call(kBytes);
+  call.version = kVersion + 1;
+  refused(call, arena.descriptor(), Status::not_supported);
+  call = Hostile::attach_call(kBytes);
+  call.address = to_plain({});
+  refused(call, arena.descriptor(), Status::not_available);
+  call.address = to_plain(base::SocketAddress::from_ip("192.0.2.1", 20480).value());
+  refused(call, arena.descriptor(), Status::not_available);
+  expect_service();
+}
+
+TEST_F(HostileApplication, OpensNoPortInAnothersName) {
+  Hostile hostile(host_.file());
+  hostile.settle();
+  const auto guess = make_call(hostile.connect(), Hostile::open_call(hostile.secret() + 1, 1));
+  ASSERT_FALSE(guess.has_value());
+  EXPECT_EQ(guess.error().status, Status::restarted);
+  // Another process, that has seen the secret.
+  EXPECT_EQ(base::exit_of_child([&] {
+              const auto stolen = make_call(hostile.connect(), Hostile::open_call(hostile.secret(), 1));
+              return stolen || stolen.error().status != Status::restarted ? 1 : 0;
+            }),
+            0);
+  for (const std::uint32_t index : {0U, kPortsMax, ~0U}) {
+    const auto refused = make_call(hostile.connect(), Hostile::open_call(hostile.secret(), index));
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().status, Status::in_use);
+  }
+  // A queue that is none.
+  const auto refused = make_call(hostile.connect(), Hostile::open_call(hostile.secret(), 1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().status, Status::invalid);
+  expect_service();
+}
+
+TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
+  using Change = std::function<void(Request&)>;
+  const Change changes[] = {
+      [](Request& request) { request.kind = 6; },
+      [](Request& request) { request.kind = 255; },
+      [](Request& request) { request.operation = kOperationsMax; },
+      [](Request& request) { request.operation = ~0ULL; },
+      [](Request& request) { request.offset = Layout::head_bytes() - 1; },
+      [](Request& request) { request.offset = 0; },
+      [](Request& request) { request.offset = kBytes; },
+      [](Request& request) { request.offset = ~0ULL; },
+      [](Request& request) { request.length = kBytes; },
+      [](Request& request) { request.length = ~0ULL; },
+      [](Request& request) { request.length = 0; },
+      [](Request& request) { request.offset = kBytes - 63; },
+      [](Request& request) { request.messages_max = 0; },
+      [](Request& request) { request.messages_max = kMessagesInReceiveMax + 1; },
+  };
+  for (const Change& change : changes) {
+    Hostile hostile(host_.file());
+    hostile.settle();
+    Request request = hostile.good();
+    change(request);
+    hostile.ask(request);
+    hostile.wait_until_detached();
+  }
+  Hostile twice(host_.file());
+  twice.settle();
+  twice.ask(twice.good());
+  twice.ask(twice.good());
+  twice.wait_until_detached();
+  expect_service();
+}
+
+// Each message of one that takes many is an event, and there is room for 64.
+TEST_F(HostileApplication, IsDetachedIfItHasNoRoomForItsEvents) {
+  Hostile hostile(host_.file());
+  hostile.settle();
+  Request request = hostile.good();
+  request.length = 4096;
+  request.messages_max = 100;
+  hostile.ask(request);
+  request.operation = 4;
+  request.kind = static_cast<std::uint8_t>(Request::Kind::send);
+  request.length = 1;
+  request.to = to_plain(good_->address());
+  request.to_port = 666;
+  for (; !hostile.is_detached(); ++request.operation) {
+    if (request.operation >= kOperationsMax) break;
+    hostile.ask(request);
+  }
+  hostile.wait_until_detached();
+  expect_service();
+}
+
+TEST_F(HostileApplication, IsDetachedForACallThatNoLibraryMakes) {
+  const auto say = [&](std::span<const std::byte> bytes, bool at_port) {
+    Hostile hostile(host_.file());
+    hostile.settle();
+    ASSERT_TRUE((at_port ? hostile.port() : hostile.socket()).send(bytes, {}));
+    if (!at_port) hostile.wait_until_detached();
+  };
+  Call call{.kind = 99};
+  say(std::as_bytes(std::span(&call, 1)), false);
+  const std::byte some[17]{};
+  say(some, false);
+  say(some, true);  // closes the port, as a call does
+  std::vector<std::byte> many(4096);
+  say(many, false);
+  Hostile stranger(host_.file());
+  ASSERT_TRUE(stranger.connect().send(many, {}));
+  expect_service();
+}
+
+// Everything shared changes at any time, also beneath requests that are good.
+TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
+  std::mt19937_64 random(20261123);
+  for (int round = 0; round < 12; ++round) {
+    Hostile hostile(host_.file());
+    hostile.settle();
+    Request request = hostile.good();
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      request.operation = i;
+      hostile.ask(request);
+    }
+    const std::size_t shared = round % 3 == 0   ? Layout::requests() + Layout::requests_bytes()
+                               : round % 3 == 1 ? Layout::requests()
+                                                : Layout::events(1);
+    for (int i = 0; i < 20000; ++i) {
+      const std::uint64_t word = random();
+      std::size_t at = random() % shared;
+      if (round % 2 == 0) at = i % 4 == 0 ? Layout::events(0) + random() % 4096 : at;
+      const auto* small = reinterpret_cast<const std::byte*>(&word);
+      std::atomic_ref(reinterpret_cast<std::uint8_t&>(hostile.all()[at]))
+          .store(static_cast<std::uint8_t>(small[0]), std::memory_order_relaxed);
+      if (i % 1000 == 0) {
+        hostile.socket().nudge();
+        hostile.port().nudge();
+      }
+    }
+    expect_service();
+  }
+  expect_service();
+}
+
+}  // namespace
+}  // namespace fairlead::host

@@ -1,0 +1,222 @@
+// The loop: who is served, who sleeps.
+
+#include "host/service.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/event_descriptor.hpp"
+#include "base/log.hpp"
+#include "base/processor.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr base::Duration kLinger = std::chrono::microseconds(200);      // without anything to do, before one is parked
+constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at the sockets, while somebody is awake
+
+}  // namespace
+
+Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
+  const auto name = shm::Name::of_file(options.file);
+  if (!name) return std::unexpected(name.error());
+  base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});
+  auto end = base::open_event_descriptor("the host engine", EFD_NONBLOCK);
+  if (!end) return std::unexpected(std::move(end.error()));
+  const std::string directory = std::filesystem::path(options.file).parent_path();
+  const bool is_for_all = options.admits_all_users || !options.users.empty();
+  std::unique_ptr<Service> service(new Service(std::move(options), std::move(poll), std::move(*end)));
+  auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = is_for_all}, service->users_);
+  if (!listener) {
+    if (listener.error().status == Status::in_use)
+      listener.error().message += ": another fairleadd listens there; stop it, or choose another --socket";
+    return std::unexpected(std::move(listener.error()));
+  }
+  service->listener_ = std::move(*listener);
+  if (!service->watch(service->listener_.descriptor(), kListener, EPOLLIN) ||
+      !service->watch(service->end_.get(), kEnd, EPOLLIN)) {
+    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  }
+  return service;
+}
+
+Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end)
+    : options_(std::move(options)), poll_(std::move(poll)), end_(std::move(end)) {}
+
+Service::~Service() = default;
+
+/// `is_known`: it was a visitor's.
+bool Service::watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known) {
+  epoll_event event{.events = events, .data = {.u64 = source}};
+  return ::epoll_ctl(poll_.get(), is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void Service::stop() noexcept {
+  ::eventfd_write(end_.get(), 1);
+}
+
+void Service::run() {
+  while (!is_ending_) pass();
+  for (auto& [number, attached] : applications_) attached.application->leave();
+  // Peers that stand still are given up; applications see the connections end only then.
+  while (!applications_.empty()) {
+    for (auto& [number, attached] : applications_) wake(number, attached);
+    serve_awake(base::MonotonicClock::now());
+    drop_gone();
+  }
+}
+
+void Service::pass() {
+  const auto now = base::MonotonicClock::now();
+  const bool any = serve_awake(now);
+  if (has_gone_ones_) drop_gone();
+  if (awake_.empty() || now - looked_at_ >= kBetweenLooks) {
+    looked_at_ = now;
+    look_at_sockets();
+  } else if (!any) {
+    for (const auto& [address, core] : engines_) core->give_way();
+    base::relax();
+  }
+}
+
+/// True if anything happened.
+bool Service::serve_awake(base::Instant now) {
+  if (awake_.empty()) return false;
+  bool any = false;
+  for (const auto& [address, core] : engines_) any |= core->progress();
+  std::erase_if(awake_, [&](std::uint64_t number) {
+    Attached& attached = applications_.at(number);
+    Application& application = *attached.application;
+    const bool asked = application.take_requests();
+    const bool got = application.give_events();
+    any |= asked || got;
+    if (!application.fault().empty() && !application.is_leaving()) {
+      base::log(LogLevel::warning, LogTopic::engine, {},
+                fmt::format("{} is detached: {}", application.name(), application.fault()));
+      application.leave();
+    }
+    has_gone_ones_ |= application.is_gone();
+    if (asked || got) attached.busy_at = now;
+    if (asked || got || application.is_leaving() || now - attached.busy_at < kLinger) return false;
+    return attached.is_parked = application.park();
+  });
+  return any;
+}
+
+void Service::wake(std::uint64_t number, Attached& attached) {
+  if (!std::exchange(attached.is_parked, false)) return;
+  attached.application->unpark();
+  attached.busy_at = base::MonotonicClock::now();
+  awake_.push_back(number);
+}
+
+void Service::drop_gone() {
+  has_gone_ones_ = false;
+  std::erase_if(applications_, [&](auto& entry) {
+    Application& application = *entry.second.application;
+    if (!application.is_gone()) return false;
+    base::log(LogLevel::info, LogTopic::engine, {}, fmt::format("{} has left", application.name()));
+    std::erase(awake_, entry.first);
+    by_secret_.erase(application.secret());
+    return true;
+  });
+  applications_count_.store(applications_.size(), std::memory_order_relaxed);
+}
+
+// Sockets ------------------------------------------------------------------------------------------------------------
+
+/// Sleeps if nobody is awake.
+void Service::look_at_sockets() {
+  std::array<epoll_event, 64> events;
+  const base::Instant deadline = visitors_.next_deadline();
+  int timeout = 0;
+  if (awake_.empty()) {
+    const auto left = deadline - base::MonotonicClock::now();
+    timeout = deadline == base::kNever ? -1 : std::max(0, static_cast<int>(left / std::chrono::milliseconds(1)) + 1);
+  }
+  const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+  for (int i = 0; i < count; ++i) dispatch(events[i].data.u64);
+  if (base::MonotonicClock::now() >= deadline) greet_visitors();  // who has said nothing goes
+}
+
+void Service::dispatch(std::uint64_t source) {
+  if (source == kListener) return accept_visitors();
+  if (source == kVisitors) return greet_visitors();
+  if (source == kEnd) {
+    is_ending_ = true;
+    return;
+  }
+  const auto found = applications_.find(source >> kIndexBits);
+  if (found == applications_.end()) return;
+  const auto index = static_cast<std::uint32_t>(source & ((1U << kIndexBits) - 1));
+  wake(found->first, found->second);
+  if (index == 0) {
+    hear(source, *found->second.application);
+  } else {
+    hear_port(source, *found->second.application, index - 1);
+  }
+}
+
+/// False if there is more than was read: the descriptor is asked about once more.
+template <typename Take>
+bool Service::read_calls(const shm::Socket& socket, std::uint64_t source, Take&& take) {
+  std::array<std::byte, sizeof(Call) + 1> bytes;
+  for (std::uint32_t i = 0; i < kCallsInTurn; ++i) {
+    auto letter = socket.receive(bytes);
+    if (!letter) return true;
+    if (!take(*letter, std::span(bytes).first(std::min(letter->bytes, bytes.size())))) return true;
+  }
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = source}};
+  ::epoll_ctl(poll_.get(), EPOLL_CTL_MOD, socket.descriptor(), &event);
+  return false;
+}
+
+void Service::hear(std::uint64_t source, Application& application) {
+  read_calls(application.socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {
+    if (letter.bytes == 0 || letter.is_strange) {
+      application.leave();
+      return false;
+    }
+    if (shm::Socket::is_nudge(bytes)) return true;
+    const auto call = call_from(bytes);
+    if (!call) {
+      application.blame("it calls in a way that no library of ours does");
+      return false;
+    }
+    const base::SocketAddress peer = from_plain(call->address);
+    send_answer(application.socket(), {},
+                call->kind == static_cast<std::uint32_t>(Call::Kind::describe_flight)
+                    ? application.core().describe_flight(peer)
+                    : application.core().describe_peer(peer));
+    return true;
+  });
+}
+
+void Service::hear_port(std::uint64_t source, Application& application, std::uint32_t index) {
+  ApplicationPort* const port = application.port(index);
+  if (port == nullptr) return;
+  read_calls(port->socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {
+    if (letter.bytes == 0 || letter.is_strange) {
+      application.close_port(index, false);
+      return false;
+    }
+    if (shm::Socket::is_nudge(bytes)) {
+      port->nudge();
+    } else {
+      application.close_port(index, true);
+    }
+    return true;
+  });
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,103 @@
+#pragma once
+// The host engine: one thread that serves the applications of this host, over engines of its own.
+//
+// What it looks at. An application that asks or gets something is awake: its ring and its ports are polled. One that
+// has been idle for a while is parked: it costs nothing until its socket, or an engine's descriptor of one of its
+// ports, becomes readable. With nobody awake the thread sleeps; the engines' own threads do what the network wants.
+//
+// Who may attach: processes of our own user and of root; others as ServiceOptions says.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "base/file_descriptor.hpp"
+#include "base/time.hpp"
+#include "embedded/attach.hpp"
+#include "host/application.hpp"
+#include "host/visitors.hpp"
+#include "shm/listener.hpp"
+#include "shm/users.hpp"
+
+namespace fairlead::host {
+
+struct ServiceOptions {
+  std::string file;                    // of the socket that applications connect to
+  std::vector<std::uint32_t> users{};  // who may attach besides us and root
+  bool admits_all_users = false;
+  std::vector<base::SocketAddress> engines{};  // addresses that may be asked for; none given: every local one
+  std::size_t applications_max = 256;
+  std::int64_t applications_per_user_max = 64;
+  std::uint32_t engines_max = 16;
+  engine::EngineOptions engine;  // of every engine here
+};
+
+class Service {
+ public:
+  /// in_use: another host engine listens at the file.
+  static Result<std::unique_ptr<Service>> open(ServiceOptions options);
+  ~Service();
+
+  /// Serves until stop(). Once.
+  void run();
+  /// Any thread, and a signal handler.
+  void stop() noexcept;
+
+  std::size_t applications() const noexcept { return applications_count_.load(std::memory_order_relaxed); }
+
+ private:
+  using Core = std::shared_ptr<engine::Core>;
+  struct Attached {
+    std::unique_ptr<Application> application;
+    base::Instant busy_at{};
+    bool is_parked = false;
+  };
+  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0.
+  static constexpr std::uint32_t kIndexBits = 16;
+
+  static constexpr std::uint32_t kCallsInTurn = 64;
+  static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kFirstApplication = 16;
+
+  Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end);
+
+  void pass();
+  bool serve_awake(base::Instant now);
+  void wake(std::uint64_t number, Attached& attached);
+  void drop_gone();
+  void look_at_sockets();
+  void dispatch(std::uint64_t source);
+  template <typename Take>
+  bool read_calls(const shm::Socket& socket, std::uint64_t source, Take&& take);
+  void hear(std::uint64_t source, Application& application);
+  void hear_port(std::uint64_t source, Application& application, std::uint32_t index);
+  void accept_visitors();
+  void greet_visitors();
+  void greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory);
+  Result<> admit(const shm::Socket& visitor) const;
+  Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
+  Result<> open_port(shm::Socket& visitor, const Call& call);
+  Result<Core> engine_at(const base::SocketAddress& address);
+  bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
+
+  const ServiceOptions options_;
+  shm::Users users_;
+  shm::Listener listener_;
+  base::FileDescriptor poll_, end_;
+  Visitors visitors_;
+  std::map<base::SocketAddress, Core> engines_;
+  std::unordered_map<std::uint64_t, Attached> applications_;
+  std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
+  std::vector<std::uint64_t> awake_;
+  std::uint64_t next_number_ = kFirstApplication;
+  base::Instant looked_at_{};  // at the sockets
+  bool has_gone_ones_ = false, is_ending_ = false;
+  std::atomic<std::size_t> applications_count_{0};
+};
+
+}  // namespace fairlead::host

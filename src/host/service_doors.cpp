@@ -1,0 +1,171 @@
+// Who comes: connections, and what their first call asks for.
+
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/log.hpp"
+#include "host/service.hpp"
+#include "shm/arena.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr std::uint64_t kMemoryMost = 1ULL << 40;  // bytes of address space
+
+}  // namespace
+
+void Service::accept_visitors() {
+  while (!visitors_.is_full()) {
+    auto socket = listener_.accept();
+    if (!socket) return;
+    if (!watch(socket->descriptor(), kVisitors, EPOLLIN | EPOLLET)) continue;
+    visitors_.add(std::move(*socket), base::MonotonicClock::now());
+  }
+}
+
+/// Those that have called go on as what they asked to be; those that said nothing for too long go.
+void Service::greet_visitors() {
+  const auto now = base::MonotonicClock::now();
+  visitors_.keep_if([&](Visitor& visitor) {
+    std::array<std::byte, sizeof(Call) + 1> bytes;
+    auto letter = visitor.socket.receive(bytes);
+    if (!letter) return now < visitor.came_at + Visitors::kPatience;
+    const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
+    if (!call) return false;
+    greet(visitor, *call, std::move(letter->descriptors[0]));
+    return false;
+  });
+  accept_visitors();
+}
+
+void Service::greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory) {
+  const bool attaches = call.kind == static_cast<std::uint32_t>(Call::Kind::attach);
+  const auto done = attaches ? attach(visitor.socket, call, std::move(memory)) : open_port(visitor.socket, call);
+  if (done) return;
+  if (attaches) {
+    const shm::Credentials& who = visitor.socket.credentials();
+    base::log(LogLevel::info, LogTopic::engine, {},
+              fmt::format("process {} of user {} may not attach: {}", who.process, who.user, done.error().message));
+  }
+  send_failure(visitor.socket, done.error());
+}
+
+Result<> Service::admit(const shm::Socket& visitor) const {
+  const std::uint32_t user = visitor.credentials().user;
+  if (!visitor.is_own() && user != 0 && !options_.admits_all_users &&
+      std::ranges::find(options_.users, user) == options_.users.end()) {
+    return std::unexpected(Error{Status::not_permitted, EPERM,
+                                 fmt::format("user {} may not use this host engine: start fairleadd with "
+                                             "--allow-user {}, or set FAIRLEAD_CORE=embedded",
+                                             user, user)});
+  }
+  const auto of_user = std::ranges::count_if(
+      applications_, [&](const auto& entry) { return entry.second.application->is_of_user(user); });
+  if (applications_.size() >= options_.applications_max || of_user >= options_.applications_per_user_max) {
+    return std::unexpected(Error{
+        Status::no_memory, 0,
+        fmt::format("{} applications are attached to this host engine, {} of them of user {}: it serves {}, {} of "
+                    "one user (--applications, --applications-per-user)",
+                    applications_.size(), of_user, user, options_.applications_max,
+                    options_.applications_per_user_max)});
+  }
+  return {};
+}
+
+Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file) {
+  if (call.version != kVersion) {
+    return std::unexpected(Error{Status::not_supported, 0,
+                                 fmt::format("this host engine speaks version {} and the application version {}: "
+                                             "install the same release of fairleadd and of the library",
+                                             kVersion, call.version)});
+  }
+  if (auto admitted = admit(visitor); !admitted) return admitted;
+  if (!file.is_open() || call.memory_bytes <= Layout::head_bytes() || call.memory_bytes > kMemoryMost) {
+    return std::unexpected(
+        Error{Status::invalid, 0, "an application that attaches shares memory with the host engine"});
+  }
+  auto memory = shm::Arena::view(file.get(), call.memory_bytes);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  auto core = engine_at(from_plain(call.address));
+  if (!core) return std::unexpected(std::move(core.error()));
+  std::uint64_t secret = 0;
+  if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
+    return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
+  auto application = Application::make(std::move(visitor), std::move(*memory), call.memory_bytes, *core, secret);
+  if (!application) return std::unexpected(std::move(application.error()));
+
+  const std::uint64_t number = next_number_++;
+  if (!watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET, true))
+    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  base::log(LogLevel::info, LogTopic::engine, (*core)->address().to_string(),
+            fmt::format("{} attaches", (*application)->name()));
+  send_answer((*application)->socket(), {.application = secret,
+                                         .epoch = (*core)->epoch(),
+                                         .message_size_max = (*core)->message_size_max(),
+                                         .address = to_plain((*core)->address())});
+  by_secret_.emplace(secret, number);
+  Attached& attached = applications_[number];
+  attached.application = std::move(*application);
+  attached.is_parked = true;
+  wake(number, attached);
+  applications_count_.store(applications_.size(), std::memory_order_relaxed);
+  return {};
+}
+
+Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
+  const auto number = by_secret_.find(call.application);
+  Attached* const attached = number == by_secret_.end() ? nullptr : &applications_.at(number->second);
+  if (attached == nullptr || !attached->application->is_of(visitor.credentials())) {
+    return std::unexpected(Error{Status::restarted, 0,
+                                 "no such application is attached to this host engine: it may be "
+                                 "another one than that it attached to"});
+  }
+  Application& application = *attached->application;
+  const auto answer = application.open_port(call);
+  if (!answer) return std::unexpected(answer.error());
+  const std::uint64_t source = number->second << kIndexBits | (call.index + 1);
+  const ApplicationPort& port = application.connect_port(call.index, std::move(visitor));
+  if (!watch(port.socket().descriptor(), source, EPOLLIN | EPOLLET, true) ||
+      !watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET)) {
+    application.close_port(call.index, false);
+    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  }
+  send_answer(port.socket(), *answer);
+  wake(number->second, *attached);
+  return {};
+}
+
+/// The engine that answers there, made for the first who asks.
+Result<Service::Core> Service::engine_at(const base::SocketAddress& address) {
+  const auto is_that = [&](const base::SocketAddress& one) {
+    return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
+  };
+  if (address.ip == base::SocketAddress{}.ip ||
+      (!options_.engines.empty() && std::ranges::none_of(options_.engines, is_that))) {
+    return std::unexpected(Error{Status::not_available, 0,
+                                 fmt::format("this host engine is not to serve {}: name it with --engine, or set "
+                                             "FAIRLEAD_CORE=embedded",
+                                             address.to_string())});
+  }
+  if (const auto known = engines_.find(address); known != engines_.end()) return known->second;
+  if (engines_.size() >= options_.engines_max) {
+    return std::unexpected(
+        Error{Status::no_memory, 0,
+              fmt::format("this host engine has {} engines, the most it may (--engines-max): ask for "
+                          "an address that one of them has",
+                          engines_.size())});
+  }
+  auto core = embedded::attach_embedded(address, options_.engine);
+  if (core) engines_[(*core)->address()] = *core;
+  return core;
+}
+
+}  // namespace fairlead::host
