@@ -1,7 +1,8 @@
-# One build for users and two with sanitizers, then all their tests in one run of ctest, those of whole programs and the slowest build first. Many
-# tests wait most of their time, so three run beside each other on two processors. The sanitizers get the tests of the
-# modules, the fuzz inputs and the examples; with --full also those of whole programs, and all tests their largest models,
-# all seeds, inputs and failing calls, of which an ordinary run takes a share (more than twice as long).
+# One build for users and two with sanitizers, then all their tests in one run of ctest, those of whole programs and the
+# slowest build's first. Many tests wait most of their time, so three run beside each other on two processors. The
+# sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs,
+# and all tests their largest models, all seeds, inputs and failing calls, of which an ordinary run takes a share (more
+# than twice as long).
 # FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
 run_test() {
   local full=OFF inputs=8000
