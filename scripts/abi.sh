@@ -28,7 +28,7 @@ run_abi() {
   local change=0
   abidiff --headers-dir1 include --headers-dir2 include --no-added-syms build/abi/stored.abi "$now" || change=$?
   [ $change = 0 ] || die "the ABI differs from $stored: programs that were built with it would break.
-Undo it, or change the SONAME (the version in CMakeLists.txt) and run ./dev abi --accept"
+Undo it, or change the SONAME (the version in CMakeLists.txt), unless its release is not out yet, and run ./dev abi --accept"
   echo "the ABI is that of $stored, but for what was added"
 }
 
