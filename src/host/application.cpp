@@ -151,57 +151,11 @@ void Application::start(ApplicationPort& port, const Request& request) {
 
 /// To the engine: ok, again, or why it never will.
 Status Application::pass_on(ApplicationPort& port, const Request& request, Operation& operation) {
-  using Kind = Request::Kind;
-  const engine::RemotePort to{from_plain(request.to), request.to_port};
-  const std::span memory(&operation.memory, 1);
-  const auto cookie = static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.operation));
-  if (const Status full = core_->reserve_events(port.handle(), operation.events); full != Status::ok) return full;
-  Status status = Status::invalid;
-  switch (static_cast<Kind>(request.kind)) {
-    case Kind::receive:
-      status = core_->post_receive(
-          port.handle(),
-          {.memory = memory, .size_min = request.size_min, .messages_max = request.messages_max, .cookie = cookie},
-          operation.handle);
-      break;
-    case Kind::send:
-      status = core_->send(port.handle(),
-                           {.to = to,
-                            .part = {memory, request.length, cookie},
-                            .is_confirmed = (request.flags & Request::kIsConfirmed) != 0},
-                           operation.handle);
-      break;
-    case Kind::expose: {
-      std::uint64_t key = 0;
-      status = core_->expose(port.handle(),
-                             {.memory = memory,
-                              .length = request.length,
-                              .is_writable = (request.flags & Request::kIsWritable) != 0,
-                              .cookie = cookie},
-                             operation.handle, key);
-      if (status == Status::ok) reply(status, key);
-      break;
-    }
-    case Kind::put:
-    case Kind::get: {
-      const engine::Transfer transfer{.target = to,
-                                      .target_epoch = request.epoch,
-                                      .key = request.key,
-                                      .memory = memory,
-                                      .length = request.length,
-                                      .cookie = cookie};
-      status = static_cast<Kind>(request.kind) == Kind::put ? core_->put(port.handle(), transfer, operation.handle)
-                                                            : core_->get(port.handle(), transfer, operation.handle);
-      break;
-    }
-    case Kind::cancel:
-      break;
-  }
-  if (status == Status::ok) {
-    operation.phase = Operation::Phase::posted;
-  } else {
-    core_->release_events(port.handle(), operation.events);
-  }
+  std::uint64_t key = 0;
+  const Status status = port.submit(request, std::span(&operation.memory, 1), operation.events, operation.handle, key);
+  if (status != Status::ok) return status;
+  operation.phase = Operation::Phase::posted;
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) reply(status, key);
   return status;
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "host/call.hpp"
+
 namespace fairlead::host {
 
 Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& core, engine::PortHandle handle,
@@ -20,6 +22,49 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
   port->events_ = std::move(*producer);
   core.watch_drops(handle);
   return port;
+}
+
+Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
+                               engine::OperationHandle& operation, std::uint64_t& key) {
+  if (const Status full = core_.reserve_events(handle_, events); full != Status::ok) return full;
+  const Status status = pass_on(request, memory, operation, key);
+  if (status != Status::ok) core_.release_events(handle_, events);
+  return status;
+}
+
+Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> memory,
+                                engine::OperationHandle& operation, std::uint64_t& key) {
+  const engine::RemotePort to{from_plain(request.to), request.to_port};
+  const std::uint64_t cookie = static_cast<std::uint32_t>(request.operation), length = request.length;
+  const engine::Transfer transfer{.target = to,
+                                  .target_epoch = request.epoch,
+                                  .key = request.key,
+                                  .memory = memory,
+                                  .length = length,
+                                  .cookie = cookie};
+  switch (static_cast<Request::Kind>(request.kind)) {
+    case Request::Kind::receive:
+      return core_.post_receive(
+          handle_,
+          {.memory = memory, .size_min = request.size_min, .messages_max = request.messages_max, .cookie = cookie},
+          operation);
+    case Request::Kind::send: {
+      const bool is_confirmed = (request.flags & Request::kIsConfirmed) != 0;
+      return core_.send(handle_, {.to = to, .part = {memory, length, cookie}, .is_confirmed = is_confirmed}, operation);
+    }
+    case Request::Kind::expose: {
+      const bool is_writable = (request.flags & Request::kIsWritable) != 0;
+      return core_.expose(handle_, {.memory = memory, .length = length, .is_writable = is_writable, .cookie = cookie},
+                          operation, key);
+    }
+    case Request::Kind::put:
+      return core_.put(handle_, transfer, operation);
+    case Request::Kind::get:
+      return core_.get(handle_, transfer, operation);
+    case Request::Kind::cancel:
+      break;
+  }
+  return Status::invalid;
 }
 
 bool ApplicationPort::produce(const Event& event) {

@@ -26,6 +26,11 @@ class ApplicationPort {
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
 
+  /// Passes on a request whose memory has been checked, and which the engine names by the index of its name; with room
+  /// for so many events. `key`: of an exposure.
+  Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
+                engine::OperationHandle& operation, std::uint64_t& key);
+
   /// False if there is no room: the application has asked for more events than it has reserved, or has damaged its
   /// queue.
   bool produce(const Event& event);
@@ -42,6 +47,8 @@ class ApplicationPort {
   bool wants_answer = false;     // to its close
 
  private:
+  Status pass_on(const Request& request, std::span<const iovec> memory, engine::OperationHandle& operation,
+                 std::uint64_t& key);
   ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page)
       : core_(core), handle_(handle), page_(page), segment_(events) {}
 
