@@ -129,6 +129,7 @@ void Application::start(ApplicationPort& port, const Request& request) {
   const std::uint32_t events = is_receive ? request.messages_max : 1;
   if (events == 0 || events > kMessagesInReceiveMax) return blame("it wants more messages in a buffer than fit");
   operation = {.name = request.operation,
+               .serial = ++started_,
                .handle = {},
                .memory = {memory_.head() + request.offset, request.length},
                .events = events,
@@ -138,12 +139,12 @@ void Application::start(ApplicationPort& port, const Request& request) {
   ++pending_;
   const bool may_wait = is_outgoing(request);
   if (may_wait && !port.deferred.empty()) {
-    port.deferred.push_back(request);
+    port.deferred.push_back({request, operation.serial});
     return;
   }
   const Status status = pass_on(port, request, operation);
   if (status == Status::again && may_wait) {
-    port.deferred.push_back(request);
+    port.deferred.push_back({request, operation.serial});
   } else if (status != Status::ok) {
     refuse(port, request, status);
   }
@@ -162,9 +163,10 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
 /// The first of those that were asked to come again, and those behind it.
 void Application::retry(ApplicationPort& port) {
   while (!port.deferred.empty()) {
-    const Request request = port.deferred.front();
+    const DeferredRequest waiting = port.deferred.front();
+    const Request& request = waiting.request;
     Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];
-    const Status status = is_deferred(request) ? pass_on(port, request, operation) : Status::ok;
+    const Status status = is_deferred(waiting) ? pass_on(port, request, operation) : Status::ok;
     if (status == Status::again) return;
     port.deferred.pop_front();
     if (status != Status::ok) refuse(port, request, status);
@@ -190,14 +192,14 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
     end(port, operation);
     // Its request still waits; where many such do, they go.
     if (port.deferred.size() > 2 * std::size_t{port.pending} + kRequestsInTurn)
-      std::erase_if(port.deferred, [&](const Request& waiting) { return !is_deferred(waiting); });
+      std::erase_if(port.deferred, [&](const DeferredRequest& waiting) { return !is_deferred(waiting); });
   }
 }
 
 /// Whether a request that waits is still wanted.
-bool Application::is_deferred(const Request& request) const {
-  const Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];
-  return operation.phase == Operation::Phase::deferred && operation.name == request.operation;
+bool Application::is_deferred(const DeferredRequest& waiting) const {
+  const Operation& operation = operations_[static_cast<std::uint32_t>(waiting.request.operation)];
+  return operation.phase == Operation::Phase::deferred && operation.serial == waiting.serial;
 }
 
 /// The engine does not take it: an answer, if the application waits for one, else an event.
@@ -229,6 +231,7 @@ bool Application::give_events() {
 }
 
 bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
+  if (port.is_closed) return false;
   std::array<engine::Completion, kEventsInTurn> batch;
   const std::size_t count = core_->next_events(port.handle(), batch);
   port.show_drops();  // before an event that may tell of one
@@ -253,9 +256,15 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   port.tell();
   if (!port.is_closing || port.pending > 0) return count > 0;
   core_->close_port(port.handle());
-  if (port.wants_answer) send_answer(port.socket(), {});
-  ports_[index].reset();
   --ports_open_;
+  if (is_leaving_) {
+    // The application takes the end of a connection for that of the host engine, and all memory for its own again. So
+    // they end together, when nothing refers to any of it.
+    port.is_closed = true;
+  } else {
+    if (port.wants_answer) send_answer(port.socket(), {});
+    ports_[index].reset();
+  }
   return true;
 }
 

@@ -78,7 +78,7 @@ class Application {
  private:
   struct Operation {
     enum class Phase : std::uint8_t { unused, deferred, posted };
-    std::uint64_t name = 0;
+    std::uint64_t name = 0, serial = 0;
     engine::OperationHandle handle;
     iovec memory{};
     std::uint32_t events = 0;
@@ -99,7 +99,7 @@ class Application {
   void start(ApplicationPort& port, const Request& request);
   void cancel(ApplicationPort& port, const Request& request);
   Status pass_on(ApplicationPort& port, const Request& request, Operation& operation);
-  bool is_deferred(const Request& request) const;
+  bool is_deferred(const DeferredRequest& waiting) const;
   void retry(ApplicationPort& port);
   void reply(Status status, std::uint64_t key);
   void refuse(ApplicationPort& port, const Request& request, Status status);
@@ -118,7 +118,7 @@ class Application {
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::uint32_t ports_end_ = 0;  // behind the highest index in use
   std::uint32_t ports_open_ = 0;
-  std::uint64_t pending_ = 0, served_ = 0;
+  std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
   bool is_leaving_ = false;
   std::string fault_;
 };

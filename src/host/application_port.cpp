@@ -83,11 +83,10 @@ void ApplicationPort::tell() {
 }
 
 void ApplicationPort::show_drops() {
-  const std::uint64_t dropped = core_.dropped_no_buffer(handle_);
-  if (dropped == dropped_) return;
-  dropped_ = dropped;
-  page_.dropped.store(dropped, std::memory_order_release);
-  core_.watch_drops(handle_);
+  if (core_.dropped_no_buffer(handle_) == dropped_) return;
+  core_.watch_drops(handle_);  // then the count: a drop after that look ends the sleep
+  dropped_ = core_.dropped_no_buffer(handle_);
+  page_.dropped.store(dropped_, std::memory_order_release);
   has_news_ = true;
 }
 

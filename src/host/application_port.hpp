@@ -16,6 +16,13 @@
 
 namespace fairlead::host {
 
+/// A request that was asked to come again. `serial` names its operation: unlike the application's name of it, which
+/// that may use again, it does not return.
+struct DeferredRequest {
+  Request request;
+  std::uint64_t serial = 0;
+};
+
 class ApplicationPort {
  public:
   /// The events' memory is the application's, and checked here.
@@ -41,10 +48,11 @@ class ApplicationPort {
   /// Of an interrupt: the application's own nudge goes back to it.
   void nudge() const noexcept { socket_.nudge(); }
 
-  std::deque<Request> deferred;  // asked to come again
-  std::uint32_t pending = 0;     // operations
-  bool is_closing = false;       // what comes is for nobody
-  bool wants_answer = false;     // to its close
+  std::deque<DeferredRequest> deferred;
+  std::uint32_t pending = 0;  // operations
+  bool is_closing = false;    // what comes is for nobody
+  bool is_closed = false;     // at the engine; only its connection is left
+  bool wants_answer = false;  // to its close
 
  private:
   Status pass_on(const Request& request, std::span<const iovec> memory, engine::OperationHandle& operation,

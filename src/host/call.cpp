@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <span>
@@ -54,9 +55,14 @@ bool send_failure(const shm::Socket& to, const Error& error) {
 
 Result<Answered> make_call(const shm::Socket& to, const Call& call, int memory) {
   const std::span descriptors(&memory, memory >= 0 ? 1 : 0);
-  if (!to.send(std::as_bytes(std::span(&call, 1)), descriptors)) return has_ended();
   std::vector<std::byte> bytes(sizeof(Answer) + kTextMost);
   const auto end = base::MonotonicClock::now() + kPatience;
+  for (auto late = to.receive(bytes); late && late->bytes > 0;) late = to.receive(bytes);  // answers to earlier calls
+  while (!to.send(std::as_bytes(std::span(&call, 1)), descriptors)) {
+    if (errno != EAGAIN || base::MonotonicClock::now() >= end) return has_ended();
+    pollfd writable{to.descriptor(), POLLOUT, 0};
+    ::poll(&writable, 1, 100);
+  }
   for (auto now = base::MonotonicClock::now(); now < end; now = base::MonotonicClock::now()) {
     pollfd readable{to.descriptor(), POLLIN, 0};
     ::poll(&readable, 1, static_cast<int>((end - now) / std::chrono::milliseconds(1)) + 1);

@@ -13,6 +13,7 @@
 
 #include <fairlead/error.hpp>
 
+#include "base/process_mark.hpp"
 #include "host/layout.hpp"
 #include "shm/arena.hpp"
 
@@ -54,6 +55,7 @@ class ClientMemory {
   static std::size_t size_class(std::uint64_t bytes);
   void free_pages(std::uint64_t offset, std::uint64_t bytes);
 
+  const base::ProcessMark mark_;
   std::mutex mutex_;
   shm::Arena arena_;
   std::array<std::vector<std::byte*>, kSizes> unused_;  // blocks, by size

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/ensure.hpp"
+#include "base/log.hpp"
 
 namespace fairlead::host {
 Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, const base::SocketAddress& local,
@@ -87,12 +88,22 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
   return handle;
 }
 
-// What the host engine has not ended by then ends without a word: its events are gone with the port.
+// What the host engine has not ended by then ends without a word: its events are gone with the port. It is waited for
+// as long as it lives, for until it answers it may use the memory of what is pending.
 void HostCore::close_port(engine::PortHandle handle) {
   if (mark_.is_inherited()) return;
   const std::scoped_lock calls(call_mutex_);
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::close_port), .index = handle.slot};
-  if (!has_ended() && !make_call(find(handle).socket(), call)) has_ended_.store(true, std::memory_order_release);
+  while (!has_ended()) {
+    const auto answered = make_call(find(handle).socket(), call);
+    if (answered) break;
+    if (answered.error().status == Status::silent) {
+      base::log(LogLevel::warning, LogTopic::engine, address_.to_string(),
+                fmt::format("a port is not closed yet: {}", answered.error().message));
+    } else {
+      has_ended_.store(true, std::memory_order_release);
+    }
+  }
   std::unique_lock lock(mutex_);
   while (ClientOperation* const operation = operations_.first_of(static_cast<std::uint16_t>(handle.slot)))
     end(*operation);
@@ -118,6 +129,7 @@ observe::EngineFacts HostCore::facts() const {
 std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address) const {
   if (mark_.is_inherited()) return {};
   const std::scoped_lock calls(call_mutex_);
+  const std::scoped_lock sleeper(sleep_mutex_);  // who would take the answer for a nudge
   if (has_ended()) return "the host engine has ended";
   const auto answered = make_call(socket_, {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
   return answered ? answered->text : answered.error().message;

@@ -140,7 +140,7 @@ class HostCore final : public engine::Core {
   std::atomic<std::uint32_t> looks_in_vain_{0};
 
   mutable std::mutex call_mutex_;   // one call at a time on socket_, and one answer in the reply cell
-  mutable std::mutex sleep_mutex_;  // one sleeper at a time on socket_; after call_mutex_, before mutex_
+  mutable std::mutex sleep_mutex_;  // one reader at a time of socket_; after call_mutex_, before mutex_
   mutable base::ShortLock mutex_;   // guards what follows
   std::optional<OneSegment> request_memory_;
   std::optional<queue::Producer> requests_;

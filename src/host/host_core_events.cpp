@@ -223,9 +223,8 @@ bool HostCore::progress() {
 }
 
 bool HostCore::look_for_end() {
-  std::byte unread;
-  if (::recv(socket_.descriptor(), &unread, sizeof unread, MSG_PEEK | MSG_DONTWAIT) == 0)
-    has_ended_.store(true, std::memory_order_release);
+  pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also told where nudges lie unread
+  if (::poll(&closed, 1, 0) == 1) has_ended_.store(true, std::memory_order_release);
   return has_ended();
 }
 

@@ -231,6 +231,57 @@ TEST_F(Host, ManyMessagesArriveInOrderAlthoughTheRingIsFullMeanwhile) {
   other->close_port(to);
 }
 
+// The pages that the child of a fork gives back are its parent's.
+TEST_F(Host, AChildsCopyOfABufferLeavesItsPagesAlone) {
+  const auto core = attach();
+  auto shared = core->allocate_shared()(8192);
+  std::memset(shared.get(), 0x5a, 8192);
+  EXPECT_EQ(base::exit_of_child([&] {
+              shared.reset();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(shared.get()[4096], std::byte{0x5a});
+}
+
+// A nudge may come when nobody sleeps for it any more. Who only polls never takes it.
+TEST_F(Host, ItsEndIsSeenBehindANudgeThatNobodyTook) {
+  const auto core = attach();
+  const PortHandle port = core->open_port(7).value();
+  const auto shared = core->allocate_shared()(4096);
+  auto& page = *reinterpret_cast<SharedPage*>(shared.get() - Layout::head_bytes());  // the first there is
+  page.reply.caller.sleeping.store(1);
+  ASSERT_EQ(send(*core, port, 7, memory_, 1), Status::ok);
+  while (page.reply.caller.sleeping.load() != 0) std::this_thread::yield();
+  host_->end();
+  for (int i = 0; i < 100'000 && !core->has_ended(); ++i) core->progress();
+  EXPECT_TRUE(core->has_ended());
+  core->close_port(port);
+}
+
+// Both are read from one socket, by threads that know nothing of each other.
+TEST_F(Host, NoThreadTakesTheAnswerOfAnother) {
+  auto settings = options();
+  ASSERT_TRUE(settings.set("wait", "sleep"));
+  const auto core = HostCore::attach(host_->file(), loopback(), settings).value();
+  const PortHandle port = core->open_port(7).value();
+  std::atomic<bool> is_over{false};
+  std::thread posts([&] {
+    while (!is_over) {
+      ASSERT_EQ(receive(*core, port, memory_, 1), Status::ok);
+      ASSERT_EQ(send(*core, port, 7, memory_, 2), Status::ok);
+      next(*core, port);
+      next(*core, port);
+    }
+  });
+  std::string told;
+  for (int i = 0; i < 500 && told.empty(); ++i) told = core->describe_peer(loopback(9));
+  is_over = true;
+  posts.join();
+  EXPECT_EQ(told, "");
+  core->close_port(port);
+}
+
 // What a killed application had is gone, at whatever instant; another one does not notice.
 TEST_F(Host, AKilledApplicationLeavesNothing) {
   const auto witness = attach();

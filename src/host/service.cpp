@@ -138,7 +138,7 @@ void Service::drop_gone() {
 /// Sleeps if nobody is awake.
 void Service::look_at_sockets() {
   std::array<epoll_event, 64> events;
-  const base::Instant deadline = visitors_.next_deadline();
+  const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
   int timeout = 0;
   if (awake_.empty()) {
     const auto left = deadline - base::MonotonicClock::now();

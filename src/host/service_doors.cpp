@@ -18,17 +18,32 @@
 namespace fairlead::host {
 namespace {
 
-constexpr std::uint64_t kMemoryMost = 1ULL << 40;  // bytes of address space
+constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space: we have 2^47
+constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // to accept, where there was no room
 
 }  // namespace
 
+/// Who comes while there is no room, or no descriptor, waits: the listener is not looked at for a while.
 void Service::accept_visitors() {
-  while (!visitors_.is_full()) {
+  bool has_room = !visitors_.is_full();
+  for (std::uint32_t i = 0; i < kCallsInTurn && has_room; ++i) {
     auto socket = listener_.accept();
-    if (!socket) return;
+    if (!socket) {
+      has_room = socket.error() == EAGAIN || socket.error() == EINTR || socket.error() == ECONNABORTED;
+      if (!has_room && !is_closed_to_visitors_) {
+        base::log(LogLevel::warning, LogTopic::engine, {},
+                  fmt::format("nobody can attach for now: accept failed with {}: raise ulimit -n", socket.error()));
+      }
+      break;
+    }
     if (!watch(socket->descriptor(), kVisitors, EPOLLIN | EPOLLET)) continue;
     visitors_.add(std::move(*socket), base::MonotonicClock::now());
+    has_room = !visitors_.is_full();
   }
+  if (has_room == is_closed_to_visitors_)
+    watch(listener_.descriptor(), kListener, has_room ? std::uint32_t{EPOLLIN} : 0U, true);
+  is_closed_to_visitors_ = !has_room;
+  accept_at_ = has_room ? base::kNever : base::MonotonicClock::now() + kBetweenTries;
 }
 
 /// Those that have called go on as what they asked to be; those that said nothing for too long go.

@@ -1,0 +1,142 @@
+// An application at the host engine, step by step: what names it may use again, and in which order its connections end.
+
+#include "host/application.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "embedded/attach.hpp"
+#include "host/one_segment.hpp"
+#include "host/visitors.hpp"
+#include "queue/producer.hpp"
+#include "shm/arena.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr std::uint64_t kArenaBytes = Layout::head_bytes() + (1 << 20);
+constexpr int kTurnsMost = 100000;
+
+struct Connection {
+  explicit Connection(shm::Users& users) {
+    int both[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both), 0);
+    application = base::FileDescriptor(both[0]);
+    host = shm::Socket(base::FileDescriptor(both[1]), users);
+  }
+  bool is_closed() const {
+    pollfd closed{application.get(), POLLRDHUP, 0};
+    return ::poll(&closed, 1, 0) == 1;
+  }
+  base::FileDescriptor application;
+  shm::Socket host;
+};
+
+class ApplicationTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    arena_ = shm::Arena::create(Layout::head_bytes(), kArenaBytes).value();
+    auto memory = shm::Arena::view(arena_.descriptor(), kArenaBytes).value();
+    core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+    application_ = Application::make(std::move(connections_[2].host), std::move(memory), kArenaBytes, core_, 1).value();
+    request_memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
+    requests_.emplace(queue::Producer::attach(*request_memory_).value());
+    for (const std::uint32_t index : {0U, 1U}) {
+      const std::span events(arena_.head() + Layout::events(index), Layout::events_bytes());
+      ASSERT_TRUE(
+          queue::Consumer::create(events, {.element_bytes = sizeof(Event), .elements = kEventsMax + 1}).has_value());
+      ASSERT_TRUE(application_->open_port({.index = index, .number = 7 + index}).has_value());
+      application_->connect_port(index, std::move(connections_[index].host));
+    }
+  }
+  void ask(Request::Kind kind, std::uint32_t port, std::uint64_t name) {
+    const Request request{.operation = name,
+                          .offset = Layout::head_bytes(),
+                          .length = 1000,
+                          .size_min = 1,
+                          .to = to_plain(base::SocketAddress::from_ip("127.0.0.9", 9).value()),  // nobody is there
+                          .to_port = 1,
+                          .messages_max = 1,
+                          .port = static_cast<std::uint16_t>(port),
+                          .kind = static_cast<std::uint8_t>(kind)};
+    std::memcpy(requests_->pnext(), &request, sizeof request);
+    requests_->put();
+    while (application_->take_requests()) {
+    }
+  }
+  /// All is over, or the turns are.
+  void leave() {
+    application_->leave();
+    for (int i = 0; i < kTurnsMost && !application_->is_gone(); ++i) {
+      core_->progress();
+      application_->give_events();
+    }
+  }
+
+  shm::Users users_;
+  Connection connections_[3] = {Connection(users_), Connection(users_), Connection(users_)};
+  shm::Arena arena_;
+  std::shared_ptr<engine::Core> core_;
+  std::unique_ptr<Application> application_;
+  std::optional<OneSegment> request_memory_;
+  std::optional<queue::Producer> requests_;
+};
+
+// A request that waits, is cancelled, and whose name a request of another port then has: only that one is meant.
+TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
+  std::uint64_t name = 0;
+  while (application_->port(0)->deferred.empty() && name < kOperationsMax - 2) ask(Request::Kind::send, 0, name++);
+  ASSERT_FALSE(application_->port(0)->deferred.empty());
+  const std::uint64_t waits = name - 1;
+  ask(Request::Kind::send, 1, name++);
+  ASSERT_FALSE(application_->port(1)->deferred.empty());
+  ask(Request::Kind::cancel, 0, waits);
+  ask(Request::Kind::send, 1, waits);
+  for (std::uint64_t posted = 0; posted < waits; ++posted) ask(Request::Kind::cancel, 0, posted);
+  for (int i = 0; i < kTurnsMost && application_->port(0)->pending > 0; ++i) application_->give_events();
+  EXPECT_EQ(application_->port(0)->pending, 0U);
+  EXPECT_EQ(application_->port(1)->pending, 2U);
+  EXPECT_EQ(application_->fault(), "");
+  leave();
+  EXPECT_TRUE(application_->is_gone());
+}
+
+// The library takes the end of one for the end of the host engine, and then all of its memory for its own again.
+TEST_F(ApplicationTest, KeepsEachConnectionUntilNothingRefersToItsMemory) {
+  ask(Request::Kind::receive, 1, 0);
+  application_->leave();
+  EXPECT_EQ(application_->operations(), 1U);
+  EXPECT_FALSE(application_->is_gone());
+  leave();
+  ASSERT_TRUE(application_->is_gone());
+  for (const Connection& one : connections_) EXPECT_FALSE(one.is_closed());
+  application_.reset();
+  for (const Connection& one : connections_) EXPECT_TRUE(one.is_closed());
+}
+
+TEST_F(ApplicationTest, ClosesThePortThatItIsAskedTo) {
+  application_->close_port(0, true);
+  application_->give_events();
+  EXPECT_TRUE(connections_[0].is_closed());
+  EXPECT_FALSE(connections_[1].is_closed());
+  EXPECT_EQ(application_->ports(), 1U);
+}
+
+TEST(Visitors, OfOneUserAreFewAndTheOldestGoes) {
+  shm::Users users;
+  Visitors visitors;
+  std::vector<Connection> connections;
+  for (std::ptrdiff_t i = 0; i <= Visitors::kMostOfUser; ++i) connections.emplace_back(users);
+  for (Connection& one : connections) visitors.add(std::move(one.host), {});
+  EXPECT_EQ(visitors.count(), static_cast<std::size_t>(Visitors::kMostOfUser));
+  EXPECT_TRUE(connections[0].is_closed());
+  EXPECT_FALSE(connections[1].is_closed());
+}
+
+}  // namespace
+}  // namespace fairlead::host
