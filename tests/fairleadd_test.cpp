@@ -59,6 +59,9 @@ class Fairleadd : public testing::Test {
 TEST_F(Fairleadd, CarriesMessagesAndBulkBetweenTwoPrograms) {
   const auto daemon = start();
   const auto server = start_server();
+  const Finished listed = run({FAIRLEAD_COMMAND, "ps", "--host", socket()});
+  EXPECT_THAT(listed.output, HasSubstr(fmt::format("{} ", server->pid()))) << listed.error_output;
+  EXPECT_EQ(run({FAIRLEAD_COMMAND, "ps", "--host", "/no/such/host"}).exit_code, 1);
   const Finished finished = run(client("50"));
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("all verified"));

@@ -26,6 +26,7 @@ void add_options(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_top(CLI::App& app, int& exit_code);
 void add_flight(CLI::App& app, int& exit_code);
+void add_ps(CLI::App& app, int& exit_code);
 
 /// Asks for one subcommand; what is none is named as it was typed.
 void want_subcommand(CLI::App& app);

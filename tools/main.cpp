@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_doctor(app, exit_code);
   add_top(app, exit_code);
   add_flight(app, exit_code);
+  add_ps(app, exit_code);
   add_explain(app, exit_code);
   add_options(app, exit_code);
   app.add_subcommand("version", "the release, and what it was built with")->callback([] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -33,6 +34,16 @@ Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, shm::
 
 std::string Application::name() const {
   return fmt::format("process {} of user {}", socket_.credentials().process, socket_.credentials().user);
+}
+
+AttachedFact Application::fact() const {
+  const auto age = base::MonotonicClock::now() - attached_at_;
+  return {.user = socket_.credentials().user,
+          .process = socket_.credentials().process,
+          .engine = core_->address(),
+          .ports = ports_open_,
+          .operations = pending_,
+          .seconds = static_cast<std::uint64_t>(age / std::chrono::seconds(1))};
 }
 
 void Application::blame(std::string_view why) {

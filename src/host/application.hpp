@@ -16,6 +16,7 @@
 #include "host/application_port.hpp"
 #include "host/call.hpp"
 #include "host/layout.hpp"
+#include "host/listing.hpp"
 #include "queue/consumer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
@@ -41,8 +42,7 @@ class Application {
   bool is_of_user(std::uint32_t user) const noexcept { return user == socket_.credentials().user; }
   /// What people know it by: "process 4711 of user 1000".
   std::string name() const;
-  std::uint32_t ports() const noexcept { return ports_open_; }
-  std::uint64_t operations() const noexcept { return pending_; }
+  AttachedFact fact() const;
 
   /// in_use: it has a port of that index; else as Core::open_port() and _dynamic().
   Result<Answer> open_port(const Call& call);
@@ -121,6 +121,7 @@ class Application {
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
   bool is_leaving_ = false;
   std::string fault_;
+  const base::Instant attached_at_ = base::MonotonicClock::now();
 };
 
 }  // namespace fairlead::host

@@ -20,7 +20,7 @@
 namespace fairlead::host {
 
 struct Call {
-  enum class Kind : std::uint32_t { attach, open_port, close_port, describe_peer, describe_flight };
+  enum class Kind : std::uint32_t { attach, open_port, close_port, describe_peer, describe_flight, list };
 
   std::uint64_t version = kVersion;
   std::uint32_t kind = 0;
@@ -42,7 +42,7 @@ struct Answer {
   PlainAddress address{};
 };
 /// Bytes of text that an answer may have behind it.
-inline constexpr std::size_t kTextMost = 8192;
+inline constexpr std::size_t kTextMost = 64UL << 10;
 
 PlainAddress to_plain(const base::SocketAddress& address);
 base::SocketAddress from_plain(const PlainAddress& address);

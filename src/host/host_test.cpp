@@ -169,6 +169,24 @@ TEST_F(Host, PortsAndEventsAreBounded) {
   for (const PortHandle port : ports) core->close_port(port);
 }
 
+TEST_F(Host, TellsWhoIsAttached) {
+  EXPECT_TRUE(list_attached(host_->file()).value().empty());
+  const auto one = attach(), other = attach();
+  const PortHandle port = one->open_port(1).value();
+  ASSERT_EQ(receive(*one, port, memory_, 1), Status::ok);
+  const auto all = list_attached(host_->file()).value();
+  ASSERT_EQ(all.size(), 2U);
+  for (const AttachedFact& fact : all) {
+    EXPECT_EQ(fact.process, ::getpid());
+    EXPECT_EQ(fact.user, ::getuid());
+    EXPECT_EQ(fact.engine, one->address());
+  }
+  EXPECT_EQ(all[0].ports + all[1].ports, 1U);
+  EXPECT_EQ(all[0].operations + all[1].operations, 1U);
+  host_->end();
+  EXPECT_EQ(list_attached(host_->file()).error().status, Status::refused);
+}
+
 TEST(ClientOperations, AreBoundedAndAnOldNameFindsNone) {
   ClientOperations operations;
   ClientOperation* const first = operations.take();

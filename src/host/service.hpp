@@ -79,6 +79,7 @@ class Service {
   void accept_visitors();
   void greet_visitors();
   void greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory);
+  std::string list() const;
   Result<> admit(const shm::Socket& visitor) const;
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
   Result<> open_port(shm::Socket& visitor, const Call& call);

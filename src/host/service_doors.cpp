@@ -62,6 +62,11 @@ void Service::greet_visitors() {
 }
 
 void Service::greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory) {
+  if (call.kind == static_cast<std::uint32_t>(Call::Kind::list)) {
+    const auto admitted = admit(visitor.socket);
+    admitted ? send_answer(visitor.socket, {}, list()) : send_failure(visitor.socket, admitted.error());
+    return;
+  }
   const bool attaches = call.kind == static_cast<std::uint32_t>(Call::Kind::attach);
   const auto done = attaches ? attach(visitor.socket, call, std::move(memory)) : open_port(visitor.socket, call);
   if (done) return;
@@ -71,6 +76,14 @@ void Service::greet(Visitor& visitor, const Call& call, base::ForeignDescriptor 
               fmt::format("process {} of user {} may not attach: {}", who.process, who.user, done.error().message));
   }
   send_failure(visitor.socket, done.error());
+}
+
+std::string Service::list() const {
+  std::vector<AttachedFact> facts;
+  facts.reserve(applications_.size());
+  for (const auto& [number, attached] : applications_) facts.push_back(attached.application->fact());
+  std::ranges::sort(facts, {}, &AttachedFact::process);
+  return encode_listing(facts);
 }
 
 Result<> Service::admit(const shm::Socket& visitor) const {

@@ -1,0 +1,61 @@
+#include "host/listing.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+#include "host/call.hpp"
+#include "shm/name.hpp"
+#include "shm/users.hpp"
+
+namespace fairlead::host {
+namespace {
+
+struct Row {
+  PlainAddress engine{};
+  std::uint32_t user = 0;
+  std::int32_t process = 0;
+  std::uint32_t ports = 0, unused = 0;
+  std::uint64_t operations = 0, seconds = 0;
+};
+static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 56);
+
+}  // namespace
+
+std::string encode_listing(const std::vector<AttachedFact>& facts) {
+  std::string bytes;
+  for (const AttachedFact& fact : facts) {
+    const Row row{.engine = to_plain(fact.engine),
+                  .user = fact.user,
+                  .process = fact.process,
+                  .ports = fact.ports,
+                  .operations = fact.operations,
+                  .seconds = fact.seconds};
+    if (bytes.size() + sizeof row > kTextMost) break;
+    bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
+  }
+  return bytes;
+}
+
+Result<std::vector<AttachedFact>> list_attached(const std::string& file) {
+  const auto name = shm::Name::of_file(file);
+  if (!name) return std::unexpected(name.error());
+  shm::Users users;
+  const auto socket = shm::Socket::connect(*name, users);
+  if (!socket) return std::unexpected(socket.error());
+  const auto answered = make_call(*socket, {.kind = static_cast<std::uint32_t>(Call::Kind::list)});
+  if (!answered) return std::unexpected(answered.error());
+  std::vector<AttachedFact> facts;
+  for (std::size_t at = 0; at + sizeof(Row) <= answered->text.size(); at += sizeof(Row)) {
+    Row row;
+    std::memcpy(&row, answered->text.data() + at, sizeof row);
+    facts.push_back({.user = row.user,
+                     .process = row.process,
+                     .engine = from_plain(row.engine),
+                     .ports = row.ports,
+                     .operations = row.operations,
+                     .seconds = row.seconds});
+  }
+  return facts;
+}
+
+}  // namespace fairlead::host

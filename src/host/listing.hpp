@@ -1,0 +1,28 @@
+#pragma once
+// Who is attached to a host engine, as it tells whoever may attach himself.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "base/socket_address.hpp"
+
+namespace fairlead::host {
+
+struct AttachedFact {
+  std::uint32_t user = 0;
+  std::int32_t process = 0;      // 0: in a PID namespace that the host engine does not see
+  base::SocketAddress engine{};  // its address
+  std::uint32_t ports = 0;
+  std::uint64_t operations = 0;  // pending
+  std::uint64_t seconds = 0;     // since it attached
+};
+
+/// As it is sent; what finds no room is left out.
+std::string encode_listing(const std::vector<AttachedFact>& facts);
+/// Asks the host engine that listens at `file`. refused: nobody listens there.
+Result<std::vector<AttachedFact>> list_attached(const std::string& file);
+
+}  // namespace fairlead::host

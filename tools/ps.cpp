@@ -1,0 +1,78 @@
+// fairlead ps: who is attached to the host engine.
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/shown.hpp"
+#include "host/attach.hpp"
+#include "host/listing.hpp"
+#include "tools/command_line.hpp"
+#include "tools/exit_code.hpp"
+#include "tools/text_table.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+struct PsOptions {
+  std::string file;
+  bool is_json = false;
+};
+
+std::string program_of(std::int32_t process) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)), name);
+  return base::shown(name);
+}
+
+/// What applications would attach to.
+Result<std::string> file_of(const PsOptions& options) {
+  if (!options.file.empty()) return options.file;
+  const auto settings = engine::EngineOptions::from_environment();
+  if (!settings) return std::unexpected(settings.error());
+  return settings->host().empty() ? host::default_host_file() : settings->host();
+}
+
+int run_ps(const PsOptions& options) {
+  const auto file = file_of(options);
+  if (!file) return report_error(file.error());
+  auto attached = host::list_attached(*file);
+  if (!attached) {
+    if (attached.error().status == Status::refused) attached.error().message += ": start fairleadd, or name its --host";
+    return report_error(attached.error());
+  }
+  TextTable table({"pid", "program", "user", "engine", "ports", "pending", "for"});
+  table.align_left(1);
+  table.align_left(3);
+  nlohmann::json all = nlohmann::json::array();
+  for (const host::AttachedFact& fact : *attached) {
+    const std::string program = program_of(fact.process), engine = fact.engine.to_string();
+    table.add({std::to_string(fact.process), program, std::to_string(fact.user), engine, std::to_string(fact.ports),
+               std::to_string(fact.operations), fmt::format("{} s", fact.seconds)});
+    all.push_back({{"pid", fact.process},
+                   {"program", program},
+                   {"user", fact.user},
+                   {"engine", engine},
+                   {"ports", fact.ports},
+                   {"pending", fact.operations},
+                   {"seconds", fact.seconds}});
+  }
+  fmt::print("{}", options.is_json ? all.dump(2) + "\n" : table.to_string());
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_ps(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("ps", "the applications that are attached to fairleadd (docs/host.md)");
+  auto options = std::make_shared<PsOptions>();
+  command->add_option("--host", options->file, "its socket file; otherwise where applications look for it");
+  command->add_flag("--json", options->is_json, "for programs");
+  command->callback([options, &exit_code] { exit_code = run_ps(*options); });
+}
+
+}  // namespace fairlead::tools
