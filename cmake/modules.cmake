@@ -30,11 +30,23 @@ if(BUILD_SHARED_LIBS AND NOT FAIRLEAD_TOOLS AND NOT FAIRLEAD_TESTS)
   set(FAIRLEAD_PUBLIC_NAMES ON)
 endif()
 
+# APART FILE...: sources that are compiled each by itself, and not optimised with the other modules. So is what includes
+# toml++: beside the others it is an internal error of GCC 12 (add_symbol_to_partition_1), and with a sanitizer it takes
+# clang 8 s, a quarter of that if it is not optimised.
 function(fairlead_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 module "" "" APART)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   if(NOT sources)
     return()
+  endif()
+  if(module_APART)
+    list(TRANSFORM module_APART REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/${name}/\\1.cpp")
+    list(REMOVE_ITEM sources ${module_APART})
+    add_library(fairlead_${name}_apart OBJECT ${module_APART})
+    target_link_libraries(fairlead_${name}_apart PRIVATE fairlead_settings fmt::fmt Boost::headers)
+    target_compile_options(fairlead_${name}_apart PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+    set_property(GLOBAL APPEND PROPERTY fairlead_apart $<TARGET_OBJECTS:fairlead_${name}_apart>)
   endif()
   add_library(fairlead_${name} OBJECT ${sources})
   target_link_libraries(fairlead_${name} PRIVATE fairlead_settings fmt::fmt PkgConfig::isal Boost::headers)
@@ -66,7 +78,8 @@ function(fairlead_objects)
     add_custom_target(fairlead_whole DEPENDS ${whole})
     set(objects ${whole})
   endif()
-  set_property(GLOBAL PROPERTY fairlead_objects ${objects})
+  get_property(apart GLOBAL PROPERTY fairlead_apart)
+  set_property(GLOBAL PROPERTY fairlead_objects ${objects} ${apart})
 endfunction()
 
 # Adds a library of all modules, and of what else is given.
