@@ -110,7 +110,7 @@ TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
 TEST_F(ApplicationTest, KeepsEachConnectionUntilNothingRefersToItsMemory) {
   ask(Request::Kind::receive, 1, 0);
   application_->leave();
-  EXPECT_EQ(application_->operations(), 1U);
+  EXPECT_EQ(application_->fact().operations, 1U);
   EXPECT_FALSE(application_->is_gone());
   leave();
   ASSERT_TRUE(application_->is_gone());
@@ -124,7 +124,7 @@ TEST_F(ApplicationTest, ClosesThePortThatItIsAskedTo) {
   application_->give_events();
   EXPECT_TRUE(connections_[0].is_closed());
   EXPECT_FALSE(connections_[1].is_closed());
-  EXPECT_EQ(application_->ports(), 1U);
+  EXPECT_EQ(application_->fact().ports, 1U);
 }
 
 TEST(Visitors, OfOneUserAreFewAndTheOldestGoes) {
