@@ -22,6 +22,12 @@ std::unexpected<Error> has_ended() {
 
 }  // namespace
 
+Result<shm::Name> socket_name(const std::string& file) {
+  if (file.starts_with('/')) return shm::Name::of_file(file);
+  return std::unexpected(
+      Error{Status::invalid, 0, fmt::format("socket '{}' of the host engine: want an absolute path", file)});
+}
+
 PlainAddress to_plain(const base::SocketAddress& address) {
   return {.ip = address.ip, .scope = address.scope, .port = address.port};
 }

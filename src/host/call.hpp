@@ -15,6 +15,7 @@
 
 #include "base/socket_address.hpp"
 #include "host/layout.hpp"
+#include "shm/name.hpp"
 #include "shm/socket.hpp"
 
 namespace fairlead::host {
@@ -43,6 +44,9 @@ struct Answer {
 };
 /// Bytes of text that an answer may have behind it.
 inline constexpr std::size_t kTextMost = 64UL << 10;
+
+/// Of the file that the host engine listens at. It is connected to again and again, so its path has to be absolute.
+Result<shm::Name> socket_name(const std::string& file);
 
 PlainAddress to_plain(const base::SocketAddress& address);
 base::SocketAddress from_plain(const PlainAddress& address);

@@ -15,7 +15,7 @@
 namespace fairlead::host {
 Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, const base::SocketAddress& local,
                                                    const engine::EngineOptions& options) {
-  auto name = shm::Name::of_file(file);
+  auto name = socket_name(file);
   if (!name) return std::unexpected(std::move(name.error()));
   auto memory = ClientMemory::create();
   if (!memory) return std::unexpected(std::move(memory.error()));
@@ -69,7 +69,7 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
   const auto index = static_cast<std::uint32_t>(unused - ports_.begin());
   auto events = ClientPort::make_events(*memory_, index);
   if (!events) return std::unexpected(std::move(events.error()));
-  const auto name = shm::Name::of_file(file_);
+  const auto name = socket_name(file_);
   auto socket = shm::Socket::connect(*name, users_);
   if (!socket) return std::unexpected(std::move(socket.error()));
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::open_port),

@@ -158,6 +158,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     request.length = submission.length;
     request.port = made->port;
     operation = ClientOperations::handle_of(*made);
+    operation.at = base::MonotonicClock::now();  // before it can end, in another process
     status = push(request);
     if (status != Status::ok) operations_.release(*made);
     if (number != nullptr) *number = requests_->produced();

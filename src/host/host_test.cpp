@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -297,6 +300,42 @@ TEST_F(Host, NoThreadTakesTheAnswerOfAnother) {
   is_over = true;
   posts.join();
   EXPECT_EQ(told, "");
+  core->close_port(port);
+}
+
+TEST_F(Host, AFileThatIsNoSocketStays) {
+  const std::string file = host_->file() + "-no-more";
+  std::ofstream(file) << "somebody's";
+  const auto refused = Service::open({.file = file, .engine = {}});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().system_errno, EEXIST) << refused.error().message;
+  EXPECT_TRUE(std::filesystem::is_regular_file(file));
+  for (const std::string relative : {"", "host"}) {
+    EXPECT_EQ(Service::open({.file = relative, .engine = {}}).error().status, Status::invalid);
+    EXPECT_EQ(HostCore::attach(relative, loopback(), options()).error().status, Status::invalid);
+  }
+}
+
+TEST_F(Host, AnEngineThatNobodyUsesMakesRoomForAnother) {
+  host_ = std::make_unique<HostForTests>(ServiceOptions{.file = {}, .engines_max = 1, .engine = {}});
+  auto one = attach();
+  const auto elsewhere = base::SocketAddress::from_ip("127.0.0.2", 0).value();
+  EXPECT_EQ(HostCore::attach(host_->file(), elsewhere, options()).error().status, Status::no_memory);
+  one.reset();
+  while (host_->service().applications() > 0) std::this_thread::yield();
+  EXPECT_TRUE(HostCore::attach(host_->file(), elsewhere, options()).has_value());
+}
+
+// Or the time that it took would be negative.
+TEST_F(Host, AnOperationBeginsBeforeItEnds) {
+  const auto core = attach();
+  const PortHandle port = core->open_port(7).value();
+  ASSERT_EQ(core->reserve_events(port, 1), Status::ok);
+  engine::OperationHandle operation;
+  const auto before = base::MonotonicClock::now();
+  ASSERT_EQ(core->send(port, {.to = {core->address(), 8}, .part = {memory_, 8, 1}}, operation), Status::ok);
+  EXPECT_GE(operation.at, before);
+  EXPECT_GE(base::Instant(std::chrono::nanoseconds(next(*core, port).time_ns)), operation.at);
   core->close_port(port);
 }
 

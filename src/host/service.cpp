@@ -27,7 +27,7 @@ constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at th
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
-  const auto name = shm::Name::of_file(options.file);
+  const auto name = socket_name(options.file);
   if (!name) return std::unexpected(name.error());
   base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
   if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});

@@ -184,6 +184,9 @@ Result<Service::Core> Service::engine_at(const base::SocketAddress& address) {
                                              address.to_string())});
   }
   if (const auto known = engines_.find(address); known != engines_.end()) return known->second;
+  // An engine outlives its applications, as long as nobody else wants its place.
+  const auto idle = std::ranges::find_if(engines_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  if (engines_.size() >= options_.engines_max && idle != engines_.end()) engines_.erase(idle);
   if (engines_.size() >= options_.engines_max) {
     return std::unexpected(
         Error{Status::no_memory, 0,

@@ -19,8 +19,14 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kSweptMax = 65536;  // names looked at in one directory
 
-/// Whether nobody listens at a file any more.
+bool is_socket(const Name& name) {
+  struct stat facts{};
+  return ::lstat(name.text().c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode);
+}
+
+/// Whether nobody listens at a socket file any more. Any other file refuses connections, too, and is somebody's.
 bool is_dead(const Name& name, Users& users) {
+  if (!is_socket(name)) return false;
   const auto somebody = Socket::connect(name, users);
   return !somebody && somebody.error().system_errno == ECONNREFUSED;
 }
@@ -71,7 +77,7 @@ Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Us
   const std::string same = fmt::format("/proc/self/fd/{}", file.get());  // whatever has that name by now
   if (::chmod(same.c_str(), is_for_all ? 0666 : 0600) != 0) return std::unexpected(bound.failed("set the mode of"));
   if (::linkat(AT_FDCWD, bound.text().c_str(), AT_FDCWD, name.text().c_str(), 0) == 0) return {};
-  if (errno == EEXIST) errno = EADDRINUSE;
+  if (errno == EEXIST && is_socket(name)) errno = EADDRINUSE;
   return std::unexpected(name.failed("bind"));
 }
 
