@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,6 +88,14 @@ void make_directory(const Settings& settings) {
   ::mkdir(directory.c_str(), is_for_others ? 0755 : 0700);
 }
 
+/// As many as we may have: each port of an application takes two.
+void raise_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Result<> serve(Settings& settings) {
   if (auto completed = complete(settings); !completed) return completed;
   if (settings.is_check) {
@@ -94,6 +103,7 @@ Result<> serve(Settings& settings) {
     return {};
   }
   make_directory(settings);
+  raise_descriptors();
   auto service = host::Service::open(settings.service);
   if (!service) return std::unexpected(std::move(service.error()));
   running = service->get();

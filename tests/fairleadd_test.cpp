@@ -86,6 +86,15 @@ TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
   EXPECT_EQ(run(client("5")).exit_code, 0);
 }
 
+TEST_F(Fairleadd, TakesAsManyDescriptorsAsItMay) {
+  ChildProcess daemon({"sh", "-c", fmt::format("ulimit -Sn 64; exec {} --socket {}", program(), socket())});
+  ASSERT_TRUE(daemon.wait_for_text("listens at", kPatience)) << daemon.error_output();
+  std::ifstream limits(fmt::format("/proc/{}/limits", daemon.pid()));
+  const std::string all(std::istreambuf_iterator<char>(limits), {});
+  EXPECT_THAT(all, HasSubstr("Max open files"));
+  EXPECT_THAT(all, testing::Not(testing::ContainsRegex("Max open files +64 ")));
+}
+
 TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   const auto said = [](std::vector<std::string> words) {
     words.insert(words.begin(), program());

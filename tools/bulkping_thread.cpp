@@ -210,9 +210,10 @@ Status BulkpingThread::send_once(const Request& request, Instant deadline) {
 }
 
 Result<Request> BulkpingThread::await_verdict(const Request& request, Instant deadline) {
-  const bool has_come = waiter_.wait([&] { return verdict_.has_value(); }, deadline, [&] { return is_stopped(); });
+  const bool has_come = waiter_.wait([&] { return verdict_.has_value(); }, deadline,
+                                     [&] { return is_stopped() || node_.has_lost_engine(); });
   if (is_stopped()) return request;
-  if (!has_come) return failure(request, Status::timed_out, "no reply");
+  if (!has_come) return failure(request, node_.has_lost_engine() ? Status::restarted : Status::timed_out, "no reply");
   Request verdict = waiter_.look([&] { return std::move(*verdict_); });
   if (verdict.status != Status::ok) {
     return failure(request, verdict.status, fmt::format("the server says '{}'", verdict.text()));

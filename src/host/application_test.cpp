@@ -3,6 +3,7 @@
 #include "host/application.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -59,7 +60,7 @@ class ApplicationTest : public ::testing::Test {
                           .offset = Layout::head_bytes(),
                           .length = 1000,
                           .size_min = 1,
-                          .to = to_plain(base::SocketAddress::from_ip("127.0.0.9", 9).value()),  // nobody is there
+                          .to = to_plain(nobody_),
                           .to_port = 1,
                           .messages_max = 1,
                           .port = static_cast<std::uint16_t>(port),
@@ -78,6 +79,18 @@ class ApplicationTest : public ::testing::Test {
     }
   }
 
+  static base::FileDescriptor open_silent(base::SocketAddress& address) {
+    base::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), length), 0);
+    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length), 0);
+    address = base::SocketAddress::from_ip("127.0.0.1", ntohs(name.sin_port)).value();
+    return socket;
+  }
+
+  base::SocketAddress nobody_;  // who hears, and does not answer
+  const base::FileDescriptor silent_ = open_silent(nobody_);
   shm::Users users_;
   Connection connections_[3] = {Connection(users_), Connection(users_), Connection(users_)};
   shm::Arena arena_;

@@ -74,6 +74,9 @@ class ClientPort {
   bool is_interrupted() const noexcept { return is_interrupted_.load(std::memory_order_acquire) || has_dropped(); }
   /// After a wait.
   void forget_interrupt();
+  /// The end of the host engine ends one wait, from which the waiter learns of it.
+  bool has_told_end() const noexcept { return has_told_end_.load(std::memory_order_relaxed); }
+  void tell_end() noexcept { has_told_end_.store(true, std::memory_order_relaxed); }
 
   /// Before a sleep on the socket's descriptor: false if is_over() already.
   template <typename IsOver>
@@ -96,7 +99,7 @@ class ClientPort {
 
   const std::uint32_t generation_;
   std::uint32_t reserved_ = 0;
-  std::atomic<bool> is_interrupted_{false};
+  std::atomic<bool> is_interrupted_{false}, has_told_end_{false};
   std::atomic<std::uint64_t> drops_watched_{kNoDrops};
   shm::Socket socket_;
   base::ShortLock taking_;  // guards the side of the queue that takes

@@ -173,7 +173,9 @@ void HostCore::fill_up(engine::PortHandle handle) {
 
 bool HostCore::wait(engine::PortHandle handle, base::Instant deadline) {
   ClientPort& port = find(handle);
-  const auto is_over = [&] { return port.is_interrupted() || has_event(handle); };
+  const auto is_over = [&] {
+    return port.is_interrupted() || has_event(handle) || (has_ended() && !port.has_told_end());
+  };
   auto wait = ladder_.begin(base::MonotonicClock::now());
   while (!spin(is_over, wait, deadline)) {
     if (base::MonotonicClock::now() >= deadline) break;
@@ -187,6 +189,7 @@ bool HostCore::wait(engine::PortHandle handle, base::Instant deadline) {
   }
   ladder_.end(wait, base::MonotonicClock::now());
   port.forget_interrupt();
+  if (has_ended()) port.tell_end();
   return has_event(handle);
 }
 

@@ -90,6 +90,18 @@ TEST_F(Host, ItsEndEndsWhatIsPendingAndWakesWhoWaits) {
   core->close_port(port);
 }
 
+TEST_F(Host, ItsEndEndsAWaitForNothing) {
+  const auto core = attach();
+  const PortHandle port = core->open_port(7).value();
+  std::thread ending([&] { host_->end(); });
+  const auto deadline = base::MonotonicClock::now() + std::chrono::seconds(20);  // ends a failing test only
+  EXPECT_FALSE(core->wait(port, deadline));
+  EXPECT_LT(base::MonotonicClock::now(), deadline);
+  EXPECT_TRUE(core->has_ended());
+  ending.join();
+  core->close_port(port);
+}
+
 TEST_F(Host, WhoeverAttachesAfterItsEndGetsItsSuccessor) {
   const auto options_now = options();
   const auto first = attach_host(host_->file(), loopback(), options_now).value();

@@ -23,6 +23,7 @@ namespace {
 
 constexpr base::Duration kLinger = std::chrono::microseconds(200);      // without anything to do, before one is parked
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at the sockets, while somebody is awake
+constexpr base::Duration kLookMost = std::chrono::microseconds(250);    // at the sockets, then applications are served
 
 }  // namespace
 
@@ -80,8 +81,7 @@ void Service::pass() {
   const auto now = base::MonotonicClock::now();
   const bool any = serve_awake(now);
   if (has_gone_ones_) drop_gone();
-  if (awake_.empty() || now - looked_at_ >= kBetweenLooks) {
-    looked_at_ = now;
+  if (awake_.empty() || now >= look_at_) {
     look_at_sockets();
   } else if (!any) {
     for (const auto& [address, core] : engines_) core->give_way();
@@ -135,23 +135,37 @@ void Service::drop_gone() {
 
 // Sockets ------------------------------------------------------------------------------------------------------------
 
-/// Sleeps if nobody is awake.
+/// Sleeps if nobody is awake. Those who nudge and call without end do so at their own expense: what is left waits for
+/// the next look.
 void Service::look_at_sockets() {
-  std::array<epoll_event, 64> events;
+  std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
   int timeout = 0;
   if (awake_.empty()) {
     const auto left = deadline - base::MonotonicClock::now();
     timeout = deadline == base::kNever ? -1 : std::max(0, static_cast<int>(left / std::chrono::milliseconds(1)) + 1);
   }
-  const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
-  for (int i = 0; i < count; ++i) dispatch(events[i].data.u64);
-  if (base::MonotonicClock::now() >= deadline) greet_visitors();  // who has said nothing goes
+  bool has_callers = false;
+  base::Instant now, until = base::kNever;
+  bool was_cut_short = false;
+  for (bool is_more = true; is_more && !was_cut_short; timeout = 0) {
+    const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+    for (int i = 0; i < count; ++i) {
+      has_callers |= events[i].data.u64 == kVisitors;
+      dispatch(events[i].data.u64);
+    }
+    is_more = count == static_cast<int>(events.size());
+    now = base::MonotonicClock::now();
+    if (until == base::kNever) until = now + kLookMost;
+    was_cut_short = is_more && now >= until;
+  }
+  if (has_callers || now >= deadline) greet_visitors();  // who has said nothing goes
+  look_at_ = now + (was_cut_short ? kLookMost : kBetweenLooks);
 }
 
 void Service::dispatch(std::uint64_t source) {
   if (source == kListener) return accept_visitors();
-  if (source == kVisitors) return greet_visitors();
+  if (source == kVisitors) return;  // once, after all others
   if (source == kEnd) {
     is_ending_ = true;
     return;
@@ -205,18 +219,20 @@ void Service::hear(std::uint64_t source, Application& application) {
 void Service::hear_port(std::uint64_t source, Application& application, std::uint32_t index) {
   ApplicationPort* const port = application.port(index);
   if (port == nullptr) return;
+  bool is_nudged = false;
   read_calls(port->socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {
     if (letter.bytes == 0 || letter.is_strange) {
       application.close_port(index, false);
       return false;
     }
     if (shm::Socket::is_nudge(bytes)) {
-      port->nudge();
+      is_nudged = true;
     } else {
       application.close_port(index, true);
     }
     return true;
   });
+  if (is_nudged) port->nudge();
 }
 
 }  // namespace fairlead::host

@@ -61,7 +61,7 @@ class Service {
   /// What an epoll event is of: the application's number, and the index of its port + 1, or 0.
   static constexpr std::uint32_t kIndexBits = 16;
 
-  static constexpr std::uint32_t kCallsInTurn = 16;
+  static constexpr std::uint32_t kCallsInTurn = 4;
   static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kFirstApplication = 16;
 
   Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end);
@@ -96,7 +96,7 @@ class Service {
   std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
   std::vector<std::uint64_t> awake_;
   std::uint64_t next_number_ = kFirstApplication;
-  base::Instant looked_at_{};               // at the sockets
+  base::Instant look_at_{};                 // at the sockets, next time
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_
   bool is_closed_to_visitors_ = false;
   bool has_gone_ones_ = false, is_ending_ = false;

@@ -153,7 +153,8 @@ void Machine::report_statistics(Lock& lock) {
 
 /// In a call of the application, which has made progress or waited in the thread's place.
 void Machine::look_for_news() {
-  if (drops_.has_more(*port_.core, port_.handle) || losses_.has_more()) thread_wake_.notify_one();
+  const bool is_end_new = port_.core->has_ended() && !has_told_end_of_engine_;
+  if (is_end_new || drops_.has_more(*port_.core, port_.handle) || losses_.has_more()) thread_wake_.notify_one();
 }
 
 // All buffers are back. When `stopped` is told, the address is free.
