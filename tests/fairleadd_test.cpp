@@ -86,6 +86,13 @@ TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
   EXPECT_EQ(run(client("5")).exit_code, 0);
 }
 
+TEST_F(Fairleadd, EndsInOrderWithItsTerminal) {
+  const auto daemon = start();
+  daemon->send_signal(SIGHUP);
+  EXPECT_EQ(daemon->wait(kPatience), 0) << daemon->error_output();
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
 TEST_F(Fairleadd, TakesAsManyDescriptorsAsItMay) {
   ChildProcess daemon({"sh", "-c", fmt::format("ulimit -Sn 64; exec {} --socket {}", program(), socket())});
   ASSERT_TRUE(daemon.wait_for_text("listens at", kPatience)) << daemon.error_output();

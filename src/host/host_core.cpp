@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -24,6 +26,11 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
   if (!socket) {
     if (socket.error().status == Status::refused)
       socket.error().message += ": start fairleadd, or set FAIRLEAD_CORE=embedded";
+    if (socket.error().system_errno == EACCES) {
+      socket.error().message += fmt::format(
+          ": start fairleadd with --allow-user {}, and let that user into the directory; or set FAIRLEAD_CORE=embedded",
+          ::geteuid());
+    }
     return std::unexpected(std::move(socket.error()));
   }
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::attach),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -313,6 +314,20 @@ TEST_F(Host, NoThreadTakesTheAnswerOfAnother) {
   posts.join();
   EXPECT_EQ(told, "");
   core->close_port(port);
+}
+
+TEST_F(Host, AUserWhoIsNotLetInIsToldHow) {
+  const std::filesystem::path folder = std::filesystem::path(host_->file()).parent_path();
+  std::filesystem::permissions(folder, std::filesystem::perms::none);
+  const engine::EngineOptions settings = options();
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) return 1;
+              const auto refused = HostCore::attach(settings.host(), loopback(), settings);
+              const std::string remedy = "--allow-user " + std::to_string(::geteuid());
+              return !refused && refused.error().message.find(remedy) != std::string::npos ? 0 : 2;
+            }),
+            0);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
 }
 
 TEST_F(Host, AFileThatIsNoSocketStays) {
