@@ -21,7 +21,7 @@
 namespace fairlead::host {
 namespace {
 
-constexpr base::Duration kLinger = std::chrono::microseconds(200);      // without anything to do, before one is parked
+constexpr std::uint32_t kPassesBetweenLooks = 8;  // in vain: a parked application may have been called
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at the sockets, while somebody is awake
 constexpr base::Duration kLookMost = std::chrono::microseconds(250);    // at the sockets, then applications are served
 
@@ -52,7 +52,10 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
 }
 
 Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end)
-    : options_(std::move(options)), poll_(std::move(poll)), end_(std::move(end)) {}
+    : options_(std::move(options)),
+      poll_(std::move(poll)),
+      end_(std::move(end)),
+      linger_(std::chrono::microseconds(options_.engine.get(engine::Option::spin))) {}
 
 Service::~Service() = default;
 
@@ -81,7 +84,9 @@ void Service::pass() {
   const auto now = base::MonotonicClock::now();
   const bool any = serve_awake(now);
   if (has_gone_ones_) drop_gone();
-  if (awake_.empty() || now >= look_at_) {
+  passes_in_vain_ = any ? 0 : passes_in_vain_ + 1;
+  if (awake_.empty() || now >= look_at_ || passes_in_vain_ == kPassesBetweenLooks) {
+    passes_in_vain_ = 0;
     look_at_sockets();
   } else if (!any) {
     for (const auto& [address, core] : engines_) core->give_way();
@@ -107,7 +112,7 @@ bool Service::serve_awake(base::Instant now) {
     }
     has_gone_ones_ |= application.is_gone();
     if (asked || got) attached.busy_at = now;
-    if (asked || got || application.is_leaving() || now - attached.busy_at < kLinger) return false;
+    if (asked || got || application.is_leaving() || now - attached.busy_at < linger_) return false;
     return attached.is_parked = application.park();
   });
   return any;

@@ -99,6 +99,8 @@ class Service {
   base::Instant look_at_{};                 // at the sockets, next time
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_
   bool is_closed_to_visitors_ = false;
+  std::uint32_t passes_in_vain_ = 0;
+  const base::Duration linger_;  // without anything to do, before an application is parked
   bool has_gone_ones_ = false, is_ending_ = false;
   std::atomic<std::size_t> applications_count_{0};
 };
