@@ -366,6 +366,32 @@ TEST_F(Host, AnOperationBeginsBeforeItEnds) {
   core->close_port(port);
 }
 
+// A child that it has forked has copies of its sockets, and lives on.
+TEST_F(Host, AnApplicationEndsWithItsProcessWhoeverHasItsSockets) {
+  const auto witness = attach();
+  const engine::EngineOptions settings = options();
+  int held[2];
+  ASSERT_EQ(::pipe(held), 0);
+  EXPECT_EQ(base::exit_of_child([&] {
+              ::close(held[1]);
+              const auto core = HostCore::attach(settings.host(), loopback(), settings).value();
+              if (!core->open_port(2)) return 1;
+              if (::fork() != 0) return 0;
+              char end;
+              (void)!::read(held[0], &end, 1);  // until the test's end
+              return 0;
+            }),
+            0);
+  ::close(held[0]);
+  Result<PortHandle> port = witness->open_port(2);
+  for (int i = 0; i < 5000 && !port; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+    port = witness->open_port(2);
+  }
+  EXPECT_TRUE(port.has_value());
+  ::close(held[1]);
+}
+
 // What a killed application had is gone, at whatever instant; another one does not notice.
 TEST_F(Host, AKilledApplicationLeavesNothing) {
   const auto witness = attach();

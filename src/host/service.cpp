@@ -179,7 +179,9 @@ void Service::dispatch(std::uint64_t source) {
   if (found == applications_.end()) return;
   const auto index = static_cast<std::uint32_t>(source & ((1U << kIndexBits) - 1));
   wake(found->first, found->second);
-  if (index == 0) {
+  if (index == kProcess) {
+    found->second.application->leave();
+  } else if (index == 0) {
     hear(source, *found->second.application);
   } else {
     hear_port(source, *found->second.application, index - 1);

@@ -55,11 +55,12 @@ class Service {
   using Core = std::shared_ptr<engine::Core>;
   struct Attached {
     std::unique_ptr<Application> application;
+    base::FileDescriptor process;  // readable when it has ended, though a child that it has forked may hold its sockets
     base::Instant busy_at{};
     bool is_parked = false;
   };
-  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0.
-  static constexpr std::uint32_t kIndexBits = 16;
+  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0, or its process.
+  static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1;
 
   static constexpr std::uint32_t kCallsInTurn = 4;
   static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kFirstApplication = 16;

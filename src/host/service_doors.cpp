@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -133,6 +135,10 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   const std::uint64_t number = next_number_++;
   if (!watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET, true))
     return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  // None of one in a foreign PID namespace: then only its connections tell of its end.
+  base::FileDescriptor process(static_cast<int>(
+      ::syscall(SYS_pidfd_open, static_cast<pid_t>((*application)->socket().credentials().process), 0)));
+  if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
   base::log(LogLevel::info, LogTopic::engine, (*core)->address().to_string(),
             fmt::format("{} attaches", (*application)->name()));
   send_answer((*application)->socket(), {.application = secret,
@@ -142,6 +148,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   by_secret_.emplace(secret, number);
   Attached& attached = applications_[number];
   attached.application = std::move(*application);
+  attached.process = std::move(process);
   attached.is_parked = true;
   wake(number, attached);
   applications_count_.store(applications_.size(), std::memory_order_relaxed);
