@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 
 namespace fairlead::host {
+
 Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, const base::SocketAddress& local,
                                                    const engine::EngineOptions& options) {
   auto name = socket_name(file);
@@ -112,8 +113,12 @@ void HostCore::close_port(engine::PortHandle handle) {
     }
   }
   std::unique_lock lock(mutex_);
-  while (ClientOperation* const operation = operations_.first_of(static_cast<std::uint16_t>(handle.slot)))
+  const auto index = static_cast<std::uint16_t>(handle.slot);
+  for (auto* operation = operations_.first_of(index); operation != nullptr;) {
+    const std::uint32_t next = ClientOperations::handle_of(*operation).slot + 1;
     end(*operation);
+    operation = operations_.first_of(index, next);
+  }
   const auto port = std::move(ports_[handle.slot]);
   lock.unlock();
 }

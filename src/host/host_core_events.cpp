@@ -89,10 +89,13 @@ void HostCore::end(ClientOperation& operation) {
 /// The host engine has ended: so does what it had.
 std::size_t HostCore::end_all(engine::PortHandle handle, std::span<engine::Completion> to) {
   const std::scoped_lock lock(mutex_);
+  const auto index = static_cast<std::uint16_t>(handle.slot);
   std::size_t count = 0;
+  std::uint32_t from = 0;
   while (count < to.size()) {
-    ClientOperation* const operation = operations_.first_of(static_cast<std::uint16_t>(handle.slot));
+    ClientOperation* const operation = operations_.first_of(index, from);
     if (operation == nullptr) break;
+    from = ClientOperations::handle_of(*operation).slot + 1;
     to[count++] = {.cookie = operation->cookie,
                    .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
                    .status = Status::restarted};

@@ -210,7 +210,7 @@ TEST(ClientOperations, AreBoundedAndAnOldNameFindsNone) {
   while (operations.take() != nullptr) {
   }
   EXPECT_EQ(operations.find(name), first);
-  EXPECT_EQ(operations.find(name + (kOperationsMax - 1)) == nullptr, false);
+  EXPECT_NE(operations.find(name + (kOperationsMax - 1)), nullptr);
   EXPECT_EQ(operations.find(name + kOperationsMax), nullptr);
   operations.release(*first);
   EXPECT_EQ(operations.find(name), nullptr);
