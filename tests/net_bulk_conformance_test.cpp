@@ -1,4 +1,4 @@
-// Bulk transfers and their descriptors, as spec/motr.md 2 and 4 and the rows `buf_desc` and `bulk` of 8.1 want them.
+// Bulk transfers and their descriptors, as Motr's tests `buf_desc` and `bulk` of its network transports want them.
 
 #include <thread>
 

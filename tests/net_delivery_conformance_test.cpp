@@ -1,5 +1,5 @@
-// Start and stop, deadlines and synchronous delivery: the rows tm_initfini, tm_startstop, sync, timeout and fail of
-// spec/motr.md 8.1, over each path.
+// Start and stop, deadlines and synchronous delivery: what Motr's tests tm_initfini, tm_startstop, sync, timeout
+// and fail of its network transports check, over each path.
 
 #include <poll.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Messages, as spec/motr.md 2 and the rows `msg` of 8.1 and 12 want them, over each path.
+// Messages, as Motr's tests `msg` of its network transports want them, over each path.
 
 #include <algorithm>
 #include <array>

@@ -177,8 +177,7 @@ TEST_P(StoppedPeer, CancelEndsAll) {
   expect_alive();
 }
 
-// Statement 8 of section 12: the event says timed_out, and not before the deadline; a deadline that has passed is
-// refused.
+// The event says timed_out, and not before the deadline; a deadline that has passed is refused.
 TEST_P(StoppedPeer, Statement8DeadlinesEndAllAndSaySo) {
   for (const auto span : {1ms, 50ms}) {
     const Instant deadline = now() + 200ms + span;

@@ -1,4 +1,4 @@
-// Each asynchronous event through the C calls, and the rules of order and visibility (spec: verbs, sections 15 and 16).
+// Each asynchronous event through the C calls, and the rules of order and visibility.
 // Those of the port are in tests/port_events_test.cpp, since they take an interface of one's own.
 
 #include <algorithm>

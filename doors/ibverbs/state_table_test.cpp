@@ -1,5 +1,4 @@
-// The state machine of queue pairs through ibv_modify_qp(), attribute by attribute, and what works in which state
-// (spec: verbs, section 12).
+// The state machine of queue pairs through ibv_modify_qp(), attribute by attribute, and what works in which state.
 
 #include <map>
 

@@ -1,6 +1,6 @@
-// Each completion status through the C calls, what both sides see of it, and what becomes of their queue pairs (spec:
-// verbs, section 14). Not here, since no call leads to them: 3, 14-18, 22 and 23, which are of kinds of queue pairs
-// that do not exist; 6, of memory windows (windows_test); 7, which takes a peer that lies (hostile_pairs_test).
+// Each completion status through the C calls, what both sides see of it, and what becomes of their queue pairs.
+// Not here, since no call leads to them: 3, 14-18, 22 and 23, which are of kinds of queue pairs that do not exist; 6,
+// of memory windows (windows_test); 7, which takes a peer that lies (hostile_pairs_test).
 
 #include <algorithm>
 

@@ -154,7 +154,7 @@ struct Connection {
 inline constexpr std::uint32_t kQueueKeyOfEnds = 0x1111'2222;
 inline constexpr std::uint32_t kFirstPsn = 0xFF'FFFE;  // wraps beyond 24 bits soon
 
-/// What a transition to this state asks for (spec: verbs, section 12).
+/// What a transition to this state asks for.
 inline int mask_to(ibv_qp_type type, ibv_qp_state to) {
   const bool is_rc = type == IBV_QPT_RC, is_ud = type == IBV_QPT_UD;
   switch (to) {

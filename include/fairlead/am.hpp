@@ -1,6 +1,5 @@
 #pragma once
-// Active messages: requests that run a handler at another endpoint, and its reply (AM-2; spec/am2.md section 1,
-// docs/am.md).
+// Active messages: requests that run a handler at another endpoint, and its reply (AM-2; docs/am.md).
 //
 // Model. A Domain is a place on the network. A Bundle of it is the unit of polling and waiting. Its Endpoints have a
 // name, a table of 256 handlers, a table of peers (translations), a tag that says who may send to them, and a segment

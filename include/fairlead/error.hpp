@@ -1,5 +1,5 @@
 #pragma once
-// What went wrong, told so that a stranger can act (design section 11). Set-up calls return Result<T>; hot calls
+// What went wrong, told so that a stranger can act. Set-up calls return Result<T>; hot calls
 // return a Status; what fails later arrives as the Status of an event.
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 #pragma once
-// Messages and bulk transfer with completion events, the face of Motr's network transport (spec/motr.md 1-4, 7;
-// docs/net.md).
+// Messages and bulk transfer with completion events, the face of Motr's network transport (docs/net.md).
 //
 // Model. A Domain holds settings. A Buffer of the domain is memory. A TransferMachine of the domain has an address; one
 // adds buffers to its queues, and each buffer that was added comes back in exactly one final event. EndPoint names

@@ -1,5 +1,5 @@
 #pragma once
-// ENSURE checks our own invariants, also in release; it never guards against input (design section 11).
+// ENSURE checks our own invariants, also in release; it never guards against input (docs/contributing.md).
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a face (net, verbs, am) may ask of an engine, embedded in this process or in the host's daemon (design section
-// 5). The faces cannot tell which one answers.
+// What a face (net, verbs, am) may ask of an engine, embedded in this process or in the host's daemon
+// (docs/host.md). The faces cannot tell which one answers.
 //
 // Model. A face opens a port and gets an event queue with it. It reserves events, then submits operations; each
 // accepted operation ends in exactly one final completion in that queue, so an event is never lost or refused.
@@ -152,7 +152,7 @@ class Core {
   /// Whether next_event() would find one. Any thread.
   virtual bool has_event(PortHandle port) const = 0;
   /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first,
-  /// then sleeps (design section 5). True if there is an event. One waiter per port at a time; it may overlap with the
+  /// then sleeps (docs/engine.md). True if there is an event. One waiter per port at a time; it may overlap with the
   /// [consumer] calls of other threads, so that a submission need not wait for a sleeper.
   virtual bool wait(PortHandle port, base::Instant deadline) = 0;
   /// Ends a wait() on this port now, or the next one if none is under way. Any thread.

@@ -32,7 +32,7 @@ struct Port {
   std::atomic<bool> watches_drops{false};   // its consumer wants to know of the next one
   std::atomic<bool> watches_losses{false};  // and of each peer that is lost
 
-  // Consumer's side of the account of events (spec/motr.md 6.5): reserved >= undelivered + what may still come.
+  // Consumer's side of the account of events: reserved >= undelivered + what may still come.
   std::uint32_t events_reserved = 0;
 
   std::atomic<bool> is_interrupted{false};

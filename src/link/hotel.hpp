@@ -1,5 +1,5 @@
 #pragma once
-// The hotel of usnic (spec/usnic.md section 5), for all peers together: rooms in which segments stay from submit to
+// The hotel of usnic (docs/link.md), for all peers together: rooms in which segments stay from submit to
 // ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (expiry.hpp).
 
 #include "link/object_pool.hpp"

@@ -1,4 +1,4 @@
-// The latent faults that reading usnic's engine showed, and those its history tells of (spec/usnic.md section 8): for
+// The latent faults that reading usnic's engine showed, and those its history tells of (docs/link.md): for
 // each a test that an engine with that fault would fail. Run with the address sanitizer they say the more.
 
 #include "link/hotel.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // The link: exactly-once, unordered delivery of messages of any length between engines, over datagrams that may be
-// lost, repeated, reordered or damaged (spec/usnic.md sections 2-4 and 11; docs/link.md).
+// lost, repeated, reordered or damaged (docs/link.md).
 //
 // Sans I/O: bytes and the time come in as arguments, segments to send and facts come out by value. No socket, no
 // clock, no callback; no allocation per message after set-up (a peer's first traffic may allocate its window).

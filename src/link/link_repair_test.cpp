@@ -1,4 +1,4 @@
-// Loss, repeats and reordering, by the names of spec/usnic.md section 11.4.
+// Loss, repeats and reordering: the tests that usnic's weak points ask for (docs/link.md).
 
 #include "link/token_source.hpp"
 #include "link/world_for_tests.hpp"

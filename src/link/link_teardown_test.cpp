@@ -1,5 +1,5 @@
-// A peer may go in any state, and everything that waited ends: spec/usnic.md section 8. Run with the address sanitizer
-// these tests also show that no list keeps a dead peer (the fault in the seed's commit message).
+// A peer may go in any state, and everything that waited ends. Run with the address sanitizer
+// these tests also show that no list keeps a dead peer (a fault that usnic's engine had).
 
 #include <algorithm>
 

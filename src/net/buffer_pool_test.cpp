@@ -1,4 +1,4 @@
-// Buffer pools (the rows "buffer pool" and "net_prov" of spec/motr.md 8.4): by themselves, then with transfer machines
+// Buffer pools (what Motr's tests "buffer pool" and "net_prov" check): by themselves, then with transfer machines
 // over an engine of this process, and over one that a test plays.
 
 #include <fairlead/net/buffer_pool.hpp>

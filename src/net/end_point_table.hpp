@@ -1,5 +1,5 @@
 #pragma once
-// The end points of one transfer machine: one object per address, found by hash (spec/motr.md 1.4, seed 004).
+// The end points of one transfer machine: one object per address, found by hash.
 //
 // References. Each object counts the application's references plus one of the table. Copies and releases are plain
 // atomic steps anywhere; only the table, under its machine's lock, makes a reference from nothing, so an object whose

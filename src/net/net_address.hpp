@@ -1,6 +1,6 @@
 #pragma once
-// The address of a transfer machine, taken apart (spec/motr.md 3.1). Text and numbers are checked here; whether the
-// nid is local and the rest is free is known at the start only.
+// The address of a transfer machine, taken apart (docs/net.md, "Addresses"). Text and numbers are checked here; whether
+// the nid is local and the rest is free is known at the start only.
 
 #include <cstdint>
 #include <string>

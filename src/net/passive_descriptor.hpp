@@ -1,5 +1,5 @@
 #pragma once
-// Buffer descriptors in the face's terms: who may use what (spec/motr.md 4); the bytes are src/wire's.
+// Buffer descriptors in the face's terms: who may use what (docs/net.md, "Descriptors"); the bytes are src/wire's.
 
 #include <expected>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// A path that harms what it sends, by plan and seed, over any other path (design section 8, docs/faults.md). What it
+// A path that harms what it sends, by plan and seed, over any other path (docs/faults.md). What it
 // receives it hands up as it came: both ends of a conversation can have a plan of their own.
 //
 // Each datagram of a train has its own fate, in this order: dropped; changed; duplicated; held back until later ones

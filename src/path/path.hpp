@@ -1,5 +1,5 @@
 #pragma once
-// A path moves opaque datagrams in batches between engines (design section 8). It may lose, repeat and reorder them;
+// A path moves opaque datagrams in batches between engines (docs/udp-path.md). It may lose, repeat and reorder them;
 // it never blocks, never splits one and never hands up a damaged length. Everything else is the link's affair.
 //
 // Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.

@@ -1,5 +1,5 @@
 #pragma once
-// The path over UDP sockets (design section 8): trains cut and merged by the kernel, and connected sockets for hot
+// The path over UDP sockets (docs/udp-path.md): trains cut and merged by the kernel, and connected sockets for hot
 // peers beside the main one.
 //
 // Ownership of the port. The main socket is bound without any permission to share, so the kernel refuses everybody

@@ -1,6 +1,6 @@
 #pragma once
 // A completion queue: an event queue that many work queues feed, produced under the engine's lock and consumed, without
-// it, by one thread at a time. A full one loses what comes (spec: verbs, section 13): it is broken from then on.
+// it, by one thread at a time. A full one loses what comes: it is broken from then on.
 //
 // An event says which incarnation of its queue pair it belongs to. A queue pair that is reset or destroyed begins
 // another incarnation, and what is still in the queue of the one before is thrown away by whoever meets it. It also

@@ -1,6 +1,6 @@
 #pragma once
 // The task queue with the firewall element: one producer, one consumer, no lock and no compare-and-swap, and tasks that
-// become ready in any order by a third party (spec/am2.md section 2.2; AMLAPI's bundle task queue).
+// become ready in any order by a third party (AMLAPI's bundle task queue; docs/am.md).
 //
 // Model. A chain of tasks linked by `next`, begun by an anchor that is never taken. The only word that both sides could
 // write is the `next` of the last task, so the rule is: the consumer never unlinks the last one. Live or executed, it

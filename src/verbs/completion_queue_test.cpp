@@ -1,4 +1,4 @@
-// Completion queues: room, order, overruns, notification (spec: verbs, section 13; seed 001).
+// Completion queues: room, order, overruns, notification.
 
 #include <poll.h>
 

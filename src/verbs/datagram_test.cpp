@@ -1,4 +1,4 @@
-// UD and UC: what is promised without a promise (spec: verbs, sections 12, 13 and 15).
+// UD and UC: what is promised without a promise.
 
 #include <algorithm>
 #include <array>

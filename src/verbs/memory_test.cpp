@@ -1,4 +1,4 @@
-// Regions and their keys, shared receive queues, and what is left when something goes away (spec: verbs, section 12).
+// Regions and their keys, shared receive queues, and what is left when something goes away.
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// Each completion status, what happens at both sides with it, and what becomes of the queue pairs (spec: verbs, 14).
+// Each completion status, what happens at both sides with it, and what becomes of the queue pairs.
 
 #include <algorithm>
 

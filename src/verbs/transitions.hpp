@@ -1,6 +1,5 @@
 #pragma once
-// Which changes of a queue pair's state there are, and which attributes each needs and allows (spec: verbs, section
-// 12).
+// Which changes of a queue pair's state there are, and which attributes each needs and allows.
 
 #include <cstdint>
 

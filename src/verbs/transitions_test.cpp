@@ -1,4 +1,4 @@
-// The state machine of queue pairs, attribute by attribute (spec: verbs, section 12).
+// The state machine of queue pairs, attribute by attribute.
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #pragma once
 // The descriptor of a buffer for bulk transfer: bytes that one transfer machine gives to another, by way of the
-// application (spec/motr.md 4). Little-endian, 64 bytes, the same on every host.
+// application (docs/net.md, "Descriptors"). Little-endian, 64 bytes, the same on every host.
 //
 // It names the memory by address, port, the engine's epoch and a random key; the checksum is for accidents, the epoch
 // and the key are what a stranger cannot guess and a later life does not repeat.

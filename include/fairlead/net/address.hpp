@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of transfer machines as text, `nid@network:pid:portal:tmid` (design section 4, spec/motr.md 3.1):
+// Addresses of transfer machines as text, `nid@network:pid:portal:tmid` (docs/net.md, "Addresses"):
 //
 //   10.0.0.5@udp:20480:34:1      IPv4 over UDP; pid is the UDP port (1..65535), portal 1..63, tmid 1..4095
 //   [::1]@udp:20480:34:1         IPv6 in brackets; a zone as in [fe80::1%2] is an interface index

@@ -1,5 +1,5 @@
 #pragma once
-// Memory for messages and bulk transfers (spec/motr.md 1.5).
+// Memory for messages and bulk transfers.
 
 #include <cstddef>
 #include <cstdint>

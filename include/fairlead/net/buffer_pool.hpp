@@ -1,5 +1,5 @@
 #pragma once
-// Receive buffers that the transfer machines of a domain share, and post by themselves (spec/motr.md 2.5).
+// Receive buffers that the transfer machines of a domain share, and post by themselves (docs/net.md, "Buffer pools").
 
 #include <cstddef>
 #include <cstdint>

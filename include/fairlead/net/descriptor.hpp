@@ -1,5 +1,5 @@
 #pragma once
-// What one side of a bulk transfer gives to the other: which memory, how much, where (spec/motr.md 4; docs/net.md).
+// What one side of a bulk transfer gives to the other: which memory, how much, where (docs/net.md, "Descriptors").
 //
 // A descriptor is plain bytes of fixed size that may be copied, stored and sent; its layout is the same on every host.
 // It holds a 64-bit random key and names one life of one engine, so it cannot be guessed, and it is refused as `stale`

@@ -1,5 +1,5 @@
 #pragma once
-// What buffers and transfer machines have in common: settings and limits (spec/motr.md 1.2).
+// What buffers and transfer machines have in common: settings and limits.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct BufferLimits {
   std::uint64_t segment_bytes = std::uint64_t{1} << 36;  ///< Buffer::allocate() makes as many segments as it takes
   std::size_t segments = 1024;
 
-  /// Motr's over LNet (spec/motr.md 3.3), for those who want to be told what would not go there.
+  /// Motr's over LNet, for those who want to be told what would not go there.
   static constexpr BufferLimits motr() noexcept { return {std::uint64_t{1} << 20, 4096, 256}; }
 };
 

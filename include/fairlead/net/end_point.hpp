@@ -1,5 +1,5 @@
 #pragma once
-// A counted reference to the address of a transfer machine (spec/motr.md 1.4).
+// A counted reference to the address of a transfer machine (docs/net.md, "End points").
 
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// What a transfer machine tells: ends of buffer operations, and changes of its own state (spec/motr.md 1.3, 1.6).
+// What a transfer machine tells: ends of buffer operations, and changes of its own state (docs/net.md, "Events").
 
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// The six queues of a transfer machine (spec/motr.md 2.1).
+// The six queues of a transfer machine.
 
 #include <cstddef>
 #include <cstdint>

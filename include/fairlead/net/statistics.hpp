@@ -1,5 +1,5 @@
 #pragma once
-// What went through each queue of a transfer machine (spec/motr.md 2.6).
+// What went through each queue of a transfer machine.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// An address with six queues of buffers: where an application sends, receives and transfers (spec/motr.md 1.3, 2, 7).
+// An address with six queues of buffers: where an application sends, receives and transfers (docs/net.md).
 
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +87,7 @@ enum class StopMode : std::uint8_t {
 
 class Machine;
 
-/// It is an object with an identity (events refer to it) and does not move. States, spec/motr.md 1.3:
+/// It is an object with an identity (events refer to it) and does not move. States:
 ///
 ///   initialized --start--> starting --> started --stop--> stopping --> stopped
 ///        |                     \------> failed

@@ -1,5 +1,5 @@
 #pragma once
-// Completion queues and the channels that tell of them (spec: verbs, section 13).
+// Completion queues and the channels that tell of them.
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
 // Devices: one for each address of this host that an engine can be bound to. A context is an opened device; contexts
-// of one device share its engine within a process (spec: verbs, section 12).
+// of one device share its engine within a process.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// Protection domains and memory regions (spec: verbs, section 12).
+// Protection domains and memory regions.
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 // Memory windows: a part of a memory region under a key of its own, with rights of its own, that comes and goes by work
-// requests, in order with the others of a queue pair (spec: verbs, section 12).
+// requests, in order with the others of a queue pair.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// Queue pairs, shared receive queues and address handles (spec: verbs, sections 12 and 14).
+// Queue pairs, shared receive queues and address handles (docs/verbs.md).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// How a work request ended (spec: verbs, sections 13 and 14). Numbers and layout are those of ibv_wc.
+// How a work request ended. Numbers and layout are those of ibv_wc.
 
 #include <cstddef>
 #include <cstdint>

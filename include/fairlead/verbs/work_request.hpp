@@ -1,6 +1,6 @@
 #pragma once
 // What is posted to a queue pair: plain structures that are read during the call only (the memory that they name
-// belongs to the queue pair until their completion). spec: verbs, "Posting".
+// belongs to the queue pair until their completion).
 
 #include <cstdint>
 #include <span>
