@@ -10,7 +10,7 @@ _INLINE_CODE = re.compile(r"`[^`]+`")
 _HEADING = re.compile(r"^#{1,6} +(.*?)\s*#*$")
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) +")
 _LINK = re.compile(r"!?\[([^][]*(?:\[[^][]*\][^][]*)*)\]\(([^()\s]+)\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[(\"*_]*[A-Z0-9`\[])")
+_SENTENCE_END = re.compile(r"(?<=[^.][.!?])[)\"*_]*\s+")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.$")
 
 
