@@ -15,7 +15,7 @@
 #include <fairlead/log.hpp>
 
 #include "base/environment.hpp"
-#include "daemon/notify.hpp"
+#include "daemon/supervisor.hpp"
 #include "host/service.hpp"
 
 namespace {
@@ -102,9 +102,10 @@ Result<> serve(Settings& settings) {
     fmt::print("the settings are good; the socket would be {}\n", settings.socket);
     return {};
   }
-  make_directory(settings);
+  settings.service.inherited = daemon::take_inherited_socket();
+  if (!settings.service.inherited.is_open()) make_directory(settings);
   raise_descriptors();
-  auto service = host::Service::open(settings.service);
+  auto service = host::Service::open(std::move(settings.service));
   if (!service) return std::unexpected(std::move(service.error()));
   running = service->get();
   struct sigaction action{};
@@ -112,8 +113,13 @@ Result<> serve(Settings& settings) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(signal, &action, nullptr);
   fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
              settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
-  daemon::notify_ready();
-  (*service)->run();
+  daemon::notify("READY=1");
+  // Twice as often as is asked for: a loop that stands still is what the supervisor wants to find.
+  const base::Duration beat = daemon::watchdog_period() / 2;
+  const auto next_beat = [beat] {
+    return beat == base::Duration{} ? base::kNever : base::MonotonicClock::now() + beat;
+  };
+  while (!(*service)->run(next_beat())) daemon::notify("WATCHDOG=1");
   return {};
 }
 

@@ -1,15 +1,20 @@
 // fairleadd as its users meet it: two programs that exchange messages and bulk through it, its end, its options.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
+#include "base/file_descriptor.hpp"
 #include "tests/child_process.hpp"
 
 namespace fairlead::tests {
@@ -17,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr auto kPatience = 30s;  // ends a failing test only
 
@@ -93,13 +99,81 @@ TEST_F(Fairleadd, EndsInOrderWithItsTerminal) {
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
+/// A socket of the test's own, made as systemd makes that of a unit.
+base::FileDescriptor bind_to(const std::string& file, int type) {
+  base::FileDescriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  file.copy(address.sun_path, sizeof address.sun_path - 1);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return socket;
+}
+
+/// A daemon that is handed that socket as systemd does it.
+std::vector<std::string> handed_over(const base::FileDescriptor& socket, const std::vector<std::string>& words) {
+  EXPECT_EQ(::fcntl(socket.get(), F_SETFD, 0), 0);
+  std::vector<std::string> all{"bash", "-c",
+                               fmt::format("LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\" 3<&{}", socket.get())};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+TEST_F(Fairleadd, IsStartedByTheFirstWhoConnectsToASocketOfSystemds) {
+  const base::FileDescriptor listener = bind_to(socket(), SOCK_SEQPACKET);
+  ASSERT_EQ(::listen(listener.get(), 16), 0);
+  const auto words = handed_over(listener, {program(), "--socket", socket()});
+  ChildProcess early(client("1"));  // waits in the backlog until somebody serves; there is no server yet
+  auto daemon = std::make_unique<ChildProcess>(words);
+  EXPECT_EQ(early.wait(kPatience), 1);
+  EXPECT_THAT(early.error_output(), Not(HasSubstr("host engine"))) << "it was served";
+  {
+    const auto server = start_server();
+    daemon->send_signal(SIGKILL);
+    daemon->wait(kPatience);
+    EXPECT_EQ(server->wait(kPatience), 1);
+  }
+  daemon = std::make_unique<ChildProcess>(words);
+  const auto server = start_server();
+  EXPECT_EQ(run(client("5")).exit_code, 0);
+  daemon->send_signal(SIGTERM);
+  EXPECT_EQ(daemon->wait(kPatience), 0) << daemon->error_output();
+  EXPECT_TRUE(std::filesystem::exists(socket())) << "not ours to remove";
+}
+
+TEST_F(Fairleadd, RefusesASocketThatItCannotListenAt) {
+  const base::FileDescriptor stream = bind_to(socket(), SOCK_STREAM);
+  ASSERT_EQ(::listen(stream.get(), 16), 0);
+  const Finished finished = run(handed_over(stream, {program(), "--socket", socket()}));
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.error_output, HasSubstr("ListenSequentialPacket="));
+}
+
+TEST_F(Fairleadd, TellsItsSupervisorThatItIsReadyAndLives) {
+  const std::string file = folder_ + "/notify";
+  const base::FileDescriptor supervisor = bind_to(file, SOCK_DGRAM);
+  const auto words = [&](std::string_view microseconds) {
+    return std::vector<std::string>{
+        "env", "NOTIFY_SOCKET=" + file, fmt::format("WATCHDOG_USEC={}", microseconds), program(), "--socket", socket()};
+  };
+  const auto next = [&] {
+    pollfd waits{supervisor.get(), POLLIN, 0};
+    char text[64] = {};
+    if (::poll(&waits, 1, std::chrono::milliseconds(kPatience).count()) == 1)
+      EXPECT_GT(::recv(supervisor.get(), text, sizeof text - 1, 0), 0);
+    return std::string(text);
+  };
+  const ChildProcess daemon(words("20000"));
+  EXPECT_EQ(next(), "READY=1");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(next(), "WATCHDOG=1") << "an idle one, too";
+}
+
 TEST_F(Fairleadd, TakesAsManyDescriptorsAsItMay) {
   ChildProcess daemon({"sh", "-c", fmt::format("ulimit -Sn 64; exec {} --socket {}", program(), socket())});
   ASSERT_TRUE(daemon.wait_for_text("listens at", kPatience)) << daemon.error_output();
   std::ifstream limits(fmt::format("/proc/{}/limits", daemon.pid()));
   const std::string all(std::istreambuf_iterator<char>(limits), {});
   EXPECT_THAT(all, HasSubstr("Max open files"));
-  EXPECT_THAT(all, testing::Not(testing::ContainsRegex("Max open files +64 ")));
+  EXPECT_THAT(all, Not(testing::ContainsRegex("Max open files +64 ")));
 }
 
 TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {

@@ -25,24 +25,26 @@ constexpr std::uint32_t kPassesBetweenLooks = 8;  // in vain: a parked applicati
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at the sockets, while somebody is awake
 constexpr base::Duration kLookMost = std::chrono::microseconds(250);    // at the sockets, then applications are served
 
+/// As epoll_wait() takes it.
+int milliseconds_until(base::Instant deadline) {
+  if (deadline == base::kNever) return -1;
+  constexpr std::int64_t kMost = 3'600'000;
+  const auto left = (deadline - base::MonotonicClock::now()) / std::chrono::milliseconds(1) + 1;
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
-  const auto name = socket_name(options.file);
-  if (!name) return std::unexpected(name.error());
   base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
   if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});
   auto end = base::open_event_descriptor("the host engine", EFD_NONBLOCK);
   if (!end) return std::unexpected(std::move(end.error()));
-  const std::string directory = std::filesystem::path(options.file).parent_path();
-  const bool is_for_all = options.admits_all_users || !options.users.empty();
+  base::FileDescriptor inherited = std::move(options.inherited);
   std::unique_ptr<Service> service(new Service(std::move(options), std::move(poll), std::move(*end)));
-  auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = is_for_all}, service->users_);
-  if (!listener) {
-    if (listener.error().status == Status::in_use)
-      listener.error().message += ": another fairleadd listens there; stop it, or choose another --socket";
-    return std::unexpected(std::move(listener.error()));
-  }
+  auto listener =
+      inherited.is_open() ? shm::Listener::inherit(std::move(inherited), service->users_) : service->listen();
+  if (!listener) return std::unexpected(std::move(listener.error()));
   service->listener_ = std::move(*listener);
   if (!service->watch(service->listener_.descriptor(), kListener, EPOLLIN) ||
       !service->watch(service->end_.get(), kEnd, EPOLLIN)) {
@@ -59,6 +61,17 @@ Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDe
 
 Service::~Service() = default;
 
+Result<shm::Listener> Service::listen() {
+  const auto name = socket_name(options_.file);
+  if (!name) return std::unexpected(name.error());
+  const std::string directory = std::filesystem::path(options_.file).parent_path();
+  const bool is_for_all = options_.admits_all_users || !options_.users.empty();
+  auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = is_for_all}, users_);
+  if (!listener && listener.error().status == Status::in_use)
+    listener.error().message += ": another fairleadd listens there; stop it, or choose another --socket";
+  return listener;
+}
+
 /// `is_known`: it was a visitor's.
 bool Service::watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known) {
   epoll_event event{.events = events, .data = {.u64 = source}};
@@ -69,8 +82,11 @@ void Service::stop() noexcept {
   ::eventfd_write(end_.get(), 1);
 }
 
-void Service::run() {
-  while (!is_ending_) pass();
+bool Service::run(base::Instant deadline) {
+  while (!is_ending_) {
+    if (deadline != base::kNever && base::MonotonicClock::now() >= deadline) return false;
+    pass(deadline);
+  }
   for (auto& [number, attached] : applications_) attached.application->leave();
   // Peers that stand still are given up; applications see the connections end only then.
   while (!applications_.empty()) {
@@ -78,16 +94,17 @@ void Service::run() {
     serve_awake(base::MonotonicClock::now());
     drop_gone();
   }
+  return true;
 }
 
-void Service::pass() {
+void Service::pass(base::Instant deadline) {
   const auto now = base::MonotonicClock::now();
   const bool any = serve_awake(now);
   if (has_gone_ones_) drop_gone();
   passes_in_vain_ = any ? 0 : passes_in_vain_ + 1;
   if (awake_.empty() || now >= look_at_ || passes_in_vain_ == kPassesBetweenLooks) {
     passes_in_vain_ = 0;
-    look_at_sockets();
+    look_at_sockets(deadline);
   } else if (!any) {
     for (const auto& [address, core] : engines_) core->give_way();
     base::relax();
@@ -140,16 +157,12 @@ void Service::drop_gone() {
 
 // Sockets ------------------------------------------------------------------------------------------------------------
 
-/// Sleeps if nobody is awake. Those who nudge and call without end do so at their own expense: what is left waits for
-/// the next look.
-void Service::look_at_sockets() {
+/// Sleeps if nobody is awake, until `wake_at` at most. Those who nudge and call without end do so at their own expense:
+/// what is left waits for the next look.
+void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
-  int timeout = 0;
-  if (awake_.empty()) {
-    const auto left = deadline - base::MonotonicClock::now();
-    timeout = deadline == base::kNever ? -1 : std::max(0, static_cast<int>(left / std::chrono::milliseconds(1)) + 1);
-  }
+  int timeout = awake_.empty() ? milliseconds_until(std::min(deadline, wake_at)) : 0;
   bool has_callers = false;
   base::Instant now, until = base::kNever;
   bool was_cut_short = false;

@@ -29,6 +29,7 @@ namespace fairlead::host {
 
 struct ServiceOptions {
   std::string file;                    // of the socket that applications connect to
+  base::FileDescriptor inherited{};    // that socket, if whoever started us made it and keeps it
   std::vector<std::uint32_t> users{};  // who may attach besides us and root
   bool admits_all_users = false;
   std::vector<base::SocketAddress> engines{};  // addresses that may be asked for; none given: every local one
@@ -44,8 +45,8 @@ class Service {
   static Result<std::unique_ptr<Service>> open(ServiceOptions options);
   ~Service();
 
-  /// Serves until stop(). Once.
-  void run();
+  /// Serves until stop(), or `deadline`: true if it was stopped, and all applications have left. Not after that.
+  bool run(base::Instant deadline = base::kNever);
   /// Any thread, and a signal handler.
   void stop() noexcept;
 
@@ -67,11 +68,12 @@ class Service {
 
   Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end);
 
-  void pass();
+  Result<shm::Listener> listen();
+  void pass(base::Instant deadline);
   bool serve_awake(base::Instant now);
   void wake(std::uint64_t number, Attached& attached);
   void drop_gone();
-  void look_at_sockets();
+  void look_at_sockets(base::Instant wake_at);
   void dispatch(std::uint64_t source);
   template <typename Take>
   bool read_calls(const shm::Socket& socket, std::uint64_t source, Take&& take);

@@ -64,6 +64,21 @@ Result<Listener> Listener::open(const Name& name, const Place& place, Users& use
   return Listener(std::move(socket), name, users);
 }
 
+Result<Listener> Listener::inherit(base::FileDescriptor socket, Users& users) {
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    return ::getsockopt(socket.get(), SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+  };
+  if (option(SO_DOMAIN) != AF_UNIX || option(SO_TYPE) != SOCK_SEQPACKET || option(SO_ACCEPTCONN) != 1 ||
+      ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 "the socket that was handed over is not one that listens for connections of sequenced "
+                                 "packets: use ListenSequentialPacket= in the systemd unit"});
+  }
+  return Listener(std::move(socket), std::nullopt, users);
+}
+
 /// Gives the socket file its name, by which others find it: it listens by now, so nobody takes it for one that is dead.
 Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Users& users) {
   if (is_dead(name, users)) ::unlink(name.text().c_str());
@@ -92,8 +107,8 @@ Listener& Listener::operator=(Listener&& other) noexcept {
 
 // What strangers have sent to a connection goes with it when that is closed, so each is closed as theirs.
 Listener::~Listener() {
-  if (!socket_.is_open()) return;
-  if (!name_.is_abstract()) ::unlink(name_.text().c_str());
+  if (!socket_.is_open() || !name_) return;
+  if (!name_->is_abstract()) ::unlink(name_->text().c_str());
   ::shutdown(socket_.get(), SHUT_RDWR);  // nobody connects any more
   std::expected<Socket, int> waiting = accept();
   while (waiting) waiting = accept();

@@ -3,6 +3,7 @@
 // a file outlives a killed one, so whoever comes next to the directory removes those at which nobody listens.
 
 #include <expected>
+#include <optional>
 #include <string>
 
 #include <fairlead/error.hpp>
@@ -26,9 +27,12 @@ class Listener {
   static Result<Listener> open(const base::SocketAddress& address, const Place& place, Users& users);
   /// Under a name of the caller's, which is of a file in the place's directory, or abstract if that is empty.
   static Result<Listener> open(const Name& name, const Place& place, Users& users);
+  /// One that another process has made and keeps: its name stays, and who is not accepted waits for whoever takes it
+  /// next. invalid: it is no Unix socket of the kind that engines use, or does not listen.
+  static Result<Listener> inherit(base::FileDescriptor socket, Users& users);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
-  /// Nobody finds us from here on; who has not been accepted is turned away.
+  /// Nobody finds us from here on; who has not been accepted is turned away. Not so if it was inherited.
   ~Listener();
 
   int descriptor() const noexcept { return socket_.get(); }
@@ -42,11 +46,11 @@ class Listener {
  private:
   static Result<> show(const Name& bound, const Name& name, bool is_for_all, Users& users);
 
-  Listener(base::FileDescriptor socket, Name name, Users& users)
+  Listener(base::FileDescriptor socket, std::optional<Name> name, Users& users)
       : socket_(std::move(socket)), name_(std::move(name)), users_(&users) {}
 
   base::FileDescriptor socket_;
-  Name name_;
+  std::optional<Name> name_;  // ours to remove; none if it was inherited
   Users* users_ = nullptr;
 };
 

@@ -86,5 +86,21 @@ TEST_F(ListenerFiles, OfAnotherThatListensStandAndOfADeadOneDoNot) {
   EXPECT_TRUE(Socket::connect(name, users_));
 }
 
+TEST_F(ListenerFiles, StayWhereTheListenerWasInherited) {
+  const auto owner = Listener::open(own_, {.directory = directory_}, users_);
+  ASSERT_TRUE(owner.has_value());
+  const auto name = Name::of(own_, directory_).value();
+  for (int i = 0; i < 2; ++i) {
+    auto heir = Listener::inherit(base::FileDescriptor(::dup(owner->descriptor())), users_);
+    ASSERT_TRUE(heir.has_value()) << heir.error().message;
+    EXPECT_TRUE(Socket::connect(name, users_).has_value());
+    EXPECT_TRUE(heir->accept().has_value());
+  }
+  EXPECT_EQ(names().size(), 1u);
+  EXPECT_TRUE(Socket::connect(name, users_).has_value()) << "it waits for the next";
+  EXPECT_TRUE(owner->accept().has_value());
+  EXPECT_EQ(Listener::inherit(Socket::make(), users_).error().status, Status::invalid) << "it does not listen";
+}
+
 }  // namespace
 }  // namespace fairlead::shm
