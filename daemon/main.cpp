@@ -36,7 +36,7 @@ std::string default_socket() {
 
 struct Settings {
   std::string socket = default_socket();
-  std::vector<std::string> engines, users;
+  std::vector<std::string> engines, rules, users;
   host::ServiceOptions service;
   bool is_check = false;
 };
@@ -63,16 +63,19 @@ Result<> complete(Settings& settings) {
     if (!address) return std::unexpected(address.error());
     settings.service.engines.push_back(*address);
   }
+  for (const std::string& text : settings.rules) {
+    const auto rule = host::Rule::parse(text);
+    if (!rule) return std::unexpected(rule.error());
+    settings.service.rules.push_back(*rule);
+  }
   for (const std::string& text : settings.users) {
-    std::uint32_t user = 0;
-    if (text == "all") {
-      settings.service.admits_all_users = true;
-    } else if (CLI::detail::lexical_cast(text, user)) {
-      settings.service.users.push_back(user);
-    } else {
+    const auto rule = text == "all" ? host::Rule{} : host::Rule::parse("user=" + text);
+    if (!rule) {
       return std::unexpected(
-          Error{Status::invalid, 0, fmt::format("allow-user '{}': want a user's number (`id -u`), or all", text)});
+          Error{Status::invalid, 0,
+                fmt::format("allow-user '{}': want a user of this host, by name or number (`id -u`), or all", text)});
     }
+    settings.service.rules.push_back(*rule);
   }
   auto options = engine::EngineOptions::from_environment();
   if (!options) return std::unexpected(std::move(options.error()));
@@ -83,7 +86,7 @@ Result<> complete(Settings& settings) {
 
 /// The directory of the socket file, if it is missing; who may go in follows from who may attach.
 void make_directory(const Settings& settings) {
-  const bool is_for_others = settings.service.admits_all_users || !settings.service.users.empty();
+  const bool is_for_others = !settings.service.rules.empty();
   const std::filesystem::path directory = std::filesystem::path(settings.socket).parent_path();
   ::mkdir(directory.c_str(), is_for_others ? 0755 : 0700);
 }
@@ -135,7 +138,11 @@ int main(int argc, char** argv) {
   app.add_option("--engine", settings.engines,
                  "an address that applications may ask for, with or without a port; none given: every local one");
   app.add_option("--allow-user", settings.users,
-                 "who may attach besides root and the user it runs as: a number, or all");
+                 "who may attach besides root and the user it runs as, without a quota: a name, a number, or all");
+  app.add_option("--rule", settings.rules,
+                 "who may attach, with which quota, as \"user=alice portals=30-39 ports=4 operations=1000 rate=10M\"; "
+                 "the first that is of somebody applies")
+      ->allow_extra_args(false);
   app.add_option("--applications", settings.service.applications_max, "processes that may be attached at once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

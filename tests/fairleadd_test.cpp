@@ -184,13 +184,15 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
     return finished.output + finished.error_output;
   };
   EXPECT_THAT(said({"--socket", socket(), "--engine", "10.0.0.1:http"}), HasSubstr("10.0.0.1:http"));
-  EXPECT_THAT(said({"--socket", socket(), "--allow-user", "nobody"}), HasSubstr("id -u"));
+  EXPECT_THAT(said({"--socket", socket(), "--allow-user", "no-such-user"}), HasSubstr("id -u"));
+  EXPECT_THAT(said({"--socket", socket(), "--rule", "user=root speed=3"}), HasSubstr("'speed=3'"));
   EXPECT_THAT(said({"--socket", "/no/such/folder/host"}), HasSubstr("/no/such/folder"));
   EXPECT_THAT(said({"--applications", "0"}), HasSubstr("--applications"));
   const std::string file = folder_ + "/fairleadd.toml";
   std::ofstream(file) << "socket = \"" << socket() << "\"\nspeed = 3\n";
   EXPECT_THAT(said({"--config", file}), HasSubstr("speed"));
-  std::ofstream(file) << "socket = \"" << socket() << "\"\nengine = [\"127.0.0.1\", \"[::1]:20480\"]\n";
+  std::ofstream(file) << "socket = \"" << socket() << "\"\nengine = [\"127.0.0.1\", \"[::1]:20480\"]\n"
+                      << "rule = [\"user=root portals=30-39\", \"group=root rate=10M\"]\n";
   const Finished good = run({program(), "--config", file, "--check"});
   EXPECT_EQ(good.exit_code, 0) << good.error_output;
   EXPECT_THAT(good.output, HasSubstr(socket()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -21,9 +22,10 @@ bool is_outgoing(const Request& request) {
 }  // namespace
 
 Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
-                                                       std::shared_ptr<engine::Core> core, std::uint64_t secret) {
+                                                       std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
+                                                       const Quota& quota) {
   std::unique_ptr<Application> made(
-      new Application(std::move(socket), std::move(memory), bytes, std::move(core), secret));
+      new Application(std::move(socket), std::move(memory), bytes, std::move(engine), secret, quota));
   const std::span requests(made->memory_.head() + Layout::requests(), Layout::requests_bytes());
   auto consumer = queue::Consumer::create(requests, {.element_bytes = sizeof(Request), .elements = kRequestsMax + 1});
   if (!consumer) return std::unexpected(std::move(consumer.error()));
@@ -43,7 +45,10 @@ AttachedFact Application::fact() const {
           .engine = core_->address(),
           .ports = ports_open_,
           .operations = pending_,
-          .seconds = static_cast<std::uint64_t>(age / std::chrono::seconds(1))};
+          .seconds = static_cast<std::uint64_t>(age / std::chrono::seconds(1)),
+          .ports_max = quota_.ports,
+          .operations_max = quota_.operations,
+          .bytes_per_second = quota_.bytes_per_second};
 }
 
 void Application::blame(std::string_view why) {
@@ -52,10 +57,26 @@ void Application::blame(std::string_view why) {
 
 // Ports --------------------------------------------------------------------------------------------------------------
 
+Result<> Application::admit_port(const Call& call) const {
+  if (ports_open_ >= quota_.ports) {
+    return std::unexpected(Error{
+        Status::no_memory, 0,
+        fmt::format("{} has {} ports, as many as its rule at the host engine lets it have", name(), ports_open_)});
+  }
+  const std::uint64_t last = std::uint64_t{call.number} + std::max(call.count, 1U) - 1;
+  if (call.number >= quota_.number_first && last <= quota_.number_last) return {};
+  constexpr int kPortalShift = 12;
+  return std::unexpected(Error{Status::not_permitted, EPERM,
+                               fmt::format("{} may not have portal {}: its rule at the host engine says portals={}-{}",
+                                           name(), call.number >> kPortalShift, quota_.number_first >> kPortalShift,
+                                           quota_.number_last >> kPortalShift)});
+}
+
 Result<Answer> Application::open_port(const Call& call) {
   if (call.index >= kPortsMax || ports_[call.index] || is_leaving_) {
     return std::unexpected(Error{Status::in_use, 0, fmt::format("port index {} is not free", call.index)});
   }
+  if (const auto admitted = admit_port(call); !admitted) return std::unexpected(admitted.error());
   std::uint32_t number = call.number;
   const auto handle =
       call.count == 0 ? core_->open_port(number) : core_->open_port_dynamic(call.number, call.count, number);
@@ -98,10 +119,11 @@ void Application::leave() {
 
 // Requests -----------------------------------------------------------------------------------------------------------
 
-bool Application::take_requests() {
+bool Application::take_requests(base::Instant now, bool is_alone) {
   if (is_leaving_) return false;
+  allowance_.begin_turn(now, is_alone);
   std::uint32_t count = 0;
-  while (count < kRequestsInTurn) {
+  while (count < kRequestsInTurn && allowance_.has_turn()) {
     const std::byte* const element = requests_->get();
     if (element == nullptr) break;
     Request request;
@@ -132,6 +154,7 @@ void Application::start(ApplicationPort& port, const Request& request) {
   while (operations_.size() <= index) operations_.emplace_back();
   Operation& operation = operations_[index];
   if (operation.phase != Operation::Phase::unused) return blame("it names an operation that is pending");
+  if (pending_ >= quota_.operations) return blame("it has more operations pending than its quota");
   if (request.offset < Layout::head_bytes() || request.offset > bytes_ || request.length > bytes_ - request.offset ||
       request.length == 0) {
     return blame("it names memory beyond what it shares");
@@ -145,10 +168,11 @@ void Application::start(ApplicationPort& port, const Request& request) {
                .memory = {memory_.head() + request.offset, request.length},
                .events = events,
                .port = request.port,
-               .phase = Operation::Phase::deferred};
+               .phase = Operation::Phase::deferred,
+               .is_outgoing = is_outgoing(request)};
   ++port.pending;
   ++pending_;
-  const bool may_wait = is_outgoing(request);
+  const bool may_wait = operation.is_outgoing;
   if (may_wait && !port.deferred.empty()) {
     port.deferred.push_back({request, operation.serial});
     return;
@@ -163,10 +187,17 @@ void Application::start(ApplicationPort& port, const Request& request) {
 
 /// To the engine: ok, again, or why it never will.
 Status Application::pass_on(ApplicationPort& port, const Request& request, Operation& operation) {
+  if (operation.is_outgoing && !allowance_.may_send(request.length)) return Status::again;
+  if (!engine_->shares.take(posted_)) return operation.is_outgoing ? Status::again : Status::no_memory;
+  ++posted_;
   std::uint64_t key = 0;
   const Status status = port.submit(request, std::span(&operation.memory, 1), operation.events, operation.handle, key);
-  if (status != Status::ok) return status;
+  if (status != Status::ok) {
+    engine_->shares.give_back(posted_--);
+    return status;
+  }
   operation.phase = Operation::Phase::posted;
+  if (operation.is_outgoing) allowance_.sent(request.length);
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) reply(status, key);
   return status;
 }
@@ -258,6 +289,7 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
                   .status = static_cast<std::uint8_t>(completion.status),
                   .flags = completion.is_final ? Event::kIsFinal : std::uint8_t{0}});
     }
+    if (!operation.is_outgoing) allowance_.received(completion.length);
     if (completion.is_final) {
       core_->release_events(port.handle(), operation.events);
       end(port, operation);
@@ -284,6 +316,10 @@ void Application::give(ApplicationPort& port, const Event& event) {
 }
 
 void Application::end(ApplicationPort& port, Operation& operation) {
+  if (operation.phase == Operation::Phase::posted) {
+    engine_->shares.give_back(posted_--);
+    if (operation.is_outgoing) allowance_.ended(operation.memory.iov_len);
+  }
   operation.phase = Operation::Phase::unused;
   --port.pending;
   --pending_;
@@ -298,7 +334,8 @@ bool Application::park() {
   for (std::uint32_t index = 0; index < ports_end_ && is_idle; ++index) {
     ApplicationPort* const port = ports_[index].get();
     if (port == nullptr) continue;
-    is_idle = port->deferred.empty() && !port->is_closing && core_->arm_descriptor(port->handle());
+    const bool has_to_wait = allowance_.next_send_at() != base::kNever;  // for longer than we look again and again
+    is_idle = (port->deferred.empty() || has_to_wait) && !port->is_closing && core_->arm_descriptor(port->handle());
     port->show_drops();  // those since the last look
     port->tell();
   }
@@ -308,6 +345,11 @@ bool Application::park() {
 
 void Application::unpark() {
   page().host.sleeping.exchange(0, std::memory_order_acq_rel);
+}
+
+base::Instant Application::wake_at() const {
+  const auto is_held_up = [](const auto& port) { return port && !port->deferred.empty(); };
+  return std::ranges::any_of(ports_, is_held_up) ? allowance_.next_send_at() : base::kNever;
 }
 
 }  // namespace fairlead::host

@@ -13,10 +13,13 @@
 #include <string>
 
 #include "engine/core.hpp"
+#include "host/allowance.hpp"
 #include "host/application_port.hpp"
 #include "host/call.hpp"
 #include "host/layout.hpp"
 #include "host/listing.hpp"
+#include "host/quota.hpp"
+#include "host/served_engine.hpp"
 #include "queue/consumer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
@@ -30,11 +33,13 @@ class Application {
 
   /// The memory is the application's, of `bytes`.
   static Result<std::unique_ptr<Application>> make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
-                                                   std::shared_ptr<engine::Core> core, std::uint64_t secret);
+                                                   std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
+                                                   const Quota& quota);
 
   const shm::Socket& socket() const noexcept { return socket_; }
   std::uint64_t secret() const noexcept { return secret_; }
   engine::Core& core() noexcept { return *core_; }
+  const Quota& quota() const noexcept { return quota_; }
   /// Whether those credentials are its own.
   bool is_of(const shm::Credentials& who) const noexcept {
     return who.user == socket_.credentials().user && who.process == socket_.credentials().process;
@@ -44,7 +49,7 @@ class Application {
   std::string name() const;
   AttachedFact fact() const;
 
-  /// in_use: it has a port of that index; else as Core::open_port() and _dynamic().
+  /// in_use: it has a port of that index; no_memory, not_permitted: its quota; else as Core::open_port(), _dynamic().
   Result<Answer> open_port(const Call& call);
   /// The connection of an open port.
   const ApplicationPort& connect_port(std::uint32_t index, shm::Socket socket) {
@@ -65,8 +70,9 @@ class Application {
   /// Why it has to go; empty if it need not.
   const std::string& fault() const noexcept { return fault_; }
 
-  /// Passes on what it asks for, at most kRequestsInTurn. True if there was anything.
-  bool take_requests();
+  /// Passes on what it asks for, at most kRequestsInTurn, and as many bytes as its allowance lets it. True if there was
+  /// anything.
+  bool take_requests(base::Instant now, bool is_alone);
   /// Hands over what the engine has ended. True if there was anything.
   bool give_events();
 
@@ -74,6 +80,8 @@ class Application {
   /// request, and a port's engine descriptor with its next event.
   bool park();
   void unpark();
+  /// While it is parked: when its rate lets it go on; kNever if that does not hold it up.
+  base::Instant wake_at() const;
 
  private:
   struct Operation {
@@ -84,20 +92,25 @@ class Application {
     std::uint32_t events = 0;
     std::uint16_t port = 0;
     Phase phase = Phase::unused;
+    bool is_outgoing = false;
   };
 
-  Application(shm::Socket socket, shm::Memory memory, std::uint64_t bytes, std::shared_ptr<engine::Core> core,
-              std::uint64_t secret)
+  Application(shm::Socket socket, shm::Memory memory, std::uint64_t bytes, std::shared_ptr<ServedEngine> engine,
+              std::uint64_t secret, const Quota& quota)
       : socket_(std::move(socket)),
         memory_(std::move(memory)),
         bytes_(bytes),
-        core_(std::move(core)),
-        secret_(secret) {}
+        engine_(std::move(engine)),
+        core_(engine_->core),
+        secret_(secret),
+        quota_(quota),
+        allowance_(quota.bytes_per_second, base::MonotonicClock::now()) {}
 
   SharedPage& page() const noexcept { return *reinterpret_cast<SharedPage*>(memory_.head()); }
   void take(const Request& request);
   void start(ApplicationPort& port, const Request& request);
   void cancel(ApplicationPort& port, const Request& request);
+  Result<> admit_port(const Call& call) const;
   Status pass_on(ApplicationPort& port, const Request& request, Operation& operation);
   bool is_deferred(const DeferredRequest& waiting) const;
   void retry(ApplicationPort& port);
@@ -111,14 +124,18 @@ class Application {
   shm::Socket socket_;
   shm::Memory memory_;
   const std::uint64_t bytes_;
-  std::shared_ptr<engine::Core> core_;
+  const std::shared_ptr<ServedEngine> engine_;
+  const std::shared_ptr<engine::Core> core_;  // of that
   const std::uint64_t secret_;
+  const Quota quota_;
+  Allowance allowance_;
   std::optional<queue::Consumer> requests_;
   std::deque<Operation> operations_;  // by the index in their names
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::uint32_t ports_end_ = 0;  // behind the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
+  std::uint64_t posted_ = 0;  // of the pending ones: those that the engine has
   bool is_leaving_ = false;
   std::string fault_;
   const base::Instant attached_at_ = base::MonotonicClock::now();

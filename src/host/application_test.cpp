@@ -21,6 +21,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kArenaBytes = Layout::head_bytes() + (1 << 20);
+constexpr std::uint64_t kOperations = 262144;  // of the engine
 constexpr int kTurnsMost = 100000;
 
 struct Connection {
@@ -44,7 +45,9 @@ class ApplicationTest : public ::testing::Test {
     arena_ = shm::Arena::create(Layout::head_bytes(), kArenaBytes).value();
     auto memory = shm::Arena::view(arena_.descriptor(), kArenaBytes).value();
     core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
-    application_ = Application::make(std::move(connections_[2].host), std::move(memory), kArenaBytes, core_, 1).value();
+    const auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = core_, .shares = Shares(kOperations, 1)});
+    application_ =
+        Application::make(std::move(connections_[2].host), std::move(memory), kArenaBytes, engine, 1, {}).value();
     request_memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*request_memory_).value());
     for (const std::uint32_t index : {0U, 1U}) {
@@ -55,10 +58,10 @@ class ApplicationTest : public ::testing::Test {
       application_->connect_port(index, std::move(connections_[index].host));
     }
   }
-  void ask(Request::Kind kind, std::uint32_t port, std::uint64_t name) {
+  void put(Request::Kind kind, std::uint32_t port, std::uint64_t name, std::uint64_t length) {
     const Request request{.operation = name,
                           .offset = Layout::head_bytes(),
-                          .length = 1000,
+                          .length = length,
                           .size_min = 1,
                           .to = to_plain(nobody_),
                           .to_port = 1,
@@ -67,7 +70,10 @@ class ApplicationTest : public ::testing::Test {
                           .kind = static_cast<std::uint8_t>(kind)};
     std::memcpy(requests_->pnext(), &request, sizeof request);
     requests_->put();
-    while (application_->take_requests()) {
+  }
+  void ask(Request::Kind kind, std::uint32_t port, std::uint64_t name) {
+    put(kind, port, name, 1000);
+    while (application_->take_requests(base::MonotonicClock::now(), true)) {
     }
   }
   /// All is over, or the turns are.
@@ -101,6 +107,19 @@ class ApplicationTest : public ::testing::Test {
 };
 
 // A request that waits, is cancelled, and whose name a request of another port then has: only that one is meant.
+TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
+  constexpr std::uint32_t kSends = 8;
+  constexpr std::uint64_t kLength = Allowance::kBytesInTurn / 2;
+  for (std::uint32_t name = 0; name < kSends; ++name) put(Request::Kind::send, 0, name, kLength);
+  const auto pending_after_a_turn = [&](bool is_alone) {
+    application_->take_requests(base::MonotonicClock::now(), is_alone);
+    return application_->fact().operations;
+  };
+  EXPECT_EQ(pending_after_a_turn(false), 2u);
+  EXPECT_EQ(pending_after_a_turn(false), 4u);
+  EXPECT_EQ(pending_after_a_turn(true), kSends);
+}
+
 TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
   std::uint64_t name = 0;
   while (application_->port(0)->deferred.empty() && name < kOperationsMax - 2) ask(Request::Kind::send, 0, name++);

@@ -36,8 +36,8 @@ struct Call {
 struct Answer {
   std::uint32_t status = 0;
   std::int32_t system_errno = 0;
-  std::uint32_t number = 0;  // of the port
-  std::uint32_t unused = 0;
+  std::uint32_t number = 0;          // of the port
+  std::uint32_t operations_max = 0;  // attach: that may be pending
   std::uint64_t application = 0;
   std::uint64_t epoch = 0, message_size_max = 0;
   PlainAddress address{};

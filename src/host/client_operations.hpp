@@ -2,6 +2,7 @@
 // What an application remembers of its pending operations at the host engine: whose they are, and where their bytes
 // belong if they travel through a block of the shared memory.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +33,13 @@ struct ClientOperation {
 /// given it, by take() or by the host engine's event.
 class ClientOperations {
  public:
+  /// So many may be pending at a time.
+  void limit(std::uint32_t most) { most_ = std::min(most, kOperationsMax); }
+
   /// Null at the bound.
   ClientOperation* take() {
     if (unused_ == kNone) {
-      if (used_ == kOperationsMax) return nullptr;
+      if (used_ == most_) return nullptr;
       auto& chunk = chunks_[used_ / kChunk];
       if (!chunk) chunk = std::make_unique<std::array<ClientOperation, kChunk>>();
       const std::uint32_t index = used_++;
@@ -90,6 +94,7 @@ class ClientOperations {
   }
 
   std::array<std::unique_ptr<std::array<ClientOperation, kChunk>>, kOperationsMax / kChunk> chunks_;
+  std::uint32_t most_ = kOperationsMax;
   std::uint32_t used_ = 0;  // that have ever been
   std::uint32_t unused_ = kNone;
 };

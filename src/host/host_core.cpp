@@ -49,6 +49,7 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
   core->epoch_ = answered->answer.epoch;
   core->message_size_max_ = answered->answer.message_size_max;
   core->secret_ = answered->answer.application;
+  core->operations_.limit(answered->answer.operations_max);
   return core;
 }
 

@@ -1,6 +1,7 @@
 // The host engine as applications of good will meet it: its end, its successor, its bounds. What operations do is in
 // the conformance suites, which run over it as over any path.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -426,6 +427,66 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
     EXPECT_EQ(next(*witness, port).cookie + next(*witness, port).cookie, 9U);
   }
   while (host_->service().applications() > 1) std::this_thread::yield();
+}
+
+// Quotas --------------------------------------------------------------------------------------------------------------
+
+TEST_F(Host, AQuotaBoundsPortsAndOperationsAndSaysSo) {
+  host_ = std::make_unique<HostForTests>(
+      ServiceOptions{.rules = {Rule::parse("portals=30-31 ports=2 operations=3").value()}});
+  const auto core = attach();
+  const auto port = core->open_port(30 << 12 | 7).value();
+  const auto outside = core->open_port(32 << 12);
+  ASSERT_FALSE(outside.has_value());
+  EXPECT_EQ(outside.error().status, Status::not_permitted);
+  EXPECT_THAT(outside.error().message, testing::HasSubstr("portals=30-31"));
+  std::uint32_t number = 0;
+  EXPECT_FALSE(core->open_port_dynamic(29 << 12, 4096 + 1, number).has_value());
+  EXPECT_FALSE(core->open_port_dynamic(31 << 12, ~0U, number).has_value());
+  EXPECT_TRUE(core->open_port_dynamic(31 << 12, 4096, number).has_value());
+  const auto beyond = core->open_port(30 << 12);
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_THAT(beyond.error().message, testing::HasSubstr("has 2 ports"));
+  for (std::uint64_t cookie = 0; cookie < 3; ++cookie) EXPECT_EQ(receive(*core, port, memory_, cookie), Status::ok);
+  EXPECT_EQ(receive(*core, port, memory_, 3), Status::no_memory);
+  EXPECT_EQ(send(*core, port, 30 << 12 | 7, memory_, 4), Status::no_memory);
+  const auto listed = list_attached(host_->file()).value();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].ports_max, 2u);
+  EXPECT_EQ(listed[0].operations_max, 3u);
+}
+
+TEST_F(Host, WhoComesLateHasItsShareOfAnEnginesOperations) {
+  ServiceOptions narrow{.applications_max = 2};
+  ASSERT_TRUE(narrow.engine.set("operations_max", "64"));
+  host_ = std::make_unique<HostForTests>(std::move(narrow));
+  const auto greedy = attach(), late = attach(greedy->address().port);
+  // What is pending when its share is used up ends.
+  const auto taken_by = [&](HostCore& core, std::uint32_t number) {
+    const auto port = core.open_port(number).value();
+    for (std::uint64_t cookie = 0; cookie < 64; ++cookie) EXPECT_EQ(receive(core, port, memory_, cookie), Status::ok);
+    std::uint32_t refused = 0;
+    for (Completion completion; core.next_event(port, completion); ++refused)
+      EXPECT_EQ(completion.status, Status::no_memory);
+    return 64 - refused;
+  };
+  EXPECT_EQ(taken_by(*greedy, 1), 16u + 16u) << "guaranteed, and half of what is common";
+  EXPECT_EQ(taken_by(*late, 2), 16u + 8u) << "and half of what is left of that";
+}
+
+TEST_F(Host, ARateHoldsUpWhoeverSendsMore) {
+  constexpr std::uint64_t kRate = 4 << 20, kMessages = 20;
+  host_ = std::make_unique<HostForTests>(ServiceOptions{.rules = {{.quota = {.bytes_per_second = kRate}}}});
+  const auto core = attach();
+  const auto port = core->open_port(1).value();
+  std::vector<std::byte> bytes(64 << 10);
+  const std::array<iovec, 1> memory{iovec{bytes.data(), bytes.size()}};
+  const auto start = base::MonotonicClock::now();
+  for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_EQ(send(*core, port, 1, memory, i), Status::ok);
+  for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(next(*core, port).is_final);
+  const auto saved_up = std::chrono::duration<double>(Allowance::kBurst).count();
+  const double least = static_cast<double>((kMessages - 1) * bytes.size()) / kRate - saved_up;
+  EXPECT_GE(std::chrono::duration<double>(base::MonotonicClock::now() - start).count(), least);
 }
 
 }  // namespace

@@ -209,6 +209,17 @@ TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
   expect_service();
 }
 
+TEST_F(HostileApplication, IsDetachedIfItHasMoreOperationsThanItsQuota) {
+  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.operations = 2}}}});
+  Hostile hostile(narrow.file());
+  hostile.settle();
+  Request request = hostile.good();
+  for (request.operation = 0; request.operation < 2; ++request.operation) hostile.ask(request);
+  EXPECT_FALSE(hostile.is_detached());
+  hostile.ask(request);
+  hostile.wait_until_detached();
+}
+
 // Each message of one that takes many is an event, and there is room for 64.
 TEST_F(HostileApplication, IsDetachedIfItHasNoRoomForItsEvents) {
   Hostile hostile(host_.file());

@@ -18,7 +18,7 @@
 
 namespace fairlead::host {
 
-inline constexpr std::uint64_t kVersion = 1;
+inline constexpr std::uint64_t kVersion = 2;
 inline constexpr std::uint32_t kPortsMax = 256;         // of one application at one engine
 inline constexpr std::uint32_t kOperationsMax = 65536;  // of one application at one engine, pending
 inline constexpr std::uint32_t kEventsMax = 65536;      // of one port, reserved

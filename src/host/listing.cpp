@@ -14,10 +14,11 @@ struct Row {
   PlainAddress engine{};
   std::uint32_t user = 0;
   std::int32_t process = 0;
-  std::uint32_t ports = 0, unused = 0;
-  std::uint64_t operations = 0, seconds = 0;
+  std::uint32_t ports = 0, ports_max = 0;
+  std::uint64_t operations = 0, operations_max = 0;
+  std::uint64_t seconds = 0, bytes_per_second = 0;
 };
-static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 56);
+static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 72);
 
 }  // namespace
 
@@ -28,8 +29,11 @@ std::string encode_listing(const std::vector<AttachedFact>& facts) {
                   .user = fact.user,
                   .process = fact.process,
                   .ports = fact.ports,
+                  .ports_max = fact.ports_max,
                   .operations = fact.operations,
-                  .seconds = fact.seconds};
+                  .operations_max = fact.operations_max,
+                  .seconds = fact.seconds,
+                  .bytes_per_second = fact.bytes_per_second};
     if (bytes.size() + sizeof row > kTextMost) break;
     bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
@@ -53,7 +57,10 @@ Result<std::vector<AttachedFact>> list_attached(const std::string& file) {
                      .engine = from_plain(row.engine),
                      .ports = row.ports,
                      .operations = row.operations,
-                     .seconds = row.seconds});
+                     .seconds = row.seconds,
+                     .ports_max = row.ports_max,
+                     .operations_max = static_cast<std::uint32_t>(row.operations_max),
+                     .bytes_per_second = row.bytes_per_second});
   }
   return facts;
 }

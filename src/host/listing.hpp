@@ -18,6 +18,9 @@ struct AttachedFact {
   std::uint32_t ports = 0;
   std::uint64_t operations = 0;  // pending
   std::uint64_t seconds = 0;     // since it attached
+  // Its quota.
+  std::uint32_t ports_max = 0, operations_max = 0;
+  std::uint64_t bytes_per_second = 0;  // 0: no bound
 };
 
 /// As it is sent; what finds no room is left out.

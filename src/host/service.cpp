@@ -65,8 +65,7 @@ Result<shm::Listener> Service::listen() {
   const auto name = socket_name(options_.file);
   if (!name) return std::unexpected(name.error());
   const std::string directory = std::filesystem::path(options_.file).parent_path();
-  const bool is_for_all = options_.admits_all_users || !options_.users.empty();
-  auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = is_for_all}, users_);
+  auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = !options_.rules.empty()}, users_);
   if (!listener && listener.error().status == Status::in_use)
     listener.error().message += ": another fairleadd listens there; stop it, or choose another --socket";
   return listener;
@@ -106,7 +105,7 @@ void Service::pass(base::Instant deadline) {
     passes_in_vain_ = 0;
     look_at_sockets(deadline);
   } else if (!any) {
-    for (const auto& [address, core] : engines_) core->give_way();
+    for (const auto& [address, engine] : engines_) engine->core->give_way();
     base::relax();
   }
 }
@@ -115,11 +114,12 @@ void Service::pass(base::Instant deadline) {
 bool Service::serve_awake(base::Instant now) {
   if (awake_.empty()) return false;
   bool any = false;
-  for (const auto& [address, core] : engines_) any |= core->progress();
+  for (const auto& [address, engine] : engines_) any |= engine->core->progress();
+  const bool is_alone = awake_.size() == 1;
   std::erase_if(awake_, [&](std::uint64_t number) {
     Attached& attached = applications_.at(number);
     Application& application = *attached.application;
-    const bool asked = application.take_requests();
+    const bool asked = application.take_requests(now, is_alone);
     const bool got = application.give_events();
     any |= asked || got;
     if (!application.fault().empty() && !application.is_leaving()) {
@@ -130,7 +130,9 @@ bool Service::serve_awake(base::Instant now) {
     has_gone_ones_ |= application.is_gone();
     if (asked || got) attached.busy_at = now;
     if (asked || got || application.is_leaving() || now - attached.busy_at < linger_) return false;
-    return attached.is_parked = application.park();
+    attached.is_parked = application.park();
+    if (attached.is_parked) wake_at_ = std::min(wake_at_, attached.wake_at = application.wake_at());
+    return attached.is_parked;
   });
   return any;
 }
@@ -140,6 +142,19 @@ void Service::wake(std::uint64_t number, Attached& attached) {
   attached.application->unpark();
   attached.busy_at = base::MonotonicClock::now();
   awake_.push_back(number);
+}
+
+/// Those that their rate has held up.
+void Service::wake_due(base::Instant now) {
+  wake_at_ = base::kNever;
+  for (auto& [number, attached] : applications_) {
+    if (!attached.is_parked) continue;
+    if (attached.wake_at <= now) {
+      wake(number, attached);
+    } else {
+      wake_at_ = std::min(wake_at_, attached.wake_at);
+    }
+  }
 }
 
 void Service::drop_gone() {
@@ -162,7 +177,7 @@ void Service::drop_gone() {
 void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
-  int timeout = awake_.empty() ? milliseconds_until(std::min(deadline, wake_at)) : 0;
+  int timeout = awake_.empty() ? milliseconds_until(std::min({deadline, wake_at, wake_at_})) : 0;
   bool has_callers = false;
   base::Instant now, until = base::kNever;
   bool was_cut_short = false;
@@ -177,6 +192,7 @@ void Service::look_at_sockets(base::Instant wake_at) {
     if (until == base::kNever) until = now + kLookMost;
     was_cut_short = is_more && now >= until;
   }
+  if (now >= wake_at_) wake_due(now);
   if (has_callers || now >= deadline) greet_visitors();  // who has said nothing goes
   look_at_ = now + (was_cut_short ? kLookMost : kBetweenLooks);
 }

@@ -5,7 +5,8 @@
 // has been idle for a while is parked: it costs nothing until its socket, or an engine's descriptor of one of its
 // ports, becomes readable. With nobody awake the thread sleeps; the engines' own threads do what the network wants.
 //
-// Who may attach: processes of our own user and of root; others as ServiceOptions says.
+// Who may attach, and with which quota: the first rule of ServiceOptions that is of him says it; without one processes
+// of our own user and of root may, without a quota.
 
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include "base/time.hpp"
 #include "embedded/attach.hpp"
 #include "host/application.hpp"
+#include "host/rule.hpp"
+#include "host/served_engine.hpp"
 #include "host/visitors.hpp"
 #include "shm/listener.hpp"
 #include "shm/users.hpp"
@@ -28,10 +31,9 @@
 namespace fairlead::host {
 
 struct ServiceOptions {
-  std::string file;                    // of the socket that applications connect to
-  base::FileDescriptor inherited{};    // that socket, if whoever started us made it and keeps it
-  std::vector<std::uint32_t> users{};  // who may attach besides us and root
-  bool admits_all_users = false;
+  std::string file;                  // of the socket that applications connect to
+  base::FileDescriptor inherited{};  // that socket, if whoever started us made it and keeps it
+  std::vector<Rule> rules{};
   std::vector<base::SocketAddress> engines{};  // addresses that may be asked for; none given: every local one
   std::size_t applications_max = 256;
   std::int64_t applications_per_user_max = 64;
@@ -53,11 +55,11 @@ class Service {
   std::size_t applications() const noexcept { return applications_count_.load(std::memory_order_relaxed); }
 
  private:
-  using Core = std::shared_ptr<engine::Core>;
   struct Attached {
     std::unique_ptr<Application> application;
     base::FileDescriptor process;  // readable when it has ended, though a child that it has forked may hold its sockets
     base::Instant busy_at{};
+    base::Instant wake_at = base::kNever;  // while it is parked
     bool is_parked = false;
   };
   /// What an epoll event is of: the application's number, and the index of its port + 1, or 0, or its process.
@@ -72,6 +74,7 @@ class Service {
   void pass(base::Instant deadline);
   bool serve_awake(base::Instant now);
   void wake(std::uint64_t number, Attached& attached);
+  void wake_due(base::Instant now);
   void drop_gone();
   void look_at_sockets(base::Instant wake_at);
   void dispatch(std::uint64_t source);
@@ -83,10 +86,10 @@ class Service {
   void greet_visitors();
   void greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory);
   std::string list() const;
-  Result<> admit(const shm::Socket& visitor) const;
+  Result<Quota> admit(const shm::Socket& visitor) const;
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
   Result<> open_port(shm::Socket& visitor, const Call& call);
-  Result<Core> engine_at(const base::SocketAddress& address);
+  Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address);
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
 
   const ServiceOptions options_;
@@ -94,13 +97,14 @@ class Service {
   shm::Listener listener_;
   base::FileDescriptor poll_, end_;
   Visitors visitors_;
-  std::map<base::SocketAddress, Core> engines_;
+  std::map<base::SocketAddress, std::shared_ptr<ServedEngine>> engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
   std::vector<std::uint64_t> awake_;
   std::uint64_t next_number_ = kFirstApplication;
   base::Instant look_at_{};                 // at the sockets, next time
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_
+  base::Instant wake_at_ = base::kNever;    // the first of the parked
   bool is_closed_to_visitors_ = false;
   std::uint32_t passes_in_vain_ = 0;
   const base::Duration linger_;  // without anything to do, before an application is parked

@@ -88,13 +88,13 @@ std::string Service::list() const {
   return encode_listing(facts);
 }
 
-Result<> Service::admit(const shm::Socket& visitor) const {
+Result<Quota> Service::admit(const shm::Socket& visitor) const {
   const std::uint32_t user = visitor.credentials().user;
-  if (!visitor.is_own() && user != 0 && !options_.admits_all_users &&
-      std::ranges::find(options_.users, user) == options_.users.end()) {
+  const Rule* const rule = find_rule(options_.rules, user, visitor.groups());
+  if (rule == nullptr && !visitor.is_own() && user != 0) {
     return std::unexpected(Error{Status::not_permitted, EPERM,
                                  fmt::format("user {} may not use this host engine: start fairleadd with "
-                                             "--allow-user {}, or set FAIRLEAD_CORE=embedded",
+                                             "--allow-user {} or a --rule, or set FAIRLEAD_CORE=embedded",
                                              user, user)});
   }
   const auto of_user = std::ranges::count_if(
@@ -107,7 +107,7 @@ Result<> Service::admit(const shm::Socket& visitor) const {
                     applications_.size(), of_user, user, options_.applications_max,
                     options_.applications_per_user_max)});
   }
-  return {};
+  return rule != nullptr ? rule->quota : Quota{};
 }
 
 Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file) {
@@ -117,19 +117,22 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
                                              "install the same release of fairleadd and of the library",
                                              kVersion, call.version)});
   }
-  if (auto admitted = admit(visitor); !admitted) return admitted;
+  const auto quota = admit(visitor);
+  if (!quota) return std::unexpected(quota.error());
   if (!file.is_open() || call.memory_bytes <= Layout::head_bytes() || call.memory_bytes > kMemoryMost) {
     return std::unexpected(
         Error{Status::invalid, 0, "an application that attaches shares memory with the host engine"});
   }
   auto memory = shm::Arena::view(file.get(), call.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  auto core = engine_at(from_plain(call.address));
-  if (!core) return std::unexpected(std::move(core.error()));
+  auto engine = engine_at(from_plain(call.address));
+  if (!engine) return std::unexpected(std::move(engine.error()));
+  const std::shared_ptr<engine::Core> core = (*engine)->core;
   std::uint64_t secret = 0;
   if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
     return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
-  auto application = Application::make(std::move(visitor), std::move(*memory), call.memory_bytes, *core, secret);
+  auto application =
+      Application::make(std::move(visitor), std::move(*memory), call.memory_bytes, *engine, secret, *quota);
   if (!application) return std::unexpected(std::move(application.error()));
 
   const std::uint64_t number = next_number_++;
@@ -139,12 +142,13 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   base::FileDescriptor process(static_cast<int>(
       ::syscall(SYS_pidfd_open, static_cast<pid_t>((*application)->socket().credentials().process), 0)));
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
-  base::log(LogLevel::info, LogTopic::engine, (*core)->address().to_string(),
+  base::log(LogLevel::info, LogTopic::engine, core->address().to_string(),
             fmt::format("{} attaches", (*application)->name()));
-  send_answer((*application)->socket(), {.application = secret,
-                                         .epoch = (*core)->epoch(),
-                                         .message_size_max = (*core)->message_size_max(),
-                                         .address = to_plain((*core)->address())});
+  send_answer((*application)->socket(), {.operations_max = quota->operations,
+                                         .application = secret,
+                                         .epoch = core->epoch(),
+                                         .message_size_max = core->message_size_max(),
+                                         .address = to_plain(core->address())});
   by_secret_.emplace(secret, number);
   Attached& attached = applications_[number];
   attached.application = std::move(*application);
@@ -179,7 +183,7 @@ Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
 }
 
 /// The engine that answers there, made for the first who asks.
-Result<Service::Core> Service::engine_at(const base::SocketAddress& address) {
+Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address) {
   const auto is_that = [&](const base::SocketAddress& one) {
     return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
   };
@@ -202,8 +206,11 @@ Result<Service::Core> Service::engine_at(const base::SocketAddress& address) {
                           engines_.size())});
   }
   auto core = embedded::attach_embedded(address, options_.engine);
-  if (core) engines_[(*core)->address()] = *core;
-  return core;
+  if (!core) return std::unexpected(std::move(core.error()));
+  const Shares shares(options_.engine.get(engine::Option::operations_max), options_.applications_max);
+  auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = std::move(*core), .shares = shares});
+  engines_[engine->core->address()] = engine;
+  return engine;
 }
 
 }  // namespace fairlead::host

@@ -18,7 +18,8 @@ const char* what_it_says(Status status) {
     case Status::again:
       return "a bound of the engine is reached: deliver events, then try again";
     case Status::no_memory:
-      return "no room for its events or for one more operation: deliver events, or raise events_max or operations_max";
+      return "no room for its events or for one more operation: deliver events, or raise events_max or operations_max "
+             "(of a host engine: the quota that `fairlead ps` shows)";
     case Status::message_size:
       return "longer than a message can be: message_size_max() tells how long";
     case Status::unreachable:

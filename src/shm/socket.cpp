@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,7 +17,7 @@ Credentials credentials_of(int socket) {
   ucred kernel{};
   socklen_t length = sizeof kernel;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &kernel, &length) != 0) return {};
-  return {kernel.uid, kernel.pid};
+  return {.user = kernel.uid, .group = kernel.gid, .process = kernel.pid};
 }
 
 bool is_shared_memory(int file) {
@@ -39,6 +40,23 @@ Result<Socket> Socket::connect(const Name& name, Users& users) {
   if (!socket.is_open()) return std::unexpected(name.failed("make"));
   if (::connect(socket.get(), name.kernel(), name.length()) != 0) return std::unexpected(name.failed("connect to"));
   return Socket(std::move(socket), users);
+}
+
+std::vector<std::uint32_t> Socket::groups() const {
+  constexpr std::size_t kMost = 65536;  // that a process can have
+  std::vector<std::uint32_t> all(64);
+  static_assert(sizeof(gid_t) == sizeof all[0]);
+  for (;;) {
+    auto length = static_cast<socklen_t>(all.size() * sizeof all[0]);
+    const bool is_told = ::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERGROUPS, all.data(), &length) == 0;
+    if (!is_told && errno == ERANGE && all.size() < kMost) {
+      all.resize(std::min(kMost, length / sizeof all[0]));
+      continue;
+    }
+    all.resize(is_told ? length / sizeof all[0] : 0);
+    all.push_back(who_.group);
+    return all;
+  }
 }
 
 bool Socket::send(std::span<const std::byte> bytes, std::span<const int> descriptors) const {

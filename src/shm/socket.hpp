@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <fairlead/error.hpp>
 
@@ -38,6 +39,8 @@ class Socket {
   int descriptor() const noexcept { return socket_.get(); }
   bool is_open() const noexcept { return socket_.is_open(); }
   const Credentials& credentials() const noexcept { return who_; }
+  /// All groups of whoever is at the other end, as it was when he connected.
+  std::vector<std::uint32_t> groups() const;
   /// Whether a process of our own user is at the other end.
   bool is_own() const noexcept { return is_own_; }
 

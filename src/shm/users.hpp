@@ -17,7 +17,7 @@ namespace fairlead::shm {
 
 /// Who is at the other end, as the kernel says.
 struct Credentials {
-  std::uint32_t user = ~0U;
+  std::uint32_t user = ~0U, group = ~0U;
   std::int32_t process = 0;  // 0 if it is in a foreign PID namespace
 };
 

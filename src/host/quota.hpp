@@ -1,0 +1,18 @@
+#pragma once
+// What one application may have of the host engine at a time.
+
+#include <cstdint>
+
+#include "host/layout.hpp"
+
+namespace fairlead::host {
+
+struct Quota {
+  std::uint32_t ports = kPortsMax;
+  std::uint32_t operations = kOperationsMax;          // pending
+  std::uint64_t bytes_per_second = 0;                 // sent and received; 0: as many as it can
+  std::uint32_t number_first = 0, number_last = ~0U;  // of the ports that it may open
+  bool operator==(const Quota&) const = default;
+};
+
+}  // namespace fairlead::host
