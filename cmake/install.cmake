@@ -6,7 +6,7 @@ get_target_property(fairlead_type fairlead TYPE)
 if(fairlead_type STREQUAL STATIC_LIBRARY)
   set(FAIRLEAD_IS_STATIC ON)
   set(FAIRLEAD_PC_REQUIRES "fmt libisal")
-  set(FAIRLEAD_PC_LIBS "-pthread")
+  set(FAIRLEAD_PC_LIBS "-pthread -lstdc++ -lm")  # the last two for who links as C
 else()
   set(FAIRLEAD_IS_STATIC OFF)
 endif()
@@ -29,7 +29,7 @@ fairlead_pkg_config(fairlead)
 if(FAIRLEAD_TESTS)
   add_test(NAME ${FAIRLEAD_TEST_PREFIX}package
            COMMAND ${CMAKE_COMMAND} -D BUILD_FOLDER=${PROJECT_BINARY_DIR} -D WORK_FOLDER=${PROJECT_BINARY_DIR}/package_test
-                   -D COMPILER=${CMAKE_CXX_COMPILER} -D FLAGS=${CMAKE_CXX_FLAGS}
+                   -D COMPILER=${CMAKE_CXX_COMPILER} -D C_COMPILER=${CMAKE_C_COMPILER} -D FLAGS=${CMAKE_CXX_FLAGS}
                    -P ${PROJECT_SOURCE_DIR}/tests/install/package_test.cmake)
   set_tests_properties(${FAIRLEAD_TEST_PREFIX}package PROPERTIES TIMEOUT 300 LABELS install)
 endif()

@@ -190,13 +190,21 @@ function(fairlead_program_tests folder)
   endif()
 endfunction()
 
-# Each *.cpp of a folder is a program of its own that uses the library as its users do; run as a test.
+# Each *.cpp and *.c of a folder is a program of its own that uses the library as its users do; run as a test. hello.c is
+# called hello_c. C is C11, and nothing but that.
 function(fairlead_examples folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
+    if(source MATCHES "\\.c$")
+      string(APPEND name _c)
+    endif()
     add_executable(example_${name} ${source})
     target_link_libraries(example_${name} PRIVATE fairlead::fairlead)
+    if(source MATCHES "\\.c$")
+      target_compile_options(example_${name} PRIVATE -Wall -Wextra -pedantic -Werror)
+      set_target_properties(example_${name} PROPERTIES LINKER_LANGUAGE CXX C_STANDARD 11 C_EXTENSIONS OFF)
+    endif()
     add_test(NAME ${FAIRLEAD_TEST_PREFIX}example_${name} COMMAND example_${name})
     set_tests_properties(${FAIRLEAD_TEST_PREFIX}example_${name} PROPERTIES TIMEOUT 60 LABELS examples)
   endforeach()

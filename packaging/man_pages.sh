@@ -30,8 +30,8 @@ calls() {
   scratch=$(mktemp -d)
   (cd "$tree" && { cat packaging/Doxyfile; echo "OUTPUT_DIRECTORY = $scratch"; echo "PROJECT_NUMBER = $version"; } |
     doxygen - >/dev/null)
-  for each in "$scratch"/man/man3/fairlead*.3; do
-    name=$(sed -n '1s/^\.TH "\([^"<]*\).*/\1/p' "$each")
+  for each in "$scratch"/man/man3/fairlead*.3 "$scratch"/man/man3/net.h.3; do  # the second has the functions of C
+    name=$(sed -n '1s/^\.TH "\([^"<]*\).*/\1/p' "$each" | tr / -)
     # A name has no parameters. Who has no sentence of its own is named all the same, as man's index wants it. What begins
     # with a quote is no request of troff.
     sed -e '1,/^\.SH NAME/s/< [^>]* >//' -e '/^\.SH NAME/{n; s/< [^>]* >//; /\\-/!s/ *$/ \\- of libfairlead/;}' \

@@ -41,6 +41,7 @@ public_names() {
     /<name>/{
       if (!member) {scope = $3; sub(/&lt;.*/, "", scope); if (kind == "class") print scope "::"}
       if (member == "function" && kind == "namespace") print scope "::" $3
+      if (member == "function" && scope ~ /\.h$/) print $3  # of C
       member = ""
     }' "$1" | sort -u
 }

@@ -33,7 +33,7 @@ demo_server_address() {
 run_demo() {
   need build
   configure release -D FAIRLEAD_TESTS=OFF -D FAIRLEAD_BENCHMARKS=OFF
-  compile build fairlead_command fairleadd fairlead_ibverbs example_hello example_remote_memory  # what the README shows
+  compile build fairlead_command fairleadd fairlead_ibverbs example_hello example_hello_c example_remote_memory  # what the README shows
 
   local fairlead=build/bin/fairlead output=build/demo_server.txt address status=0
   trap stop_demo_server EXIT

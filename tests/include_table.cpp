@@ -62,6 +62,13 @@ std::optional<Include> include_of(std::string_view line) {
   return Include{rest->substr(1, end - 1), is_quoted};
 }
 
+/// A header for C programs: of the C library, what C11 has.
+std::string c_objection(const Include& include) {
+  constexpr std::string_view kStandard[] = {"stdbool.h", "stddef.h", "stdint.h"};
+  if (!include.is_quoted && std::ranges::find(kStandard, include.target) != std::end(kStandard)) return {};
+  return fmt::format("a public header for C may include stdbool.h, stddef.h and stdint.h only, not {}", include.target);
+}
+
 std::string public_objection(const Include& include) {
   if (!include.is_quoted && include.target.starts_with("fairlead/")) return {};
   if (!include.is_quoted && include.target.find_first_of("./") == std::string_view::npos) return {};
@@ -105,7 +112,7 @@ std::string IncludeTable::objection(std::string_view path, std::string_view targ
 }
 
 std::vector<std::string> IncludeTable::violations(std::string_view path, std::string_view text) const {
-  const bool is_public = path.starts_with("include/");
+  const bool is_public = path.starts_with("include/"), is_c = path.ends_with(".h");
   const auto folder = folder_of(path);
   std::vector<std::string> found;
   if (!is_public && !rows_.contains(folder))
@@ -121,11 +128,14 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
       const bool is_ours = include->is_quoted || include->target.starts_with(kPublic) ||
                            (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
       if (is_public)
-        what = public_objection(*include);
+        what = is_c ? c_objection(*include) : public_objection(*include);
       else if (is_ours)
         what = objection(path, include->target);
-    } else if (is_public && directive(line, "define")) {
-      what = "a public header defines no macro";
+    } else if (const auto macro = directive(line, "define"); is_public && macro) {
+      if (!is_c)
+        what = "a public header defines no macro";
+      else if (!macro->starts_with("FAIRLEAD_"))
+        what = "a macro of a public header begins with FAIRLEAD_";
     }
     if (!what.empty()) found.push_back(fmt::format("{}:{}: {}", path, number, what));
   }
@@ -140,7 +150,8 @@ std::vector<std::string> IncludeTable::violations_below(const std::filesystem::p
     if (!std::filesystem::exists(project / top)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(project / top)) {
       const auto extension = entry.path().extension();
-      if (extension != ".hpp" && extension != ".cpp") continue;
+      const bool is_c_header = extension == ".h" && top == "include";
+      if (extension != ".hpp" && extension != ".cpp" && !is_c_header) continue;
       ++files;
       std::ifstream stream(entry.path());
       const std::string text{std::istreambuf_iterator<char>(stream), {}};

@@ -105,6 +105,19 @@ TEST(IncludeTable, IncludesNameTheirFolder) {
               ElementsAre("src/wire/frame.cpp:1: write \"folder/file.hpp\" instead of \"../base/time.hpp\""));
 }
 
+TEST(IncludeTable, PublicHeadersForCStandAlone) {
+  EXPECT_THAT(table().violations("include/fairlead/net.h",
+                                 "#ifndef FAIRLEAD_NET_H\n#define FAIRLEAD_NET_H\n#include <stdint.h>\n"),
+              IsEmpty());
+  EXPECT_THAT(
+      table().violations("include/fairlead/net.h", "#include <fairlead/net.hpp>\n#include <unistd.h>\n#define MAX 1\n"),
+      ElementsAre("include/fairlead/net.h:1: a public header for C may include stdbool.h, stddef.h and stdint.h only, "
+                  "not fairlead/net.hpp",
+                  "include/fairlead/net.h:2: a public header for C may include stdbool.h, stddef.h and stdint.h only, "
+                  "not unistd.h",
+                  "include/fairlead/net.h:3: a macro of a public header begins with FAIRLEAD_"));
+}
+
 TEST(IncludeTable, PublicHeadersStandAlone) {
   EXPECT_THAT(table().violations("include/fairlead/net.hpp", "#include <expected>\n#include <fairlead/error.hpp>\n"),
               IsEmpty());

@@ -1,6 +1,6 @@
-# Installs BUILD_FOLDER below WORK_FOLDER, moves the tree, and there builds and runs the consumer twice: found by
-# find_package, and by pkg-config. Moving shows that no installed file holds the path it was installed to.
-#   cmake -D BUILD_FOLDER=... -D WORK_FOLDER=... -D COMPILER=... -D FLAGS=... -P package_test.cmake
+# Installs BUILD_FOLDER below WORK_FOLDER, moves the tree, and there builds and runs the consumer: found by
+# find_package, and by pkg-config, also in C. Moving shows that no installed file holds the path it was installed to.
+#   cmake -D BUILD_FOLDER=... -D WORK_FOLDER=... -D COMPILER=... -D C_COMPILER=... -D FLAGS=... -P package_test.cmake
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -48,6 +48,15 @@ run(pkg-config --cflags --libs fairlead)
 separate_arguments(found UNIX_COMMAND "${output}")
 run(${COMPILER} -std=c++23 ${flags} ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp -o ${WORK_FOLDER}/by_pkg_config ${found})
 run_consumer(${WORK_FOLDER}/by_pkg_config)
+
+# A C program. Sanitizers want the C++ compiler to link.
+run(${C_COMPILER} -std=c11 -pedantic -Werror ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/consumer.c -o ${WORK_FOLDER}/consumer.o ${found})
+set(linker ${C_COMPILER})
+if(flags)
+  set(linker ${COMPILER})
+endif()
+run(${linker} ${flags} ${WORK_FOLDER}/consumer.o -o ${WORK_FOLDER}/by_pkg_config_in_c ${found})
+run_consumer(${WORK_FOLDER}/by_pkg_config_in_c)
 
 if(EXISTS ${prefix}/bin/fairlead)
   run(${prefix}/bin/fairlead --help)
