@@ -320,6 +320,24 @@ fairlead_status fairlead_net_machine_create_end_point(fairlead_net_machine* mach
 size_t fairlead_net_machine_describe(const fairlead_net_machine* machine, const fairlead_net_end_point* end_point,
                                      char* text, size_t size);
 
+/* ---- how two programs meet (fairlead/net/invitation.hpp) */
+
+/** Tells the other end of a connected stream socket where the machine is, with the descriptors of buffers in its
+ * passive queues, and takes what it tells by the same call: a reference to its machine's end point, and its
+ * descriptors, one after the other; *descriptors_count is room for so many before, and how many there are after.
+ * `descriptors` may be null if there is no room. `timed_out`; `bad_state`: not started, or a buffer is not queued;
+ * `invalid`: the other end tells nonsense; `system`: it has gone, or speaks another language. */
+fairlead_status fairlead_net_machine_meet(fairlead_net_machine* machine, int socket,
+                                          const fairlead_net_buffer* const* buffers, size_t count, int64_t deadline_ns,
+                                          fairlead_net_end_point** peer, uint8_t* descriptors,
+                                          size_t* descriptors_count);
+/** The same by a line of text, whatever way it goes. Returns its length; 0, with a reason, if there is none. */
+size_t fairlead_net_machine_invite(const fairlead_net_machine* machine, const fairlead_net_buffer* const* buffers,
+                                   size_t count, char* text, size_t size);
+fairlead_status fairlead_net_machine_accept(fairlead_net_machine* machine, const char* invitation,
+                                            fairlead_net_end_point** peer, uint8_t* descriptors,
+                                            size_t* descriptors_count);
+
 /* ---- machines: buffers */
 
 /** What a buffer is added for. Fields that a queue does not name are not looked at. */

@@ -25,6 +25,7 @@
 #include <fairlead/net/domain.hpp>
 #include <fairlead/net/end_point.hpp>
 #include <fairlead/net/event.hpp>
+#include <fairlead/net/invitation.hpp>
 #include <fairlead/net/loan.hpp>
 #include <fairlead/net/queue_kind.hpp>
 #include <fairlead/net/statistics.hpp>
