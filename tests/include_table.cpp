@@ -69,7 +69,14 @@ std::string c_objection(const Include& include) {
   return fmt::format("a public header for C may include stdbool.h, stddef.h and stdint.h only, not {}", include.target);
 }
 
-std::string public_objection(const Include& include) {
+/// The one that is for programs of Boost.Asio, and of no use to others.
+constexpr std::string_view kAsioHeader = "fairlead/net/asio.hpp";
+
+std::string public_objection(std::string_view path, const Include& include) {
+  if (!include.is_quoted && include.target == kAsioHeader)
+    return fmt::format("no header includes {}, which needs Boost", include.target);
+  const bool is_of_asio = include.target.starts_with("boost/asio/") || include.target == "fcntl.h";
+  if (!include.is_quoted && path.ends_with(kAsioHeader) && is_of_asio) return {};
   if (!include.is_quoted && include.target.starts_with("fairlead/")) return {};
   if (!include.is_quoted && include.target.find_first_of("./") == std::string_view::npos) return {};
   return fmt::format("a public header may include the standard library and <fairlead/...> only, not {}",
@@ -128,7 +135,7 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
       const bool is_ours = include->is_quoted || include->target.starts_with(kPublic) ||
                            (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
       if (is_public)
-        what = is_c ? c_objection(*include) : public_objection(*include);
+        what = is_c ? c_objection(*include) : public_objection(path, *include);
       else if (is_ours)
         what = objection(path, include->target);
     } else if (const auto macro = directive(line, "define"); is_public && macro) {

@@ -105,6 +105,18 @@ TEST(IncludeTable, IncludesNameTheirFolder) {
               ElementsAre("src/wire/frame.cpp:1: write \"folder/file.hpp\" instead of \"../base/time.hpp\""));
 }
 
+TEST(IncludeTable, OnePublicHeaderIsForBoostAsio) {
+  EXPECT_THAT(table().violations("include/fairlead/net/asio.hpp", "#include <boost/asio/post.hpp>\n"), IsEmpty());
+  EXPECT_THAT(table().violations("include/fairlead/net/asio.hpp", "#include <boost/format.hpp>\n"),
+              ElementsAre("include/fairlead/net/asio.hpp:1: a public header may include the standard library and "
+                          "<fairlead/...> only, not boost/format.hpp"));
+  EXPECT_THAT(table().violations("include/fairlead/net/event.hpp", "#include <boost/asio/post.hpp>\n"),
+              ElementsAre("include/fairlead/net/event.hpp:1: a public header may include the standard library and "
+                          "<fairlead/...> only, not boost/asio/post.hpp"));
+  EXPECT_THAT(table().violations("include/fairlead/net.hpp", "#include <fairlead/net/asio.hpp>\n"),
+              ElementsAre("include/fairlead/net.hpp:1: no header includes fairlead/net/asio.hpp, which needs Boost"));
+}
+
 TEST(IncludeTable, PublicHeadersForCStandAlone) {
   EXPECT_THAT(table().violations("include/fairlead/net.h",
                                  "#ifndef FAIRLEAD_NET_H\n#define FAIRLEAD_NET_H\n#include <stdint.h>\n"),

@@ -1,0 +1,154 @@
+#pragma once
+// The net face for programs of Boost.Asio: the events of a transfer machine on an io_context, and operations with a
+// completion token. Optional: not part of net.hpp, and the one public header that includes more than the standard
+// library (Boost 1.74 or later; the library itself does not link it).
+//
+//   AsioDelivery delivery(context, machine);  // a started machine with synchronous delivery
+//   AsioBuffer buffer(std::move(*Buffer::allocate(domain, 4096)));
+//   Outcome got = co_await buffer.async_add(machine, MessageReceive{}, boost::asio::use_awaitable);
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <fairlead/net/coroutine.hpp>
+#include <fairlead/net/transfer_machine.hpp>
+
+namespace fairlead::net {
+
+/// Delivers the events of a machine on an executor: on the threads that run it, one event at a time, and nothing
+/// between them. Made for a started machine with synchronous delivery; ends with its stop, its own destruction, or the
+/// executor's. The machine has to live until then. While there is one, nobody else delivers or waits for the machine's
+/// events.
+class AsioDelivery {
+ public:
+  /// Throws boost::system::system_error if the machine is not started and synchronous, or there is no descriptor left.
+  template <typename Context>
+    requires requires(Context& context) { context.get_executor(); }
+  AsioDelivery(Context& context, TransferMachine& machine) : AsioDelivery(context.get_executor(), machine) {}
+  AsioDelivery(boost::asio::any_io_executor executor, TransferMachine& machine)
+      : state_(std::make_shared<State>(std::move(executor), machine)) {
+    // The machine closes its own when it stops.
+    state_->readable.assign(::fcntl(machine.descriptor(), F_DUPFD_CLOEXEC, 0));
+    go_on(state_);
+  }
+  AsioDelivery(const AsioDelivery&) = delete;
+  AsioDelivery& operator=(const AsioDelivery&) = delete;
+  /// On the executor, or when nothing of it runs.
+  ~AsioDelivery() { state_->end(); }
+
+ private:
+  static constexpr std::size_t kEventsInTurn = 64;  // then it is the turn of what else the executor has
+
+  struct State {
+    State(boost::asio::any_io_executor executor, TransferMachine& of) : readable(executor), machine(&of) {}
+    void end() {
+      machine = nullptr;
+      readable.close();
+    }
+    boost::asio::posix::stream_descriptor readable;
+    TransferMachine* machine;  // null at the end
+  };
+
+  static void go_on(const std::shared_ptr<State>& state) {
+    boost::asio::post(state->readable.get_executor(), [state] { turn(state); });
+  }
+  static void turn(const std::shared_ptr<State>& state) {
+    if (state->machine == nullptr) return;
+    const auto armed = state->machine->arm();
+    if (!armed) return state->end();  // it is being stopped
+    if (*armed) {
+      const auto look = [state](const boost::system::error_code& error) {
+        if (!error) turn(state);
+      };
+      return state->readable.async_wait(boost::asio::posix::stream_descriptor::wait_read, look);
+    }
+    static_cast<void>(state->machine->deliver_all(kEventsInTurn));  // may destroy the AsioDelivery, not the state
+    if (state->machine != nullptr) go_on(state);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+/// A buffer whose operations complete by a token, one at a time; a second one gets the Outcome bad_state. The machine
+/// may deliver in whatever way; the handler runs on its own executor, never in async_add(), and may go on with the same
+/// buffer. A receive for several messages tells of the last one alone: let messages_max be 1. Destroying an AsioBuffer
+/// cancels its operation, and the handler gets that; its executor has to live until then. Does not move.
+class AsioBuffer {
+ public:
+  /// Its callbacks are set here.
+  explicit AsioBuffer(std::unique_ptr<Buffer> buffer) : buffer_(std::move(buffer)) {
+    // In a callback the buffer may be destroyed before its final event is told.
+    static_cast<void>(buffer_->set_callback([slot = slot_](const BufferEvent& event) {
+      if (event.is_final) slot->complete({event.status, event.length, event.offset, event.sender});
+    }));
+  }
+  AsioBuffer(const AsioBuffer&) = delete;
+  AsioBuffer& operator=(const AsioBuffer&) = delete;
+
+  Buffer& operator*() const noexcept { return *buffer_; }
+  Buffer* operator->() const noexcept { return buffer_.get(); }
+
+  /// Adds the buffer, and completes with the Outcome of its final event, or with the reason why add() refused:
+  /// void(Outcome).
+  template <typename Operation, typename Token>
+  auto async_add(TransferMachine& machine, const Operation& operation, Token&& token) {
+    const auto begin = [this, &machine, operation](auto handler) {
+      auto waiter = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler));
+      if (slot_->is_taken.exchange(true)) return waiter->complete({Status::bad_state, 0, 0, {}});
+      slot_->waiter = std::move(waiter);
+      const auto slot = slot_;  // this may be gone after the add()
+      if (const Status status = machine.add(*buffer_, operation); status != Status::ok)
+        slot->complete({status, 0, 0, {}});
+    };
+    return boost::asio::async_initiate<Token, void(Outcome)>(begin, token);
+  }
+
+ private:
+  struct Waiter {
+    virtual ~Waiter() = default;
+    virtual void complete(Outcome outcome) = 0;
+  };
+  /// Its executor has work for so long.
+  template <typename Handler>
+  class WaiterOf final : public Waiter {
+   public:
+    explicit WaiterOf(Handler handler)
+        : handler_(std::move(handler)),
+          work_(boost::asio::get_associated_executor(handler_, boost::asio::system_executor())) {}
+    void complete(Outcome outcome) override {
+      auto call = [handler = std::move(handler_), outcome = std::move(outcome)]() mutable {
+        std::move(handler)(std::move(outcome));
+      };
+      boost::asio::post(work_.get_executor(), std::move(call));
+    }
+
+   private:
+    Handler handler_;
+    boost::asio::executor_work_guard<boost::asio::associated_executor_t<Handler, boost::asio::system_executor>> work_;
+  };
+  struct Slot {
+    void complete(Outcome outcome) {
+      const auto done = std::move(waiter);
+      is_taken = false;  // the handler may take it again at once
+      done->complete(std::move(outcome));
+    }
+    std::atomic<bool> is_taken = false;
+    std::unique_ptr<Waiter> waiter;
+  };
+
+  const std::shared_ptr<Slot> slot_ = std::make_shared<Slot>();
+  const std::unique_ptr<Buffer> buffer_;
+};
+
+}  // namespace fairlead::net
