@@ -203,6 +203,7 @@ selection() {
   pair "$faults" ib_send_lat -n 500
   managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
   managed "--path udp" "ucmatose -c 5 -p PORT" "ucmatose -c 5 -p PORT -s 127.0.0.1"
+  managed "" "port=21504 mckey -m 239.84.0.2 -b 127.0.0.1 -C 5" "mckey -m 239.84.0.2 -b 127.0.0.1 -C 5 -s"
   ucx rc "" -t tag_lat -n 200
   ucx ud "--path udp" -t tag_lat -n 200
   mpi rc "" 2
@@ -297,6 +298,8 @@ over_manager() {
     managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"
     managed "$path" "ucmatose -c 50 -C 20 -p PORT" "ucmatose -c 50 -C 20 -p PORT -s 127.0.0.1"
     managed "$path" "port=7174 udaddy -c 10" "udaddy -c 10 -s 127.0.0.1"
+    # The group's port is that of groups, behind those of engines.
+    managed "$path" "port=21504 mckey -m 239.84.0.1 -b 127.0.0.1 -C 20" "mckey -m 239.84.0.1 -b 127.0.0.1 -C 20 -s"
     managed "$path" "cmtime -p PORT" "cmtime -p PORT -c 100 -s 127.0.0.1"
     for test in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
       pair "$path" $test -R -n 500

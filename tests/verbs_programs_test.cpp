@@ -193,6 +193,17 @@ TEST(VerbsProgram, WrongOptionsAreToldBeforeItStarts) {
   }
 }
 
+// Datagrams to a group cross the wire as IP multicast. The receiver's port is that of groups.
+void expect_multicast(const TwoNamespaces& two) {
+  if (!is_installed("mckey")) GTEST_SKIP() << "mckey is not installed";
+  const Words program = split("mckey -m 239.83.0.1 -C 20 -b");
+  ChildProcess receiver(two.enter_first(fairlead_run("", program + Words{"10.77.0.1"})));
+  ASSERT_TRUE(wait_until_listening(receiver, 20480 + 1024)) << receiver.output() << receiver.error_output();
+  const Finished sender = run(two.enter_second(fairlead_run("", program + split("10.77.0.2 -s"))), kProgramAtMost);
+  EXPECT_EQ(sender.exit_code, 0) << sender.output << sender.error_output;
+  EXPECT_EQ(receiver.wait(kProgramAtMost), 0) << receiver.output() << receiver.error_output();
+}
+
 TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
@@ -202,6 +213,7 @@ TEST(VerbsProgram, RunBetweenTwoNamespaces) {
        {"ibv_rc_pingpong -g 0 -n 200 -c", "ib_write_bw -n 200", "ib_send_lat -n 200", "ib_send_lat -R -n 200"}) {
     expect_success(program, "10.77.0.1", first, second);
   }
+  expect_multicast(two);
 }
 
 }  // namespace

@@ -21,14 +21,6 @@ int ibv_dofork_range(void*, size_t) {
   return 0;
 }
 
-int ibv_attach_mcast(ibv_qp* pair, const ibv_gid*, std::uint16_t) {
-  const Call call;
-  return fail(find(pair) != nullptr ? EOPNOTSUPP : EINVAL);
-}
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
-  return fail(EINVAL);
-}
-
 int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
   if (ece != nullptr) *ece = {};
   return fail(EOPNOTSUPP);

@@ -54,6 +54,9 @@ void fill(const OpenContext& context, ibv_device_attr& out) {
   out.max_res_rd_atom = bits(limits.max_res_rd_atom);
   out.atomic_cap = IBV_ATOMIC_HCA;
   out.max_ah = bits(limits.max_ah);
+  out.max_mcast_grp = bits(limits.max_groups);
+  out.max_mcast_qp_attach = bits(limits.max_group_qp);
+  out.max_total_mcast_qp_attach = bits(limits.max_groups * limits.max_group_qp);
   out.max_srq = bits(limits.max_srq);
   out.max_srq_wr = bits(limits.max_srq_wr);
   out.max_srq_sge = bits(limits.max_srq_sge);

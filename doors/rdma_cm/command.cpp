@@ -33,13 +33,13 @@ constexpr std::array<Row, 23> kRows{{
     {},  // GET_OPTION: no kernel has it
     {set_option, sizeof(rdma_ucm_set_option), 0},
     {notify, sizeof(rdma_ucm_notify), 0},
-    {},  // JOIN_IP_MCAST: the device has no multicast (docs/ibverbs.md)
-    {},  // LEAVE_MCAST
+    {join_ip_group, sizeof(rdma_ucm_join_ip_mcast) - 4, sizeof(rdma_ucm_create_id_resp)},
+    {leave_group, sizeof(rdma_ucm_destroy_id), sizeof(rdma_ucm_destroy_id_resp)},
     {migrate_id, sizeof(rdma_ucm_migrate_id), sizeof(rdma_ucm_migrate_resp)},
     {query, sizeof(rdma_ucm_query), 0},
     {bind, sizeof(rdma_ucm_bind), 0},
     {resolve_address, sizeof(rdma_ucm_resolve_addr), 0},
-    {},  // JOIN_MCAST
+    {join_group, sizeof(rdma_ucm_join_mcast), sizeof(rdma_ucm_create_id_resp)},
 }};
 
 constexpr std::size_t kCommandSizeMax = 1024;

@@ -42,6 +42,20 @@ struct Command {
   }
 };
 
+/// An address as the structures have it; none if it is no address, or not of the size that is said.
+template <typename Address>
+std::optional<SocketName> name_in(const Address& address) {
+  return read_name(std::as_bytes(std::span(&address, 1)));
+}
+template <typename Address>
+std::optional<SocketName> name_of_size(const Address& address, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(&address, 1));
+  std::uint16_t family = 0;
+  std::memcpy(&family, bytes.data(), sizeof family);
+  if (size == 0 || size != size_of_family(family)) return std::nullopt;
+  return read_name(bytes);
+}
+
 /// Each returns 0 or an errno.
 int create_id(const Command& command);
 int destroy_id(const Command& command);
@@ -62,6 +76,9 @@ int get_event(const Command& command);
 int set_option(const Command& command);
 int notify(const Command& command);
 int migrate_id(const Command& command);
+int join_ip_group(const Command& command);
+int join_group(const Command& command);
+int leave_group(const Command& command);
 
 /// Bytes taken, or -1 with errno: what write() of a device file of ours returns.
 ssize_t write_command(const std::shared_ptr<EventFile>& file, int descriptor, const void* bytes, std::size_t size);

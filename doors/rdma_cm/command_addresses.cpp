@@ -5,20 +5,6 @@
 namespace fairlead::rdma_cm {
 namespace {
 
-template <typename Address>
-std::optional<SocketName> name_in(const Address& address) {
-  return read_name(std::as_bytes(std::span(&address, 1)));
-}
-
-template <typename Address>
-std::optional<SocketName> name_of_size(const Address& address, std::size_t size) {
-  const auto bytes = std::as_bytes(std::span(&address, 1));
-  std::uint16_t family = 0;
-  std::memcpy(&family, bytes.data(), sizeof family);
-  if (size == 0 || size != size_of_family(family)) return std::nullopt;
-  return read_name(bytes);
-}
-
 /// Under the lock.
 int bind_to(Id& id, SocketName name) {
   if (id.connection.state() != State::idle) return EINVAL;
@@ -55,7 +41,10 @@ int bind_command(const Command& command, std::uint32_t handle, const std::option
 /// Finds the device for the way to the target; an errno if there is none.
 int choose_device(Id& id) {
   if (!id.has_device) {
-    const auto device = device_towards(id.target.ip);
+    auto device = device_towards(id.target.ip);
+    // A group is where its interface is, also without a route.
+    const auto& all = ibverbs::identities();
+    if (!device && is_group(id.target.ip) && !all.empty()) device = all.front().device.gid;
     if (!device) return device.error();
     id.device = *device;
     id.has_device = true;

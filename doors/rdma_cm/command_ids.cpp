@@ -65,6 +65,7 @@ int get_event(const Command& command) {
         const Pending& first = events.front();
         if (const int error = command.answer(wanted.response, first.answer); error != 0) return error;
         ++first.id->events_reported;
+        if (first.membership) ++first.membership->events_reported;
         if (first.child) command.service.told_of_request(*first.id, *first.child);
         events.pop_front();
         command.file->settle(command.descriptor);

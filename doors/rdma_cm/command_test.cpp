@@ -107,6 +107,25 @@ class Device {
     return reinterpret_cast<std::uintptr_t>(&answer);
   }
 
+  int join(std::uint32_t id, const SocketName& name, std::uint64_t uid, std::uint32_t& membership) const {
+    rdma_ucm_create_id_resp made{};
+    rdma_ucm_join_mcast wanted{};
+    wanted.response = address_of_answer(made);
+    wanted.uid = uid;
+    wanted.id = id;
+    wanted.addr_size = static_cast<std::uint16_t>(write_name(name, 0, as_bytes_of(wanted.addr)));
+    const int error = command(RDMA_USER_CM_CMD_JOIN_MCAST, wanted, sizeof made);
+    if (error == 0) membership = made.id;
+    return error;
+  }
+  /// Events that had been told; none if there is no such membership.
+  std::optional<std::uint32_t> leave(std::uint32_t membership) const {
+    rdma_ucm_destroy_id_resp gone{};
+    const rdma_ucm_destroy_id wanted{.response = address_of_answer(gone), .id = membership, .reserved = 0};
+    if (command(RDMA_USER_CM_CMD_LEAVE_MCAST, wanted, sizeof gone) != 0) return std::nullopt;
+    return gone.events_reported;
+  }
+
   int bind(std::uint32_t id, const SocketName& name) const {
     rdma_ucm_bind wanted{};
     wanted.id = id;
@@ -231,7 +250,8 @@ TEST(ManagerCommand, RefusesWhatTheKernelRefuses) {
       {EINVAL, {RDMA_USER_CM_CMD_LISTEN, 4, 0}, 12},  // less than the structure
       {EINVAL, {RDMA_USER_CM_CMD_JOIN_MCAST + 1, 0, 0}, 8},
       {ENOSYS, {RDMA_USER_CM_CMD_GET_OPTION, 0, 0}, 8},
-      {ENOSYS, {RDMA_USER_CM_CMD_JOIN_MCAST, 0, 0}, 8},
+      {ENOSPC, {RDMA_USER_CM_CMD_JOIN_MCAST, 0, 0}, 8},
+      {ENOENT, {RDMA_USER_CM_CMD_LEAVE_MCAST, 16, 4}, 24},
       {ENOSPC, {RDMA_USER_CM_CMD_CREATE_ID, sizeof(rdma_ucm_create_id), 3}, 8 + sizeof(rdma_ucm_create_id)},
       {ENOSPC, {RDMA_USER_CM_CMD_GET_EVENT, 8, 100}, 16},
       {ENOENT, {RDMA_USER_CM_CMD_LISTEN, 8, 0}, 16},  // id 0 is nobody's
@@ -445,6 +465,41 @@ TEST(ManagerCommand, ResolvesDatagramPeersByOneRequest) {
   EXPECT_EQ(answer.param.ud.qkey, 0x01234567U);
   EXPECT_EQ(answer.param.ud.ah_attr.is_global, 1);
   EXPECT_EQ(std::memcmp(answer.param.ud.ah_attr.grh.dgid, ibverbs::identities().front().device.gid.data(), 16), 0);
+}
+
+SocketName group(const char* ip) {
+  return {.family = Family::v4, .ip = *ip_of(ip), .port = 0};
+}
+
+TEST(ManagerCommand, JoinsAndLeavesGroups) {
+  Device device;
+  const std::uint32_t id = device.create(1, RDMA_PS_UDP);
+  std::uint32_t membership = 99;
+  EXPECT_EQ(device.join(id, group("239.1.2.3"), 7, membership), EINVAL) << "it has no device yet";
+  ASSERT_EQ(device.bind(id, local(0)), 0);
+  EXPECT_EQ(device.join(id, group("10.0.0.1"), 7, membership), EINVAL) << "no group";
+  ASSERT_EQ(device.join(id, group("239.1.2.3"), 7, membership), 0);
+  const rdma_ucm_event_resp joined = device.expect_event(Event::multicast_join);
+  EXPECT_EQ(joined.uid, 7U);
+  EXPECT_EQ(joined.id, membership);
+  EXPECT_EQ(joined.param.ud.qp_num, 0xFFFFFFU);
+  EXPECT_EQ(joined.param.ud.qkey, 0x01234567U);
+  EXPECT_EQ(joined.param.ud.ah_attr.is_global, 1);
+  EXPECT_EQ(std::memcmp(joined.param.ud.ah_attr.grh.dgid, group("239.1.2.3").ip.data(), 16), 0);
+  EXPECT_EQ(device.leave(membership), 1U) << "events of it that the program was told";
+  EXPECT_EQ(device.leave(membership), std::nullopt);
+  ASSERT_EQ(device.join(id, group("239.1.2.4"), 8, membership), 0);
+  EXPECT_EQ(device.leave(membership), 0U);
+  EXPECT_FALSE(device.is_readable()) << "what was not told is gone";
+  for (std::size_t i = 0; i < Id::kGroupsMax; ++i) ASSERT_EQ(device.join(id, group("239.1.2.5"), 9, membership), 0);
+  EXPECT_EQ(device.join(id, group("239.1.2.5"), 9, membership), ENOMEM);
+  Device other;
+  EXPECT_EQ(other.leave(membership), std::nullopt) << "of another file";
+  EXPECT_EQ(device.destroy(id), 1U);
+  EXPECT_FALSE(device.is_readable());
+  const std::uint32_t connected = device.create(2);
+  ASSERT_EQ(device.bind(connected, local(0)), 0);
+  EXPECT_EQ(device.join(connected, group("239.1.2.3"), 7, membership), EINVAL) << "no datagrams";
 }
 
 }  // namespace

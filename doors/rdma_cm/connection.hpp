@@ -36,6 +36,7 @@ enum class Event : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  multicast_join = 12,
   timewait_exit = 15,
 };
 

@@ -37,4 +37,16 @@ rdma_ucm_event_resp answer_of(const Id& id, const Told& told) {
   return answer;
 }
 
+rdma_ucm_event_resp answer_of_join(const Id& id, const Membership& membership) {
+  constexpr std::uint32_t kGroupNumber = 0xFFFFFF;  // of the queue pairs that are meant: all that are attached
+  rdma_ucm_event_resp answer{};
+  answer.uid = membership.uid;
+  answer.id = membership.handle;
+  answer.event = std::to_underlying(Event::multicast_join);
+  answer.param.ud.qp_num = kGroupNumber;
+  answer.param.ud.qkey = id.terms.qkey != 0 ? id.terms.qkey : kDatagramKey;
+  answer.param.ud.ah_attr = way_to_group(id, membership.group);
+  return answer;
+}
+
 }  // namespace fairlead::rdma_cm

@@ -15,11 +15,13 @@
 namespace fairlead::rdma_cm {
 
 struct Id;
+struct Membership;
 
 struct Pending {
   std::shared_ptr<Id> id;     // whose event it is; of a request the listener
   std::shared_ptr<Id> child;  // of a request: the id that was made for it
   rdma_ucm_event_resp answer{};
+  std::shared_ptr<Membership> membership{};  // of a join
 };
 
 class EventFile {

@@ -14,7 +14,17 @@
 
 namespace fairlead::rdma_cm {
 
+/// A multicast group that an id has joined. Its queue pair is attached by librdmacm.
+struct Membership {
+  std::uint32_t handle = 0;
+  std::uint64_t uid = 0;  // the program's
+  Ip group{};
+  std::uint32_t events_reported = 0;
+};
+
 struct Id {
+  static constexpr std::size_t kGroupsMax = 64;
+
   Id(std::uint32_t number, Connection of) : handle(number), connection(of) {}
 
   std::uint32_t handle;
@@ -40,6 +50,8 @@ struct Id {
   std::uint8_t tos = 0;
   std::uint8_t ack_timeout = 0;  // 0: the default
   bool reuses_address = false, takes_v6_only = false;
+
+  std::vector<std::shared_ptr<Membership>> groups;
 
   Instant armed = kNever;  // as the service's timers have it
 };

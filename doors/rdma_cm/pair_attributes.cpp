@@ -63,15 +63,36 @@ void fill_send(const Id& id, ib_uverbs_qp_attr& to) {
 
 }  // namespace
 
-ib_uverbs_ah_attr way_to_peer(const Id& id) {
+namespace {
+
+ib_uverbs_ah_attr way_to(const Id& id, const Ip& ip, std::uint8_t hop_limit) {
   ib_uverbs_ah_attr way{};
-  std::memcpy(way.grh.dgid, id.peer.data(), sizeof way.grh.dgid);
-  way.grh.hop_limit = kHopLimit;
+  std::memcpy(way.grh.dgid, ip.data(), sizeof way.grh.dgid);
+  way.grh.hop_limit = hop_limit;
   way.grh.traffic_class = id.tos;
   way.is_global = 1;
   way.port_num = kPort;
+  return way;
+}
+
+bool has_lids(const Id& id) {
   const ibverbs::Identity* const identity = find_identity(id.device);
-  if (identity != nullptr && identity->personality == fairlead::verbs::Personality::ib) way.dlid = lid_of(id.peer);
+  return identity != nullptr && identity->personality == fairlead::verbs::Personality::ib;
+}
+
+}  // namespace
+
+ib_uverbs_ah_attr way_to_peer(const Id& id) {
+  ib_uverbs_ah_attr way = way_to(id, id.peer, kHopLimit);
+  if (has_lids(id)) way.dlid = lid_of(id.peer);
+  return way;
+}
+
+ib_uverbs_ah_attr way_to_group(const Id& id, const Ip& group) {
+  constexpr std::uint8_t kThisNetwork = 1;
+  constexpr unsigned kLidFirst = 0xC000, kLids = 0x3FFF;  // the last one has a meaning of its own
+  ib_uverbs_ah_attr way = way_to(id, group, kThisNetwork);
+  if (has_lids(id)) way.dlid = static_cast<std::uint16_t>(kLidFirst + lid_of(group) % kLids);
   return way;
 }
 

@@ -225,6 +225,27 @@ int Service::listen(const std::shared_ptr<Id>& id, std::uint32_t backlog) {
   return id->connection.listen().error;
 }
 
+std::shared_ptr<Membership> Service::join(const std::shared_ptr<Id>& id, const Ip& group, std::uint64_t uid) {
+  if (id->groups.size() >= Id::kGroupsMax) return nullptr;
+  auto membership =
+      std::make_shared<Membership>(Membership{.handle = membership_handles_++, .uid = uid, .group = group});
+  id->groups.push_back(membership);
+  id->file->push({.id = id, .child = nullptr, .answer = answer_of_join(*id, *membership), .membership = membership});
+  return membership;
+}
+
+std::shared_ptr<Membership> Service::leave(std::uint32_t handle, EventFile& file) {
+  for (const auto& [_, id] : ids_) {
+    const auto found = std::ranges::find(id->groups, handle, [](const auto& each) { return each->handle; });
+    if (id->file.get() != &file || found == id->groups.end()) continue;
+    const auto left = *found;
+    id->groups.erase(found);
+    std::erase_if(file.events, [&](const Pending& pending) { return pending.membership == left; });
+    return left;
+  }
+  return nullptr;
+}
+
 std::uint16_t Service::next_source_port() {
   next_port_ = static_cast<std::uint16_t>((next_port_ + 1) % kSourcePorts);
   return static_cast<std::uint16_t>(kSourcePortFirst + next_port_);

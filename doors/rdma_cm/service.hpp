@@ -79,6 +79,10 @@ class Service {
   /// The program has been told of this request.
   static void told_of_request(Id& listener, const Id& child) { listener.backlog.release(child.peer); }
   int listen(const std::shared_ptr<Id>& id, std::uint32_t backlog);
+  /// The id is in the group, and the program is told. Null if it is in too many.
+  std::shared_ptr<Membership> join(const std::shared_ptr<Id>& id, const Ip& group, std::uint64_t uid);
+  /// Null if no id of this file has it. Events that were not told are gone.
+  std::shared_ptr<Membership> leave(std::uint32_t handle, EventFile& file);
   std::uint16_t next_source_port();
 
  private:
@@ -112,7 +116,8 @@ class Service {
   std::unordered_map<ino_t, std::shared_ptr<EventFile>> files_;
   std::map<std::uint32_t, std::shared_ptr<Id>> ids_;
   std::set<std::uint32_t> free_handles_;
-  std::uint32_t handles_ = 0;  // ever used
+  std::uint32_t handles_ = 0;             // ever used
+  std::uint32_t membership_handles_ = 0;  // likewise
   std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
   std::map<std::pair<std::string, std::uint64_t>, std::uint32_t>
       by_request_;  // sender and its name: asked, not answered

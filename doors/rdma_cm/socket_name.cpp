@@ -51,6 +51,10 @@ bool is_any(const Ip& ip) {
   return ip == Ip{} || ip == kV4Prefix;
 }
 
+bool is_group(const Ip& ip) {
+  return ip[0] == 0xFF || (is_v4(ip) && (ip[12] & 0xF0) == 0xE0);
+}
+
 bool is_loopback(const Ip& ip) {
   if (is_v4(ip)) return ip[kV4Offset] == 127;
   Ip one{};

@@ -17,6 +17,7 @@ using Ip = std::array<std::uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d, which is it
 bool is_v4(const Ip& ip);
 bool is_any(const Ip& ip);       // 0.0.0.0 or ::
 bool is_loopback(const Ip& ip);  // 127.0.0.0/8 or ::1
+bool is_group(const Ip& ip);     // 224.0.0.0/4 or ff00::/8
 
 /// "10.0.0.7", "fd00::1".
 std::string to_text(const Ip& ip);

@@ -257,6 +257,21 @@ Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, cons
   return status;
 }
 
+Result<> EmbeddedPairs::attach_group(qp::PairHandle pair, const verbs::Gid& group, std::uint16_t lid) {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().attach_group(pair, group, lid);
+}
+
+Status EmbeddedPairs::detach_group(qp::PairHandle pair, const verbs::Gid& group) {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().detach_group(pair, group);
+}
+
+bool EmbeddedPairs::is_in_group(qp::PairHandle pair) {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().pairs().is_in_group(pair);
+}
+
 qp::PairFacts EmbeddedPairs::pair_facts(qp::PairHandle pair) {
   const Driver::Locked lock(driver_);
   return driver_.engine().pairs().pair_facts(pair);

@@ -42,6 +42,9 @@ class EmbeddedPairs final : public qp::PairCore {
   void close_pair(qp::PairHandle pair) override;
   Status change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) override;
   qp::PairFacts pair_facts(qp::PairHandle pair) override;
+  Result<> attach_group(qp::PairHandle pair, const verbs::Gid& group, std::uint16_t lid) override;
+  Status detach_group(qp::PairHandle pair, const verbs::Gid& group) override;
+  bool is_in_group(qp::PairHandle pair) override;
   int post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
   int post_send_all(qp::PairHandle pair, std::span<const verbs::SendRequest> requests) override;
   int post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;

@@ -43,6 +43,8 @@ class FaultyPath final : public Path {
   void set_hot(const base::SocketAddress& peer, bool is_hot) override { below_->set_hot(peer, is_hot); }
   int descriptor() const override { return below_->descriptor(); }
   bool set_watched(bool is_watched) override { return below_->set_watched(is_watched); }
+  /// They are unharmed.
+  GroupSockets* groups() override { return below_->groups(); }
   const PathCounters& counters() const override { return below_->counters(); }
   const FaultCounters* fault_counters() const override { return &counters_; }
   std::string_view name() const override { return name_; }  // "udp+faulty"

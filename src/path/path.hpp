@@ -18,6 +18,7 @@
 namespace fairlead::path {
 
 struct FaultCounters;
+class GroupSockets;
 
 /// Several datagrams to one peer, handed over in one call. The bytes of `pieces`, end to end, are cut every
 /// `datagram_size` bytes; the last datagram may be shorter. At most 64 datagrams and 65,000 bytes altogether
@@ -94,6 +95,10 @@ class Path {
   /// Hint: nobody will look at descriptor() for some time, and it need not become readable (a UDP path's datagrams
   /// then cost the kernel less); or somebody will from now on. False if it could not be done: it cannot be relied on.
   virtual bool set_watched(bool is_watched) { return is_watched; }
+
+  /// Groups of hosts (IP multicast) at this address; null if the path has none. Opened by the first call. What comes
+  /// makes descriptor() readable.
+  virtual GroupSockets* groups() { return nullptr; }
 
   virtual const PathCounters& counters() const = 0;
   /// What was done to datagrams on purpose; null of an honest path.

@@ -235,12 +235,12 @@ std::size_t UdpPath::drain_unwatched(std::span<Arrival> out, std::size_t taken) 
 
 std::size_t UdpPath::drain_others(std::span<Arrival> out, std::size_t taken) {
   if (!is_watched_) return drain_unwatched(out, taken);
-  std::array<epoll_event, kSlots> ready;
+  std::array<epoll_event, kSlots + 1> ready;
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   const std::size_t drained = favourite_;
   for (int index = 0; index < count && taken < out.size(); ++index) {
     const std::size_t slot = ready[static_cast<std::size_t>(index)].data.u64;
-    if (slot == drained) continue;
+    if (slot == drained || slot == kOfGroups) continue;
     if ((ready[static_cast<std::size_t>(index)].events & EPOLLERR) != 0) slots_[slot].socket->expect_errors();
     const std::size_t before = taken;
     taken = drain(slot, out, taken);
@@ -329,6 +329,16 @@ bool UdpPath::set_watched(bool is_watched) {
   }
   is_watched_ = is_watched && is_done;
   return is_watched_;
+}
+
+GroupSockets* UdpPath::groups() {
+  constexpr std::array<std::uint8_t, 16> kAnyV4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const bool is_of_interface = address_.ip != base::SocketAddress{}.ip && address_.ip != kAnyV4;
+  if (groups_ || !is_of_interface) return groups_.get();
+  auto groups = std::make_unique<GroupSockets>(address_);
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kOfGroups}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, groups->descriptor(), &event) == 0) groups_ = std::move(groups);
+  return groups_.get();
 }
 
 bool UdpPath::watch(std::size_t slot) {

@@ -26,6 +26,7 @@
 #include <memory>
 #include <optional>
 
+#include "path/group_sockets.hpp"
 #include "path/path.hpp"
 #include "path/route_mtu.hpp"
 #include "path/udp_options.hpp"
@@ -53,6 +54,7 @@ class UdpPath final : public Path {
   void set_hot(const base::SocketAddress& peer, bool is_hot) override;
   int descriptor() const override { return epoll_.get(); }
   bool set_watched(bool is_watched) override;
+  GroupSockets* groups() override;
   const PathCounters& counters() const override { return counters_; }
   std::string_view name() const override { return "udp"; }
 
@@ -61,6 +63,7 @@ class UdpPath final : public Path {
  private:
   static constexpr std::size_t kHotMax = 16;
   static constexpr std::size_t kSlots = 1 + kHotMax;  // slot 0 is the main socket
+  static constexpr std::uint64_t kOfGroups = kSlots;  // in the epoll set
   static constexpr std::size_t kFaithfulLooks = 16;   // idle looks at the favourite, but for every fourth: some 4 us
   static constexpr std::size_t kArrivalsMax = 32;     // buffers, reused from the first at each collect()
 
@@ -97,6 +100,7 @@ class UdpPath final : public Path {
   UdpOptions options_;
   RouteMtu route_mtu_;
   UnreachableList unreachable_;
+  std::unique_ptr<GroupSockets> groups_;
   PathCounters counters_;
   std::unique_ptr<std::byte[]> buffers_;  // kArrivalsMax times options_.arrival_bytes_max, touched as needed
 };

@@ -13,8 +13,6 @@ namespace flags = wire::request_flags;
 
 namespace {
 
-constexpr std::uint32_t kMulticast = 0xFF'FFFF;
-
 wire::Envelope envelope_of(const QueuePair& pair, const SendEntry& entry) {
   const int imm = entry.traits().has_imm ? flags::imm : 0;
   const int solicited = entry.has(verbs::send_flags::solicited) ? flags::solicited : 0;
@@ -33,7 +31,6 @@ wire::Envelope envelope_of(const QueuePair& pair, const SendEntry& entry) {
 Datagrams::Sent Datagrams::send(QueuePair& pair, RequestNumber number, const GatherList& list) {
   const SendEntry& entry = pair.sends[number];
   const wire::Envelope envelope = envelope_of(pair, entry);
-  if (entry.remote_qpn == kMulticast) return drop();
   if (shared_.is_here(entry.to)) {
     execute(envelope, shared_.address, list.pieces(), entry.length);
     return pair.state() == verbs::QpState::rts ? Sent::done : Sent::pair_ended;
@@ -87,45 +84,61 @@ void Datagrams::take_chunk(std::uint32_t slot, const link::Delivery& delivery) {
 
 /// Whose it is, if he takes it now: asked before anything is kept of it, and again when all of it is here.
 QueuePair* Datagrams::judge(const wire::Envelope& envelope, std::uint64_t size) {
-  const auto drop = [](std::uint64_t& counter) -> QueuePair* {
-    ++counter;
-    return nullptr;
-  };
   QueuePair* const pair = pairs_.find_number(wire::decode_pair_port(envelope.target_port).number);
-  if (pair == nullptr || !pair->is(QpType::ud) || !pair->can_receive()) return drop(shared_.counters.refused_not_ready);
-  if (static_cast<std::uint32_t>(envelope.key) != pair->attributes.qkey)
-    return drop(shared_.counters.dropped_queue_key);
+  return takes(pair, static_cast<std::uint32_t>(envelope.key), size) == Taken::yes ? pair : nullptr;
+}
+
+Datagrams::Taken Datagrams::takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size) {
+  const auto drop = [](std::uint64_t& counter, Taken why) {
+    ++counter;
+    return why;
+  };
+  if (pair == nullptr || !pair->is(QpType::ud) || !pair->can_receive())
+    return drop(shared_.counters.refused_not_ready, Taken::no);
+  if (queue_key != pair->attributes.qkey) return drop(shared_.counters.dropped_queue_key, Taken::wrong_key);
   const ReceiveQueue& queue = receives_[pair->receives];
   const std::uint64_t room = queue.is_empty() ? 0 : room_of(queue.front().sges);
-  if (size > kBytesMost || room < kHeaderArea + size) return drop(shared_.counters.dropped_no_receive);
-  return pair;
+  if (size > kBytesMost || room < kHeaderArea + size) return drop(shared_.counters.dropped_no_receive, Taken::no);
+  return Taken::yes;
 }
 
 void Datagrams::execute(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,
                         std::uint64_t size) {
   QueuePair* const pair = judge(envelope, size);
   if (pair == nullptr) return;
-  executor_.note_heard(*pair);
-  executor_.take_receive(*pair);
   const auto traffic_class = static_cast<std::uint8_t>(envelope.flags >> flags::traffic_class_shift);
-  const Cause cause = place(*pair, network_header(from, shared_.address, size, traffic_class), source);
-  const std::uint64_t id = pair->current.receive_id;
-  pair->current = {};
+  deliver(*pair,
+          {.flags = envelope.flags,
+           .imm = static_cast<std::uint32_t>(envelope.cookie),
+           .source_number = wire::decode_pair_port(envelope.source_port).number,
+           .from = from,
+           .header = network_header(from, shared_.address, size, traffic_class),
+           .header_kind = header_kind(from)},
+          source, size);
+}
+
+void Datagrams::deliver(QueuePair& pair, const Arrived& arrived, std::span<const iovec> source, std::uint64_t size) {
+  executor_.note_heard(pair);
+  executor_.take_receive(pair);
+  const Cause cause = place(pair, arrived.header, source);
+  const std::uint64_t id = pair.current.receive_id;
+  pair.current = {};
   ++shared_.counters.requests_executed;
   const bool is_well = cause == Cause::none;
-  const bool has_imm = (envelope.flags & flags::imm) != 0;
-  completer_.complete_receive(*pair, id,
+  const bool has_imm = (arrived.flags & flags::imm) != 0;
+  const base::SocketAddress& from = arrived.from;
+  completer_.complete_receive(pair, id,
                               {.status = is_well ? WcStatus::success : WcStatus::loc_prot_err,
                                .opcode = verbs::WcOpcode::receive,
                                .vendor_err = static_cast<std::uint32_t>(cause),
                                .byte_len = static_cast<std::uint32_t>(kHeaderArea + size),
-                               .imm = has_imm ? static_cast<std::uint32_t>(envelope.cookie) : 0,
-                               .src_qp = wire::decode_pair_port(envelope.source_port).number,
+                               .imm = has_imm ? arrived.imm : 0,
+                               .src_qp = arrived.source_number,
                                .wc_flags = verbs::wc_flags::grh | (has_imm ? verbs::wc_flags::with_imm : 0),
                                .slid = static_cast<std::uint16_t>(from.ip[14] << 8 | from.ip[15]),
-                               .sl = header_kind(from)},
-                              (envelope.flags & flags::solicited) != 0);
-  if (!is_well) completer_.enter_error(*pair);
+                               .sl = arrived.header_kind},
+                              (arrived.flags & flags::solicited) != 0);
+  if (!is_well) completer_.enter_error(pair);
 }
 
 /// Into the receive that was taken.

@@ -2,10 +2,12 @@
 // UD: datagrams to anybody, without a promise. One that finds no receive, or one too small, is dropped and the receive
 // stays. Sending completes when the transport has taken the bytes.
 
+#include <array>
 #include <cstdint>
 #include <span>
 
 #include "qp/executor.hpp"
+#include "qp/network_header.hpp"
 #include "qp/outstanding.hpp"
 #include "qp/pair_table.hpp"
 #include "qp/reorder_buffer.hpp"
@@ -28,6 +30,21 @@ class Datagrams {
   enum class Sent : std::uint8_t { done, in_flight, no_room, pair_ended };
   /// The next request of a pair, whose own memory is in the list.
   Sent send(QueuePair& pair, RequestNumber number, const GatherList& list);
+
+  /// Whether a queue pair (or none) takes a datagram of that size under that queue key; if not, it is counted.
+  enum class Taken : std::uint8_t { yes, wrong_key, no };
+  Taken takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size);
+  /// What a receiver is told of one, besides its bytes.
+  struct Arrived {
+    std::uint16_t flags = 0;  // request_flags
+    std::uint32_t imm = 0;
+    std::uint32_t source_number = 0;
+    base::SocketAddress from;
+    std::array<std::byte, kHeaderArea> header;
+    std::uint8_t header_kind = 0;
+  };
+  /// To one that takes it.
+  void deliver(QueuePair& pair, const Arrived& arrived, std::span<const iovec> source, std::uint64_t size);
 
   /// One that has come, or its first chunk.
   void take(const link::Delivery& delivery);

@@ -33,23 +33,44 @@ void store_v4(std::byte* ip, const base::SocketAddress& from, const base::Socket
   store_16(ip + 10, checksum(ip));
 }
 
-}  // namespace
+using Header = std::array<std::byte, kHeaderArea>;
+using Ip = std::array<std::uint8_t, 16>;
 
-std::array<std::byte, kHeaderArea> network_header(const base::SocketAddress& from, const base::SocketAddress& to,
-                                                  std::uint64_t size, std::uint8_t traffic_class) {
-  std::array<std::byte, kHeaderArea> header{};
-  if (from.is_v4()) {
-    store_v4(header.data() + 20, from, to, size, traffic_class);
-    return header;
-  }
+Header v4_header(const base::SocketAddress& from, const base::SocketAddress& to, std::uint64_t size,
+                 std::uint8_t traffic_class) {
+  Header header{};
+  store_v4(header.data() + 20, from, to, size, traffic_class);
+  return header;
+}
+
+Header v6_header(const Ip& from, const Ip& to, std::uint64_t size, std::uint8_t traffic_class) {
+  Header header{};
   header[0] = static_cast<std::byte>(0x60 | traffic_class >> 4);
   header[1] = static_cast<std::byte>(traffic_class << 4);
   store_16(header.data() + 4, static_cast<std::uint32_t>(size));
   header[6] = std::byte{kUdp};
   header[7] = std::byte{kHopLimit};
-  std::memcpy(header.data() + 8, from.ip.data(), 16);
-  std::memcpy(header.data() + 24, to.ip.data(), 16);
+  std::memcpy(header.data() + 8, from.data(), 16);
+  std::memcpy(header.data() + 24, to.data(), 16);
   return header;
+}
+
+}  // namespace
+
+Header network_header(const base::SocketAddress& from, const base::SocketAddress& to, std::uint64_t size,
+                      std::uint8_t traffic_class) {
+  return from.is_v4() ? v4_header(from, to, size, traffic_class) : v6_header(from.ip, to.ip, size, traffic_class);
+}
+
+Header group_header(const base::SocketAddress& from, const Ip& group, std::uint64_t size, std::uint8_t traffic_class) {
+  const base::SocketAddress to{.ip = group, .scope = 0, .port = 0};
+  return from.is_v4() && to.is_v4() ? v4_header(from, to, size, traffic_class)
+                                    : v6_header(from.ip, group, size, traffic_class);
+}
+
+std::uint8_t group_header_kind(const base::SocketAddress& from, const Ip& group) {
+  const base::SocketAddress to{.ip = group, .scope = 0, .port = 0};
+  return to.is_v4() ? header_kind(from) : 1;
 }
 
 }  // namespace fairlead::qp

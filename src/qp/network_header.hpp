@@ -20,4 +20,10 @@ inline std::uint8_t header_kind(const base::SocketAddress& from) {
   return from.is_v4() ? 2 : 1;
 }
 
+/// Of a datagram to a group: IPv4 if both are.
+std::array<std::byte, kHeaderArea> group_header(const base::SocketAddress& from,
+                                                const std::array<std::uint8_t, 16>& group, std::uint64_t size,
+                                                std::uint8_t traffic_class);
+std::uint8_t group_header_kind(const base::SocketAddress& from, const std::array<std::uint8_t, 16>& group);
+
 }  // namespace fairlead::qp

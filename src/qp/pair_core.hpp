@@ -118,6 +118,10 @@ class PairCore {
   /// more. The transition's legality is the face's affair. A reset waits as close_pair() does.
   virtual Status change_pair(PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) = 0;
   virtual PairFacts pair_facts(PairHandle pair) = 0;
+  /// Multicast (qp/group_table.hpp).
+  virtual Result<> attach_group(PairHandle pair, const verbs::Gid& group, std::uint16_t lid) = 0;
+  virtual Status detach_group(PairHandle pair, const verbs::Gid& group) = 0;
+  virtual bool is_in_group(PairHandle pair) = 0;
   virtual int post_send(PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) = 0;
   /// All of them, or none.
   virtual int post_send_all(PairHandle pair, std::span<const verbs::SendRequest> requests) = 0;

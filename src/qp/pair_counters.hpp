@@ -27,6 +27,13 @@ struct PairCounters {
   std::uint64_t dropped_late_answer = 0;
   std::uint64_t dropped_answers = 0;
   std::uint64_t dropped_unreachable = 0;
+  std::uint64_t group_sent = 0;
+  std::uint64_t group_received = 0;
+  std::uint64_t dropped_group_send = 0;
+  std::uint64_t dropped_group_malformed = 0;
+  std::uint64_t dropped_group_foreign = 0;
+  std::uint64_t dropped_group_source = 0;
+  std::uint64_t dropped_group_sealed = 0;
   std::uint64_t completions_lost = 0;
   std::uint64_t fast_sends = 0;
   std::uint64_t fast_receives = 0;
@@ -69,6 +76,22 @@ inline constexpr std::array kPairCounterRows{
                      "answers that waited for room to a peer that is lost"},
     base::CounterRow{"dropped_unreachable", &PairCounters::dropped_unreachable,
                      "requests over UD and UC to a peer that is not there"},
+    base::CounterRow{"group_sent", &PairCounters::group_sent, "datagrams that were sent to groups (multicast)"},
+    base::CounterRow{"group_received", &PairCounters::group_received,
+                     "datagrams of groups that came, whatever became of them"},
+    base::CounterRow{
+        "dropped_group_send", &PairCounters::dropped_group_send,
+        "datagrams to groups that the kernel did not take: no route, or a firewall (ip route add 224.0.0.0/4 "
+        "dev NAME)"},
+    base::CounterRow{"dropped_group_malformed", &PairCounters::dropped_group_malformed,
+                     "datagrams of groups that make no sense"},
+    base::CounterRow{"dropped_group_foreign", &PairCounters::dropped_group_foreign,
+                     "datagrams of groups that nobody here is attached to, but share the address of one"},
+    base::CounterRow{"dropped_group_source", &PairCounters::dropped_group_source,
+                     "datagrams of groups that nobody looked at: their source had sent too much that was wrong"},
+    base::CounterRow{"dropped_group_sealed", &PairCounters::dropped_group_sealed,
+                     "datagrams to and of groups with addresses that nothing unsealed is exchanged with "
+                     "(FAIRLEAD_SEAL_REQUIRE)"},
     base::CounterRow{"completions_lost", &PairCounters::completions_lost,
                      "completions that found no room in their queue"},
     base::CounterRow{"fast_sends", &PairCounters::fast_sends, "short sends that took the fast path inside this host"},

@@ -150,6 +150,7 @@ void QueuePairs::free_pair(PairHandle handle) {
   ENSURE(pair->flights == 0, "queue pair {} freed with {} messages in flight", pair->number, pair->flights);
   answers_.forget(*pair);
   requester_.forget(*pair);
+  groups_.forget(*pair);
   receives_.let_go(pair->receives, !pair->plan.has_shared_receives);
   --pair->plan.send_stream->users;
   --pair->plan.receive_stream->users;
@@ -204,6 +205,22 @@ void QueuePairs::apply(QueuePair& pair, QpState from, const verbs::QpAttributes&
 PairFacts QueuePairs::pair_facts(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   return pair == nullptr ? PairFacts{} : PairFacts{pair->attributes};
+}
+
+Result<> QueuePairs::attach_group(PairHandle handle, const verbs::Gid& group, std::uint16_t lid) {
+  const QueuePair* const pair = find_open(handle);
+  if (pair == nullptr) return std::unexpected(Error{Status::stale, EINVAL, "this queue pair is destroyed"});
+  return groups_.attach(*pair, group, lid);
+}
+
+Status QueuePairs::detach_group(PairHandle handle, const verbs::Gid& group) {
+  const QueuePair* const pair = find_open(handle);
+  return pair == nullptr ? Status::stale : groups_.detach(*pair, group);
+}
+
+bool QueuePairs::is_in_group(PairHandle handle) {
+  const QueuePair* const pair = find_open(handle);
+  return pair != nullptr && groups_.is_attached(*pair);
 }
 
 // Posting ------------------------------------------------------------------------------------------------------------
@@ -366,6 +383,8 @@ bool QueuePairs::progress(base::Instant now) {
   if (shared_.timers.next() <= now) any |= end_timers();
   if (requester_.is_any_stalled()) [[unlikely]]
     requester_.retry_stalled();
+  if (!groups_.is_empty()) [[unlikely]]
+    any |= group_datagrams_.progress();
   return any;
 }
 

@@ -6,6 +6,7 @@
 //       Outstanding   what was sent and is not complete        Executor   one request: judged, carried out, completed
 //       OneSided      in a mapped peer's memory                Answers    what goes back
 //       Datagrams     UD, both directions                      ReorderBuffer  what comes early, or in chunks
+//       GroupDatagrams  UD to groups                             GroupTable     who is attached to them
 //
 // Down by call: those on the left may call those on the right, and both Completer, which ends requests, receives and
 // queue pairs.
@@ -21,6 +22,8 @@
 #include "qp/completer.hpp"
 #include "qp/datagrams.hpp"
 #include "qp/executor.hpp"
+#include "qp/group_datagrams.hpp"
+#include "qp/group_table.hpp"
 #include "qp/one_sided.hpp"
 #include "qp/outstanding.hpp"
 #include "qp/pair_core.hpp"
@@ -70,6 +73,9 @@ class QueuePairs {
   void free_pair(PairHandle handle);
   Status change_pair(PairHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   PairFacts pair_facts(PairHandle handle);
+  Result<> attach_group(PairHandle handle, const verbs::Gid& group, std::uint16_t lid);
+  Status detach_group(PairHandle handle, const verbs::Gid& group);
+  bool is_in_group(PairHandle handle);
   /// Calls visit(pair) for each.
   template <typename Visit>
   void for_each(Visit&& visit) {
@@ -132,8 +138,11 @@ class QueuePairs {
   Outstanding outstanding_{shared_, completer_, executor_};
   OneSided one_sided_{shared_, outstanding_};
   Datagrams datagrams_{shared_, pairs_, receives_, arrivals_, completer_, executor_};
-  Requester requester_{shared_,
-                       {pairs_, arrivals_, completer_, executor_, answers_, outstanding_, one_sided_, datagrams_}};
+  GroupTable groups_{shared_};
+  GroupDatagrams group_datagrams_{shared_, pairs_, datagrams_, groups_};
+  Requester requester_{
+      shared_,
+      {pairs_, arrivals_, completer_, executor_, answers_, outstanding_, one_sided_, datagrams_, group_datagrams_}};
 };
 
 }  // namespace fairlead::qp

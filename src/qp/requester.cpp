@@ -71,6 +71,7 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
   entry.remote_qpn = request.remote_qpn;
   entry.remote_qkey = (request.remote_qkey & 0x8000'0000U) != 0 ? pair.attributes.qkey : request.remote_qkey;
   entry.traffic_class = request.to->traffic_class;
+  entry.hop_limit = request.to->hop_limit;
   return 0;
 }
 
@@ -142,7 +143,8 @@ bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
   GatherList list;
   if (const Cause cause = shared_.gather(pair, number, 0, list); cause != Cause::none)
     return refuse(pair, number, WcStatus::loc_prot_err, cause);
-  const Datagrams::Sent sent = parts_.datagrams.send(pair, number, list);
+  const Datagrams::Sent sent = entry.remote_qpn == verbs::kMulticastQpn ? parts_.groups.send(pair, entry, list)
+                                                                        : parts_.datagrams.send(pair, number, list);
   if (sent == Datagrams::Sent::no_room) return wait_for_room(pair);
   if (sent == Datagrams::Sent::pair_ended) return false;
   ++shared_.counters.requests_sent;

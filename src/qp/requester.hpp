@@ -8,6 +8,7 @@
 
 #include "qp/answers.hpp"
 #include "qp/datagrams.hpp"
+#include "qp/group_datagrams.hpp"
 #include "qp/one_sided.hpp"
 #include "qp/outstanding.hpp"
 #include "qp/pair_table.hpp"
@@ -25,6 +26,7 @@ class Requester {
     Outstanding& outstanding;
     OneSided& one_sided;
     Datagrams& datagrams;
+    GroupDatagrams& groups;
   };
   Requester(Shared& shared, const Parts& parts) : shared_(shared), parts_(parts) { stalled_.reserve(PairTable::kMost); }
 

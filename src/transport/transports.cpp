@@ -25,7 +25,8 @@ Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::
       flight_(link_, plan.link.peers_max),
       hot_peers_(plan.hot_peers, plan.link.peers_max),
       offences_(plan.link.peers_max),
-      datagram_size_max_(plan.datagram_size_max) {}
+      datagram_size_max_(plan.datagram_size_max),
+      sealed_only_(plan.sealing ? plan.sealing->required : std::vector<base::AddressRange>()) {}
 
 Status Transports::meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
   if (address.port == 0 || address.ip == base::SocketAddress{}.ip) return Status::unreachable;

@@ -45,6 +45,11 @@ class Transports {
   const Offences& offences() const { return offences_; }
   std::uint64_t trains_not_taken() const { return trains_not_taken_; }
 
+  /// Groups of hosts; null if the path has none.
+  path::GroupSockets* groups() { return path_->groups(); }
+  /// Whether something unsealed may be exchanged with that address: groups have no session that could be sealed.
+  bool may_be_clear(const base::SocketAddress& address) const { return !base::contains(sealed_only_, address); }
+
   void set_keyring(std::shared_ptr<const seal::Keyring> ring) { link_.set_keyring(std::move(ring)); }
 
   // Messages, by either transport ------------------------------------------------------------------------------------
@@ -156,6 +161,7 @@ class Transports {
   HotPeers hot_peers_;
   Offences offences_;
   std::uint32_t datagram_size_max_;
+  std::vector<base::AddressRange> sealed_only_;  // none without keys
 
   RouteCache routes_;
   std::array<path::Arrival, kArrivalsInPass> arrivals_;  // of this pass

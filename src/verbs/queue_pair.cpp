@@ -135,6 +135,9 @@ QueuePair& QueuePair::operator=(QueuePair&&) noexcept = default;
 QueuePair::~QueuePair() = default;
 
 Result<> QueuePair::destroy() {
+  const bool can_be_attached = state_ && state_->is_open && state_->type == QpType::ud && !state_->is_dead();
+  if (can_be_attached && state_->pair_core->is_in_group(state_->pair))
+    return failure(EBUSY, "this queue pair is attached to a multicast group: detach it first");
   if (!state_ || !state_->close()) return failure(EINVAL, "this queue pair is destroyed already");
   return {};
 }
@@ -187,6 +190,20 @@ QpAttributes QueuePair::query() const {
 
 QpState QueuePair::state() const noexcept {
   return state_->is_dead() ? QpState::err : state_->pair_core->pair_facts(state_->pair).attributes.state;
+}
+
+Result<> QueuePair::attach_multicast(const Gid& group, std::uint16_t lid) {
+  if (!state_ || !state_->is_open) return failure(EINVAL, "this queue pair is destroyed");
+  if (auto alive = check_alive(*state_->context); !alive) return alive;
+  return state_->pair_core->attach_group(state_->pair, group, lid);
+}
+
+Result<> QueuePair::detach_multicast(const Gid& group) {
+  if (!state_ || !state_->is_open) return failure(EINVAL, "this queue pair is destroyed");
+  if (auto alive = check_alive(*state_->context); !alive) return alive;
+  if (state_->pair_core->detach_group(state_->pair, group) != Status::ok)
+    return failure(EINVAL, "this queue pair is not attached to that multicast group");
+  return {};
 }
 
 int QueuePair::post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept {

@@ -83,6 +83,13 @@ inline constexpr std::array kPartFields{
     Field{"whole_bytes", 4, 4},
 };
 
+/// A datagram to a group begins with this, instead of a segment's header.
+inline constexpr std::array kGroupFields{
+    Field{"version", 0, 1},  Field{"kind", 1, 1},        Field{"flags", 2, 2},
+    Field{"checksum", 4, 4}, Field{"source_port", 8, 4}, Field{"queue_key", 12, 4},
+    Field{"group", 16, 16},  Field{"imm", 32, 4},        Field{"bytes", 36, 4},
+};
+
 constexpr std::size_t size_of(std::span<const Field> fields) {
   return fields.back().offset + fields.back().size;
 }
@@ -108,6 +115,7 @@ inline constexpr std::size_t kRecordBytes = 48;
 inline constexpr std::size_t kChunkBytes = 24;
 inline constexpr std::size_t kPartBytes = 8;
 inline constexpr std::size_t kRecordAlign = 8;
+inline constexpr std::size_t kGroupHeaderBytes = 40;
 
 static_assert(is_dense(kSegmentFields) && size_of(kSegmentFields) == kSegmentHeaderBytes);
 static_assert(is_dense(kHelloFields) && size_of(kHelloFields) == kHelloBytes);
@@ -118,6 +126,7 @@ static_assert(is_dense(kSealedInnerFields) && size_of(kSealedInnerFields) == kSe
 static_assert(is_dense(kRecordFields) && size_of(kRecordFields) == kRecordBytes);
 static_assert(is_dense(kChunkFields) && size_of(kChunkFields) == kChunkBytes);
 static_assert(is_dense(kPartFields) && size_of(kPartFields) == kPartBytes);
+static_assert(is_dense(kGroupFields) && size_of(kGroupFields) == kGroupHeaderBytes);
 
 /// The offset of a field that holds a T; a wrong name or width does not compile.
 template <typename T>

@@ -7,6 +7,8 @@
 #include <source_location>
 #include <vector>
 
+#include "wire/checksum.hpp"
+#include "wire/group_datagram.hpp"
 #include "wire/hello.hpp"
 #include "wire/record.hpp"
 #include "wire/segment.hpp"
@@ -65,11 +67,30 @@ void read_opened(const wire::Frame& frame) {
   if (!wire::check_payload(kind, plain) && kind == wire::Kind::data) read_records(plain);
 }
 
+/// The same of a datagram to a group.
+void read_group(std::span<const std::byte> bytes, bool gets_checksum) {
+  constexpr std::size_t kChecksum = wire::at<std::uint32_t>(wire::kGroupFields, "checksum");
+  std::vector<std::byte> datagram(bytes.begin(), bytes.end());
+  if (gets_checksum && datagram.size() >= wire::kGroupHeaderBytes) {
+    wire::store(datagram.data(), kChecksum, std::uint32_t{0});
+    wire::Checksum checksum;
+    checksum.add(datagram);
+    wire::store(datagram.data(), kChecksum, checksum.value());
+  }
+  const auto found = wire::decode_group(datagram);
+  if (!found) return expect(static_cast<std::size_t>(found.error()) < wire::kDropReasons);
+  std::vector<std::byte> again(wire::kGroupHeaderBytes);
+  iovec piece{const_cast<std::byte*>(found->bytes.data()), found->bytes.size()};
+  wire::encode_group(*found, {&piece, 1}, static_cast<std::uint32_t>(found->bytes.size()), again.data());
+  expect(std::memcmp(again.data(), datagram.data(), again.size()) == 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
+  if ((data[0] & 2) != 0) read_group(bytes, (data[0] & 1) != 0);
   std::vector<std::byte> datagram(bytes.begin(), bytes.end());
   if ((data[0] & 1) != 0 && datagram.size() >= wire::kSegmentHeaderBytes) wire::add_checksum(datagram, {});
 

@@ -58,6 +58,8 @@ struct DeviceLimits {
   std::uint32_t max_qp_rd_atom = 16;
   std::uint32_t max_res_rd_atom = 16 * 16382;
   std::uint32_t max_pkeys = 1;
+  std::uint32_t max_groups = 64;     ///< multicast groups that queue pairs are attached to, of one process and device
+  std::uint32_t max_group_qp = 256;  ///< queue pairs of one group
   std::uint32_t comp_vectors = 4;
   std::uint8_t local_ca_ack_delay = 15;
 };

@@ -155,7 +155,8 @@ class QueuePair {
   ~QueuePair();
 
   /// What is posted ends without completions, and completions not yet polled are gone. Returns when nothing is in
-  /// flight any more and its asynchronous events are acknowledged.
+  /// flight any more and its asynchronous events are acknowledged. EBUSY, and nothing changed, while it is attached to
+  /// a group.
   Result<> destroy();
 
   std::uint32_t number() const noexcept;
@@ -169,6 +170,15 @@ class QueuePair {
   [[nodiscard]] Result<> modify(const QpAttributes& attributes, std::uint32_t mask);
   QpAttributes query() const;
   QpState state() const noexcept;
+
+  /// Multicast, UD: from now on it receives what anybody sends to `group` (remote_qpn kMulticastQpn, dgid the group,
+  /// the queue key this one has), on this host and others that IP multicast of the device's interface reaches. `group`
+  /// is ff..., or an IPv4 group as ::ffff:a.b.c.d. Attaching twice is attaching once. EINVAL: no UD, no group; ENOMEM:
+  /// limits; EPERM: the group's address is one that nothing unsealed is exchanged with; else the kernel's errno, and
+  /// the remedy. `lid` is another name of the group here, for senders with the personality ib that give no GID.
+  [[nodiscard]] Result<> attach_multicast(const Gid& group, std::uint16_t lid = 0);
+  /// EINVAL if it is not attached.
+  Result<> detach_multicast(const Gid& group);
 
   /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (opcode, pieces, inline length, or state).
   [[nodiscard]] int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;

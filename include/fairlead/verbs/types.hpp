@@ -17,6 +17,9 @@ namespace fairlead::verbs {
 /// A port's address on the fabric, in network order: an IPv6 address, or ::ffff:a.b.c.d.
 using Gid = std::array<std::uint8_t, 16>;
 
+/// The remote queue pair number of a datagram to a group.
+inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
+
 enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, err };
