@@ -277,9 +277,12 @@ fairlead_status fairlead_net_machine_create(fairlead_net_domain* domain, fairlea
 /** Of a running machine: stops it as by FAIRLEAD_NET_ABORT, and waits until it has stopped; its events until then are
  * delivered. In a callback of the machine itself it does not wait. */
 void fairlead_net_machine_free(fairlead_net_machine* machine);
-/** Its event thread will run on these CPUs only. `bad_state` unless initialized; `invalid`: none. */
+/** Its event thread will run on these CPUs only; with synchronous delivery there is none. `bad_state` unless
+ * initialized; `invalid`: none. */
 fairlead_status fairlead_net_machine_confine(fairlead_net_machine* machine, const unsigned* cpus, size_t count);
-/** Buffer events will be delivered by fairlead_net_machine_deliver_all(). `bad_state` unless initialized. */
+/** Buffer events will be delivered by fairlead_net_machine_deliver_all(), and the machine will have no thread: the
+ * calls that deliver or wait keep its deadlines, tell its events, and make the last step of a stop. `bad_state` unless
+ * initialized. */
 fairlead_status fairlead_net_machine_deliver_synchronously(fairlead_net_machine* machine);
 /** FAIRLEAD_NET_EVENT_STATISTICS will come every so often. `bad_state` unless initialized; `invalid`: not 1 ms to 1
  * day.
@@ -377,7 +380,8 @@ bool fairlead_net_machine_cancel(fairlead_net_machine* machine, fairlead_net_buf
 /** Largest message; 0 before started. */
 uint64_t fairlead_net_machine_message_size_max(const fairlead_net_machine* machine);
 
-/* ---- machines: synchronous delivery. All are `bad_state` unless the machine is started and delivers synchronously. */
+/* ---- machines: synchronous delivery. All are `bad_state` unless the machine is started, or being
+   stopped, and delivers synchronously. */
 
 /** Makes progress, then calls back for at most `budget` pending events; *delivered, which may be null, tells how many.
  */

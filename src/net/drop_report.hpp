@@ -1,7 +1,6 @@
 #pragma once
-// Messages that found no buffer. The engine only counts them, and ends the event thread's wait at the first; the thread
-// tells how many they are, and looks again a little later. Where the application waits instead, or polls, its call
-// wakes the thread.
+// Messages that found no buffer. The engine only counts them, and ends a wait at the first; whoever looks after the
+// machine tells how many they are, and looks again a little later.
 
 #include <chrono>
 #include <cstdint>
@@ -18,17 +17,18 @@ class DropReport {
  public:
   /// When to look again, after some were told.
   Instant look_at() const { return look_at_; }
-  bool has_more(const engine::Core& core, engine::PortHandle port) const {
-    return core.dropped_no_buffer(port) != count_;
-  }
-  /// How many are to be told now, for all of some milliseconds.
-  std::uint64_t take(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
+  /// Whether some are to be told now.
+  bool is_due(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
     if (look_at_ != kNever) {
-      if (domain.time() < look_at_) return 0;
+      if (domain.time() < look_at_) return false;
       look_at_ = kNever;
       core.watch_drops(port);
     }
-    if (!has_more(core, port)) return 0;
+    return core.dropped_no_buffer(port) != count_;
+  }
+  /// How many, for all of some milliseconds.
+  std::uint64_t take(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
+    if (!is_due(core, port, domain)) return 0;
     look_at_ = domain.time() + kEvery;
     const std::uint64_t before = std::exchange(count_, core.dropped_no_buffer(port));
     return count_ - before;

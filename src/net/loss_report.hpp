@@ -1,6 +1,5 @@
 #pragma once
-// Peers that the engine has lost, which become events of the machine if it knows them. The engine ends the event
-// thread's wait at each; where the application waits instead, or polls, its call wakes the thread.
+// Peers that the engine has lost, which become events of the machine if it knows them. The engine ends a wait at each.
 
 #include <cstdint>
 

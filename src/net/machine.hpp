@@ -1,15 +1,22 @@
 #pragma once
 // What a TransferMachine is behind its handle: one port of an engine, its queued buffers, and its event thread.
 //
-// The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_deliver (events).
+// The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_calls (what the
+// application's calls do instead of it), machine_deliver (events).
 // Its nouns: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (who calls back), TakenEvents,
 // DropReport, LossReport, ReceiveProvision, Changes.
 //
 // Lock. One mutex guards everything here, and makes the calls that the Core wants one at a time. It is held over
 // Core calls that do not wait, never over a callback nor Core::wait().
 //
-// Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, a
-// thread in deliver_all(), or stop() of a machine without a thread. The machine does not stop before the turn is free.
+// Threads. With automatic delivery a machine has one, the event thread. With synchronous delivery it has none: what
+// that thread would see to (deadlines, news of the engine, figures, the end of a stop) is done by the calls that
+// deliver or wait, after they have done their own (machine_calls). Those that sleep do so until the next of these is
+// due, at most. Only notify() needs somebody who waits beside the application, and starts a thread that does nothing
+// else.
+//
+// Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, or a
+// thread in a call that delivers, starts or stops. The machine does not stop before the turn is free.
 //
 // Destruction. Who destroys a queued buffer waits for its final event, but not in a callback: there the machine keeps
 // the buffer without its handle, and tells the event later. It may be among those about to be told, by a thread that
@@ -22,9 +29,11 @@
 // Simulation. Without a thread of its own a machine is stepped by the domain's Simulation, and what waits lets that
 // pass the time. Everything else is the same code.
 //
-// Deadlines. The event thread sleeps at most until `armed_`, and add() wakes it for an earlier one only. A deadline
-// once armed stays armed though its buffer completes first: traffic with equal time limits wakes it once per limit.
+// Deadlines. Whoever sleeps does so until `armed_` at most, and add() wakes him for an earlier one only. A deadline
+// once armed stays armed though its buffer completes first: traffic with equal time limits wakes the thread once per
+// limit.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -46,6 +55,7 @@
 #include "net/drop_report.hpp"
 #include "net/last_refusal.hpp"
 #include "net/loss_report.hpp"
+#include "net/machine_calls.hpp"
 #include "net/machine_port.hpp"
 #include "net/net_address.hpp"
 #include "net/operation_queues.hpp"
@@ -102,19 +112,17 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool cancel(Buffer& buffer);
 
   // machine_deliver.cpp
-  std::expected<std::size_t, Status> deliver_all(std::size_t budget);
-  bool pending();
-  std::expected<bool, Status> wait(Instant deadline);
-  Status notify(std::function<void()> signal);
-  std::expected<bool, Status> arm();
   /// Ends the operation of a buffer that is being destroyed; returns after its final event. Not in a callback.
   void finish(BufferState& buffer);
   /// The same in a callback: returns when the engine is done with the memory; the final event comes later, when nobody
   /// has the handle any more. False if the event is told already, or at this moment.
   bool abandon(BufferState& buffer);
   Turn& turn() { return turn_; }
+  /// Of an application that delivers by itself.
+  MachineCalls& calls() { return calls_; }
 
  private:
+  friend class MachineCalls;
   using Lock = std::unique_lock<base::ShortLock>;
 
   /// Who is in Core::wait(): it takes one at a time.
@@ -140,12 +148,23 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void take_down(Lock& lock);
   void rest(Lock& lock);
   void signal_pending(Lock& lock);
+  bool has_news();
   void report_news(Lock& lock);
   void report_statistics(Lock& lock);
-  void look_for_news();
-  void wake_thread();
-  /// Whether buffer events are the event thread's to deliver.
-  bool is_thread_delivering() const { return is_automatic_ || state() != MachineState::started; }
+  /// All buffers are back; and nobody is at it, too.
+  bool is_empty_at_end();
+  bool may_close();
+  /// When somebody has to look at the machine though nothing happens.
+  Instant next_look() { return std::min({queues_.earliest_deadline(), drops_.look_at(), figures_.next()}); }
+  /// Whoever sleeps looks again.
+  void wake_sleeper();
+  /// Whether buffer events are the event thread's to deliver; or, once it is stopped, the simulation's.
+  bool is_thread_delivering() const {
+    return is_automatic_ || (domain_->simulation && state() != MachineState::started);
+  }
+
+  /// The application's calls do what an event thread does elsewhere.
+  bool is_driven_by_calls() const { return !is_automatic_ && !domain_->simulation; }
 
   // machine_deliver.cpp
   bool has_event() const { return !taken_.is_empty() || port_.core->has_event(port_.handle); }
@@ -184,18 +203,19 @@ class Machine : public std::enable_shared_from_this<Machine> {
   DropReport drops_;
   LossReport losses_;
   StatisticsReport figures_;
-  EndPoint last_sender_;    // of the message delivered last
-  Instant armed_ = kNever;  // the event thread looks again by then
+  EndPoint last_sender_;  // of the message delivered last
+  // Whoever sleeps looks again by then; while nobody does, so early that no deadline is earlier.
+  Instant armed_ = kNever;
 
   Turn turn_{*this, mutex_, changes_};
   std::uint32_t abandoning_ = 0;  // callbacks elsewhere that wait until nothing is told here
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
   base::Thread thread_;
-  bool was_armed_ = false;                     // the application may sleep on the descriptor
-  bool is_in_deliver_all_ = false;             // its thread has the turn
-  std::shared_ptr<Machine> kept_by_delivery_;  // itself, if the handle was destroyed in a callback of deliver_all()
-  std::shared_ptr<Machine> kept_;  // in a simulation: itself, from start() to its end, as a thread would keep it
+  MachineCalls calls_{*this};
+  // Itself: in a simulation from start() to its end, as a thread would keep it; where calls drive it, from the
+  // destruction of the handle in a callback to the end of the call that this was in.
+  std::shared_ptr<Machine> kept_;
 };
 
 inline constexpr const char* kNotStarted = "the transfer machine is not started, or is stopping";
@@ -206,7 +226,7 @@ Status Machine::add(Buffer& buffer, const Operation& operation) {
   if (state_.load(std::memory_order_relaxed) != MachineState::started)
     return refuse_add(Status::bad_state, kNotStarted);
   const Status status = queues_.add(BufferState::of(buffer), operation);
-  if (operation.deadline < armed_ && status == Status::ok) wake_thread();
+  if (operation.deadline < armed_ && status == Status::ok) wake_sleeper();
   return status;
 }
 

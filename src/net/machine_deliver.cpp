@@ -43,7 +43,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   std::size_t told = 0;
   lock.unlock();
   if (provision_.is_attached()) provision_.pool()->look();
-  // stop() hands synchronous delivery over to the event thread, between two events.
+  // In a simulation stop() hands synchronous delivery over to it, between two events.
   while (told < most && !taken_.is_empty() && is_thread == is_thread_delivering()) {
     const engine::Completion& completion = taken_.next();
     BufferState& buffer = BufferState::of(completion.cookie);
@@ -118,8 +118,8 @@ std::size_t Machine::deliver(Lock& lock, std::size_t most) {
 
 void Machine::end_turn() {
   turn_.end();
-  // The event thread waits for the turn only when it is about to stop.
-  if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_thread();
+  // Others wait for the turn only when the machine is about to stop.
+  if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_sleeper();
 }
 
 // The turn must be free.
@@ -136,81 +136,11 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
   return delivered;
 }
 
-// Synchronous delivery ----------------------------------------------------------------------------------------------
-
-std::expected<std::size_t, Status> Machine::deliver_all(std::size_t budget) {
-  std::shared_ptr<Machine> self;  // from a callback that destroyed the handle, until the lock is open
-  Lock lock(mutex_);
-  if (state() != MachineState::started || is_automatic_) return std::unexpected(Status::bad_state);
-  if (!turn_.is_free()) return 0;
-  if (taken_.is_empty()) {
-    if (!take_events(budget, Look::pass)) {
-      look_for_news();
-      return 0;
-    }
-  } else {
-    port_.core->progress();
-  }
-  is_in_deliver_all_ = true;
-  const std::size_t delivered = deliver_some(lock, budget);
-  is_in_deliver_all_ = false;
-  if (kept_by_delivery_) [[unlikely]]
-    self = std::move(kept_by_delivery_);
-  return delivered;
-}
-
-bool Machine::pending() {
-  const Lock lock(mutex_);
-  if (state() != MachineState::started || is_automatic_) return false;
-  port_.core->progress();
-  look_for_news();
-  return turn_.is_free() ? has_event() : port_.core->has_event(port_.handle);
-}
-
-std::expected<bool, Status> Machine::wait(Instant deadline) {
-  Lock lock(mutex_);
-  if (state() != MachineState::started || is_automatic_ || waiter_ != Waiter::nobody) {
-    return std::unexpected(Status::bad_state);
-  }
-  waiter_ = Waiter::application;  // until then the machine does not stop
-  bool has_event = false, goes_on = true;
-  while (goes_on) {
-    lock.unlock();
-    port_.core->wait(port_.handle, to_engine(deadline));
-    lock.lock();
-    look_for_news();
-    has_event = port_.core->has_event(port_.handle);
-    // Else it was interrupted for drops, now or before, which are not the caller's affair.
-    goes_on = !has_event && state() == MachineState::started && !signal_ && !domain_->simulation &&
-              domain_->time() < deadline;
-  }
-  waiter_ = Waiter::nobody;
-  if (state() == MachineState::started && !signal_) return has_event;
-  thread_wake_.notify_one();  // it waits for its own turn in the Core
-  return has_event && state() == MachineState::started;
-}
-
-Status Machine::notify(std::function<void()> signal) {
-  const Lock lock(mutex_);
-  if (state() != MachineState::started || is_automatic_) return Status::bad_state;
-  signal_ = std::move(signal);
-  wake_thread();
-  return Status::ok;
-}
-
-std::expected<bool, Status> Machine::arm() {
-  const Lock lock(mutex_);
-  const bool is_usable = state() == MachineState::started && !is_automatic_ && !signal_ && waiter_ == Waiter::nobody;
-  if (!is_usable) return std::unexpected(Status::bad_state);
-  look_for_news();
-  was_armed_ = true;
-  return taken_.is_empty() && port_.core->arm_descriptor(port_.handle);
-}
-
 // Destruction of a queued buffer ------------------------------------------------------------------------------------
 
 // When delivery is synchronous and nobody is at it, the final event is delivered from here.
 void Machine::finish(BufferState& buffer) {
+  std::shared_ptr<Machine> self;  // until the lock is open
   Lock lock(mutex_);
   if (buffer.machine.load(std::memory_order_relaxed) != this) return;
   queues_.end_early(buffer, BufferState::Ender::owner);
@@ -230,6 +160,7 @@ void Machine::finish(BufferState& buffer) {
     }
     end_turn();
   }
+  self = calls_.end_of_call(lock);
 }
 
 bool Machine::abandon(BufferState& buffer) {

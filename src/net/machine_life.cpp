@@ -117,7 +117,8 @@ void Machine::refill() {
 }
 
 Result<> Machine::start(std::string_view text) {
-  const Lock lock(mutex_);
+  std::shared_ptr<Machine> self;  // until the lock is open
+  Lock lock(mutex_);
   if (state() != MachineState::initialized) return wrong_state("start");
   auto address = parse_address(text);
   if (address) {
@@ -125,6 +126,11 @@ Result<> Machine::start(std::string_view text) {
     set_state(MachineState::starting);
     if (domain_->simulation) {
       kept_ = shared_from_this();
+      return {};
+    }
+    if (is_driven_by_calls()) {
+      begin(lock);
+      self = calls_.end_of_call(lock);
       return {};
     }
     auto thread = base::Thread::start([self = shared_from_this()] { self->run(); });
@@ -140,6 +146,7 @@ Result<> Machine::start(std::string_view text) {
 }
 
 Result<EndPoint> Machine::start_and_wait(std::string_view text) {
+  const std::shared_ptr<Machine> self = shared_from_this();  // the callback may destroy the handle
   if (auto started = start(text); !started) return std::unexpected(std::move(started.error()));
   Lock lock(mutex_);
   while (!has_told_start_) changes_.wait(lock);
@@ -152,8 +159,8 @@ void Machine::begin_stop(StopMode mode) {
   set_state(MachineState::stopping);
   provision_.withdraw(port_);
   if (mode == StopMode::abort) queues_.end_all();
-  wake_thread();
-  if (waiter_ == Waiter::application || was_armed_) port_.core->interrupt(port_.handle);
+  wake_sleeper();
+  if (waiter_ == Waiter::application || calls_.was_armed()) port_.core->interrupt(port_.handle);
 }
 
 Result<> Machine::stop(StopMode mode) {
@@ -163,31 +170,36 @@ Result<> Machine::stop(StopMode mode) {
     case MachineState::initialized:
       set_state(MachineState::stopped);
       tell(lock, MachineEvent::Kind::state_change, Status::ok, MachineState::stopped, {});
+      calls_.end_of_call(lock);
       return {};
     case MachineState::starting:
       if (!must_stop_ || mode == StopMode::abort) stop_mode_ = mode;
       must_stop_ = true;
       return {};
     case MachineState::started:
-      begin_stop(mode);
-      return {};
+      break;
     case MachineState::stopping:
       if (mode == StopMode::drain) return wrong_state("stop");
-      begin_stop(mode);
-      return {};
+      break;
     default:
       return wrong_state("stop");
   }
+  begin_stop(mode);
+  if (is_driven_by_calls() && may_close()) take_down(lock);
+  calls_.end_of_call(lock);
+  return {};
 }
 
 Result<> Machine::stop_and_wait(StopMode mode) {
+  const std::shared_ptr<Machine> self = shared_from_this();
   {
     const Lock lock(mutex_);
     if (is_inside()) return refused(Status::bad_state, "a callback cannot wait for its own transfer machine to stop");
   }
   if (auto stopped = stop(mode); !stopped) return stopped;
   Lock lock(mutex_);
-  while (!(has_ended() && turn_.is_free())) changes_.wait(lock);
+  calls_.drive_to_end(lock);
+  calls_.end_of_call(lock);
   if (state() == MachineState::failed) return std::unexpected(failure_);
   return {};
 }
@@ -230,11 +242,11 @@ void Machine::let_go() {
   }
   if (is_inside()) {
     face_ = nullptr;
-    if (is_in_deliver_all_) kept_by_delivery_ = shared_from_this();
+    if (is_driven_by_calls()) kept_ = shared_from_this();
     thread_.detach();  // it holds a reference to this machine
     return;
   }
-  while (!(has_ended() && turn_.is_free())) changes_.wait(lock);
+  calls_.drive_to_end(lock);
   base::Thread thread = std::move(thread_);
   lock.unlock();
   thread.join();
@@ -257,7 +269,7 @@ TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const Mess
   const Lock lock(mutex_);
   if (state() != MachineState::started) return {0, refuse_add(Status::bad_state, kNotStarted)};
   const TransferMachine::Added added = queues_.add(buffers, operation);
-  if (operation.deadline < armed_ && added.count > 0) wake_thread();
+  if (operation.deadline < armed_ && added.count > 0) wake_sleeper();
   return added;
 }
 

@@ -34,7 +34,7 @@ Instant Machine::step() {
   if (state() == MachineState::starting) {
     if (!begin(lock)) kept_.reset();
   } else if (state() == MachineState::started || state() == MachineState::stopping) {
-    if (!serve(lock)) return std::min({queues_.earliest_deadline(), drops_.look_at(), figures_.next()});
+    if (!serve(lock)) return next_look();
     take_down(lock);
     kept_.reset();
   }
@@ -64,7 +64,7 @@ bool Machine::begin(Lock& lock) {
 
 // The state is still `starting`.
 Result<> Machine::bring_up(const NetAddress& wanted) {
-  if (!cpus_.empty() && !base::confine_to_cpus(cpus_)) {
+  if (!is_driven_by_calls() && !cpus_.empty() && !base::confine_to_cpus(cpus_)) {
     return refused(Status::not_available,
                    fmt::format("cannot run on CPUs {}: this process may not use all of them", fmt::join(cpus_, ",")));
   }
@@ -76,6 +76,7 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
   port_.settle(std::move(*opened));
   losses_.begin(*port_.core, port_.handle);
   figures_.begin(domain_->time());
+  if (is_driven_by_calls()) armed_ = Instant::min();
   return {};
 }
 
@@ -87,15 +88,22 @@ bool Machine::serve(Lock& lock) {
   queues_.expire();
   report_news(lock);
   if (figures_.next() != kNever) report_statistics(lock);
-  if (state() != MachineState::stopping || !provision_.is_home(port_)) return false;
-  return queues_.are_empty() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
+  return may_close();
+}
+
+bool Machine::is_empty_at_end() {
+  return state() == MachineState::stopping && port_.core && provision_.is_home(port_) && queues_.are_empty();
+}
+
+bool Machine::may_close() {
+  return is_empty_at_end() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
 }
 
 // Sleeps until there may be something to do.
 void Machine::rest(Lock& lock) {
   const Instant time = !queues_.has_deadlines() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
-  armed_ = std::min({armed_, queues_.earliest_deadline(), drops_.look_at(), figures_.next()});
+  armed_ = std::min(armed_, next_look());
   const bool listens = (is_thread_delivering() && turn_.is_free()) || signal_;
   if (listens && waiter_ == Waiter::nobody) {
     waiter_ = Waiter::event_thread;
@@ -110,10 +118,13 @@ void Machine::rest(Lock& lock) {
   }
 }
 
-// Called after a change, under the lock, that rest() must not sleep through.
-void Machine::wake_thread() {
+// Called after a change, under the lock, that nobody may sleep through.
+void Machine::wake_sleeper() {
   thread_wake_.notify_one();
-  if (waiter_ == Waiter::event_thread) port_.core->interrupt(port_.handle);
+  const bool is_driven = is_driven_by_calls();
+  if (waiter_ == Waiter::event_thread || (waiter_ == Waiter::application && is_driven))
+    port_.core->interrupt(port_.handle);
+  if (calls_.was_armed() && is_driven) calls_.wake_by(armed_ = next_look());
 }
 
 void Machine::signal_pending(Lock& lock) {
@@ -121,6 +132,11 @@ void Machine::signal_pending(Lock& lock) {
   lock.unlock();
   [&]() noexcept { signal(); }();
   lock.lock();
+}
+
+bool Machine::has_news() {
+  if (port_.core->has_ended() && !has_told_end_of_engine_) return true;
+  return losses_.has_more() || drops_.is_due(*port_.core, port_.handle, *domain_);
 }
 
 // The engine only counts messages that found no buffer, and lists the peers it has lost; here they become events.
@@ -131,12 +147,12 @@ void Machine::report_news(Lock& lock) {
         port_.own.address());
     tell(lock, MachineEvent::Kind::error, Status::no_buffer, MachineState::undefined, text);
   }
-  if (port_.core->has_ended() && !std::exchange(has_told_end_of_engine_, true)) {
+  if (port_.core && port_.core->has_ended() && !std::exchange(has_told_end_of_engine_, true)) {
     tell(lock, MachineEvent::Kind::error, Status::restarted, MachineState::undefined,
          "the host engine has ended, and with it what was queued: start fairleadd, then stop and start this machine");
   }
   engine::PeerLoss loss;
-  while (losses_.next(loss)) {
+  while (port_.core && losses_.next(loss)) {
     if (!port_.end_points.has_engine(loss.engine)) continue;
     const std::string known = port_.core->describe_peer(loss.engine);
     const std::string peer = fmt::format("{}:{}", nid_text(loss.engine), loss.engine.port);
@@ -151,18 +167,13 @@ void Machine::report_statistics(Lock& lock) {
   tell(lock, MachineEvent::Kind::statistics, Status::ok, MachineState::undefined, text);
 }
 
-/// In a call of the application, which has made progress or waited in the thread's place.
-void Machine::look_for_news() {
-  const bool is_end_new = port_.core->has_ended() && !has_told_end_of_engine_;
-  if (is_end_new || drops_.has_more(*port_.core, port_.handle) || losses_.has_more()) thread_wake_.notify_one();
-}
-
 // All buffers are back. When `stopped` is told, the address is free.
 void Machine::take_down(Lock& lock) {
   port_.dropped_at_end = port_.dropped();
   std::shared_ptr<engine::Core> core = std::move(port_.core);
   std::shared_ptr<PoolState> pool = provision_.end();
   losses_.end();
+  calls_.close();
   lock.unlock();
   pool.reset();
   core->close_port(port_.handle);

@@ -149,27 +149,27 @@ std::uint64_t TransferMachine::message_size_max() const noexcept {
 
 std::expected<std::size_t, Status> TransferMachine::deliver_all(std::size_t budget) {
   if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
-  return machine_->deliver_all(budget);
+  return machine_->calls().deliver_all(budget);
 }
 bool TransferMachine::pending() {
   if (machine_->is_inherited()) return false;
-  return machine_->pending();
+  return machine_->calls().pending();
 }
 std::expected<bool, Status> TransferMachine::wait(Instant deadline) {
   if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
-  return machine_->wait(deadline);
+  return machine_->calls().wait(deadline);
 }
 std::expected<bool, Status> TransferMachine::arm() {
   if (machine_->is_inherited()) return std::unexpected(Status::bad_state);
-  return machine_->arm();
+  return machine_->calls().arm();
 }
 int TransferMachine::descriptor() const {
   if (machine_->is_inherited()) return -1;
-  return machine_->ask([](const MachinePort& port) { return port.core ? port.core->descriptor(port.handle) : -1; });
+  return machine_->calls().descriptor();
 }
 Status TransferMachine::notify(std::function<void()> signal) {
   if (machine_->is_inherited()) return Status::bad_state;
-  return machine_->notify(std::move(signal));
+  return machine_->calls().notify(std::move(signal));
 }
 
 Statistics TransferMachine::statistics(bool reset) {

@@ -108,10 +108,14 @@ class TransferMachine {
   // ---- before the start
 
   /// The event thread will run on these CPUs only; replaces an earlier choice. `bad_state` unless initialized;
-  /// `invalid`: none given. A CPU that this process may not use makes the start fail.
+  /// `invalid`: none given. A CPU that this process may not use makes the start fail. Where delivery is synchronous
+  /// there is no such thread, and only that of notify() is bound.
   [[nodiscard]] Result<> confine(std::span<const unsigned> cpus);
 
-  /// Buffer events will be delivered by deliver_all() instead of the event thread. `bad_state` unless initialized.
+  /// Buffer events will be delivered by deliver_all(), and there will be no event thread: start() starts by itself, and
+  /// deliver_all(), pending(), wait(), wait_any() and arm() keep the deadlines, tell machine events, and make the last
+  /// step of a stop. So call one of them until the machine is stopped, or stop_and_wait(). `bad_state` unless
+  /// initialized.
   [[nodiscard]] Result<> deliver_synchronously();
 
   /// Messages will be received into buffers of a pool, which the engine takes by itself: `length` of them ahead, and
@@ -140,14 +144,16 @@ class TransferMachine {
   // ---- start and stop
 
   /// Takes an address (see address.hpp) and starts the event thread, which tells `started` with the machine's own end
-  /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system.
-  /// `invalid`: malformed; the machine is failed then. `bad_state` unless initialized.
+  /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system. Where delivery
+  /// is synchronous that is told before this returns. `invalid`: malformed; the machine is failed then. `bad_state`
+  /// unless initialized.
   [[nodiscard]] Result<> start(std::string_view address);
   /// start(), and waits for its outcome; returns the own end point. Not in a callback of this machine (bad_state).
   [[nodiscard]] Result<EndPoint> start_and_wait(std::string_view address);
 
   /// Stops within microseconds once the queues are empty. Of an initialized machine: stopped at once, the event is
-  /// delivered by the caller. From here on the event thread delivers, also if delivery was synchronous.
+  /// delivered by the caller. So it is where delivery is synchronous and nothing is queued; else go on delivering there
+  /// until the machine is stopped, or use stop_and_wait().
   /// `bad_state` unless initialized, starting or started; stop(abort) also while stopping.
   Result<> stop(StopMode mode);
   /// stop(), and waits until stopped. Not in a callback of this machine (bad_state).
@@ -232,13 +238,12 @@ class TransferMachine {
 
   /// Makes progress on this thread, then calls back for at most `budget` pending events; returns how many. 0 also
   /// if another thread, or a callback further up this stack, is delivering.
-  /// `bad_state` unless started and synchronous.
+  /// `bad_state` unless started, or being stopped, and synchronous.
   std::expected<std::size_t, Status> deliver_all(std::size_t budget = 256);
-  /// Makes progress; true if deliver_all() would find an event. False unless started and synchronous.
+  /// Makes progress; true if deliver_all() would find an event. False in a state where that is refused.
   bool pending();
   /// Waits until an event is pending or `deadline` passes: spins first, then sleeps. True if one is pending.
-  /// `bad_state` unless started and synchronous, and while another thread waits. Ends early (false) when the machine
-  /// is stopped.
+  /// `bad_state` as deliver_all(), and while another thread waits. Ends early (false) when the machine is stopped.
   std::expected<bool, Status> wait(Instant deadline);
   /// Waits until one of the machines has a pending event: its index. `timed_out`: none by `deadline`. Looks for some
   /// microseconds, then sleeps. `bad_state`: one cannot be armed, or is being stopped. `invalid`: no machines.
@@ -251,12 +256,13 @@ class TransferMachine {
   ///
   ///   while (machine.arm().value_or(false) == false) machine.deliver_all();   // then sleep on it
   ///
-  /// `bad_state` unless started and synchronous, while a thread waits, and after a notify() that was not called yet.
-  /// The descriptor is the machine's, from `started` to stop(); -1 else.
+  /// It becomes readable for deadlines, too. `bad_state` as deliver_all(), while a thread waits, and after a notify()
+  /// that was not called yet. The descriptor is the machine's, from `started` to `stopped`; -1 else.
   [[nodiscard]] std::expected<bool, Status> arm();
   [[nodiscard]] int descriptor() const;
-  /// `signal` will be called once, by the event thread, as soon as an event is pending (at once if one is already).
-  /// Replaces an earlier one that was not called yet. `bad_state` unless started and synchronous.
+  /// `signal` will be called once, as soon as an event is pending (at once if one is already). Replaces an earlier one
+  /// that was not called yet. `bad_state` as deliver_all(). The first notify() starts a thread, which calls and tells
+  /// machine events meanwhile: wait(), or arm() with a program's own event loop, do without.
   [[nodiscard]] Status notify(std::function<void()> signal);
 
   // ---- figures
