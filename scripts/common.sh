@@ -17,6 +17,7 @@ packages_for() {
     check) echo clang-tidy-19 ;;
     abi) echo abigail-tools doxygen xz-utils ;;
     package) echo debhelper dpkg-dev fakeroot help2man doxygen lowdown bash-completion lintian libpmix-dev debootstrap ;;
+    browser) echo chromium-headless-shell ;;
     docs) echo python3 mkdocs mkdocs-material ;;
     *) die "no packages are listed for '$1'" ;;
   esac

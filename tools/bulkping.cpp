@@ -15,19 +15,19 @@ void add_common(CLI::App& app, BulkpingCommon& options) {
   app.add_option("--tmid", options.tmid, "transfer machine id, or * for a free one, where --address leaves it out")
       ->type_name("1..4095|*");
   add_count(app, "--receive-buffers", options.receive_buffers, 1U, 4096U, "buffers posted for messages");
-  add_count(app, "--messages-per-buffer", options.messages_max, 1U, 4096U, "messages that one of them takes at most");
+  add_count(app, "--messages-per-buffer", options.messages_max, 1U, 4096U,
+            "messages that one such buffer takes at most");
   add_bytes(app, "--receive-size-min", options.receive_size_min, kMessageSizeMax,
-            "room below which it counts as full [message size]");
+            "room below which such a buffer counts as full [message size]");
   add_seconds(app, "--message-timeout", options.message_timeout, 0.001, "time for a message and its reply");
   add_seconds(app, "--bulk-timeout", options.bulk_timeout, 0.001, "time for a bulk transfer");
-  app.add_flag("--async", options.is_async,
-               "events come from the transfer machine's own thread, not from the one that waits");
+  app.add_flag("--async", options.is_async, "events come on the transfer machine's own thread, not on the waiting one");
   add_engine_settings(app, options.engine);
   app.add_flag("--json", options.is_json, "one JSON document instead of tables");
-  app.add_flag("--live", options.is_live, "the live line also where standard error is no terminal");
+  app.add_flag("--live", options.is_live, "show the live line even if standard error is no terminal");
   auto* verbose =
       app.add_flag("-v,--verbose", options.is_verbose, "every failure, and the engine's counters at the end");
-  app.add_flag("-q,--quiet", options.is_quiet, "errors and the exit code alone")->excludes(verbose);
+  app.add_flag("-q,--quiet", options.is_quiet, "only errors and the exit code")->excludes(verbose);
 }
 
 /// What only several options together can get wrong, and what follows from where we run.
@@ -52,7 +52,7 @@ void add_server(CLI::App& bulkping, int& exit_code) {
       ->type_name("ADDRESS");
   add_count(*app, "--buffers", options->buffers, 4U, 4096U, "bulk buffers at most, and as many for replies");
   add_bytes(*app, "--bulk-size", options->bulk_size_max, kBulkSizeMax, "largest bulk that a client may ask for");
-  add_bytes(*app, "--memory", options->memory, std::uint64_t{1} << 40, "of all bulk buffers together");
+  add_bytes(*app, "--memory", options->memory, std::uint64_t{1} << 40, "memory of all bulk buffers together");
   add_bytes(*app, "--message-size", options->message_size, kMessageSizeMax, "largest message taken");
   add_seconds(*app, "--delay", options->delay, 0, "pause before each active transfer");
   add_common(*app, *options);
@@ -87,7 +87,7 @@ void add_client(CLI::App& bulkping, int& exit_code) {
 
 void add_bulkping(CLI::App& app, int& exit_code) {
   CLI::App* bulkping =
-      app.add_subcommand("bulkping", "messages and bulk transfers between processes, every payload verified");
+      app.add_subcommand("bulkping", "move messages and bulk data between processes, and verify every byte");
   want_subcommand(*bulkping);
   add_server(*bulkping, exit_code);
   add_client(*bulkping, exit_code);

@@ -71,7 +71,7 @@ void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::
   const auto add_fault = [&target](const std::string& plan) { target.emplace_back("fault", plan); };
   app.add_option_function<std::string>(
          "--fault", add_fault,
-         "harm what is sent, e.g. drop=1%,reorder=5:64,duplicate=1%,delay=1ms,corrupt=0.1%,seed=7")
+         "faults in the datagrams that are sent, e.g. drop=1%,reorder=5:64,duplicate=1%,delay=1ms,corrupt=0.1%,seed=7")
       ->type_name("PLAN");
 }
 

@@ -38,8 +38,8 @@ constexpr std::array<Explanation, 21> kExplanations{{
     {"message_size", "the message is longer than a message may be: use a bulk transfer, or cut it"},
     {"no_buffer", "the receiver had no receive buffer posted, so the message was dropped there: post more, or sooner"},
     {"not_permitted",
-     "a descriptor of the wrong kind: only an active receive reads from a passive send buffer, only an active send "
-     "writes to a passive receive buffer"},
+     "a descriptor of the wrong kind: an active receive reads from a passive send buffer, an active send writes to a "
+     "passive receive buffer"},
     {"stale",
      "the descriptor belongs to a buffer that is done or to an earlier life of the peer: ask the peer for a new one"},
     {"invalid", "an argument is malformed; the message that came with it names the argument"},

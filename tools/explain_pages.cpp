@@ -47,10 +47,10 @@ std::string tables_of(std::span<const Word> words) {
 std::string words_page() {
   std::string text =
       "# Words and numbers\n\n"
-      "What statuses, numbers and states mean; `fairlead explain WORD` tells one. This page is made from the tables in "
-      "the\n"
-      "sources; `tools_test --gtest_filter=Explain.*` compares it. Counters: [counters.md](counters.md); settings:\n"
-      "[settings.md](settings.md).\n\n## Statuses\n\nOf calls and of the events of buffers.\n\n";
+      "This page tells what statuses, numbers and states mean; `fairlead explain WORD` tells one of them. It is made\n"
+      "from the tables in the sources; `tools_test --gtest_filter=Explain.*` compares it. Counters and settings have\n"
+      "pages of their own: [counters.md](counters.md), [settings.md](settings.md).\n\n"
+      "## Statuses\n\nCalls return them, and events of buffers carry them.\n\n";
   text += heading({"status", "errno", "meaning"});
   for (const StatusWord& word : status_words())
     text += fmt::format("| `{}` | {} ({}) | {} |\n", word.name, word.errno_name, -word.number, cell(word.sentence));
@@ -64,24 +64,25 @@ std::string words_page() {
 std::string settings_page() {
   std::string text =
       "# Settings\n\n"
-      "What can be set: by a variable of the environment, in a file, by name in a program (`DomainSettings`,\n"
-      "`ContextOptions`), or by `--set NAME=VALUE` of this command's programs. The program's own word wins over the\n"
-      "environment, the environment over the file. `fairlead options` prints the same, with what is set now and by "
-      "what. A\n"
-      "program that has rights that its caller does not have (set-user-id) reads no variable and no file. This page is "
-      "made\n"
-      "from the table in the sources; `tools_test --gtest_filter=Explain.*` compares it.\n\n"
+      "Each setting can be made in four ways:\n\n"
+      "- in a program, by name (`DomainSettings`, `ContextOptions`);\n"
+      "- on the command line of `fairlead`, by `--set NAME=VALUE`;\n"
+      "- by a variable of the environment;\n"
+      "- in a file.\n\n"
+      "The program wins over the environment, and the environment over the file. `fairlead options` prints the\n"
+      "settings with their present values, and tells where each value comes from. A program with rights that its\n"
+      "caller does not have (set-user-id) reads no variable and no file. This page is made from the table in the\n"
+      "sources; `tools_test --gtest_filter=Explain.*` compares it.\n\n"
       "## A file\n\n"
       "`FAIRLEAD_CONFIG` names a file in [TOML](https://toml.io) with the names below, and `device`, `devices`, "
       "`explain`\n"
       "and `personality` for the variables of devices:\n\n"
       "```toml\n# for all programs of this job\ngive_up_after = \"10s\"\nwindow_segments = 2048\npath = \"udp\"\n"
       "log = \"info,link=debug\"\n```\n\n"
-      "It has no tables. A name that sets nothing, or a value that the setting does not take, is an error with file "
-      "and line,\n"
-      "and no engine starts. The file must be a plain one of up to 1 MiB, of this user or of root, which nobody else "
-      "can\n"
-      "write to or replace; name it without symbolic links (in Kubernetes mount it with `subPath`).\n\n"
+      "The file has no tables. An unknown name, or a value that the setting does not take, is an error with file and\n"
+      "line, and no engine starts. The file must be a plain one of up to 1 MiB, of this user or of root. Nobody else\n"
+      "may be able to write to it or to replace it. Name it without symbolic links (in Kubernetes mount it with\n"
+      "`subPath`).\n\n"
       "## Numbers\n\n";
   text += heading({"name", "variable", "default", "range", "unit", "meaning"});
   for (const OptionRow& row : option_table())
@@ -90,7 +91,7 @@ std::string settings_page() {
   text += "\n## Words\n\n" + heading({"name", "variable", "value", "meaning"});
   for (const WordOptionRow& row : word_option_table())
     text += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.environment, cell(row.wanted), cell(row.sentence));
-  text += "\n## Others\n\nThose of devices are read by verbs alone; `fairlead run` has options for them.\n\n";
+  text += "\n## Others\n\nOnly verbs read the variables of devices; `fairlead run` has options for them.\n\n";
   text += heading({"variable", "value", "meaning"});
   for (const engine::VariableRow& row : engine::other_variables())
     text += fmt::format("| `{}` | {} | {} |\n", row.name, cell(row.wanted), cell(row.sentence));

@@ -46,15 +46,15 @@ int run_keygen(const KeygenOptions& options) {
 void add_keygen(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<KeygenOptions>();
   CLI::App* keygen = app.add_subcommand(
-      "keygen", "makes the key file of FAIRLEAD_SEAL; prints the line for the known_peers files of others");
+      "keygen", "make the key file of FAIRLEAD_SEAL, and print the line for the known_peers files of others");
   keygen->add_option("FILE", options->file, "the key file, which only its owner may read")->required();
   auto* psk =
       keygen->add_flag("--psk", options->is_psk, "a secret for both ends instead of a pair of keys; copy the file");
   auto* add = keygen->add_flag("--add", options->is_added, "a further key behind those of an existing file");
-  keygen->add_flag("--public", options->is_public, "makes none: prints the lines of an existing file")
+  keygen->add_flag("--public", options->is_public, "make no key: print the lines of an existing file")
       ->excludes(psk)
       ->excludes(add);
-  keygen->add_option("--address", options->addresses, "who has the key: addresses or ranges, by default this host's")
+  keygen->add_option("--address", options->addresses, "addresses or ranges of the key's owner [those of this host]")
       ->type_name("ADDRESS[,...]")
       ->excludes(psk);
   keygen->callback([options, &exit_code] { exit_code = run_keygen(*options); });

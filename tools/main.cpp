@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   add_ps(app, exit_code);
   add_explain(app, exit_code);
   add_options(app, exit_code);
-  app.add_subcommand("version", "the release, and what it was built with")->callback([] {
+  app.add_subcommand("version", "print the release, and what it was built with")->callback([] {
     fmt::print("{}\n", version_text());
   });
   try {

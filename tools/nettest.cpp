@@ -122,7 +122,7 @@ int run_console(NettestConsoleOptions options) {
 
 void add_agent(CLI::App& nettest, int& exit_code) {
   const auto options = std::make_shared<NettestAgentOptions>();
-  CLI::App* app = nettest.add_subcommand("agent", "does what a console tells it, until Ctrl-C");
+  CLI::App* app = nettest.add_subcommand("agent", "do what a console says, until Ctrl-C");
   app->add_option("--address", options->address, "own address, or the beginning of it [127.0.0.1@udp:20480:39:13]")
       ->type_name("ADDRESS");
   add_engine_settings(*app, options->engine);
@@ -131,7 +131,7 @@ void add_agent(CLI::App& nettest, int& exit_code) {
 
 void add_console(CLI::App& nettest, int& exit_code) {
   const auto options = std::make_shared<NettestConsoleOptions>();
-  CLI::App* app = nettest.add_subcommand("console", "tells agents what to measure, and adds up what they have counted");
+  CLI::App* app = nettest.add_subcommand("console", "tell agents what to measure, and add up their counts");
   app->add_option("--clients", options->parties.clients, "addresses of agents, with commas between [...:20480:39:13]")
       ->delimiter(',')
       ->required()
@@ -166,8 +166,8 @@ void add_console(CLI::App& nettest, int& exit_code) {
 }  // namespace
 
 void add_nettest(CLI::App& app, int& exit_code) {
-  CLI::App* nettest =
-      app.add_subcommand("nettest", "messages and bulk between many hosts at once: agents, and a console for them");
+  CLI::App* nettest = app.add_subcommand(
+      "nettest", "measure messages and bulk between many hosts at once: agents, and a console for them");
   want_subcommand(*nettest);
   add_agent(*nettest, exit_code);
   add_console(*nettest, exit_code);

@@ -78,22 +78,21 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
     add_count(*app, "--in-flight", words->options.in_flight, 0U, 4096U, "operations under way at a time, 0: by size");
   }
   CLI::Option* loss = app->add_option("--loss", words->losses,
-                                      "instead between two network namespaces of our own, over a wire that loses this "
+                                      "measure between two network namespaces of its own, over a wire that loses this "
                                       "part; beside TCP")
                           ->type_name("PART,...");
   app->add_option("--loss-unit", words->loss_unit,
-                  "packets: each for itself; trains: what the receiver's device merged, up to 64 KiB")
+                  "packets: each by itself; trains: as the receiver's device merged them, up to 64 KiB")
       ->check(CLI::IsMember({"packets", "trains"}).description(""))
       ->type_name("packets|trains")
       ->capture_default_str()
       ->needs(loss);
-  app->add_flag(
-         "--compare", words->options.has_rivals,
-         "other people's programs beside it, in turns, as far as they are here: ucx_perftest, fi_pingpong, iperf3, "
-         "sockperf, qperf, osu_latency, osu_bw")
+  app->add_flag("--compare", words->options.has_rivals,
+                "also run other programs, in turns, as far as they are installed: ucx_perftest, fi_pingpong, iperf3, "
+                "sockperf, qperf, osu_latency, osu_bw")
       ->excludes(loss);
   add_processors(*app, words->options.cpus);
-  app->add_flag("!--no-floor", words->options.has_floors, "leave out what the kernel's sockets give by themselves");
+  app->add_flag("!--no-floor", words->options.has_floors, "leave out the rows of the kernel's own sockets");
   add_output(*app, words->options.output);
   app->callback([words, size, loss, &exit_code] {
     // Under loss the goals are stated at one size each.
@@ -123,7 +122,7 @@ void add_pair_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"udp", "shm"}).description(""))
       ->type_name("udp|shm")
       ->capture_default_str();
-  app.add_flag("!--no-floor", options.has_floors, "leave out what the platform gives by itself");
+  app.add_flag("!--no-floor", options.has_floors, "leave out the rows of the platform itself");
   add_output(app, options.output);
   add_engine_settings(app, options.engine);
 }
@@ -224,11 +223,11 @@ void add_far(CLI::App& app, int& exit_code) {
 }  // namespace
 
 void add_perf(CLI::App& app, int& exit_code) {
-  CLI::App* perf =
-      app.add_subcommand("perf", "latency, bandwidth and message rate between two processes, beside the kernel's own");
+  CLI::App* perf = app.add_subcommand(
+      "perf", "measure latency, bandwidth and message rate between two processes, beside the kernel's own sockets");
   want_subcommand(*perf);
-  add_measurement(*perf, PerfOp::latency, "latency", "8", "messages to and fro, one at a time: time of one way",
-                  exit_code);
+  add_measurement(*perf, PerfOp::latency, "latency", "8",
+                  "messages to and fro, one at a time; times are those of one way", exit_code);
   add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several at a time",
                   exit_code);
   add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends",

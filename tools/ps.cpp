@@ -73,7 +73,7 @@ int run_ps(const PsOptions& options) {
 }  // namespace
 
 void add_ps(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("ps", "the applications that are attached to fairleadd (docs/host.md)");
+  auto* command = app.add_subcommand("ps", "list the applications that are attached to fairleadd (docs/host.md)");
   auto options = std::make_shared<PsOptions>();
   command->add_option("--host", options->file, "its socket file; otherwise where applications look for it");
   command->add_flag("--json", options->is_json, "for programs");

@@ -112,7 +112,7 @@ int start(const Launch& run) {
 void add_run(CLI::App& app, int& exit_code) {
   const auto run = std::make_shared<Launch>();
   CLI::App* run_app =
-      app.add_subcommand("run", "a program with an RDMA device, though there is none: fairlead run -- ib_write_bw");
+      app.add_subcommand("run", "run a program with an RDMA device, without an RDMA NIC: fairlead run -- ib_write_bw");
   run_app->add_option("PROGRAM", run->words, "the program and its arguments, behind --")->required();
   run_app->add_option("--path", run->path, "how peers of this host are reached [FAIRLEAD_PATH, else auto]")
       ->check(CLI::IsMember({"auto", "shm", "udp"}));
@@ -120,8 +120,7 @@ void add_run(CLI::App& app, int& exit_code) {
       ->add_option("--personality", run->personality,
                    "the link that the program sees, RoCE or InfiniBand [FAIRLEAD_PERSONALITY, else roce]")
       ->check(CLI::IsMember({"roce", "ib"}));
-  run_app->add_option("--fault", run->fault,
-                      "what happens to its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
+  run_app->add_option("--fault", run->fault, "faults in its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
   run_app->add_option("--flight", run->flight,
                       "where stalls and lost peers are reported as they are noticed: stderr, or a file");
   run_app
@@ -129,11 +128,11 @@ void add_run(CLI::App& app, int& exit_code) {
                    "what is told on standard error: warning, info (peers, paths, losses) or info,link=debug")
       ->type_name("LEVELS");
   run_app->add_option("--address", run->address,
-                      "the device's address, of an interface of this host; else the first one's");
+                      "the device's address, of an interface of this host [that of the first one]");
   add_count(*run_app, "--devices", run->devices, 1U, 16U,
             "how many devices the program sees [FAIRLEAD_DEVICES, else 1]")
       ->default_str("");
-  run_app->add_flag("--explain", run->explains, "tell at its end what was done, and why completions failed");
+  run_app->add_flag("--explain", run->explains, "print at its end what was done, and why completions failed");
   run_app->callback([run, &exit_code] { exit_code = start(*run); });
 }
 

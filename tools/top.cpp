@@ -129,14 +129,14 @@ int run_flight(pid_t pid) {
 void add_top(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<TopOptions>();
   CLI::App* top = app.add_subcommand(
-      "top", "the engines of this host, live: peers, messages, bytes, resends; of your user's processes (docs/top.md)");
+      "top", "show the engines of your processes on this host, live: peers, messages, bytes, resends (docs/top.md)");
   top->add_option("--pid", options->pid, "one process: its peers, ports, queue pairs, counters and last report")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PID");
   top->add_option("--sort", options->view.sort, "the column that orders the rows")
       ->type_name("COLUMN")
       ->capture_default_str();
-  top->add_option("--filter", options->view.filter, "rows with this text in them only")->type_name("TEXT");
+  top->add_option("--filter", options->view.filter, "show only rows with this text")->type_name("TEXT");
   add_seconds(*top, "--interval", options->interval, 0.1, "between two looks");
   top->add_flag("--once", options->is_once, "one look, with figures since the engine's start");
   auto* const json = top->add_flag("--json", options->is_json, "one look, all that is known, for programs");
@@ -153,7 +153,7 @@ void add_top(CLI::App& app, int& exit_code) {
 void add_flight(CLI::App& app, int& exit_code) {
   const auto pid = std::make_shared<pid_t>(0);
   CLI::App* flight =
-      app.add_subcommand("flight", "the flight recorder of a running process: its last events with each peer");
+      app.add_subcommand("flight", "print the flight recorder of a running process: its last events with each peer");
   flight->add_option("PID", *pid, "the process")->required()->check(CLI::PositiveNumber.description(""));
   flight->callback([pid, &exit_code] { exit_code = run_flight(*pid); });
 }

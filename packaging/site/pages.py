@@ -39,7 +39,7 @@ def header_pages(folder):
             if not line.startswith("// "):
                 break
             about.append(line[3:])
-        sentence = re.split(r"(?<=[.:]) ", " ".join(about) + " ")[0].replace("|", "\\|").rstrip(":")
+        sentence = re.split(r"(?<=\.) ", re.sub(r" \(docs/[^)]*\)", "", " ".join(about)) + " ")[0].replace("|", "\\|")
         rows.append(f"| [`<{path.relative_to(TREE / 'include')}>`]({source_page(folder, name)}) | {sentence} |")
     put(folder / "headers.md", "# C++ headers\n\nShapes, units, errors and thread rules stand beside each declaration. As man pages they "
         "come with the package `libfairlead-dev`.\n\n| header | what is in it |\n| --- | --- |\n" + "\n".join(rows) + "\n")

@@ -30,12 +30,12 @@ constexpr path::UdpOptions kUdp;
 
 constexpr WordOptionRow kWords[] = {
     {"core", "embedded, host or auto", "FAIRLEAD_CORE",
-     "where the engine is: in this process, in the host's fairleadd, or there if it is to be had"},
-    {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "what is done on purpose to the datagrams that are sent"},
+     "where the engine is: in this process, in the host's fairleadd, or there if it listens and admits us"},
+    {"fault", "as drop=1%,delay=1ms", "FAIRLEAD_FAULT", "faults put on purpose into the datagrams that are sent"},
     {"flight", "stderr, or a file", "FAIRLEAD_FLIGHT", "where stalls and lost peers are reported as they are noticed"},
     {"host", "an absolute path, or nothing", "FAIRLEAD_HOST", "the socket file of fairleadd"},
     {"log", "as info,link=debug", "FAIRLEAD_LOG",
-     "what is told on standard error, or to the program: off, error, warning, info or debug, for all topics or by "
+     "what is logged to standard error, or to the program: off, error, warning, info or debug, for all topics or by "
      "topic"},
     {"path", "auto, udp or shm", "FAIRLEAD_PATH",
      "how peers of this host are reached: through shared memory where both may, over UDP, or by shared memory only"},
@@ -56,7 +56,7 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "first UDP port of the range searched for a free one"},
     {"port_count", "ports", 4096, 1, 64512, "FAIRLEAD_PORT_COUNT", "length of that range"},
     {"receive_buffer", "bytes", kUdp.receive_buffer_bytes, 64 * kKi, 1024 * kMi, "FAIRLEAD_RECEIVE_BUFFER",
-     "kernel receive buffer asked for; what peers may have in flight towards us is bounded by what was granted"},
+     "kernel receive buffer asked for; the size granted bounds what peers may have in flight towards us"},
     {"send_buffer", "bytes", kUdp.send_buffer_bytes, 64 * kKi, 1024 * kMi, "FAIRLEAD_SEND_BUFFER",
      "kernel send buffer asked for"},
     {"hot_peers", "peers", kUdp.hot_sockets_max, 0, 64, "FAIRLEAD_HOT_PEERS",
@@ -72,17 +72,17 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"tiny_max", "bytes", kLink.tiny_max, 0, 1024, "FAIRLEAD_TINY_MAX",
      "messages up to this size travel on the command channel"},
     {"command_depth", "messages", kLink.command_depth, 16, 65536, "FAIRLEAD_COMMAND_DEPTH",
-     "messages of the command channel that wait to be sent to one peer; a further one is asked to come again"},
+     "messages of the command channel that wait to be sent to one peer; a further one is refused with again"},
     {"data_depth", "messages", kLink.data_depth, 16, 65536, "FAIRLEAD_DATA_DEPTH",
-     "messages of the data channel that wait or are in flight to one peer; a further one is asked to come again"},
+     "messages of the data channel that wait or are in flight to one peer; a further one is refused with again"},
     {"command_segment", "bytes", kLink.command_segment_max, 1200, 1920, "FAIRLEAD_COMMAND_SEGMENT",
      "size to which short messages that wait together are packed; segments of long ones have datagram_size"},
     {"ack_delay", "us", kLink.ack_after / 1us, 1, 10000, "FAIRLEAD_ACK_DELAY",
-     "longest time an acknowledgement waits for company"},
+     "longest time an acknowledgement waits for data that it can travel with"},
     {"resend_after_min", "us", kLink.resend_after_min / 1us, 100, 1000000, "FAIRLEAD_RESEND_AFTER_MIN",
      "lower bound of the resend timeout"},
     {"give_up_after", "ms", kLink.give_up_after / 1ms, 10, 600000, "FAIRLEAD_GIVE_UP_AFTER",
-     "silence of a known peer after which what is pending to it fails"},
+     "silence of a known peer after which operations pending to it fail"},
     {"unreachable_after", "ms", kLink.connect_within / 1ms, 10, 600000, "FAIRLEAD_UNREACHABLE_AFTER",
      "time after which a peer that was never heard counts as unreachable"},
     {"peers_max", "peers", kLink.peers_max, 1, 1048575, "FAIRLEAD_PEERS_MAX", "peers that one engine remembers"},
@@ -90,9 +90,9 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "operations pending in one engine"},
     {"events_max", "events", 1048576, 2, 16777216, "FAIRLEAD_EVENTS_MAX", "events that one port may reserve"},
     {"spin", "us", 50, 0, 1000000, "FAIRLEAD_SPIN",
-     "longest time a waiter polls before it sleeps; less where that was in vain"},
+     "longest time a waiter polls before it sleeps; it polls less after waits in vain"},
     {"early_max", "bytes", 64 * kMi, 0, 4096 * kMi, "FAIRLEAD_EARLY_MAX",
-     "requests of queue pairs kept that came before those they have to follow; a quarter of it for each queue pair"},
+     "room for requests of queue pairs that come before their turn; a quarter of it for each queue pair"},
     {"active_packed_max", "bytes", 864, 0, kActivePackedMost, "FAIRLEAD_ACTIVE_PACKED_MAX",
      "active messages up to this size are packed with their arguments; longer ones get a buffer and a completion step"},
     {"active_memory_max", "bytes", 64 * kMi, 1 * kMi, 16384 * kMi, "FAIRLEAD_ACTIVE_MEMORY_MAX",
@@ -107,20 +107,18 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "registered memory that peers of this host may write and read by themselves; 0: everything goes through the "
      "rings"},
     {"shm_huge_max", "bytes", 256 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_HUGE_MAX",
-     "memory of 2 MiB up to this that the library allocates where peers of this host reach it gets huge pages at once, "
-     "if "
-     "the kernel has them; 0: never"},
+     "memory from 2 MiB up to this size, allocated by the library for peers of this host to reach, gets huge pages at "
+     "once, if the kernel has them; 0: never"},
     {"shm_cma_max", "bytes", 256 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_MAX",
-     "puts and gets, writes and reads of reliable queue pairs, up to this size in memory outside the shared one are "
-     "carried out by process_vm_writev and process_vm_readv if the peer of this host does not look at its ring just "
-     "then, and the kernel lets us; 0: never"},
+     "one-sided operations up to this size on memory that is not shared use process_vm_writev and process_vm_readv, "
+     "if the peer does not poll just then and the kernel permits it; 0: never"},
     {"shm_cma_awake_max", "bytes", 0, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_AWAKE_MAX",
-     "the same if it does look; the ring is quicker then"},
+     "the same for a peer that polls; the ring is quicker then"},
     {"shm_pull_min", "bytes", 8 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
-     "messages from this size on that lie in shared memory are copied once, by the peer of this host, instead of going "
-     "through the ring; those up to 8 KiB never"},
+     "messages from this size on that lie in shared memory are copied once, by the receiver, instead of through the "
+     "ring; those up to 8 KiB never"},
     {"shm_pull_max", "bytes", 4 * kMi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
-     "messages up to this size do so; 0: none"},
+     "the size up to which messages are copied so; 0: none"},
     {"seal_rekey_bytes", "bytes", link::SealSettings::kBytesMax, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
      "how much a sealed session encrypts and decrypts before it makes new keys"},
     {"seal_rekey_after", "s", link::SealSettings::kAgeMax / 1s, 1, 86400, "FAIRLEAD_SEAL_REKEY_AFTER",

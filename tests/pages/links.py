@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the pages point at exists: links and their anchors, and paths of the tree in backticks. Sources cite pages that
-exist, and no document that is not in the tree. Takes no network and no file outside of the tree.
+"""What the pages point at exists: links and their anchors, and paths of the tree in backticks. Each page is in the index.
+Sources cite pages that exist, and no document that is not in the tree. Takes no network and no file outside of the tree.
 
   tests/pages/links.py
 """
@@ -100,11 +100,20 @@ def wrong_citations(text, page_of):
                 yield number, f"cites docs/{cited[1]}, \"{cited[2]}\": that page has no such heading"
 
 
+def unlisted_pages():
+    """Each page is in the index, and in the navigation of the site."""
+    for index, listed in (("docs/README.md", "({})"), ("packaging/site/mkdocs.yml", ": {}\n")):
+        text = (TREE / index).read_text(encoding="utf-8")
+        for path in sorted((TREE / "docs").glob("*.md")):
+            if listed.format(path.name) not in text and path.name != "README.md":
+                yield f"{index}: docs/{path.name} is missing"
+
+
 def main():
     page_of = functools.cache(Page)
     paths = paths_of_tree()
     names = {os.path.basename(path) for path in paths}
-    faults = []
+    faults = [*unlisted_pages()]
     for page in pages():
         found = [*wrong_links(page, page_of)]
         if page.name != "CHANGELOG.md":  # it also tells what was
