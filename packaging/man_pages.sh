@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# man_pages.sh COMMAND FOLDER: makes all man pages, from what cannot tell what is not so: fairlead(1) and
+# man_pages.sh COMMAND FOLDER: makes all man pages, from sources that cannot be out of date: fairlead(1) and
 # fairlead-SUBCOMMAND(1) from --help, the classes and calls in section 3 from the public headers, and the tables of
 # settings, counters and words in section 7 from their pages, which are compared with the sources.
 set -euo pipefail
@@ -20,9 +20,13 @@ page() {
   printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$command" "$*" >"$wrapper"
   chmod +x "$wrapper"
   help2man --no-info --section=1 --manual="Fairlead" --source="fairlead $version" --name="${about%%:*}" \
-    --version-string="fairlead $version" "$wrapper" | sed "s/$(basename "$wrapper" | tr a-z A-Z)/${name^^}/" >"$folder/$name.1"
+    --version-string="fairlead $version" "$wrapper" |
+    sed -e "s/^\.TH [^ ]*/.TH ${name^^}/" -e "/^\.SH NAME/{n; s/^[^ ]*/$name/}" -e '/^\.SH EXAMPLES/{n; s/$/\n.nf/}' >"$folder/$name.1"
   rm -f "$wrapper"
 }
+
+# subcommands [SUBCOMMAND]: the names below it, from its help.
+subcommands() { "$command" "$@" --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}'; }
 
 # One page for each class and each namespace, called as C++ calls it. What doxygen makes of files and folders is left.
 calls() {
@@ -60,8 +64,11 @@ tables() {
 
 page fairlead
 command=$(dirname "$command")/fairleadd page fairleadd
-"$command" --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}' | while read -r subcommand; do
+for subcommand in $(subcommands); do
   page "fairlead-$subcommand" "$subcommand"
+  for below in $(subcommands "$subcommand"); do
+    page "fairlead-$subcommand-$below" "$subcommand" "$below"
+  done
 done
 calls
 tables settings "what can be set, and where"

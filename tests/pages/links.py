@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the pages point at exists: links and their anchors, and paths of the tree in backticks. Each page is in the index.
-Sources cite pages that exist, and no document that is not in the tree. Takes no network and no file outside of the tree.
+"""What the pages point at exists: links and their anchors, and paths of the tree in backticks. Each page is in the index,
+and pictures have words. Sources cite pages that exist, and no document that is not in the tree. Takes no network, and no
+file outside of the tree.
 
   tests/pages/links.py
 """
@@ -10,6 +11,7 @@ import functools
 import os
 import re
 import sys
+from xml.etree import ElementTree
 
 from page import TREE, Page, anchor_of
 
@@ -109,11 +111,23 @@ def unlisted_pages():
                 yield f"{index}: docs/{path.name} is missing"
 
 
+def faulty_pictures():
+    """Each is small, and says in words what it shows."""
+    for path in sorted((TREE / "docs/pictures").glob("*.svg")):
+        name = path.relative_to(TREE)
+        if path.stat().st_size > 20 * 1024:
+            yield f"{name}: more than 20 KiB"
+        picture = ElementTree.parse(path).getroot()
+        for part in ("title", "desc"):
+            if not (picture.findtext(f"{{http://www.w3.org/2000/svg}}{part}") or "").strip():
+                yield f"{name}: no <{part}>"
+
+
 def main():
     page_of = functools.cache(Page)
     paths = paths_of_tree()
     names = {os.path.basename(path) for path in paths}
-    faults = [*unlisted_pages()]
+    faults = [*unlisted_pages(), *faulty_pictures()]
     for page in pages():
         found = [*wrong_links(page, page_of)]
         if page.name != "CHANGELOG.md":  # it also tells what was
