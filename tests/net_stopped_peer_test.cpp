@@ -178,7 +178,7 @@ TEST_P(StoppedPeer, CancelEndsAll) {
 }
 
 // The event says timed_out, and not before the deadline; a deadline that has passed is refused.
-TEST_P(StoppedPeer, Statement8DeadlinesEndAllAndSaySo) {
+TEST_P(StoppedPeer, DeadlinesEndAllAndSaySo) {
   for (const auto span : {1ms, 50ms}) {
     const Instant deadline = now() + 200ms + span;
     const std::size_t count = begin_all(deadline);
@@ -193,8 +193,8 @@ TEST_P(StoppedPeer, Statement8DeadlinesEndAllAndSaySo) {
   expect_alive();
 }
 
-// Statement 5: stop(abort) cancels all, stop(drain) ends when the queues are empty; both with one event.
-TEST_P(StoppedPeer, Statement5StopEndsThoughThePeerStandsStill) {
+// stop(abort) cancels all, stop(drain) ends when the queues are empty; both with one event.
+TEST_P(StoppedPeer, StopEndsThoughThePeerStandsStill) {
   for (const StopMode mode : {StopMode::abort, StopMode::drain}) {
     const Instant deadline = mode == StopMode::abort ? kNever : now() + 300ms;
     const std::size_t count = begin_all(deadline);
