@@ -186,6 +186,7 @@ selection() {
   pair "" ibv_uc_pingpong -g 0 -n 100 -e -m 1024
   pair "" ibv_ud_pingpong -g 0 -n 100 -s 1024
   pair "" ibv_srq_pingpong -g 0 -n 100 -q 8
+  pair "--path udp" ibv_xsrq_pingpong -g 0 -n 100
   pair "--personality ib" ibv_rc_pingpong -n 100 -c
   pair "--path udp" ib_send_lat -n 200 -s 64
   pair "--path udp" ib_send_bw -n 200 -s 65536 -b
@@ -227,6 +228,9 @@ pingpongs() {
       pair "$path" ibv_rc_pingpong -g 0 -n 200 $option
     done
     pair "$path" ibv_srq_pingpong -g 0 -n 200 -q 4 -e
+    for option in "" "-e" "-s 1000000"; do
+      pair "$path" ibv_xsrq_pingpong -g 0 -n 200 $option
+    done
     for kind in rc uc ud srq; do
       pair "$path --personality ib" ibv_${kind}_pingpong -n 200
     done
@@ -244,6 +248,9 @@ perftests() {
     done
     for test in ib_send_lat ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw; do
       pair "$path" $test -a -n 50
+    done
+    for test in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
+      pair "$path" $test -c XRC -n 500
     done
     # perftest has no events for writes.
     for test in "ib_send_lat" "ib_send_lat -c UD" "ib_send_lat -c UC" ib_read_lat ib_atomic_lat "ib_send_bw" "ib_send_bw -c UD" \

@@ -167,7 +167,9 @@ void set_operations(Pair& pair) {
   pair.wr_set_inline_data = set_inline;
   pair.wr_set_inline_data_list = set_inline_list;
   pair.wr_set_ud_addr = set_ud_address;
-  pair.wr_set_xrc_srqn = [](ibv_qp_ex* abi, std::uint32_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_set_xrc_srqn = [](ibv_qp_ex* abi, std::uint32_t number) {
+    if (Staged::Piece* piece = last(pair_of(abi)); piece != nullptr) piece->request.remote_srqn = number;
+  };
 
   using verbs::SendOpcode;
   pair.wr_send = [](ibv_qp_ex* abi) { add(abi, {.opcode = SendOpcode::send}); };

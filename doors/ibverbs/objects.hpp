@@ -105,6 +105,14 @@ struct Channel : ibv_comp_channel {
   verbs::CompletionChannel native;
 };
 
+struct XrcDomain : ibv_xrcd {
+  XrcDomain(OpenContext& owner_, verbs::XrcDomain native_)
+      : ibv_xrcd{&owner_.context}, owner(owner_), native(std::move(native_)) {}
+
+  OpenContext& owner;
+  verbs::XrcDomain native;
+};
+
 struct Queue : ibv_cq_ex {
   using Abi = ibv_cq_ex;
   static std::uint32_t& handle_of(Abi& abi) { return abi.handle; }
@@ -193,6 +201,7 @@ inline Address* find(const ibv_ah* ah) {
 }
 /// Null if it is none, or destroyed.
 Channel* find(const ibv_comp_channel* channel);
+XrcDomain* find(const ibv_xrcd* domain);
 
 verbs::AddressVector to_native(const ibv_ah_attr& attributes);
 ibv_ah_attr to_abi(const verbs::AddressVector& vector);

@@ -22,6 +22,9 @@ void set_operations(verbs_context& context) {
   context.create_srq_ex = create_shared_receive;
   context.get_srq_num = shared_receive_number;
   context.create_qp_ex = create_pair;
+  context.open_xrcd = open_xrc_domain;
+  context.close_xrcd = close_xrc_domain;
+  context.open_qp = open_target;
   context.advise_mr = advise_region;
   context.alloc_td = add_thread_domain;
   context.dealloc_td = remove_thread_domain;

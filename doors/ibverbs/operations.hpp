@@ -42,5 +42,10 @@ ibv_dm* add_device_memory(ibv_context* context, ibv_alloc_dm_attr* attributes);
 int remove_device_memory(ibv_dm* memory);
 ibv_mr* add_device_region(ibv_pd* pd, ibv_dm* memory, std::uint64_t offset, std::size_t length, unsigned access);
 ibv_qp* create_pair(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+ibv_xrcd* open_xrc_domain(ibv_context* context, ibv_xrcd_init_attr* attributes);
+int close_xrc_domain(ibv_xrcd* domain);
+/// Queue pairs of the type XRC_RECV.
+ibv_qp* create_target(ibv_qp_init_attr_ex& attributes);
+ibv_qp* open_target(ibv_context* context, ibv_qp_open_attr* attributes);
 
 }  // namespace fairlead::ibverbs

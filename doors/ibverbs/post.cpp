@@ -28,6 +28,7 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to,
   to.opcode = static_cast<verbs::SendOpcode>(opcode);
   to.flags = from.send_flags;
   to.imm = from.imm_data;
+  to.remote_srqn = from.qp_type.xrc.remote_srqn;  // means nothing where there is no XRC
   switch (opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:

@@ -43,7 +43,8 @@ void fill(const OpenContext& context, ibv_device_attr& out) {
   out.max_qp_wr = bits(limits.max_qp_wr);
   out.device_cap_flags = IBV_DEVICE_CHANGE_PHY_PORT | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
                          IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-                         IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                         IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+                         IBV_DEVICE_MEM_MGT_EXTENSIONS;
   out.max_sge = out.max_sge_rd = bits(limits.max_sge);
   out.max_cq = bits(limits.max_cq);
   out.max_cqe = bits(limits.max_cqe);
@@ -136,6 +137,7 @@ int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* inp
   attributes.odp_caps = {
       .general_caps = IBV_ODP_SUPPORT,
       .per_transport_caps = {.rc_odp_caps = kPagedRc, .uc_odp_caps = kPagedUc, .ud_odp_caps = kPagedUd}};
+  attributes.xrc_odp_caps = kPagedRc;
   hand_out(attributes, out, size);
   return 0;
 }

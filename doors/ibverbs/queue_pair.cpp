@@ -14,6 +14,9 @@ constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRIT
 constexpr std::uint64_t kRcOperations =
     kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 
+constexpr std::uint64_t kXrcOperations =
+    kRcOperations & ~std::uint64_t{IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV};
+
 std::uint64_t operations_of(unsigned type) {
   switch (type) {
     case IBV_QPT_RC:
@@ -22,6 +25,8 @@ std::uint64_t operations_of(unsigned type) {
       return kUcOperations;
     case IBV_QPT_UD:
       return kUdOperations;
+    case IBV_QPT_XRC_SEND:
+      return kXrcOperations;
     default:
       return 0;
   }
@@ -41,7 +46,8 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   Queue* send_queue = find(attributes.send_cq);
   Queue* receive_queue = find(attributes.recv_cq);
   SharedReceive* shared = find(attributes.srq);
-  if (domain == nullptr || send_queue == nullptr || receive_queue == nullptr) return refuse(EINVAL);
+  const bool is_initiator = attributes.qp_type == IBV_QPT_XRC_SEND;
+  if (domain == nullptr || send_queue == nullptr || (receive_queue == nullptr && !is_initiator)) return refuse(EINVAL);
   if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
   if (operations_of(raw(attributes.qp_type)) == 0) return refuse(EOPNOTSUPP);
   Pair* pair = table<Pair>().make(domain->owner);
@@ -50,7 +56,7 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   auto native =
       verbs::QueuePair::create(domain->native, {.type = static_cast<verbs::QpType>(raw(attributes.qp_type)),
                                                 .send_queue = &*send_queue->native,
-                                                .receive_queue = &*receive_queue->native,
+                                                .receive_queue = is_initiator ? nullptr : &*receive_queue->native,
                                                 .shared_receive = shared != nullptr ? &*shared->native : nullptr,
                                                 .capacity = {.max_send_wr = cap.max_send_wr,
                                                              .max_recv_wr = cap.max_recv_wr,
@@ -82,6 +88,12 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 /// Programs give a queue pair the flags of its regions; these mean nothing to it.
 constexpr unsigned kOfRegionsOnly =
     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+
+/// What programs say of either end of XRC, as of RC, and the kernel leaves out.
+std::uint32_t meaningless_for(unsigned type) {
+  if (type == IBV_QPT_XRC_SEND) return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  return type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY : 0;
+}
 
 /// Programs read it; two threads may change it.
 void show_state(Pair& pair, ibv_qp_state state) {
@@ -149,7 +161,12 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
   const Call call;
   constexpr std::uint32_t kKnown =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  if (attributes == nullptr || (attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
+  if (attributes == nullptr) return refuse(EINVAL);
+  if (attributes->qp_type == IBV_QPT_XRC_RECV) {
+    if ((attributes->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0) return refuse(EINVAL);
+    return (attributes->comp_mask & ~IBV_QP_INIT_ATTR_XRCD) == 0 ? create_target(*attributes) : refuse(EOPNOTSUPP);
+  }
+  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
   if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes->create_flags != 0) {
     return refuse(EOPNOTSUPP);
@@ -191,7 +208,8 @@ int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || attributes == nullptr) return fail(EINVAL);
-  if (const auto done = pair->native->modify(to_native(*attributes), static_cast<std::uint32_t>(mask)); !done) {
+  const std::uint32_t meant = static_cast<std::uint32_t>(mask) & ~meaningless_for(pair->qp_base.qp_type);
+  if (const auto done = pair->native->modify(to_native(*attributes), meant); !done) {
     return fail(done.error());
   }
   if ((mask & IBV_QP_STATE) != 0) show_state(*pair, attributes->qp_state);

@@ -5,16 +5,25 @@
 namespace fairlead::ibverbs {
 namespace {
 
-ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes) {
+/// What a shared receive queue of XRC has besides.
+struct Xrc {
+  XrcDomain* domain = nullptr;
+  Queue* queue = nullptr;
+};
+
+ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes, const Xrc& xrc = {}) {
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
   SharedReceive* queue = table<SharedReceive>().make(domain->owner);
   if (queue == nullptr) return refuse(ENOMEM);
-  auto native = verbs::SharedReceiveQueue::create(domain->native, {.max_wr = attributes.max_wr,
-                                                                   .max_sge = attributes.max_sge,
-                                                                   .limit = attributes.srq_limit,
-                                                                   .cookie = queue->handle});
+  auto native = verbs::SharedReceiveQueue::create(domain->native,
+                                                  {.max_wr = attributes.max_wr,
+                                                   .max_sge = attributes.max_sge,
+                                                   .limit = attributes.srq_limit,
+                                                   .cookie = queue->handle,
+                                                   .xrc_domain = xrc.domain != nullptr ? &xrc.domain->native : nullptr,
+                                                   .queue = xrc.queue != nullptr ? &*xrc.queue->native : nullptr});
   if (!native) {
     table<SharedReceive>().discard(queue);
     return refuse(native.error());
@@ -33,9 +42,16 @@ ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes) {
 
 ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) {
   if (attributes == nullptr || (attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return refuse(EINVAL);
-  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attributes->srq_type != IBV_SRQT_BASIC) {
-    return refuse(EOPNOTSUPP);  // XRC, tag matching
+  const bool has_type = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  if (has_type && attributes->srq_type == IBV_SRQT_XRC) {
+    constexpr std::uint32_t kNeeded = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    if ((attributes->comp_mask & kNeeded) != kNeeded) return refuse(EINVAL);
+    const Call call;
+    const Xrc xrc{find(attributes->xrcd), find(attributes->cq)};
+    if (xrc.domain == nullptr || xrc.queue == nullptr) return refuse(EINVAL);
+    return make(attributes->pd, attributes->srq_context, attributes->attr, xrc);
   }
+  if (has_type && attributes->srq_type != IBV_SRQT_BASIC) return refuse(EOPNOTSUPP);  // tag matching
   return make(attributes->pd, attributes->srq_context, attributes->attr);
 }
 

@@ -21,6 +21,10 @@ void destroy_of(const OpenContext& context, Destroy destroy) {
 void destroy_all_of(const OpenContext& context) {
   destroy_of<Pair>(context, [](Pair* pair) { ibv_destroy_qp(&pair->qp_base); });
   destroy_of<SharedReceive>(context, [](SharedReceive* queue) { ibv_destroy_srq(queue); });
+  for (XrcDomain* domain : registry<XrcDomain>().all()) {
+    const Call call;
+    if (find(domain) != nullptr && &domain->owner == &context) close_xrc_domain(domain);
+  }
   destroy_of<Address>(context, [](Address* address) { ibv_destroy_ah(address); });
   destroy_of<Window>(context, [](Window* window) { remove_window(window); });
   destroy_of<Region>(context,

@@ -21,3 +21,4 @@
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_completion.hpp>
 #include <fairlead/verbs/work_request.hpp>
+#include <fairlead/verbs/xrc_domain.hpp>

@@ -53,7 +53,10 @@ void Completer::lose_receive(QueuePair& pair) {
 // Unless the owner of both queues said that this does not matter, the queue pair cannot go on.
 void Completer::on_overrun(QueuePair& pair) {
   ++shared_.counters.completions_lost;
-  if (pair.plan.send_stream->plan().ignores_overrun && pair.plan.receive_stream->plan().ignores_overrun) return;
+  const auto ignores = [](const CompletionStream* stream) {
+    return stream == nullptr || stream->plan().ignores_overrun;
+  };
+  if (ignores(pair.plan.send_stream) && ignores(pair.plan.receive_stream)) return;
   if (pair.state() == QpState::err) return;
   tell(pair, verbs::AsyncEventType::qp_fatal);
   enter_error(pair);

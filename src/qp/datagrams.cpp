@@ -119,7 +119,7 @@ void Datagrams::execute(const wire::Envelope& envelope, const base::SocketAddres
 
 void Datagrams::deliver(QueuePair& pair, const Arrived& arrived, std::span<const iovec> source, std::uint64_t size) {
   executor_.note_heard(pair);
-  executor_.take_receive(pair);
+  executor_.take_receive(pair, pair.receives);
   const Cause cause = place(pair, arrived.header, source);
   const std::uint64_t id = pair.current.receive_id;
   pair.current = {};

@@ -35,7 +35,7 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
   if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
   if (size == 0) return {};
-  const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
+  const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
                                               envelope.offset, size, right, pair.number);
   if (place.is_refused()) return no(Verdict::access, place.cause());
   // An iova may be aligned where the memory is not.
@@ -99,6 +99,12 @@ void Executor::note_heard(QueuePair& pair) {
 
 bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint64_t size, Answer& answer) {
   note_heard(pair);
+  const bool is_shared = (envelope.flags & flags::shared) != 0;
+  if (is_shared || pair.plan.end != PairEnd::both) [[unlikely]] {
+    if (!enter_shared(pair, envelope)) return fail(pair, Verdict::invalid, Cause::no_such_shared_queue, answer);
+  } else {
+    pair.current.queue = pair.receives;
+  }
   pair.current.envelope = envelope;
   pair.current.size = pair.current.left = size;
   const bool is_send = envelope.operation == Wire::pair_send;
@@ -107,7 +113,8 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   note_wrong_key(pair, judged);
   // A wrong key is told in the receive, too, if the request takes one.
   const bool takes_receive = wants_receive && (judged.is_allowed() || judged.answer.verdict == Verdict::access);
-  if (takes_receive && !take_receive(pair)) return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
+  if (takes_receive && !take_receive(pair, pair.current.queue))
+    return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
   if (!judged.is_allowed()) return fail(pair, judged.answer.verdict, judged.answer.cause, answer);
   if (is_send && !check_receive(pair, size, answer)) return false;
   if (envelope.operation == Wire::pair_atomic) run_atomic(pair, envelope, judged.place, answer);
@@ -115,10 +122,33 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   return true;
 }
 
+/// XRC: memory that a request names is of the domain of the receive queue that it names.
+std::uint32_t Executor::domain_of(const QueuePair& pair, const wire::Envelope& envelope) const {
+  constexpr std::uint32_t kNoDomain = 0;
+  if ((envelope.flags & flags::shared) == 0) [[likely]]
+    return pair.plan.domain;
+  const std::uint32_t slot =
+      receives_.find_shared(wire::decode_shared_queue({envelope.flags, envelope.status}), pair.plan.xrc_domain);
+  return slot == ReceiveQueues::kNone ? kNoDomain : receives_[slot].domain();
+}
+
+/// XRC: the request takes its receive, if it takes one, from the queue that it names, and tells that one's owner.
+bool Executor::enter_shared(QueuePair& pair, const wire::Envelope& envelope) {
+  if (pair.plan.end != PairEnd::target || (envelope.flags & flags::shared) == 0) return false;
+  const std::uint32_t slot =
+      receives_.find_shared(wire::decode_shared_queue({envelope.flags, envelope.status}), pair.plan.xrc_domain);
+  if (slot == ReceiveQueues::kNone || (pair.current.has_receive && pair.current.queue != slot)) return false;
+  ReceiveQueue& queue = receives_[slot];
+  pair.current.queue = slot;
+  pair.plan.receive_stream = queue.stream();
+  if (pair.receive_sges.size() < queue.sges_max()) pair.receive_sges.resize(queue.sges_max());
+  return true;
+}
+
 /// Whether the receive holds so much, in memory that is there.
 bool Executor::check_receive(QueuePair& pair, std::uint64_t size, Answer& answer) {
   if (size > room_of(pair.current_sges())) return fail(pair, Verdict::invalid, Cause::too_long, answer);
-  const std::uint32_t domain = receives_[pair.receives].domain();
+  const std::uint32_t domain = receives_[pair.current.queue].domain();
   std::uint64_t left = size;
   for (const verbs::Sge& sge : pair.current_sges()) {
     const std::uint64_t step = std::min<std::uint64_t>(left, sge.length);
@@ -142,9 +172,9 @@ void Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const
   pair.atomics.remember(wire::decode_request_key(envelope.key).sequence, before);
 }
 
-bool Executor::take_receive(QueuePair& pair) {
+bool Executor::take_receive(QueuePair& pair, std::uint32_t slot) {
   if (pair.current.has_receive) return true;  // of a message whose sender was lost half-way
-  ReceiveQueue& queue = receives_[pair.receives];
+  ReceiveQueue& queue = receives_[slot];
   if (queue.is_empty()) return false;
   const TakenReceive taken = queue.take();
   std::ranges::copy(taken.sges, pair.receive_sges.begin());
@@ -159,7 +189,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
   CurrentRequest& current = pair.current;
   current.left -= bytes.size();
   if (current.is(Wire::pair_send)) {
-    const Cause cause = scatter(pair.current_sges(), receives_[pair.receives].domain(), offset, bytes);
+    const Cause cause = scatter(pair.current_sges(), receives_[pair.current.queue].domain(), offset, bytes);
     return cause == Cause::none || fail(pair, Verdict::operation, cause, answer);
   }
   if (offset + bytes.size() == current.size) {
@@ -169,7 +199,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
   if (bytes.empty()) return true;
   // Looked up again for each chunk: the region may have gone meanwhile.
   const Permit found =
-      shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, pair.plan.domain,
+      shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, domain_of(pair, current.envelope),
                              current.envelope.offset + offset, bytes.size(), verbs::access::remote_write, pair.number);
   if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
   found.write(bytes);
@@ -181,7 +211,7 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   const wire::Envelope& envelope = done.envelope;
   if (done.is(Wire::pair_write) && done.size != 0) {
     const Permit found =
-        shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, pair.plan.domain,
+        shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
                                envelope.offset + done.size - 1, 1, verbs::access::remote_write, pair.number);
     if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
     found.store_last(done.last);

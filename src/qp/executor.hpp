@@ -48,12 +48,14 @@ class Executor {
   /// Communication is established by the first request.
   void note_heard(QueuePair& pair);
   /// The oldest receive becomes the current request's. False if there is none.
-  bool take_receive(QueuePair& pair);
+  bool take_receive(QueuePair& pair, std::uint32_t queue);
   /// Copies into pieces of registered memory, `offset` bytes from their start.
   verbs::Cause scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
                        std::span<const std::byte> bytes);
 
  private:
+  std::uint32_t domain_of(const QueuePair& pair, const wire::Envelope& envelope) const;
+  bool enter_shared(QueuePair& pair, const wire::Envelope& envelope);
   void run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer);
   bool check_receive(QueuePair& pair, std::uint64_t size, Answer& answer);
   bool fail(QueuePair& pair, Verdict verdict, verbs::Cause cause, Answer& answer);

@@ -40,20 +40,30 @@ struct ReceiveQueuePlan {
   std::uint32_t limit = 0;  // below it one notice
   NoticeStream* events = nullptr;
   std::uint64_t cookie = 0;
+  // XRC: it has a number, and completions of its own; not 0:
+  std::uint32_t xrc_domain = 0;
+  CompletionStream* stream = nullptr;
 };
 
 struct ReceiveQueueFacts {
   std::uint32_t depth = 0, limit = 0, posted = 0;
+  std::uint32_t xrc_number = 0;
 };
+
+/// XRC has queue pairs (of type rc, here) with one end: an initiator names a shared receive queue with each request,
+/// and a target stands before those of its domain.
+enum class PairEnd : std::uint8_t { both, initiator, target };
 
 struct PairPlan {
   verbs::QpType type = verbs::QpType::rc;
   verbs::QpCapacity capacity;
   bool signals_all = false;
   std::uint32_t domain = 0;
-  CompletionStream* send_stream = nullptr;
-  CompletionStream* receive_stream = nullptr;
-  ReceiveQueueHandle shared_receives;  // else it gets one of its own
+  PairEnd end = PairEnd::both;
+  std::uint32_t xrc_domain = 0;                // of a target
+  CompletionStream* send_stream = nullptr;     // a target has none
+  CompletionStream* receive_stream = nullptr;  // an initiator has none, a target that of the last request
+  ReceiveQueueHandle shared_receives;          // else it gets one of its own
   bool has_shared_receives = false;
   NoticeStream* events = nullptr;
   std::uint64_t cookie = 0;

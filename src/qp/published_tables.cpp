@@ -11,13 +11,17 @@ shm::SharedPair record_of(const QueuePair& pair) {
                        (pair.has_heard || pair.state() != verbs::QpState::rtr);
   if (!is_open) return {};
   constexpr std::uint32_t kAnswered = verbs::access::remote_read | verbs::access::remote_atomic;
+  // XRC: what a request may do depends on the receive queue that it names, so it comes as a message.
+  const bool is_answering = pair.plan.end == PairEnd::both;
   return {.peer_ip = pair.route.address.ip,
           .peer_scope = pair.route.address.scope,
           .peer_port = pair.route.address.port,
           .number = pair.number,
           .peer_number = pair.attributes.dest_qp_num,
           .domain = pair.plan.domain,
-          .rights = pair.attributes.access_flags & (pair.attributes.max_dest_rd_atomic == 0 ? ~kAnswered : ~0U)};
+          .rights = !is_answering
+                        ? 0
+                        : pair.attributes.access_flags & (pair.attributes.max_dest_rd_atomic == 0 ? ~kAnswered : ~0U)};
 }
 
 }  // namespace

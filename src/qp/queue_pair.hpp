@@ -66,6 +66,7 @@ struct CurrentRequest {
   std::byte last{};  // of a write: stored when all else is
   std::uint64_t receive_id = 0;
   std::uint32_t receive_sges = 0;
+  std::uint32_t queue = 0;  // where its receive comes from
 
   bool is(wire::Operation operation) const { return envelope.operation == operation; }
 };
@@ -87,6 +88,7 @@ struct QueuePair {
         index(its_index),
         generation(its_generation),
         timer{.hook = {}, .pair = its_index},
+        queue_mask(its_plan.end == PairEnd::initiator ? 0xFFFF : 0),
         sends(its_plan.capacity) {}
 
   PairPlan plan;
@@ -100,6 +102,7 @@ struct QueuePair {
   PairTimer timer;
 
   // Requester.
+  std::uint16_t queue_mask;  // 0 if requests name no shared receive queue
   SendQueue sends;
   Patience patience;
   bool is_stalled = false;  // the link had no room; in the list of those to try again

@@ -24,6 +24,18 @@ QueuePair* QueuePairs::find_open(PairHandle handle) {
 
 // Receive queues and streams -----------------------------------------------------------------------------------------
 
+Status QueuePairs::close_receive_queue(ReceiveQueueHandle handle) {
+  const ReceiveQueue* const queue = receives_.find(handle);
+  if (queue != nullptr && queue->xrc_number != 0) {
+    // A message that has begun to arrive there has no receive any more.
+    pairs_.for_each([&](QueuePair& pair) {
+      const bool is_its = pair.plan.end == PairEnd::target && pair.current.queue == handle.slot;
+      if (is_its && pair.current.has_receive) completer_.enter_error(pair);
+    });
+  }
+  return receives_.close(handle);
+}
+
 Status QueuePairs::change_receive_queue(ReceiveQueueHandle handle, std::uint32_t depth, std::uint32_t limit) {
   ReceiveQueue* const queue = receives_.find(handle);
   return queue == nullptr ? Status::stale : queue->change(depth, limit);
@@ -81,8 +93,8 @@ Status QueuePairs::open_pair(const PairPlan& plan, PairHandle& handle, std::uint
   pair.receives = receives.slot;
   pair.receive_sges.resize(receives_[receives.slot].sges_max());
   ++receives_[receives.slot].users;
-  ++plan.send_stream->users;
-  ++plan.receive_stream->users;
+  if (plan.send_stream != nullptr) ++plan.send_stream->users;
+  if (plan.receive_stream != nullptr) ++plan.receive_stream->users;
   reset(pair);
   handle = {pair.index, pair.generation};
   number = pair.number;
@@ -152,8 +164,8 @@ void QueuePairs::free_pair(PairHandle handle) {
   requester_.forget(*pair);
   groups_.forget(*pair);
   receives_.let_go(pair->receives, !pair->plan.has_shared_receives);
-  --pair->plan.send_stream->users;
-  --pair->plan.receive_stream->users;
+  if (pair->plan.end != PairEnd::target) --pair->plan.send_stream->users;
+  if (pair->plan.end == PairEnd::both) --pair->plan.receive_stream->users;
   pairs_.remove(pair->index);
 }
 

@@ -53,7 +53,7 @@ class QueuePairs {
   Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {
     return receives_.open(plan, handle);
   }
-  Status close_receive_queue(ReceiveQueueHandle handle) { return receives_.close(handle); }
+  Status close_receive_queue(ReceiveQueueHandle handle);
   Status change_receive_queue(ReceiveQueueHandle handle, std::uint32_t depth, std::uint32_t limit);
   ReceiveQueueFacts receive_queue_facts(ReceiveQueueHandle handle);
   int post_to_receive_queue(ReceiveQueueHandle handle, std::span<const verbs::ReceiveRequest> requests,

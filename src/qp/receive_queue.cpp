@@ -7,6 +7,8 @@
 #include <fairlead/verbs/device.hpp>
 
 #include "base/ensure.hpp"
+#include "qp/completion_stream.hpp"
+#include "wire/pair_words.hpp"
 
 namespace fairlead::qp {
 
@@ -65,14 +67,40 @@ Status ReceiveQueues::open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& han
   const std::uint32_t slot = queues_.acquire();
   if (slot == base::Slab<ReceiveQueue>::kNone) return Status::no_memory;
   queues_[slot] = ReceiveQueue(plan);
+  if (plan.xrc_domain != 0) {
+    const std::uint32_t number = take_number(slot);
+    if (number == 0) {
+      queues_.release(slot);
+      return Status::no_memory;
+    }
+    queues_[slot].xrc_number = number;
+    ++plan.stream->users;
+  }
   handle = {slot, queues_.generation(slot)};
   return Status::ok;
+}
+
+/// 0 if all are taken.
+std::uint32_t ReceiveQueues::take_number(std::uint32_t slot) {
+  constexpr std::uint32_t kMostNumber = wire::SharedQueue::kNumberMost;
+  if (numbered_.empty()) numbered_.assign(kMostNumber + 1, kNone);
+  for (std::uint32_t tries = 0; tries < kMostNumber; ++tries) {
+    number_ = number_ % kMostNumber + 1;
+    if (numbered_[number_] != kNone) continue;
+    numbered_[number_] = slot;
+    return number_;
+  }
+  return 0;
 }
 
 Status ReceiveQueues::close(ReceiveQueueHandle handle) {
   ReceiveQueue* queue = find(handle);
   if (queue == nullptr) return Status::stale;
   if (queue->users != 0) return Status::again;
+  if (queue->xrc_number != 0) {
+    numbered_[queue->xrc_number] = kNone;
+    --queue->stream()->users;
+  }
   *queue = {};
   queues_.release(handle.slot);
   return Status::ok;

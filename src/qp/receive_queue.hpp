@@ -31,9 +31,11 @@ class ReceiveQueue {
   bool is_empty() const { return head_ == tail_; }
   bool is_full() const { return count() >= plan_.depth; }
   std::uint32_t domain() const { return plan_.domain; }
+  std::uint32_t xrc_domain() const { return plan_.xrc_domain; }
+  CompletionStream* stream() const { return plan_.stream; }
   std::uint32_t sges_max() const { return plan_.sges; }
   ReceiveNumber tail() const { return tail_; }
-  ReceiveQueueFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count()}; }
+  ReceiveQueueFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count(), xrc_number}; }
 
   void post(const verbs::ReceiveRequest& request);
   /// The oldest, which is there, stays; take() makes it the caller's, and tells if so few are left as was asked for.
@@ -60,6 +62,7 @@ class ReceiveQueue {
   Status change(std::uint32_t depth, std::uint32_t limit);
 
   std::uint32_t users = 0;
+  std::uint32_t xrc_number = 0;  // 0: none
 
   /// Ends the process if anything contradicts itself.
   void check(std::uint32_t slot) const;
@@ -98,6 +101,12 @@ class ReceiveQueues {
   Status close(ReceiveQueueHandle handle);
   ReceiveQueue* find(ReceiveQueueHandle handle) { return queues_.find(handle.slot, handle.generation); }
   ReceiveQueue& operator[](std::uint32_t slot) { return queues_[slot]; }
+  /// XRC: the slot of that number, if it is of this domain; else kNone.
+  std::uint32_t find_shared(std::uint32_t number, std::uint32_t xrc_domain) {
+    const std::uint32_t slot = number < numbered_.size() ? numbered_[number] : kNone;
+    return slot != kNone && queues_[slot].xrc_domain() == xrc_domain ? slot : kNone;
+  }
+  static constexpr std::uint32_t kNone = base::Slab<ReceiveQueue>::kNone;
   /// A queue pair has ended; one of its own ends with it.
   void let_go(std::uint32_t slot, bool is_own);
   void check();
@@ -105,7 +114,11 @@ class ReceiveQueues {
  private:
   static constexpr std::uint32_t kMost = 131'072;
 
+  std::uint32_t take_number(std::uint32_t slot);
+
   base::Slab<ReceiveQueue> queues_{kMost};
+  std::vector<std::uint32_t> numbered_;  // slots, by number
+  std::uint32_t number_ = 0;             // the last that was given: one that is free rests until all others were
 };
 
 }  // namespace fairlead::qp

@@ -66,6 +66,11 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
   SendEntry& entry = pair.sends.post(request, length);
   if (request.opcode == verbs::SendOpcode::bind_window) [[unlikely]]
     keep(entry, *request.binding);
+  // Without a branch: nothing of it is set in requests that are not XRC's.
+  const wire::SharedQueue queue = wire::encode_shared_queue(request.remote_srqn);
+  entry.queue = {static_cast<std::uint16_t>(queue.flags & pair.queue_mask),
+                 static_cast<std::uint8_t>(queue.status & pair.queue_mask)};
+  entry.flags |= static_cast<std::uint8_t>(SendEntry::kOfShared & pair.queue_mask);
   if (!pair.is(QpType::ud)) return 0;
   entry.to = shared_.address_of(*request.to, request.remote_qpn);
   entry.remote_qpn = request.remote_qpn;
@@ -157,6 +162,7 @@ bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
 bool Requester::start_of_window(QueuePair& pair, RequestNumber number) {
   if (number != pair.sends.head()) return false;
   SendEntry& entry = pair.sends[number];
+  if (entry.has(SendEntry::kOfShared)) return refuse(pair, number, WcStatus::loc_qp_op_err, Cause::bad_request);
   RegionTable& regions = shared_.regions;
   if (entry.opcode == verbs::SendOpcode::bind_window) {
     const Cause cause = regions.bind(binding_of(entry), pair.plan.domain, pair.number);
@@ -245,7 +251,8 @@ wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
   const int solicited = entry.has(verbs::send_flags::solicited) ? flags::solicited : 0;
   const int imm = traits.has_imm ? flags::imm : 0;
   wire::Envelope envelope{.operation = traits.operation,
-                          .flags = static_cast<std::uint16_t>(solicited | imm),
+                          .status = entry.queue.status,
+                          .flags = static_cast<std::uint16_t>(solicited | imm | entry.queue.flags),
                           .source_port = wire::encode(pair.port()),
                           .target_port = pair.attributes.dest_qp_num,
                           .key = wire::encode(wire::RequestKey{.sequence = pair.sends.sequence_of(number)}),
@@ -284,10 +291,10 @@ void carry_answer(const QueuePair& pair, std::uint16_t& flags, std::uint32_t& ta
 bool Requester::start_short(QueuePair& pair, RequestNumber number) {
   const PairRoute& route = pair.route;
   SendEntry& entry = pair.sends[number];
-  const bool is_plain = entry.opcode == verbs::SendOpcode::send && entry.sge_count <= 1 &&
-                        entry.length <= shared_.bounds.copied_max && !entry.has(verbs::send_flags::fence) &&
-                        !entry.has_failed() && !pair.sends.is_repeated(number) && pair.is(QpType::rc) &&
-                        route.has_peer && shm::Transport::has(route.peer);
+  const bool is_plain =
+      entry.opcode == verbs::SendOpcode::send && entry.sge_count <= 1 && entry.length <= shared_.bounds.copied_max &&
+      !entry.has(verbs::send_flags::fence | SendEntry::kOfShared) && !entry.has_failed() &&
+      !pair.sends.is_repeated(number) && pair.is(QpType::rc) && route.has_peer && shm::Transport::has(route.peer);
   if (!is_plain) return false;
   const std::byte* from = pair.sends.inlined_of(number);
   if (entry.sge_count != 0 && entry.length != 0) {

@@ -37,7 +37,9 @@ struct SendEntry {
   verbs::SendOpcode opcode = verbs::SendOpcode::send;
   std::uint8_t flags = 0;
   std::uint8_t traffic_class = 0;
-  std::uint8_t hop_limit = 0;  // UD
+  std::uint8_t hop_limit = 0;                      // UD
+  wire::SharedQueue queue;                         // XRC
+  static constexpr std::uint8_t kOfShared = 0x80;  // in flags: it names one
   verbs::WcStatus status = verbs::WcStatus::success;
   verbs::Cause cause = verbs::Cause::none;
   bool is_done = false;  // UC, UD: handed to the wire; read, atomic: answered

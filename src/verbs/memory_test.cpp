@@ -238,7 +238,7 @@ TEST(QueuePairs, CapacitiesBeyondTheDeviceAreRefused) {
         QpCapacity{.max_inline = limits.max_inline + 1}}) {
     EXPECT_EQ(make_pair_at(side, QpType::rc, beyond).error().system_errno, EINVAL);
   }
-  EXPECT_EQ(make_pair_at(side, static_cast<QpType>(9)).error().system_errno, EOPNOTSUPP);
+  EXPECT_EQ(make_pair_at(side, static_cast<QpType>(8)).error().system_errno, EOPNOTSUPP);
   auto pair = *make_pair_at(side, QpType::rc, {.max_send_sge = 2, .max_inline = 16});
   move_up(pair, attributes_for({}, side.device, pair.number(), 1, 1), QpState::rts);
   const std::array<Sge, 3> sges{side.sge(0, 8), side.sge(0, 8), side.sge(0, 8)};

@@ -43,6 +43,10 @@ const char* explain(Cause cause) noexcept {
       return "the request makes no sense on this queue pair: look at max_rd_atomic and the opcode";
     case Cause::peer_failed:
       return "the peer could not finish it";
+    case Cause::no_such_shared_queue:
+      return "the peer's XRC domain has no shared receive queue of that number: compare the SRQ number, and whether "
+             "both "
+             "ends are XRC";
   }
   return "an unknown cause";
 }

@@ -98,6 +98,7 @@ struct Side {
 
 /// A queue pair of one side alone.
 inline Result<QueuePair> make_pair_at(Side& side, QpType type = QpType::rc, const QpCapacity& capacity = {}) {
+  if (type == QpType::xrc_recv) return QueuePair::create_target(*XrcDomain::open(side.context));
   return QueuePair::create(side.domain, {.type = type,
                                          .send_queue = &side.queue,
                                          .receive_queue = &side.queue,
@@ -149,9 +150,11 @@ inline std::uint32_t mask_for(QpType type, QpState to) {
     case QpState::rtr:
       if (type == QpType::ud) return state;
       return state | av | path_mtu | dest_qp_num | rq_psn |
-             (type == QpType::rc ? max_dest_rd_atomic | min_rnr_timer : 0);
+             (type == QpType::rc || type == QpType::xrc_recv ? max_dest_rd_atomic | min_rnr_timer : 0);
     case QpState::rts:
-      return state | sq_psn | (type == QpType::rc ? timeout | retry_cnt | rnr_retry | max_rd_atomic : 0);
+      if (type == QpType::xrc_recv) return state | sq_psn | timeout;
+      return state | sq_psn |
+             (type == QpType::rc || type == QpType::xrc_send ? timeout | retry_cnt | rnr_retry | max_rd_atomic : 0);
     default:
       return state;
   }

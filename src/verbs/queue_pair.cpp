@@ -9,6 +9,7 @@
 #include "verbs/queue_state.hpp"
 #include "verbs/shared_receive_state.hpp"
 #include "verbs/transitions.hpp"
+#include "verbs/xrc_domain_state.hpp"
 
 namespace fairlead::verbs {
 
@@ -24,20 +25,24 @@ struct PairState {
       context->pair_core->close_pair(pair);
       context->event_owners.remove(number_in_context);
     }
-    --send_queue->users;
-    --receive_queue->users;
+    if (send_queue) --send_queue->users;
+    if (receive_queue) --receive_queue->users;
     if (shared_receive) --shared_receive->users;
-    --domain->members;
+    if (domain) --domain->members;
+    if (xrc_domain) --xrc_domain->members;
     context->pairs.give();
     send_queue.reset();
     receive_queue.reset();
     shared_receive.reset();
     domain.reset();
+    xrc_domain.reset();
     return true;
   }
 
   std::shared_ptr<ContextState> context;
-  std::shared_ptr<DomainState> domain;  // until it is closed, as the queues
+  std::shared_ptr<DomainState> domain;         // until it is closed, as the queues
+  std::shared_ptr<XrcDomainState> xrc_domain;  // of a target, which has nothing of the others
+  std::atomic<std::uint32_t> handles{1};       // a target may have several
   std::shared_ptr<QueueState> send_queue, receive_queue;
   std::shared_ptr<SharedReceiveState> shared_receive;
   qp::PairCore* pair_core = nullptr;
@@ -54,12 +59,16 @@ namespace {
 
 Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   const QpCapacity& wanted = options.capacity;
-  if (options.type != QpType::rc && options.type != QpType::uc && options.type != QpType::ud) {
-    return failure(EOPNOTSUPP, "queue pair: only RC, UC and UD are supported");
+  const bool is_initiator = options.type == QpType::xrc_send;
+  if (options.type != QpType::rc && options.type != QpType::uc && options.type != QpType::ud && !is_initiator) {
+    return failure(EOPNOTSUPP, "queue pair: only RC, UC, UD and XRC are supported, XRC targets by create_target()");
   }
-  if (options.send_queue == nullptr || options.receive_queue == nullptr || !options.send_queue->state() ||
-      !options.receive_queue->state()) {
+  const auto has = [](const CompletionQueue* queue) { return queue != nullptr && queue->state(); };
+  if (!has(options.send_queue) || (!is_initiator && !has(options.receive_queue))) {
     return failure(EINVAL, "queue pair: it needs a completion queue for each direction");
+  }
+  if (is_initiator && options.shared_receive != nullptr) {
+    return failure(EINVAL, "queue pair: an XRC initiator receives nothing");
   }
   if (options.shared_receive != nullptr && options.type == QpType::uc) {
     return failure(EOPNOTSUPP, "queue pair: UC has no shared receive queue");
@@ -73,7 +82,61 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   return {};
 }
 
+/// In the engine; else what was taken for it is given back.
+Result<> open(PairState& state, const qp::PairPlan& plan) {
+  ContextState& context = *state.context;
+  const Status status = context.pair_core->open_pair(plan, state.pair, state.number);
+  if (status == Status::ok) return {};
+  context.event_owners.remove(state.number_in_context);
+  context.pairs.give();
+  if (status == Status::not_available) {
+    return failure(EADDRNOTAVAIL,
+                   "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so "
+                   "peers could not find it: choose a port inside, or another port_first");
+  }
+  return failure(ENOMEM, "all queue pairs of this process and device are in use: destroy some");
+}
+
 }  // namespace
+
+Result<QueuePair> QueuePair::create_target(const XrcDomain& domain, std::uint64_t cookie) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this XRC domain is closed");
+  ContextState& context = *owner->context;
+  if (auto alive = check_alive(context); !alive) return std::unexpected(std::move(alive.error()));
+  if (!context.pairs.take()) return failure(ENOMEM, "all queue pairs of the device are in use");
+  auto state = std::make_shared<PairState>();
+  state->context = owner->context;
+  state->xrc_domain = owner;
+  state->pair_core = context.pair_core;
+  state->type = QpType::xrc_recv;
+  state->capacity = {.max_send_wr = 0, .max_recv_wr = 0, .max_send_sge = 0, .max_recv_sge = 0};
+  state->number_in_context = context.event_owners.add(cookie);
+  qp::PairPlan plan{.capacity = state->capacity, .end = qp::PairEnd::target, .xrc_domain = owner->number};
+  plan.events = context.events;
+  plan.cookie = state->number_in_context;
+  if (auto opened = open(*state, plan); !opened) return std::unexpected(std::move(opened.error()));
+  ++owner->members;
+  state->is_open = true;
+  const std::scoped_lock lock(owner->mutex);
+  std::erase_if(owner->targets, [](const auto& each) { return each.expired(); });
+  owner->targets.push_back(state);
+  return QueuePair(std::move(state));
+}
+
+Result<QueuePair> QueuePair::open_target(const XrcDomain& domain, std::uint32_t number) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this XRC domain is closed");
+  if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
+  const std::scoped_lock lock(owner->mutex);
+  for (const auto& each : owner->targets) {
+    auto state = each.lock();
+    if (!state || !state->is_open || state->number != number) continue;
+    ++state->handles;
+    return QueuePair(std::move(state));
+  }
+  return failure(EINVAL, "the XRC domain has no target of that number in this process");
+}
 
 Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOptions& options) {
   const auto& owner = domain.state();
@@ -87,44 +150,36 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->context = owner->context;
   state->domain = owner;
   state->send_queue = options.send_queue->state();
-  state->receive_queue = options.receive_queue->state();
+  const bool is_initiator = options.type == QpType::xrc_send;
+  if (!is_initiator) state->receive_queue = options.receive_queue->state();
   state->pair_core = context.pair_core;
   state->type = options.type;
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
   state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
-  if (options.shared_receive != nullptr) {
-    state->shared_receive = options.shared_receive->state();
+  if (options.shared_receive != nullptr) state->shared_receive = options.shared_receive->state();
+  if (options.shared_receive != nullptr || is_initiator) {
     state->capacity.max_recv_wr = state->capacity.max_recv_sge = 0;
   } else {
     state->capacity.max_recv_wr = std::max(options.capacity.max_recv_wr, 1U);
     state->capacity.max_recv_sge = std::max(options.capacity.max_recv_sge, 1U);
   }
   state->number_in_context = context.event_owners.add(options.cookie);
-  qp::PairPlan plan{.type = options.type,
+  qp::PairPlan plan{.type = is_initiator ? QpType::rc : options.type,
                     .capacity = state->capacity,
                     .signals_all = options.signals_all,
                     .domain = owner->number,
+                    .end = is_initiator ? qp::PairEnd::initiator : qp::PairEnd::both,
                     .send_stream = state->send_queue->stream,
-                    .receive_stream = state->receive_queue->stream,
+                    .receive_stream = is_initiator ? nullptr : state->receive_queue->stream,
                     .shared_receives = {},
                     .has_shared_receives = state->shared_receive != nullptr,
                     .events = context.events,
                     .cookie = state->number_in_context};
   if (state->shared_receive) plan.shared_receives = state->shared_receive->receives;
-  const Status status = context.pair_core->open_pair(plan, state->pair, state->number);
-  if (status != Status::ok) {
-    context.event_owners.remove(state->number_in_context);
-    context.pairs.give();
-    if (status == Status::not_available) {
-      return failure(EADDRNOTAVAIL,
-                     "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so "
-                     "peers could not find it: choose a port inside, or another port_first");
-    }
-    return failure(ENOMEM, "all queue pairs of this process and device are in use: destroy some");
-  }
+  if (auto opened = open(*state, plan); !opened) return std::unexpected(std::move(opened.error()));
   ++state->send_queue->users;
-  ++state->receive_queue->users;
+  if (state->receive_queue) ++state->receive_queue->users;
   if (state->shared_receive) ++state->shared_receive->users;
   ++owner->members;
   state->is_open = true;
@@ -138,6 +193,16 @@ Result<> QueuePair::destroy() {
   const bool can_be_attached = state_ && state_->is_open && state_->type == QpType::ud && !state_->is_dead();
   if (can_be_attached && state_->pair_core->is_in_group(state_->pair))
     return failure(EBUSY, "this queue pair is attached to a multicast group: detach it first");
+  if (state_ && state_->xrc_domain) {
+    // Other handles to a target keep it.
+    const auto xrc = state_->xrc_domain;
+    const std::scoped_lock lock(xrc->mutex);
+    if (state_->handles > 1) {
+      --state_->handles;
+      state_.reset();
+      return {};
+    }
+  }
   if (!state_ || !state_->close()) return failure(EINVAL, "this queue pair is destroyed already");
   return {};
 }

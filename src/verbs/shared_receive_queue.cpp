@@ -15,6 +15,11 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
       options.max_wr == 0) {
     return failure(EINVAL, "shared receive queue: capacity beyond the device's limits");
   }
+  const bool is_xrc = options.xrc_domain != nullptr;
+  const auto queue = options.queue != nullptr ? options.queue->state() : nullptr;
+  const auto xrc = is_xrc ? options.xrc_domain->state() : nullptr;
+  if (is_xrc && (!xrc || xrc->context != owner->context || !queue || queue->context != owner->context))
+    return failure(EINVAL, "shared receive queue: XRC needs an open domain and a completion queue of this context");
   if (!context.shared_receives.take()) return failure(ENOMEM, "all shared receive queues are in use");
   ++owner->members;
   auto state = std::make_shared<SharedReceiveState>();
@@ -27,9 +32,20 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
                                                                .domain = owner->number,
                                                                .limit = options.limit,
                                                                .events = context.events,
-                                                               .cookie = state->number_in_context},
+                                                               .cookie = state->number_in_context,
+                                                               .xrc_domain = is_xrc ? xrc->number : 0,
+                                                               .stream = is_xrc ? queue->stream : nullptr},
                                                               state->receives);
   if (status != Status::ok) return failure(ENOMEM, "all shared receive queues of the device are in use");
+  state->options.xrc_domain = nullptr;
+  state->options.queue = nullptr;
+  if (is_xrc) {
+    state->xrc_number = context.pair_core->receive_queue_facts(state->receives).xrc_number;
+    state->xrc_domain = xrc;
+    state->queue = queue;
+    ++xrc->members;
+    ++queue->users;
+  }
   state->is_open = true;
   return SharedReceiveQueue(std::move(state));
 }
@@ -69,7 +85,7 @@ SharedReceiveOptions SharedReceiveQueue::query() const {
 }
 
 std::uint32_t SharedReceiveQueue::number() const noexcept {
-  return state_->receives.slot;
+  return state_->xrc_domain ? state_->xrc_number : state_->receives.slot;
 }
 
 int SharedReceiveQueue::post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept {

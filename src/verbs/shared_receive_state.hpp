@@ -3,6 +3,8 @@
 #include <fairlead/verbs/queue_pair.hpp>
 
 #include "verbs/domain_state.hpp"
+#include "verbs/queue_state.hpp"
+#include "verbs/xrc_domain_state.hpp"
 
 namespace fairlead::verbs {
 
@@ -10,6 +12,10 @@ struct SharedReceiveState {
   ~SharedReceiveState() {
     ContextState& context = *domain->context;
     if (is_open && !context.is_dead()) context.pair_core->close_receive_queue(receives);
+    if (xrc_domain) {
+      --xrc_domain->members;
+      --queue->users;
+    }
     --domain->members;
     context.shared_receives.give();
   }
@@ -19,6 +25,9 @@ struct SharedReceiveState {
   bool is_open = false;
   std::uint64_t number_in_context = 0;
   SharedReceiveOptions options;
+  std::uint32_t xrc_number = 0;
+  std::shared_ptr<XrcDomainState> xrc_domain;  // with:
+  std::shared_ptr<QueueState> queue;
   std::atomic<std::uint32_t> users{0};
 };
 

@@ -12,8 +12,22 @@ using namespace qp_mask;
 
 /// Attributes by the type of queue pair.
 struct ByType {
-  std::uint32_t rc = 0, uc = 0, ud = 0;
-  std::uint32_t of(QpType type) const { return type == QpType::rc ? rc : type == QpType::uc ? uc : ud; }
+  std::uint32_t rc = 0, uc = 0, ud = 0, xrc_send = 0, xrc_recv = 0;
+  std::uint32_t of(QpType type) const {
+    switch (type) {
+      case QpType::rc:
+        return rc;
+      case QpType::uc:
+        return uc;
+      case QpType::ud:
+        return ud;
+      case QpType::xrc_send:
+        return xrc_send;
+      case QpType::xrc_recv:
+        return xrc_recv;
+    }
+    return 0;
+  }
 };
 
 struct Transition {
@@ -22,31 +36,55 @@ struct Transition {
 };
 
 constexpr std::uint32_t kPlace = pkey_index | port;
-constexpr ByType kRunning{cur_state | alt_path | access_flags | min_rnr_timer | path_mig_state,
-                          cur_state | alt_path | access_flags | path_mig_state, cur_state | qkey};
+constexpr std::uint32_t kUnanswered = cur_state | alt_path | access_flags | path_mig_state;
+constexpr ByType kRunning{.rc = kUnanswered | min_rnr_timer,
+                          .uc = kUnanswered,
+                          .ud = cur_state | qkey,
+                          .xrc_send = kUnanswered,
+                          .xrc_recv = kUnanswered | min_rnr_timer};
+constexpr ByType kPlaced{.rc = kPlace | access_flags,
+                         .uc = kPlace | access_flags,
+                         .ud = kPlace | qkey,
+                         .xrc_send = kPlace | access_flags,
+                         .xrc_recv = kPlace | access_flags};
+constexpr std::uint32_t kPeer = av | path_mtu | dest_qp_num | rq_psn,
+                        kAsking = timeout | retry_cnt | rnr_retry | max_rd_atomic,
+                        kAnswering = max_dest_rd_atomic | min_rnr_timer, kMoved = alt_path | access_flags | pkey_index;
 
 constexpr std::array kTransitions{
-    Transition{QpState::reset, QpState::init, {kPlace | access_flags, kPlace | access_flags, kPlace | qkey}, {}},
-    Transition{QpState::init, QpState::init, {}, {kPlace | access_flags, kPlace | access_flags, kPlace | qkey}},
+    Transition{QpState::reset, QpState::init, kPlaced, {}},
+    Transition{QpState::init, QpState::init, {}, kPlaced},
     Transition{QpState::init,
                QpState::rtr,
-               {av | path_mtu | dest_qp_num | rq_psn | max_dest_rd_atomic | min_rnr_timer,
-                av | path_mtu | dest_qp_num | rq_psn, 0},
-               {alt_path | access_flags | pkey_index, alt_path | access_flags | pkey_index, pkey_index | qkey}},
+               {.rc = kPeer | kAnswering, .uc = kPeer, .ud = 0, .xrc_send = kPeer, .xrc_recv = kPeer | kAnswering},
+               {.rc = kMoved, .uc = kMoved, .ud = pkey_index | qkey, .xrc_send = kMoved, .xrc_recv = kMoved}},
     Transition{QpState::rtr,
                QpState::rts,
-               {timeout | retry_cnt | rnr_retry | sq_psn | max_rd_atomic, sq_psn, sq_psn},
+               {.rc = kAsking | sq_psn,
+                .uc = sq_psn,
+                .ud = sq_psn,
+                .xrc_send = kAsking | sq_psn,
+                .xrc_recv = timeout | sq_psn},
                kRunning},
     Transition{QpState::rts, QpState::rts, {}, kRunning},
-    Transition{QpState::rts, QpState::sqd, {}, {en_sqd_async_notify, en_sqd_async_notify, en_sqd_async_notify}},
+    Transition{QpState::rts,
+               QpState::sqd,
+               {},
+               {.rc = en_sqd_async_notify,
+                .uc = en_sqd_async_notify,
+                .ud = en_sqd_async_notify,
+                .xrc_send = en_sqd_async_notify,
+                .xrc_recv = en_sqd_async_notify}},
     Transition{QpState::sqd, QpState::rts, {}, kRunning},
     Transition{QpState::sqd,
                QpState::sqd,
                {},
-               {port | av | timeout | retry_cnt | rnr_retry | max_rd_atomic | max_dest_rd_atomic | alt_path |
-                    access_flags | pkey_index | min_rnr_timer | path_mig_state,
-                av | alt_path | access_flags | pkey_index | path_mig_state, pkey_index | qkey}},
-    Transition{QpState::sqe, QpState::rts, {}, {0, cur_state | access_flags, cur_state | qkey}},
+               {.rc = port | av | kAsking | kAnswering | kMoved | path_mig_state,
+                .uc = av | kMoved | path_mig_state,
+                .ud = pkey_index | qkey,
+                .xrc_send = port | av | kAsking | kMoved | path_mig_state,
+                .xrc_recv = port | av | timeout | kAnswering | kMoved | path_mig_state}},
+    Transition{QpState::sqe, QpState::rts, {}, {.rc = 0, .uc = cur_state | access_flags, .ud = cur_state | qkey}},
 };
 
 constexpr std::array<const char*, 21> kAttributeNames{"state",
@@ -101,7 +139,7 @@ Result<> check_transition(QpType type, QpState from, QpState to, std::uint32_t m
   }
   for (const Transition& transition : kTransitions) {
     if (transition.from != from || transition.to != to) continue;
-    if (type == QpType::rc && from == QpState::sqe) break;
+    if (from == QpState::sqe && type != QpType::uc && type != QpType::ud) break;
     const std::uint32_t required = transition.required.of(type);
     if (const std::uint32_t missing = required & ~given; missing != 0) {
       return refusal(from, to, names_of(missing) + " missing");

@@ -1,6 +1,7 @@
 // The state machine of queue pairs, attribute by attribute.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "verbs/pair_for_tests.hpp"
@@ -59,6 +60,29 @@ std::vector<Want> wants(QpType type) {
       all.push_back({sqd, rts, 0, kUdRunning});
       all.push_back({sqd, sqd, 0, pkey_index | qkey});
       break;
+    case QpType::xrc_send:
+      all.push_back({reset, init, pkey_index | port | access_flags, 0});
+      all.push_back({init, init, 0, pkey_index | port | access_flags});
+      all.push_back({init, rtr, av | path_mtu | dest_qp_num | rq_psn, alt_path | access_flags | pkey_index});
+      all.push_back({rtr, rts, timeout | retry_cnt | rnr_retry | sq_psn | max_rd_atomic, kUcRunning});
+      all.push_back({rts, rts, 0, kUcRunning});
+      all.push_back({sqd, rts, 0, kUcRunning});
+      all.push_back({sqd, sqd, 0,
+                     port | av | timeout | retry_cnt | rnr_retry | max_rd_atomic | alt_path | access_flags |
+                         pkey_index | path_mig_state});
+      break;
+    case QpType::xrc_recv:
+      all.push_back({reset, init, pkey_index | port | access_flags, 0});
+      all.push_back({init, init, 0, pkey_index | port | access_flags});
+      all.push_back({init, rtr, av | path_mtu | dest_qp_num | rq_psn | max_dest_rd_atomic | min_rnr_timer,
+                     alt_path | access_flags | pkey_index});
+      all.push_back({rtr, rts, timeout | sq_psn, kRcRunning});
+      all.push_back({rts, rts, 0, kRcRunning});
+      all.push_back({sqd, rts, 0, kRcRunning});
+      all.push_back({sqd, sqd, 0,
+                     port | av | timeout | max_dest_rd_atomic | alt_path | access_flags | pkey_index | min_rnr_timer |
+                         path_mig_state});
+      break;
   }
   return all;
 }
@@ -88,9 +112,13 @@ class Transitions : public ::testing::TestWithParam<QpType> {
   QueuePair pair_;
   QpAttributes attributes_;
 };
-INSTANTIATE_TEST_SUITE_P(, Transitions, ::testing::Values(QpType::rc, QpType::uc, QpType::ud), [](const auto& one) {
-  return std::string(one.param == QpType::rc ? "rc" : one.param == QpType::uc ? "uc" : "ud");
-});
+std::string name_of_type(const ::testing::TestParamInfo<QpType>& one) {
+  constexpr const char* kNames[] = {"", "", "rc", "uc", "ud", "", "", "", "", "xrc_send", "xrc_recv"};
+  return kNames[static_cast<std::size_t>(one.param)];
+}
+INSTANTIATE_TEST_SUITE_P(, Transitions,
+                         ::testing::Values(QpType::rc, QpType::uc, QpType::ud, QpType::xrc_send, QpType::xrc_recv),
+                         name_of_type);
 
 TEST_P(Transitions, TakeWhatTheTableSaysAndNothingElse) {
   using enum QpState;
@@ -163,6 +191,13 @@ TEST_P(Transitions, RefuseValuesOutOfRangeAndChangeNothing) {
 TEST_P(Transitions, PostingFollowsTheState) {
   using enum QpState;
   const Sge to = side_.sge(0, 100);
+  if (GetParam() == QpType::xrc_send || GetParam() == QpType::xrc_recv) {
+    for (const QpState at : {reset, init, rtr, rts, sqd, err}) {
+      bring_to(at);
+      EXPECT_EQ(pair_.post_receive({.id = 2, .sges = {&to, 1}}), EINVAL) << "receives are the shared queues'";
+    }
+    return;
+  }
   const AddressVector self{.dgid = side_.device.gid, .is_global = true};
   for (const QpState at : {reset, init, rtr, rts, sqd, err}) {
     bring_to(at);

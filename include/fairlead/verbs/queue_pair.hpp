@@ -12,6 +12,7 @@
 #include <fairlead/verbs/memory.hpp>
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_request.hpp>
+#include <fairlead/verbs/xrc_domain.hpp>
 
 namespace fairlead::verbs {
 
@@ -43,6 +44,8 @@ struct SharedReceiveOptions {
   std::uint32_t max_sge = 1;
   std::uint32_t limit = 0;  ///< below so many entries one srq_limit_reached event; 0: none
   std::uint64_t cookie = 0;
+  const XrcDomain* xrc_domain = nullptr;   ///< XRC: whose targets may fill it
+  const CompletionQueue* queue = nullptr;  ///< XRC: its completions
 };
 
 class SharedReceiveQueue {
@@ -55,7 +58,7 @@ class SharedReceiveQueue {
   [[nodiscard]] Result<> modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
   /// As it is now: limit reads 0 after its event.
   SharedReceiveOptions query() const;
-  /// Its number, for XRC-minded programs.
+  /// XRC: what SendRequest::remote_srqn names it by.
   std::uint32_t number() const noexcept;
 
   /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (too many pieces).
@@ -147,8 +150,15 @@ struct QpAttributes {
 /// Move-only; the destructor destroys.
 class QueuePair {
  public:
-  /// EINVAL: no queue, or capacity beyond the device; EOPNOTSUPP: SRQ with UC; ENOMEM: limits.
+  /// EINVAL: no queue, or capacity beyond the device; EOPNOTSUPP: SRQ with UC; ENOMEM: limits. xrc_send needs no
+  /// receive_queue; for xrc_recv there is create_target().
   [[nodiscard]] static Result<QueuePair> create(const ProtectionDomain& domain, const QpOptions& options);
+
+  /// XRC: a target of the domain. It has nothing to post to, and its receives complete in the queues of the shared
+  /// receive queues that requests name; qp_num is the target's.
+  [[nodiscard]] static Result<QueuePair> create_target(const XrcDomain& domain, std::uint64_t cookie = 0);
+  /// Another handle to a target of the domain; it ends with its last handle. EINVAL if there is none of that number.
+  [[nodiscard]] static Result<QueuePair> open_target(const XrcDomain& domain, std::uint32_t number);
 
   QueuePair(QueuePair&&) noexcept = default;
   QueuePair& operator=(QueuePair&&) noexcept;

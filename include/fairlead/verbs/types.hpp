@@ -20,7 +20,13 @@ using Gid = std::array<std::uint8_t, 16>;
 /// The remote queue pair number of a datagram to a group.
 inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
 
-enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
+enum class QpType : std::uint8_t {
+  rc = 2,
+  uc = 3,
+  ud = 4,
+  xrc_send = 9,   ///< as rc, to a target; each request names a shared receive queue behind it
+  xrc_recv = 10,  ///< a target: stands before all shared receive queues of an XRC domain
+};
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, err };
 
@@ -84,6 +90,8 @@ enum class Cause : std::uint32_t {
   wrong_queue_key,       ///< reserved
   bad_request,           ///< the work request makes no sense on this queue pair
   peer_failed,           ///< the peer could not finish it for reasons of its own
+  no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number; or only one end is
+                         ///< XRC
 };
 
 /// One sentence, cause and remedy, for people.

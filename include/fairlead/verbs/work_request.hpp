@@ -64,6 +64,8 @@ struct SendRequest {
   std::uint32_t remote_qpn = 0;
   std::uint32_t remote_qkey = 0;  ///< with its top bit set: the queue pair's own
 
+  std::uint32_t remote_srqn = 0;  ///< xrc_send: SharedReceiveQueue::number() at the peer
+
   const WindowBinding* binding = nullptr;  ///< bind_window: read during the call
 };
 
