@@ -1,4 +1,4 @@
-// XRC: an initiator names a shared receive queue with each request; the target hands it on (spec: verbs, section 17).
+// XRC: an initiator names a shared receive queue with each request; the target hands it on.
 
 #include <unistd.h>
 
