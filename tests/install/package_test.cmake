@@ -58,6 +58,15 @@ endif()
 run(${linker} ${flags} ${WORK_FOLDER}/consumer.o -o ${WORK_FOLDER}/by_pkg_config_in_c ${found})
 run_consumer(${WORK_FOLDER}/by_pkg_config_in_c)
 
+# One written to Motr's network interface, if that is there.
+if(EXISTS ${pc_folder}/motr_net.pc)
+  run(pkg-config --cflags --libs motr_net)
+  separate_arguments(motr UNIX_COMMAND "${output}")
+  run(${C_COMPILER} -std=gnu11 ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/../../doors/motr_net/tests/ping.c -o ${WORK_FOLDER}/ping.o ${motr})
+  run(${linker} ${flags} ${WORK_FOLDER}/ping.o -o ${WORK_FOLDER}/ping ${motr})
+  run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_folder} ${WORK_FOLDER}/ping)
+endif()
+
 if(EXISTS ${prefix}/bin/fairlead)
   run(${prefix}/bin/fairlead --help)
 endif()

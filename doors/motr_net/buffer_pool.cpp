@@ -1,0 +1,248 @@
+// Pools of receive buffers, and how transfer machines take of them. The pool's mutex is outside of the machines'.
+
+#include <algorithm>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "doors/motr_net/include/motr_net.h"
+#include "doors/motr_net/lists.hpp"
+#include "doors/motr_net/refuse.hpp"
+
+using fairlead::motr::Locked;
+using fairlead::motr::refuse;
+
+namespace {
+
+using Buffers = std::list<m0_net_buffer*>;
+
+/// Those that are in the pool: all, the least recently used first, and of each colour, the one that came last first.
+struct Shelves {
+  struct Place {
+    Buffers::iterator in_all, in_colour;
+    std::uint32_t colour;  // the last shelf: none
+  };
+  Buffers all;
+  std::vector<Buffers> colours;
+  std::unordered_map<m0_net_buffer*, Place> places;
+  std::vector<std::unique_ptr<m0_net_buffer>> owned;
+
+  void take(m0_net_buffer* buf) {
+    const Place place = places.at(buf);
+    all.erase(place.in_all);
+    colours[place.colour].erase(place.in_colour);
+    places.erase(buf);
+  }
+  void put(m0_net_buffer* buf, std::uint32_t colour) {
+    Buffers& shelf = colours[colour];
+    places[buf] = {all.insert(all.end(), buf), shelf.insert(shelf.begin(), buf), colour};
+  }
+};
+
+Shelves& shelves_of(m0_net_buffer_pool* pool) {
+  return *static_cast<Shelves*>(pool->nbp_private);
+}
+
+bool is_usable(const m0_net_buffer_pool* pool) {
+  if (pool->nbp_private != nullptr && m0_net_buffer_pool_is_locked(pool)) return true;
+  refuse(EBADFD, "the pool is not initialised, or not locked by this thread");
+  return false;
+}
+
+std::uint32_t shelf_of(const m0_net_buffer_pool* pool, std::uint32_t colour) {
+  return colour == M0_BUFFER_ANY_COLOUR ? pool->nbp_colours_nr : colour;
+}
+
+void shelve(m0_net_buffer_pool* pool, m0_net_buffer* buf, std::uint32_t colour) {
+  buf->nb_ep = nullptr;
+  buf->nb_pool = pool;
+  buf->nb_is_pooled = true;
+  shelves_of(pool).put(buf, shelf_of(pool, colour));
+  ++pool->nbp_free;
+}
+
+bool make_one(m0_net_buffer_pool* pool) {
+  auto buf = std::make_unique<m0_net_buffer>();
+  *buf = {};
+  if (m0_bufvec_alloc_aligned(&buf->nb_buffer, pool->nbp_seg_nr, pool->nbp_seg_size, pool->nbp_align) != 0)
+    return false;
+  if (m0_net_buffer_register(buf.get(), pool->nbp_ndom) != 0) {
+    m0_bufvec_free(&buf->nb_buffer);
+    return false;
+  }
+  Shelves& shelves = shelves_of(pool);
+  shelves.owned.push_back(std::move(buf));
+  ++pool->nbp_buf_nr;
+  m0_net_buffer_pool_put(pool, shelves.owned.back().get(), M0_BUFFER_ANY_COLOUR);
+  return true;
+}
+
+void destroy(m0_net_buffer_pool* pool, m0_net_buffer* buf) {
+  Shelves& shelves = shelves_of(pool);
+  shelves.take(buf);
+  --pool->nbp_free;
+  --pool->nbp_buf_nr;
+  m0_net_buffer_deregister(buf, pool->nbp_ndom);
+  m0_bufvec_free(&buf->nb_buffer);
+  std::erase_if(shelves.owned, [&](const auto& one) { return one.get() == buf; });
+}
+
+}  // namespace
+
+int m0_net_buffer_pool_init(m0_net_buffer_pool* pool, m0_net_domain* ndom, uint32_t threshold, uint32_t seg_nr,
+                            m0_bcount_t seg_size, uint32_t colours, unsigned shift, bool) {
+  if (ndom->nd_xprt == nullptr) return refuse(EBADFD, "the domain is not initialised");
+  constexpr std::uint32_t kColoursMost = 1024;
+  if (seg_nr == 0 || seg_size == 0 || colours > kColoursMost)
+    return refuse(EINVAL, "a pool of buffers without bytes, or of more than 1024 colours");
+  const m0_net_buffer_pool_ops* const ops = pool->nbp_ops;
+  auto shelves = std::make_unique<Shelves>();
+  shelves->colours.resize(colours + 1);
+  *pool = {};
+  pool->nbp_ops = ops;
+  pool->nbp_threshold = threshold;
+  pool->nbp_ndom = ndom;
+  pool->nbp_seg_nr = seg_nr;
+  pool->nbp_seg_size = seg_size;
+  pool->nbp_align = shift;
+  pool->nbp_colours_nr = colours;
+  pool->nbp_private = shelves.release();
+  m0_mutex_init(&pool->nbp_mutex);
+  return 0;
+}
+
+void m0_net_buffer_pool_fini(m0_net_buffer_pool* pool) {
+  if (pool->nbp_private == nullptr || pool->nbp_free != pool->nbp_buf_nr) {
+    refuse(EBUSY, "the pool is not initialised, or some of its buffers are out");
+    return;
+  }
+  Shelves& shelves = shelves_of(pool);
+  while (!shelves.all.empty()) destroy(pool, shelves.all.front());
+  delete &shelves;
+  m0_mutex_fini(&pool->nbp_mutex);
+  *pool = {};
+}
+
+void m0_net_buffer_pool_lock(m0_net_buffer_pool* pool) {
+  m0_mutex_lock(&pool->nbp_mutex);
+}
+void m0_net_buffer_pool_unlock(m0_net_buffer_pool* pool) {
+  m0_mutex_unlock(&pool->nbp_mutex);
+}
+bool m0_net_buffer_pool_is_locked(const m0_net_buffer_pool* pool) {
+  return m0_mutex_is_locked(&pool->nbp_mutex);
+}
+
+int m0_net_buffer_pool_provision(m0_net_buffer_pool* pool, uint32_t buf_nr) {
+  if (!is_usable(pool)) return 0;
+  int made = 0;
+  try {
+    while (static_cast<uint32_t>(made) < buf_nr && make_one(pool)) ++made;
+  } catch (const std::bad_alloc&) {
+    refuse(ENOMEM, "no memory for a buffer");
+  }
+  return made;
+}
+
+bool m0_net_buffer_pool_prune(m0_net_buffer_pool* pool) {
+  if (!is_usable(pool) || pool->nbp_free <= pool->nbp_threshold) return false;
+  destroy(pool, shelves_of(pool).all.front());
+  return true;
+}
+
+m0_net_buffer* m0_net_buffer_pool_get(m0_net_buffer_pool* pool, uint32_t colour) {
+  if (!is_usable(pool)) return nullptr;
+  if (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr) {
+    refuse(EINVAL, "the pool has no such colour");
+    return nullptr;
+  }
+  Shelves& shelves = shelves_of(pool);
+  if (shelves.all.empty()) return nullptr;
+  const Buffers& warm = shelves.colours[shelf_of(pool, colour)];
+  m0_net_buffer* const buf = colour != M0_BUFFER_ANY_COLOUR && !warm.empty() ? warm.front() : shelves.all.front();
+  shelves.take(buf);
+  buf->nb_pool = pool;
+  buf->nb_is_pooled = false;
+  --pool->nbp_free;
+  const bool is_low = pool->nbp_free < pool->nbp_threshold;
+  if (is_low && pool->nbp_ops != nullptr && pool->nbp_ops->nbpo_below_threshold != nullptr)
+    pool->nbp_ops->nbpo_below_threshold(pool);
+  return buf;
+}
+
+void m0_net_buffer_pool_put(m0_net_buffer_pool* pool, m0_net_buffer* buf, uint32_t colour) {
+  if (!is_usable(pool)) return;
+  const bool is_idle = buf->nb_flags == M0_NET_BUF_REGISTERED && !buf->nb_is_pooled;
+  if (!is_idle || buf->nb_dom != pool->nbp_ndom || shelf_of(pool, colour) > pool->nbp_colours_nr ||
+      (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr)) {
+    refuse(EINVAL, "the buffer is queued, of another domain or in the pool, or there is no such colour");
+    return;
+  }
+  shelve(pool, buf, colour);
+  if (pool->nbp_free == 1 && pool->nbp_ops != nullptr && pool->nbp_ops->nbpo_not_empty != nullptr)
+    pool->nbp_ops->nbpo_not_empty(pool);
+}
+
+// Provisioning ------------------------------------------------------------------------------------------------------
+
+namespace fairlead::motr {
+
+namespace {
+
+std::uint64_t lacking(const m0_net_transfer_mc& tm) {
+  const std::uint64_t queued = tm.ntm_q[M0_NET_QT_MSG_RECV].tl_length;
+  const bool runs = tm.ntm_state == M0_NET_TM_STARTED;
+  return runs && queued < tm.ntm_recv_queue_min_length ? tm.ntm_recv_queue_min_length - queued : 0;
+}
+
+bool queue_one(m0_net_transfer_mc& tm, std::uint32_t colour) {
+  m0_net_buffer_pool* const pool = tm.ntm_recv_pool;
+  const bool has_colour = colour < pool->nbp_colours_nr;
+  m0_net_buffer* const buf = m0_net_buffer_pool_get(pool, has_colour ? colour : M0_BUFFER_ANY_COLOUR);
+  if (buf == nullptr) return false;
+  buf->nb_qtype = M0_NET_QT_MSG_RECV;
+  buf->nb_callbacks = tm.ntm_recv_pool_callbacks;
+  buf->nb_min_receive_size = tm.ntm_recv_queue_min_recv_size;
+  buf->nb_max_receive_msgs = tm.ntm_recv_queue_max_recv_msgs;
+  buf->nb_ep = nullptr;
+  if (m0_net_buffer_add(buf, &tm) == 0) return true;
+  shelve(pool, buf, M0_BUFFER_ANY_COLOUR);  // nothing has come back, so nobody is told
+  return false;
+}
+
+}  // namespace
+
+void provision(m0_net_transfer_mc& tm) {
+  for (bool goes_on = true; goes_on;) {
+    std::uint32_t colour = 0;
+    {
+      const Locked lock(tm.ntm_mutex);
+      const std::uint64_t deficit = lacking(tm);
+      __atomic_store_n(&tm.ntm_recv_queue_deficit, deficit, __ATOMIC_RELAXED);
+      colour = tm.ntm_pool_colour;
+      goes_on = deficit > 0;
+    }
+    goes_on = goes_on && queue_one(tm, colour);
+  }
+}
+
+void lock_and_provision(m0_net_transfer_mc& tm) {
+  m0_net_buffer_pool* const pool = tm.ntm_recv_pool;
+  const bool is_mine = m0_net_buffer_pool_is_locked(pool);
+  if (!is_mine) m0_net_buffer_pool_lock(pool);
+  provision(tm);
+  if (!is_mine) m0_net_buffer_pool_unlock(pool);
+}
+
+}  // namespace fairlead::motr
+
+void m0_net_domain_buffer_pool_not_empty(m0_net_buffer_pool* pool) {
+  if (!is_usable(pool)) return;
+  const Locked lock(pool->nbp_ndom->nd_mutex);
+  for (m0_net_transfer_mc* tm = pool->nbp_ndom->nd_tms; tm != nullptr; tm = tm->ntm_next)
+    if (tm->ntm_recv_pool == pool && __atomic_load_n(&tm->ntm_recv_queue_deficit, __ATOMIC_RELAXED) > 0)
+      fairlead::motr::provision(*tm);
+}

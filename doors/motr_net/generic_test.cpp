@@ -1,0 +1,481 @@
+// Motr's tests of its generic layer, by their names (docs/motr.md): over a transport that is made up, and over this
+// one.
+
+#include <array>
+#include <atomic>
+
+#include "doors/motr_net/lists.hpp"
+#include "doors/motr_net/machine_for_tests.hpp"
+
+namespace fairlead::motr {
+namespace {
+
+// A transport that does what the test says
+// -------------------------------------------------------------------------------
+
+struct Fake {
+  int dom_init = 0, tm_init = 0, tm_stop = 0, buf_register = 0, buf_add = 0;  // what they answer
+  int added = 0, deleted = 0, registered = 0;
+} fake;
+
+int fake_end_point(m0_net_end_point** epp, m0_net_transfer_mc* tm, const char*) {
+  const auto release = [](m0_ref* ref) {
+    auto* const ep = reinterpret_cast<m0_net_end_point*>(ref);
+    --ep->nep_tm->ntm_end_points.tl_length;
+    delete ep;
+  };
+  ++tm->ntm_end_points.tl_length;
+  *epp = new m0_net_end_point{
+      .nep_ref = {1, release}, .nep_tm = tm, .nep_next = nullptr, .nep_addr = "fake", .nep_xprt_private = nullptr};
+  return 0;
+}
+
+constexpr m0_net_xprt_ops kFakeOperations{
+    .xo_dom_init = [](const m0_net_xprt*, m0_net_domain*) { return fake.dom_init; },
+    .xo_dom_fini = [](m0_net_domain*) {},
+    .xo_get_max_buffer_size = [](const m0_net_domain*) -> m0_bcount_t { return 1024; },
+    .xo_get_max_buffer_segment_size = [](const m0_net_domain*) -> m0_bcount_t { return 256; },
+    .xo_get_max_buffer_segments = [](const m0_net_domain*) -> std::int32_t { return 4; },
+    .xo_get_max_buffer_desc_size = [](const m0_net_domain*) -> m0_bcount_t { return 7; },
+    .xo_end_point_create = fake_end_point,
+    .xo_buf_register = [](m0_net_buffer*) { return fake.registered++, fake.buf_register; },
+    .xo_buf_deregister = [](m0_net_buffer*) { --fake.registered; },
+    .xo_buf_add = [](m0_net_buffer*) { return fake.added++, fake.buf_add; },
+    .xo_buf_del = [](m0_net_buffer*) { ++fake.deleted; },
+    .xo_tm_init = [](m0_net_transfer_mc*) { return fake.tm_init; },
+    .xo_tm_start = [](m0_net_transfer_mc*, const char*) { return 0; },
+    .xo_tm_stop = [](m0_net_transfer_mc*, bool) { return fake.tm_stop; },
+    .xo_tm_fini = [](m0_net_transfer_mc*) {},
+    .xo_tm_confine = nullptr,
+    .xo_bev_deliver_sync = nullptr,
+    .xo_bev_deliver_all = nullptr,
+    .xo_bev_pending = nullptr,
+    .xo_bev_notify = nullptr,
+    .xo_rpc_max_seg_size = nullptr,
+    .xo_rpc_max_segs_nr = nullptr,
+    .xo_rpc_max_msg_size = nullptr,
+    .xo_rpc_max_recv_msgs = nullptr};
+constexpr m0_net_xprt kFake{"fake", &kFakeOperations};
+
+void post_state(m0_net_transfer_mc& tm, m0_net_tm_state state, m0_net_end_point* ep = nullptr) {
+  const m0_net_tm_event ev{M0_NET_TEV_STATE_CHANGE, &tm, m0_time_now(), 0, state, ep, nullptr};
+  std::jthread([&] { m0_net_tm_event_post(&ev); });  // as transports do
+}
+void post(m0_net_buffer& buf, std::int32_t status, m0_bcount_t length = 0) {
+  const m0_net_buffer_event ev{&buf, m0_time_now(), status, length, 0, nullptr};
+  std::jthread([&] { m0_net_buffer_event_post(&ev); });
+}
+
+class FakeTest : public ::testing::Test {
+ protected:
+  FakeTest() {
+    fake = {};
+    EXPECT_EQ(m0_net_domain_init(&dom_, &kFake), 0);
+  }
+  ~FakeTest() override { m0_net_domain_fini(&dom_); }
+  void start(TestMachine& machine) {
+    EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);
+    EXPECT_EQ(machine.ntm_state, M0_NET_TM_STARTING);
+    m0_net_end_point* own = nullptr;
+    {
+      const Locked lock(machine.ntm_mutex);
+      fake_end_point(&own, &machine, "");
+    }
+    post_state(machine, M0_NET_TM_STARTED, own);
+    EXPECT_EQ(machine.ntm_state, M0_NET_TM_STARTED);
+  }
+  void stop(TestMachine& machine) {
+    EXPECT_EQ(m0_net_tm_stop(&machine, true), 0);
+    EXPECT_EQ(machine.ntm_state, M0_NET_TM_STOPPING);
+    post_state(machine, M0_NET_TM_STOPPED);
+  }
+  m0_net_domain dom_{};
+  Told told_;
+};
+
+TEST_F(FakeTest, net_bulk_if) {
+  m0_net_domain refused{};
+  fake.dom_init = -EIO;
+  EXPECT_EQ(m0_net_domain_init(&refused, &kFake), -EIO);
+  EXPECT_EQ(refused.nd_xprt, nullptr);
+  EXPECT_EQ(m0_net_domain_get_max_buffer_size(&dom_), 1024u);
+  EXPECT_EQ(m0_net_domain_get_max_buffer_segment_size(&dom_), 256u);
+  EXPECT_EQ(m0_net_domain_get_max_buffer_segments(&dom_), 4);
+  EXPECT_EQ(m0_net_domain_get_max_buffer_desc_size(&dom_), 7u);
+  EXPECT_EQ(m0_net_domain_rpc_max_seg_size(&dom_), 128u * 1024);
+  EXPECT_EQ(m0_net_domain_rpc_max_recv_msgs(&dom_, 1), 1u);
+
+  m0_net_transfer_mc silent{};
+  EXPECT_EQ(m0_net_tm_init(&silent, &dom_), -EINVAL) << "without a callback";
+  {
+    TestMachine machine(dom_);
+    EXPECT_EQ(m0_net_tm_confine(&machine, nullptr), -ENOSYS);
+    EXPECT_EQ(m0_net_buffer_event_deliver_synchronously(&machine), -ENOSYS);
+    EXPECT_TRUE(machine.ntm_bev_auto_deliver);
+    EXPECT_EQ(machine.ntm_recv_queue_min_length, 2u);
+    EXPECT_EQ(m0_net_tm_colour_get(&machine), M0_BUFFER_ANY_COLOUR);
+    EXPECT_EQ(m0_net_tm_start(&machine, nullptr), -EINVAL);
+    start(machine);
+    m0_net_end_point* ep = nullptr;
+    ASSERT_EQ(m0_net_end_point_create(&ep, &machine, "fake"), 0);
+    m0_net_end_point_get(ep);
+    m0_net_end_point_put(ep);
+
+    TestBuffer buf(told_);
+    fake.buf_register = -EFBIG;
+    EXPECT_EQ(m0_net_buffer_register(&buf, &dom_), -EFBIG);
+    EXPECT_EQ(buf.nb_flags, 0u);
+    fake.buf_register = 0;
+    buf.registered(dom_);
+    fake.buf_add = -EMSGSIZE;
+    EXPECT_EQ(buf.send(machine, ep, 10), -EMSGSIZE);
+    EXPECT_EQ(buf.nb_flags, M0_NET_BUF_REGISTERED);
+    EXPECT_EQ(ep->nep_ref.ref_cnt, 1);
+    fake.buf_add = 0;
+    buf.nb_timeout = 1;
+    EXPECT_EQ(buf.send(machine, ep, 10), -ETIME);
+    buf.nb_timeout = M0_TIME_NEVER;
+    std::array<std::uint8_t, 3> bytes{1, 2, 3};
+    m0_net_buf_desc given{3, bytes.data()};
+    for (int queue = 0; queue < M0_NET_QT_NR; ++queue) {
+      const auto type = static_cast<m0_net_queue_type>(queue);
+      buf.nb_min_receive_size = 1;
+      buf.nb_max_receive_msgs = 2;
+      const bool is_active = type == M0_NET_QT_ACTIVE_BULK_RECV || type == M0_NET_QT_ACTIVE_BULK_SEND;
+      if (is_active) {
+        ASSERT_EQ(m0_net_desc_copy(&given, &buf.nb_desc), 0);
+        EXPECT_EQ(buf.nb_desc.nbd_data[2], 3);
+      }
+      ASSERT_EQ(type == M0_NET_QT_MSG_SEND ? buf.send(machine, ep, 10) : buf.bulk(machine, type, 10), 0) << queue;
+      EXPECT_TRUE(buf.is_queued());
+      EXPECT_EQ(m0_net_tm_tlist_length(&machine.ntm_q[queue]), 1u);
+      EXPECT_EQ(ep->nep_ref.ref_cnt, type == M0_NET_QT_MSG_SEND ? 2 : 1);
+      if (type == M0_NET_QT_MSG_RECV) {  // stays, once
+        buf.nb_flags |= M0_NET_BUF_RETAIN;
+        post(buf, 0, 7);
+        EXPECT_TRUE(buf.is_queued());
+        EXPECT_EQ(buf.nb_msgs_received, 1u);
+      }
+      EXPECT_TRUE(m0_net_buffer_del(&buf, &machine));
+      post(buf, queue % 2 == 0 ? 0 : -ECANCELED, 5);
+      EXPECT_FALSE(m0_net_buffer_del(&buf, &machine)) << "the completion has come first";
+      EXPECT_EQ(buf.nb_flags, M0_NET_BUF_REGISTERED);
+      EXPECT_EQ(ep->nep_ref.ref_cnt, 1);
+      m0_net_desc_free(&buf.nb_desc);
+      const m0_net_qstats figures = machine.figures(type, true);
+      EXPECT_EQ(figures.nqs_num_adds, 1u);
+      EXPECT_EQ(figures.nqs_num_dels, 1u);
+      EXPECT_EQ(figures.nqs_num_f_events, queue % 2 == 0 ? 0u : 1u);
+      EXPECT_EQ(figures.nqs_num_s_events, queue == 0 ? 2u : queue % 2 == 0 ? 1u : 0u);
+      EXPECT_EQ(figures.nqs_total_bytes, queue == 0 ? 12u : queue % 2 == 0 ? 5u : 0u);
+      EXPECT_EQ(machine.figures(type).nqs_num_adds, 0u);
+    }
+    EXPECT_EQ(fake.deleted, 6);
+    m0_net_end_point_put(ep);
+    fake.tm_stop = -EIO;
+    EXPECT_EQ(m0_net_tm_stop(&machine, false), -EIO);
+    EXPECT_EQ(machine.ntm_state, M0_NET_TM_STARTED);
+    fake.tm_stop = 0;
+    stop(machine);
+  }
+  EXPECT_EQ(fake.registered, 1) << "only the refused one is not given back";
+  m0_net_buf_desc empty{}, copy{};
+  EXPECT_EQ(m0_net_desc_copy(&empty, &copy), -EINVAL);
+  m0_net_desc_free(&copy);
+  m0_net_desc_free(&copy);
+}
+
+// A stop while starting is made right after the start.
+TEST_F(FakeTest, StopWhileStarting) {
+  TestMachine machine(dom_);
+  EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);
+  EXPECT_EQ(m0_net_tm_stop(&machine, true), 0);
+  EXPECT_EQ(machine.ntm_state, M0_NET_TM_STARTING);
+  post_state(machine, M0_NET_TM_STARTED);
+  EXPECT_EQ(machine.ntm_state, M0_NET_TM_STOPPING);
+  post_state(machine, M0_NET_TM_STOPPED);
+}
+
+TEST(Registry, net_module_and_xprt_dynamic_reg_dereg) {
+  std::array<m0_net_xprt, 4> made{{{"a", nullptr}, {"b", nullptr}, {"c", nullptr}, {"d", nullptr}}};
+  ASSERT_EQ(m0_net_init(), 0);
+  EXPECT_EQ(m0_net_xprt_default_get(), &m0_net_lnet_xprt);
+  for (const m0_net_xprt& each : made) m0_net_xprt_register(&each);
+  EXPECT_NE(std::string_view(m0_net_last_error()).find("fifth"), std::string_view::npos);
+  m0_net_xprt_register(made.data());
+  EXPECT_NE(std::string_view(m0_net_last_error()).find("already"), std::string_view::npos);
+  std::array<const m0_net_xprt*, M0_NET_XPRT_MAX> all{};
+  ASSERT_EQ(m0_net_xprts_get(all.data()), 4);
+  EXPECT_EQ(all[3], &made[2]);
+  m0_net_xprt_default_set(&made[1]);
+  m0_net_xprt_deregister(&made[1]);
+  EXPECT_EQ(m0_net_xprt_default_get(), nullptr);
+  ASSERT_EQ(m0_net_xprts_get(all.data()), 3);
+  EXPECT_EQ(all[2], &made[2]);
+  m0_net_xprt_deregister(&made[0]);
+  m0_net_xprt_deregister(&made[2]);
+  m0_net_fini();
+  EXPECT_EQ(m0_net_xprts_get(nullptr), 0);
+}
+
+// Over this transport
+// ----------------------------------------------------------------------------------------------------
+
+class OwnTest : public ::testing::Test {
+ protected:
+  OwnTest() { EXPECT_EQ(m0_net_domain_init(&dom_, &m0_net_lnet_xprt), 0); }
+  ~OwnTest() override {
+    m0_net_domain_fini(&dom_);
+    EXPECT_EQ(dom_.nd_xprt, nullptr) << m0_net_last_error();
+  }
+  m0_net_domain dom_{};
+  Told told_;
+};
+
+/// A locked pool.
+struct TestPool : m0_net_buffer_pool {
+  explicit TestPool(m0_net_domain& dom, std::uint32_t buffers, std::uint32_t colours = 0) : m0_net_buffer_pool{} {
+    static constexpr m0_net_buffer_pool_ops kOps{[](m0_net_buffer_pool* pool) {
+                                                   ++static_cast<TestPool*>(pool)->not_empty;
+                                                   m0_net_domain_buffer_pool_not_empty(pool);
+                                                 },
+                                                 [](m0_net_buffer_pool* pool) { ++static_cast<TestPool*>(pool)->low; }};
+    nbp_ops = &kOps;
+    EXPECT_EQ(m0_net_buffer_pool_init(this, &dom, 2, 2, 4096, colours, 12, false), 0);
+    m0_net_buffer_pool_lock(this);
+    EXPECT_EQ(m0_net_buffer_pool_provision(this, buffers), static_cast<int>(buffers));
+  }
+  ~TestPool() {
+    if (m0_net_buffer_pool_is_locked(this)) m0_net_buffer_pool_unlock(this);
+    m0_net_buffer_pool_fini(this);
+    EXPECT_EQ(nbp_private, nullptr) << m0_net_last_error();
+  }
+  TestPool(const TestPool&) = delete;
+  TestPool& operator=(const TestPool&) = delete;
+  int not_empty = 0, low = 0;
+};
+
+TEST_F(OwnTest, buffer_pool) {
+  TestPool pool(dom_, 5, 3);
+  EXPECT_EQ(pool.nbp_free, 5u);
+  EXPECT_EQ(pool.not_empty, 1);
+  m0_net_buffer* const warm = m0_net_buffer_pool_get(&pool, M0_BUFFER_ANY_COLOUR);
+  m0_net_buffer* const cold = m0_net_buffer_pool_get(&pool, 1);
+  EXPECT_EQ(warm->nb_pool, &pool);
+  EXPECT_EQ(pool.nbp_free, 3u);
+  m0_net_buffer_pool_put(&pool, warm, 2);
+  m0_net_buffer_pool_put(&pool, cold, M0_BUFFER_ANY_COLOUR);
+  m0_net_buffer_pool_put(&pool, warm, 2);
+  EXPECT_NE(std::string_view(m0_net_last_error()).find("in the pool"), std::string_view::npos);
+  EXPECT_EQ(pool.nbp_free, 5u);
+  EXPECT_EQ(m0_net_buffer_pool_get(&pool, 2), warm) << "of its colour";
+  EXPECT_EQ(m0_net_buffer_pool_get(&pool, 3), nullptr) << "no such colour";
+  m0_net_buffer_pool_put(&pool, warm, 2);
+  std::vector<m0_net_buffer*> out{m0_net_buffer_pool_get(&pool, 0)};
+  EXPECT_NE(out[0], warm) << "the least recently used of all";
+  while (m0_net_buffer* const each = m0_net_buffer_pool_get(&pool, 2)) out.push_back(each);
+  EXPECT_EQ(out.size(), 5u);
+  EXPECT_EQ(out[1], warm);
+  EXPECT_EQ(pool.low, 2);
+  m0_net_buffer_pool_fini(&pool);
+  EXPECT_NE(pool.nbp_private, nullptr) << "not while buffers are out";
+  EXPECT_EQ(m0_net_buffer_pool_provision(&pool, 2), 2) << "it grows";
+  EXPECT_FALSE(m0_net_buffer_pool_prune(&pool));
+  EXPECT_EQ(m0_net_buffer_pool_provision(&pool, 1), 1);
+  EXPECT_TRUE(m0_net_buffer_pool_prune(&pool));
+  EXPECT_EQ(pool.nbp_buf_nr, 7u);
+  for (m0_net_buffer* const each : out) m0_net_buffer_pool_put(&pool, each, 0);
+  m0_net_buffer_pool_unlock(&pool);
+  EXPECT_EQ(m0_net_buffer_pool_get(&pool, 0), nullptr) << "not locked";
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < 10; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 50; ++round) {
+        m0_net_buffer_pool_lock(&pool);
+        m0_net_buffer* const each = m0_net_buffer_pool_get(&pool, i % 3);
+        if (i == 0) m0_net_buffer_pool_provision(&pool, 1);
+        if (i == 1) m0_net_buffer_pool_prune(&pool);
+        m0_net_buffer_pool_unlock(&pool);
+        if (each == nullptr) continue;
+        m0_net_buffer_pool_lock(&pool);
+        m0_net_buffer_pool_put(&pool, each, i % 3);
+        m0_net_buffer_pool_unlock(&pool);
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(pool.nbp_free, pool.nbp_buf_nr);
+}
+
+/// Completions of provisioned buffers, which go back to their pool at once, under a colour of their machine's.
+std::atomic<int> provided = 0;
+const m0_net_buffer_callbacks kProvided{{[](const m0_net_buffer_event* ev) {
+  m0_net_buffer* const buf = ev->nbe_buffer;
+  if ((buf->nb_flags & M0_NET_BUF_QUEUED) != 0) return;
+  m0_net_buffer_pool_lock(buf->nb_pool);
+  m0_net_buffer_pool_put(buf->nb_pool, buf, m0_net_tm_colour_get(buf->nb_tm));
+  m0_net_buffer_pool_unlock(buf->nb_pool);
+  ++provided;
+}}};
+
+TEST_F(OwnTest, net_prov) {
+  TestPool pool(dom_, 3, 2);
+  m0_net_buffer_pool_unlock(&pool);
+  TestBuffer outbox(told_);
+  outbox.registered(dom_);
+  {
+    TestMachine first(dom_), second(dom_), sender(dom_);
+    EXPECT_EQ(m0_net_tm_pool_attach(&first, &pool, &kProvided, 0, 1, 2), -EINVAL);
+    ASSERT_EQ(m0_net_tm_pool_attach(&first, &pool, &kProvided, 4096, 1, 1), 0);
+    ASSERT_EQ(m0_net_tm_pool_attach(&second, &pool, &kProvided, 4096, 1, 2), 0);
+    m0_net_tm_colour_set(&first, 0);
+    m0_net_tm_colour_set(&second, 1);
+    ASSERT_EQ(first.start("0@lo:12345:35:1"), 0);
+    const auto length = [](TestMachine& machine) {
+      const Locked lock(machine.ntm_mutex);
+      return m0_net_tm_tlist_length(&machine.ntm_q[M0_NET_QT_MSG_RECV]);
+    };
+    EXPECT_EQ(length(first), 2u) << "two at first";
+    ASSERT_EQ(second.start("0@lo:12345:35:2"), 0);
+    EXPECT_EQ(length(second), 1u);
+    EXPECT_EQ(second.ntm_recv_queue_deficit, 1u) << "the pool is empty";
+    EXPECT_EQ(second.figures(M0_NET_QT_MSG_RECV).nqs_num_f_events, 0u) << "which is no failure";
+    m0_net_buffer_pool_lock(&pool);
+    m0_net_buffer_pool_provision(&pool, 2);  // the first of them is news
+    m0_net_buffer_pool_unlock(&pool);
+    EXPECT_EQ(length(second), 2u);
+    EXPECT_EQ(second.ntm_recv_queue_deficit, 0u);
+    m0_net_tm_pool_length_set(&first, 3);
+    EXPECT_EQ(length(first), 3u);
+    EXPECT_EQ(pool.nbp_free, 0u);
+    // Each message takes one; what comes back is queued again.
+    ASSERT_EQ(sender.start("0@lo:12345:35:3"), 0);
+    m0_net_end_point* const there = sender.end_point("0@lo:12345:35:1");
+    for (int i = 1; i <= 5; ++i) {
+      ASSERT_EQ(outbox.send(sender, there, 100), 0);
+      told_.wait_for(static_cast<std::size_t>(i));
+      while (provided < i || length(first) < 3 || outbox.is_queued()) std::this_thread::yield();
+    }
+    m0_net_end_point_put(there);
+    EXPECT_EQ(first.figures(M0_NET_QT_MSG_RECV).nqs_num_s_events, 5u);
+    EXPECT_EQ(first.figures(M0_NET_QT_MSG_RECV).nqs_num_adds, 8u) << "five that were filled, three that are queued";
+  }
+  EXPECT_EQ(pool.nbp_free, 5u);
+}
+
+// Ten shapes: segments of the source, segments of the target.
+TEST_F(OwnTest, buf_copy) {
+  constexpr std::array<std::array<std::uint32_t, 4>, 10> kShapes{{{1, 40, 1, 40},
+                                                                  {1, 40, 4, 10},
+                                                                  {4, 10, 1, 40},
+                                                                  {4, 10, 4, 10},
+                                                                  {5, 8, 2, 20},
+                                                                  {2, 20, 5, 8},
+                                                                  {40, 1, 1, 40},
+                                                                  {1, 40, 40, 1},
+                                                                  {3, 14, 6, 7},
+                                                                  {8, 5, 3, 14}}};
+  const std::string text = "the quick brown fox jumps over the dog!";
+  for (const auto& [from_count, from_size, to_count, to_size] : kShapes) {
+    TestBuffer from(told_, from_count, from_size), to(told_, to_count, to_size);
+    from.write(text);
+    m0_bufvec_cursor source, target;
+    m0_bufvec_cursor_init(&source, &from.nb_buffer);
+    m0_bufvec_cursor_init(&target, &to.nb_buffer);
+    EXPECT_EQ(m0_bufvec_cursor_copy(&target, &source, text.size()), text.size());
+    EXPECT_EQ(to.read(0, text.size()), text) << from_count << "x" << from_size << " to " << to_count << "x" << to_size;
+    // And the same by way of a transfer.
+    std::memset(to.nb_buffer.ov_buf[0], 0, to_size);
+    TestMachine one(dom_), other(dom_);
+    ASSERT_EQ(one.start("0@lo:12345:36:1"), 0);
+    ASSERT_EQ(other.start("0@lo:12345:36:2"), 0);
+    ASSERT_EQ(to.registered(dom_).bulk(one, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
+    ASSERT_EQ(from.registered(dom_).use(other, M0_NET_QT_ACTIVE_BULK_SEND, text.size(), to), 0);
+    told_.wait_for(2);
+    while (from.is_queued() || to.is_queued()) std::this_thread::yield();
+    EXPECT_EQ(to.read(0, text.size()), text);
+    one.stop(true);
+    other.stop(true);
+    told_.clear();
+  }
+}
+
+TEST_F(OwnTest, failure) {
+  TestBuffer buf(told_), passive(told_, 1, 64);
+  buf.registered(dom_);
+  passive.registered(dom_);
+  TestMachine one(dom_), other(dom_);
+  ASSERT_EQ(one.start("0@lo:12345:37:1"), 0);
+  ASSERT_EQ(other.start("0@lo:12345:37:2"), 0);
+  m0_net_end_point* const there = one.end_point("0@lo:12345:37:2");
+  // No receive buffer, or none that is large enough: the receiver is told.
+  for (std::size_t i = 1; i <= 2; ++i) {
+    ASSERT_EQ(buf.send(one, there, 100), 0);
+    told_.wait_for(i);
+    for (;;) {
+      const std::scoped_lock lock(other.mutex);
+      if (other.events.size() == 1 + i) break;
+    }
+    EXPECT_EQ(other.events.back(), (TestMachine::Event{M0_NET_TEV_ERROR, M0_NET_TM_UNDEFINED, -ENOBUFS}));
+    while (buf.is_queued()) std::this_thread::yield();
+    if (i == 1) {
+      ASSERT_EQ(passive.receive(other, 64, 1), 0);
+    }
+  }
+  EXPECT_TRUE(passive.is_queued());
+  EXPECT_TRUE(m0_net_buffer_del(&passive, &other));
+  told_.wait_for(3);
+  while (passive.is_queued()) std::this_thread::yield();
+  // A descriptor serves once.
+  ASSERT_EQ(passive.bulk(other, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
+  ASSERT_EQ(buf.use(one, M0_NET_QT_ACTIVE_BULK_SEND, 10, passive), 0);
+  told_.wait_for(5);
+  while (buf.is_queued()) std::this_thread::yield();
+  ASSERT_EQ(buf.bulk(one, M0_NET_QT_ACTIVE_BULK_SEND, 10), 0);
+  EXPECT_EQ(told_.wait_for(6).at(5).status, -ENOENT);
+  m0_net_end_point_put(there);
+  while (buf.is_queued()) std::this_thread::yield();
+}
+
+TEST_F(OwnTest, ping) {
+  TestBuffer one(told_), other(told_);
+  one.registered(dom_);
+  other.registered(dom_);
+  TestMachine client(dom_), server(dom_);
+  ASSERT_EQ(client.start("0@lo:12345:38:1"), 0);
+  ASSERT_EQ(server.start("0@lo:12345:38:2"), 0);
+  m0_net_end_point* const there = client.end_point("0@lo:12345:38:2");
+  ASSERT_EQ(other.receive(server, 4096, 1), 0);
+  one.write("ping");
+  ASSERT_EQ(one.send(client, there, 4), 0);
+  for (const auto& each : told_.wait_for(2))
+    EXPECT_EQ(other.read(0, each.length), each.queue == M0_NET_QT_MSG_RECV ? "ping" : "");
+  while (one.is_queued() || other.is_queued()) std::this_thread::yield();
+  m0_net_end_point* const back = server.end_point("0@lo:12345:38:1");
+  ASSERT_EQ(one.receive(client, 4096, 1), 0);
+  other.write("pong");
+  ASSERT_EQ(other.send(server, back, 4), 0);
+  told_.wait_for(4);
+  EXPECT_EQ(one.read(0, 4), "pong");
+  while (one.is_queued() || other.is_queued()) std::this_thread::yield();
+  m0_net_end_point_put(there);
+  m0_net_end_point_put(back);
+}
+
+TEST_F(OwnTest, endpoint_is_valid) {
+  TestMachine machine(dom_);
+  ASSERT_EQ(machine.start("127.0.0.1@tcp:*:34:*"), 0);
+  for (const char* const good : {"10.0.0.5@tcp:12345:34:1", "10.0.0.5@o2ib:12345:63:4095", "10.0.0.5@tcp1:1:1:1"}) {
+    m0_net_end_point* const ep = machine.end_point(good);
+    m0_net_end_point_put(ep);
+  }
+  for (const char* const bad : {"", "10.0.0.5", "10.0.0.5@tcp", "10.0.0.5@tcp:12345", "10.0.0.5@tcp:12345:34",
+                                "10.0.0.5@tcp:12345:34:0", "10.0.0.5@tcp:12345:64:1", "10.0.0.5@tcp:12345:34:4096",
+                                "10.0.0.5@tcp:12345:34:*", "10.0.0.5@elsewhere:12345:34:1", "10.0.0@tcp:12345:34:1",
+                                "10.0.0.5@tcp:12345:34:1:1", "10.0.0.5@tcp:70000:34:1"}) {
+    m0_net_end_point* ep = nullptr;
+    EXPECT_EQ(m0_net_end_point_create(&ep, &machine, bad), -EINVAL) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::motr

@@ -1,0 +1,1 @@
+#include <motr_net.h>

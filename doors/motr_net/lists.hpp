@@ -1,0 +1,70 @@
+#pragma once
+// Lists of a transfer machine, under its mutex, and what holds one.
+
+#include "doors/motr_net/include/motr_net.h"
+
+namespace fairlead::motr {
+
+class Locked {
+ public:
+  explicit Locked(m0_mutex& mutex) : mutex_(mutex) { m0_mutex_lock(&mutex_); }
+  ~Locked() { m0_mutex_unlock(&mutex_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  m0_mutex& mutex_;
+};
+
+/// The other way round: for what calls back.
+class Unlocked {
+ public:
+  explicit Unlocked(m0_mutex& mutex) : mutex_(mutex) { m0_mutex_unlock(&mutex_); }
+  ~Unlocked() { m0_mutex_lock(&mutex_); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  m0_mutex& mutex_;
+};
+
+inline void append(m0_tl& list, m0_net_buffer& buffer) {
+  auto* const last = static_cast<m0_net_buffer*>(list.tl_last);
+  buffer.nb_prev = last;
+  buffer.nb_next = nullptr;
+  if (last != nullptr)
+    last->nb_next = &buffer;
+  else
+    list.tl_first = &buffer;
+  list.tl_last = &buffer;
+  ++list.tl_length;
+}
+
+inline void remove(m0_tl& list, m0_net_buffer& buffer) {
+  if (buffer.nb_prev != nullptr)
+    buffer.nb_prev->nb_next = buffer.nb_next;
+  else
+    list.tl_first = buffer.nb_next;
+  if (buffer.nb_next != nullptr)
+    buffer.nb_next->nb_prev = buffer.nb_prev;
+  else
+    list.tl_last = buffer.nb_prev;
+  buffer.nb_prev = buffer.nb_next = nullptr;
+  --list.tl_length;
+}
+
+inline m0_net_buffer* first_buffer(const m0_tl& list) {
+  return static_cast<m0_net_buffer*>(list.tl_first);
+}
+
+/// With the pool locked, and no transfer machine: queues buffers of it for messages, as many as the machine lacks.
+void provision(m0_net_transfer_mc& tm);
+/// The same after locking the pool, unless the caller has.
+void lock_and_provision(m0_net_transfer_mc& tm);
+
+/// One callback less that runs; with the mutex held.
+inline void callback_returned(m0_net_transfer_mc& tm) {
+  if (--tm.ntm_callback_counter == 0) m0_chan_broadcast(&tm.ntm_chan);
+}
+
+}  // namespace fairlead::motr
