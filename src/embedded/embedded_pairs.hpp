@@ -1,13 +1,12 @@
 #pragma once
 // Queue pairs of the engine of this process, behind its lock. Completion and notice streams are consumed without it.
 
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "embedded/driver.hpp"
+#include "qp/notice_streams.hpp"
 #include "qp/pair_core.hpp"
 
 namespace fairlead::embedded {
@@ -19,10 +18,10 @@ class EmbeddedPairs final : public qp::PairCore {
   qp::PairAccount* accounts() override;
   std::span<std::byte> allocate(std::uint64_t bytes) override;
   void free(std::span<std::byte> memory) override;
-  Status add_region(const qp::RegionPlan& plan, std::uint32_t& key) override;
+  Result<std::uint32_t> add_region(const qp::RegionPlan& plan) override;
   Status remove_region(std::uint32_t key) override;
-  Status change_region(std::uint32_t key, const qp::RegionPlan& plan) override;
-  Status add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) override;
+  Result<> change_region(std::uint32_t key, const qp::RegionPlan& plan) override;
+  Result<std::uint32_t> add_window(verbs::WindowType type, std::uint32_t domain) override;
   void remove_window(std::uint32_t key) override;
   void unbind_windows(std::uint32_t region) override;
   Result<qp::NoticeStream*> open_notices() override;
@@ -32,13 +31,13 @@ class EmbeddedPairs final : public qp::PairCore {
   Status close_completions(qp::CompletionStream* stream) override;
   void arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) override;
   void listen(qp::CompletionStream* stream, qp::NoticeStream* channel) override;
-  Status open_receive_queue(const qp::ReceiveQueuePlan& plan, qp::ReceiveQueueHandle& queue) override;
+  Result<qp::ReceiveQueueHandle> open_receive_queue(const qp::ReceiveQueuePlan& plan) override;
   Status close_receive_queue(qp::ReceiveQueueHandle queue) override;
   Status change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) override;
   qp::ReceiveQueueFacts receive_queue_facts(qp::ReceiveQueueHandle queue) override;
   int post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
                             std::size_t& taken) override;
-  Status open_pair(const qp::PairPlan& plan, qp::PairHandle& pair, std::uint32_t& number) override;
+  Result<qp::OpenPair> open_pair(const qp::PairPlan& plan) override;
   void close_pair(qp::PairHandle pair) override;
   Status change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) override;
   qp::PairFacts pair_facts(qp::PairHandle pair) override;
@@ -48,18 +47,22 @@ class EmbeddedPairs final : public qp::PairCore {
   int post_send(qp::PairHandle pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) override;
   int post_send_all(qp::PairHandle pair, std::span<const verbs::SendRequest> requests) override;
   int post_receive(qp::PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) override;
+  qp::Withdrawal begin_close_pair(qp::PairHandle pair) override;
+  Status begin_change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes,
+                           qp::Withdrawal& withdrawal) override;
+  Status begin_remove_region(std::uint32_t key, qp::Withdrawal& withdrawal) override;
+  Result<> begin_change_region(std::uint32_t key, const qp::RegionPlan& plan, qp::Withdrawal& withdrawal) override;
+  bool is_over(qp::Withdrawal& withdrawal) override;
   bool progress() override;
   void linger() override;
 
  private:
-  /// Makes progress until `is_done` says so. After each give-up time that this takes `end_by_force` sees to its end.
-  /// Both are called under the lock.
-  template <typename IsDone, typename EndByForce>
-  void wait_until(IsDone&& is_done, EndByForce&& end_by_force);
-  /// Until nothing in flight refers to its memory.
-  void wait_for_region(std::uint32_t key);
-  /// Until no peer of this host is at what was withdrawn before this call.
-  void wait_for_readers(shm::Withdrawn withdrawn);
+  base::Instant next_force() const;
+  /// Makes progress until it is over.
+  void finish(qp::Withdrawal withdrawal);
+  bool is_quiet(const qp::Withdrawal& withdrawal) const;
+  /// What holds it up has taken longer than the give-up time.
+  void press(const qp::Withdrawal& withdrawal);
   /// Moves the region's memory to where peers of this host can reach it, if that may be done.
   void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
   void unshare(std::optional<std::uint32_t> remap);
@@ -67,7 +70,7 @@ class EmbeddedPairs final : public qp::PairCore {
   Driver& driver_;
   std::mutex sharing_;                                       // before the engine's lock
   std::unordered_map<std::uint32_t, std::uint32_t> remaps_;  // by key; under sharing_
-  std::vector<std::unique_ptr<qp::NoticeStream>> notices_;   // under the engine's lock
+  qp::NoticeStreams notices_;                                // under the engine's lock
 };
 
 }  // namespace fairlead::embedded

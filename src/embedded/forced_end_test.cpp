@@ -36,9 +36,7 @@ class ForcedEnd : public testing::Test {
   std::uint32_t add_region() {
     const qp::RegionPlan plan{
         .base = memory_.data(), .length = memory_.size(), .iova = reinterpret_cast<std::uintptr_t>(memory_.data())};
-    std::uint32_t key = 0;
-    EXPECT_EQ(core_->pairs()->add_region(plan, key), Status::ok);
-    return key;
+    return core_->pairs()->add_region(plan).value();
   }
 
   std::vector<std::byte> memory_ = std::vector<std::byte>(4096);

@@ -114,7 +114,31 @@ void Application::cancel_all(std::uint32_t index, ApplicationPort& port) {
 
 void Application::leave() {
   if (std::exchange(is_leaving_, true)) return;
+  if (pairs_) pairs_->leave();
   for (std::uint32_t index = 0; index < ports_end_; ++index) close_port(index, false);
+}
+
+// Queue pairs --------------------------------------------------------------------------------------------------------
+
+Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
+  if (pairs_ || is_leaving_) return std::unexpected(Error{Status::in_use, 0, "this process has queue pairs already"});
+  qp::PairCore* const core = core_->pairs();
+  if (core == nullptr) return std::unexpected(Error{Status::not_supported, 0, "this engine knows no queue pairs"});
+  auto pairs = ApplicationPairs::open(*core, tools, std::move(memory));
+  if (!pairs) return std::unexpected(std::move(pairs.error()));
+  pairs_ = std::move(*pairs);
+  return {};
+}
+
+bool Application::serve_pairs(bool (ApplicationPairs::*serve)()) {
+  const bool any = (*pairs_.*serve)();
+  if (!pairs_->fault().empty()) blame(pairs_->fault());
+  if (pairs_->has_answered()) wake_caller();
+  return any;
+}
+
+void Application::wake_caller() {
+  if (page().reply.caller.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
 }
 
 // Requests -----------------------------------------------------------------------------------------------------------
@@ -122,6 +146,7 @@ void Application::leave() {
 bool Application::take_requests(base::Instant now, bool is_alone) {
   if (is_leaving_) return false;
   allowance_.begin_turn(now, is_alone);
+  const bool any_of_pairs = pairs_ && serve_pairs(&ApplicationPairs::take_requests);
   std::uint32_t count = 0;
   while (count < kRequestsInTurn && allowance_.has_turn()) {
     const std::byte* const element = requests_->get();
@@ -134,10 +159,10 @@ bool Application::take_requests(base::Instant now, bool is_alone) {
   if (count > 0) {
     requests_->hand_back();
     page().reply.served.store(served_ += count, std::memory_order_release);
-    if (page().reply.caller.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
+    wake_caller();
   }
   if (requests_->status() == Status::invalid) blame("it has damaged the ring of its requests");
-  return count > 0;
+  return count > 0 || any_of_pairs;
 }
 
 void Application::take(const Request& request) {
@@ -266,7 +291,7 @@ void Application::reply(Status status, std::uint64_t key) {
 // Events -------------------------------------------------------------------------------------------------------------
 
 bool Application::give_events() {
-  bool any = false;
+  bool any = pairs_ && serve_pairs(&ApplicationPairs::give_events);
   for (std::uint32_t index = 0; index < ports_end_; ++index)
     if (ports_[index]) any |= give_events(index, *ports_[index]);
   return any;
@@ -330,7 +355,7 @@ void Application::end(ApplicationPort& port, Operation& operation) {
 // The same protocol as of queue::Waiter: announce, look once more.
 bool Application::park() {
   page().host.sleeping.exchange(1, std::memory_order_acq_rel);
-  bool is_idle = is_leaving_ || requests_->is_empty();
+  bool is_idle = (is_leaving_ || requests_->is_empty()) && (!pairs_ || pairs_->park());
   for (std::uint32_t index = 0; index < ports_end_ && is_idle; ++index) {
     ApplicationPort* const port = ports_[index].get();
     if (port == nullptr) continue;

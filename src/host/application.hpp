@@ -14,6 +14,7 @@
 
 #include "engine/core.hpp"
 #include "host/allowance.hpp"
+#include "host/application_pairs.hpp"
 #include "host/application_port.hpp"
 #include "host/call.hpp"
 #include "host/layout.hpp"
@@ -58,12 +59,16 @@ class Application {
   }
   /// Null if there is none.
   ApplicationPort* port(std::uint32_t index) { return index < kPortsMax ? ports_[index].get() : nullptr; }
+  /// in_use: it has them. What queue pairs need, in memory of the application's.
+  Result<> open_pairs(PairTools& tools, PairMemory memory);
+  /// Null if it has none.
+  ApplicationPairs* pairs() { return pairs_.get(); }
   /// Cancels what is pending there; the port goes when all of it has ended.
   void close_port(std::uint32_t index, bool wants_answer);
   /// The same with all ports: the application has gone, or has to go.
   void leave();
   /// It has left, and nothing refers to its memory any more.
-  bool is_gone() const noexcept { return is_leaving_ && ports_open_ == 0; }
+  bool is_gone() const noexcept { return is_leaving_ && ports_open_ == 0 && (!pairs_ || pairs_->is_gone()); }
   bool is_leaving() const noexcept { return is_leaving_; }
   /// It has done what no library of ours does: it has to go.
   void blame(std::string_view why);
@@ -120,6 +125,8 @@ class Application {
   void give(ApplicationPort& port, const Event& event);
   void end(ApplicationPort& port, Operation& operation);
   void cancel_all(std::uint32_t index, ApplicationPort& port);
+  bool serve_pairs(bool (ApplicationPairs::*serve)());
+  void wake_caller();
 
   shm::Socket socket_;
   shm::Memory memory_;
@@ -132,6 +139,7 @@ class Application {
   std::optional<queue::Consumer> requests_;
   std::deque<Operation> operations_;  // by the index in their names
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
+  std::unique_ptr<ApplicationPairs> pairs_;
   std::uint32_t ports_end_ = 0;  // behind the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;

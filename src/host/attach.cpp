@@ -26,14 +26,8 @@ struct Registry {
 // The child of a fork has none of its parent's: whoever attaches there does so anew.
 constinit base::OfProcess<Registry> registry;
 
-std::string_view name_of(Use use) {
-  return use == Use::queue_pairs ? "queue pairs" : "active messages";
-}
-
-}  // namespace
-
-Result<std::shared_ptr<engine::Core>> attach_host(const std::string& file, const base::SocketAddress& local,
-                                                  const engine::EngineOptions& options) {
+Result<std::shared_ptr<HostCore>> attach_host_core(const std::string& file, const base::SocketAddress& local,
+                                                   const engine::EngineOptions& options) {
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
   std::erase_if(all.cores, [](const auto& entry) {
@@ -49,6 +43,24 @@ Result<std::shared_ptr<engine::Core>> attach_host(const std::string& file, const
   return *core;
 }
 
+/// With what the face needs.
+Result<std::shared_ptr<engine::Core>> attach_host_for(Use use, const std::string& file,
+                                                      const base::SocketAddress& local,
+                                                      const engine::EngineOptions& options) {
+  auto core = attach_host_core(file, local, options);
+  if (!core) return std::unexpected(std::move(core.error()));
+  if (use == Use::queue_pairs)
+    if (auto opened = (*core)->open_pairs(); !opened) return std::unexpected(std::move(opened.error()));
+  return *core;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<engine::Core>> attach_host(const std::string& file, const base::SocketAddress& local,
+                                                  const engine::EngineOptions& options) {
+  return attach_host_for(Use::messages, file, local, options);
+}
+
 std::string default_host_file() {
   if (const char* directory = base::environment("XDG_RUNTIME_DIR"); directory != nullptr) {
     std::string file = fmt::format("{}/fairlead/host", directory);
@@ -62,15 +74,15 @@ Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, c
   const bool is_lo = local.ip == base::SocketAddress{}.ip;
   const engine::CoreChoice choice = options.core();
   if (choice == engine::CoreChoice::embedded || is_lo) return embedded::attach_embedded(local, options);
-  if (use != Use::messages) {
-    if (choice == engine::CoreChoice::automatic) return embedded::attach_embedded(local, options);
+  // A program with threads could register no memory at the host engine, and nobody has asked for that one.
+  if (use != Use::messages && choice == engine::CoreChoice::automatic) return embedded::attach_embedded(local, options);
+  if (use == Use::active_messages) {
     return std::unexpected(Error{Status::not_supported, 0,
-                                 fmt::format("the host engine does not serve {} yet: set FAIRLEAD_CORE=embedded, or "
-                                             "auto, where it is only used for what it serves",
-                                             name_of(use))});
+                                 "the host engine does not serve active messages yet: set FAIRLEAD_CORE=embedded, or "
+                                 "auto, where it is only used for what it serves"});
   }
   const std::string file = options.host().empty() ? default_host_file() : options.host();
-  auto core = attach_host(file, local, options);
+  auto core = attach_host_for(use, file, local, options);
   if (core || choice == engine::CoreChoice::host) return core;
   base::log(LogLevel::info, LogTopic::engine, local.to_string(),
             fmt::format("an engine of this process, for the host engine is not to be had: {}", core.error().message));

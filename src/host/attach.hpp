@@ -12,7 +12,7 @@
 
 namespace fairlead::host {
 
-/// What a face does with it. The host engine serves messages and bulk transfers; queue pairs and active messages have
+/// What a face does with it. The host engine serves messages, bulk transfers and queue pairs; active messages have
 /// engines of the process.
 enum class Use : std::uint8_t { messages, queue_pairs, active_messages };
 

@@ -44,7 +44,7 @@ std::optional<Call> call_from(std::span<const std::byte> bytes) {
   Call call;
   if (bytes.size() != sizeof call) return std::nullopt;
   std::memcpy(&call, bytes.data(), sizeof call);
-  return call.kind <= static_cast<std::uint32_t>(Call::Kind::list) ? std::optional(call) : std::nullopt;
+  return call.kind <= static_cast<std::uint32_t>(Call::Kind::counters) ? std::optional(call) : std::nullopt;
 }
 
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text) {
@@ -59,8 +59,7 @@ bool send_failure(const shm::Socket& to, const Error& error) {
                      error.message);
 }
 
-Result<Answered> make_call(const shm::Socket& to, const Call& call, int memory) {
-  const std::span descriptors(&memory, memory >= 0 ? 1 : 0);
+Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<const int> descriptors) {
   std::vector<std::byte> bytes(sizeof(Answer) + kTextMost);
   const auto end = base::MonotonicClock::now() + kPatience;
   for (auto late = to.receive(bytes); late && late->bytes > 0;) late = to.receive(bytes);  // answers to earlier calls

@@ -21,15 +21,24 @@
 namespace fairlead::host {
 
 struct Call {
-  enum class Kind : std::uint32_t { attach, open_port, close_port, describe_peer, describe_flight, list };
+  enum class Kind : std::uint32_t {
+    attach,
+    open_port,
+    close_port,
+    describe_peer,
+    describe_flight,
+    list,
+    open_pairs,
+    counters
+  };
 
   std::uint64_t version = kVersion;
   std::uint32_t kind = 0;
   std::uint32_t index = 0;         // of the port, chosen by the application
   std::uint32_t number = 0;        // open_port: which, or the first of `count`
   std::uint32_t count = 0;         // open_port: 0: that one; else any of so many
-  std::uint64_t application = 0;   // open_port: the secret of the answer to attach
-  std::uint64_t memory_bytes = 0;  // attach: of the descriptor that comes along
+  std::uint64_t application = 0;   // open_port, open_pairs: the secret of the answer to attach
+  std::uint64_t memory_bytes = 0;  // attach, open_pairs: of the (second) descriptor that comes along
   PlainAddress address{};          // attach: the engine; describe: the peer
 };
 
@@ -65,8 +74,8 @@ struct Answered {
 /// Sends an error's or a description's text, cut to kTextMost, with it. False: the other side does not take it now.
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text = {});
 bool send_failure(const shm::Socket& to, const Error& error);
-/// Sends the call and waits for its answer, at most kPatience. `memory`: a descriptor to go along, or -1. An answer
-/// that says no becomes the error that it tells.
-Result<Answered> make_call(const shm::Socket& to, const Call& call, int memory = -1);
+/// Sends the call, and descriptors along, and waits for its answer, at most kPatience. An answer that says no becomes
+/// the error that it tells.
+Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<const int> descriptors = {});
 
 }  // namespace fairlead::host

@@ -13,6 +13,7 @@
 
 #include "base/ensure.hpp"
 #include "base/log.hpp"
+#include "host/listing.hpp"
 
 namespace fairlead::host {
 
@@ -23,7 +24,7 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
   auto memory = ClientMemory::create();
   if (!memory) return std::unexpected(std::move(memory.error()));
   std::shared_ptr<HostCore> core(new HostCore(std::move(*memory), options));
-  auto socket = shm::Socket::connect(*name, core->users_);
+  auto socket = shm::Socket::connect(*name, core->host_.users());
   if (!socket) {
     if (socket.error().status == Status::refused)
       socket.error().message += ": start fairleadd, or set FAIRLEAD_CORE=embedded";
@@ -35,16 +36,17 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
     return std::unexpected(std::move(socket.error()));
   }
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::attach),
-                  .memory_bytes = core->memory_->bytes(),
+                  .memory_bytes = core->host_.memory().bytes(),
                   .address = to_plain(local)};
-  const auto answered = make_call(*socket, call, core->memory_->descriptor());
+  const int memory_file = core->host_.memory().descriptor();
+  const auto answered = make_call(*socket, call, {&memory_file, 1});
   if (!answered) return std::unexpected(answered.error());
-  core->request_memory_.emplace(core->memory_->requests());
+  core->request_memory_.emplace(core->host_.memory().requests());
   auto requests = queue::Producer::attach(*core->request_memory_);
   if (!requests) return std::unexpected(std::move(requests.error()));
   core->requests_ = std::move(*requests);
   core->file_ = file;
-  core->socket_ = std::move(*socket);
+  core->host_.connect(std::move(*socket));
   core->address_ = from_plain(answered->answer.address);
   core->epoch_ = answered->answer.epoch;
   core->message_size_max_ = answered->answer.message_size_max;
@@ -54,11 +56,21 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
 }
 
 HostCore::HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options)
-    : memory_(std::move(memory)),
-      ladder_(options.wait(), std::chrono::microseconds(options.get(engine::Option::spin))),
-      idle_polls_(options.wait()) {}
+    : host_(std::move(memory), options), idle_polls_(options.wait()), wait_choice_(options.wait()) {}
 
-HostCore::~HostCore() = default;
+// In the child of a fork its queue pairs are the parent's.
+HostCore::~HostCore() {
+  if (mark_.is_inherited()) base::keep_for_ever(std::shared_ptr<HostPairs>(std::move(pairs_)));
+}
+
+Result<> HostCore::open_pairs() {
+  const std::scoped_lock calls(call_mutex_);
+  if (pairs_) return {};
+  auto pairs = HostPairs::open(host_, file_, secret_, wait_choice_);
+  if (!pairs) return std::unexpected(std::move(pairs.error()));
+  pairs_ = std::move(*pairs);
+  return {};
+}
 
 ClientPort& HostCore::find(engine::PortHandle port) const {
   ClientPort* const found = port.slot < kPortsMax ? ports_[port.slot].get() : nullptr;
@@ -76,10 +88,10 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
               fmt::format("this process has {} ports at the host engine, the most one may have", kPortsMax)});
   }
   const auto index = static_cast<std::uint32_t>(unused - ports_.begin());
-  auto events = ClientPort::make_events(*memory_, index);
+  auto events = ClientPort::make_events(host_.memory(), index);
   if (!events) return std::unexpected(std::move(events.error()));
   const auto name = socket_name(file_);
-  auto socket = shm::Socket::connect(*name, users_);
+  auto socket = shm::Socket::connect(*name, host_.users());
   if (!socket) return std::unexpected(std::move(socket.error()));
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::open_port),
                   .index = index,
@@ -89,7 +101,7 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
   const auto answered = make_call(*socket, call);
   if (!answered) return std::unexpected(answered.error());
   number = answered->answer.number;
-  auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), memory_->page().ports[index],
+  auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory().page().ports[index],
                                            ports_opened_++);
   const engine::PortHandle handle{index, port->generation()};
   const std::scoped_lock lock(mutex_);
@@ -110,7 +122,7 @@ void HostCore::close_port(engine::PortHandle handle) {
       base::log(LogLevel::warning, LogTopic::engine, address_.to_string(),
                 fmt::format("a port is not closed yet: {}", answered.error().message));
     } else {
-      has_ended_.store(true, std::memory_order_release);
+      host_.note_end();
     }
   }
   std::unique_lock lock(mutex_);
@@ -125,27 +137,40 @@ void HostCore::close_port(engine::PortHandle handle) {
 }
 
 engine::Core::AllocateShared HostCore::allocate_shared() {
-  return [weak = std::weak_ptr(memory_), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-    auto memory = mark.is_inherited() ? nullptr : weak.lock();
-    return memory ? ClientMemory::allocate(std::move(memory), bytes) : nullptr;
-  };
+  return
+      [weak = std::weak_ptr(host_.shared_memory()), mark = mark_](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+        auto memory = mark.is_inherited() ? nullptr : weak.lock();
+        return memory ? ClientMemory::allocate(std::move(memory), bytes) : nullptr;
+      };
 }
 
+// Its own counters, and those of the engine, which other applications have, too.
 observe::EngineFacts HostCore::facts() const {
-  return {.path = "host",
-          .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},
-                       {"host.copied_bytes", counters_.copied_bytes.load(std::memory_order_relaxed)},
-                       {"host.wakes", counters_.wakes.load(std::memory_order_relaxed)}},
-          .peers = {}};
+  observe::EngineFacts facts{.path = "host",
+                             .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},
+                                          {"host.copied_bytes", counters_.copied_bytes.load(std::memory_order_relaxed)},
+                                          {"host.wakes", host_.wakes()},
+                                          {"host.moved_bytes", pairs_ ? pairs_->moved_bytes() : 0}},
+                             .peers = {}};
+  const auto text = mark_.is_inherited() ? Result<std::string>() : ask(Call::Kind::counters, {});
+  if (!text) return facts;
+  for (auto& counter : decode_counters(*text)) facts.counters.push_back(std::move(counter));
+  return facts;
 }
 
 std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address) const {
   if (mark_.is_inherited()) return {};
+  auto text = ask(kind, address);
+  return text ? std::move(*text) : std::move(text.error().message);
+}
+
+Result<std::string> HostCore::ask(Call::Kind kind, const base::SocketAddress& address) const {
   const std::scoped_lock calls(call_mutex_);
-  const std::scoped_lock sleeper(sleep_mutex_);  // who would take the answer for a nudge
-  if (has_ended()) return "the host engine has ended";
-  const auto answered = make_call(socket_, {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
-  return answered ? answered->text : answered.error().message;
+  const auto sleeper = host_.take_socket();  // who would take the answer for a nudge
+  if (has_ended()) return std::unexpected(Error{Status::restarted, 0, "the host engine has ended"});
+  auto answered = make_call(host_.socket(), {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
+  if (!answered) return std::unexpected(std::move(answered.error()));
+  return std::move(answered->text);
 }
 
 }  // namespace fairlead::host

@@ -23,20 +23,19 @@
 #include "base/short_lock.hpp"
 #include "engine/core.hpp"
 #include "host/call.hpp"
-#include "host/client_memory.hpp"
 #include "host/client_operations.hpp"
 #include "host/client_port.hpp"
+#include "host/host_connection.hpp"
+#include "host/host_pairs.hpp"
 #include "host/one_segment.hpp"
 #include "queue/idle_polls.hpp"
 #include "queue/producer.hpp"
-#include "queue/wait_ladder.hpp"
-#include "shm/users.hpp"
 
 namespace fairlead::host {
 
 /// One element of what the application counts.
 struct ClientCounters {
-  std::atomic<std::uint64_t> requests{0}, copied_bytes{0}, wakes{0};
+  std::atomic<std::uint64_t> requests{0}, copied_bytes{0};
 };
 
 class HostCore final : public engine::Core {
@@ -47,9 +46,8 @@ class HostCore final : public engine::Core {
   ~HostCore() override;
 
   /// Whether the host engine has ended, as far as is known; look_for_end() asks the kernel.
-  bool has_ended() const noexcept override { return has_ended_.load(std::memory_order_acquire); }
-
-  bool look_for_end();
+  bool has_ended() const noexcept override { return host_.has_ended(); }
+  bool look_for_end() { return host_.look_for_end(); }
 
   base::SocketAddress address() const override { return address_; }
   std::uint64_t epoch() const override { return epoch_; }
@@ -84,6 +82,9 @@ class HostCore final : public engine::Core {
   int descriptor(engine::PortHandle port) const override { return find(port).socket().descriptor(); }
   bool arm_descriptor(engine::PortHandle port) override;
   AllocateShared allocate_shared() override;
+  /// Asks the host engine for what queue pairs need, once; pairs() is null before.
+  Result<> open_pairs();
+  qp::PairCore* pairs() override { return pairs_.get(); }
   void watch_drops(engine::PortHandle port) override { find(port).watch_drops(); }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override { return find(port).dropped(); }
   observe::EngineFacts facts() const override;
@@ -112,9 +113,6 @@ class HostCore final : public engine::Core {
   Status transfer(engine::PortHandle port, Request::Kind kind, const engine::Transfer& transfer,
                   engine::OperationHandle& operation);
   Status push(const Request& request);
-  void wake_host();
-  template <typename HasCome>
-  bool wait_for_host(HasCome&& has_come);
   bool wait_until_served(std::uint64_t number);
   Status wait_for_reply(std::uint64_t number, std::uint64_t& key);
   bool take_event(engine::PortHandle port, const Event& event, engine::Completion& completion);
@@ -124,30 +122,25 @@ class HostCore final : public engine::Core {
   Status post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
               engine::OperationHandle& operation);
   Status post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare);
-  template <typename IsOver>
-  bool spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base::Instant deadline);
   std::string describe(Call::Kind kind, const base::SocketAddress& address) const;
+  Result<std::string> ask(Call::Kind kind, const base::SocketAddress& address) const;
 
-  std::shared_ptr<ClientMemory> memory_;
-  shm::Users users_;
-  shm::Socket socket_;
+  HostConnection host_;
   std::string file_;
   base::SocketAddress address_;
   std::uint64_t epoch_ = 0, message_size_max_ = 0, secret_ = 0;
-  std::atomic<bool> has_ended_{false};
   ClientCounters counters_;
-  queue::WaitLadder ladder_;
-  std::atomic<std::uint32_t> looks_in_vain_{0};
 
-  mutable std::mutex call_mutex_;   // one call at a time on socket_, and one answer in the reply cell
-  mutable std::mutex sleep_mutex_;  // one reader at a time of socket_; after call_mutex_, before mutex_
-  mutable base::ShortLock mutex_;   // guards what follows
+  mutable std::mutex call_mutex_;  // one call at a time on the socket, and one answer in the reply cell
+  mutable base::ShortLock mutex_;  // guards what follows
   std::optional<OneSegment> request_memory_;
   std::optional<queue::Producer> requests_;
   mutable ClientOperations operations_;
   std::array<std::unique_ptr<ClientPort>, kPortsMax> ports_;
   std::uint32_t ports_opened_ = 0;
   queue::IdlePolls idle_polls_;
+  queue::WaitChoice wait_choice_;
+  std::unique_ptr<HostPairs> pairs_;
   const base::ProcessMark mark_;
 };
 

@@ -1,24 +1,17 @@
 // Events on their way from the host engine, and waiting for them.
 
-#include <poll.h>
-#include <sched.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
-#include "base/processor.hpp"
+#include "host/give_way.hpp"
 #include "host/host_core.hpp"
 
 namespace fairlead::host {
 namespace {
 
-constexpr base::Duration kNapAfterTheEnd = std::chrono::milliseconds(5), kNapForReply = std::chrono::seconds(1);
-constexpr std::uint32_t kLooksBetweenCalls = 4096;  // in vain, before the kernel is asked whether the other side lives
+constexpr base::Duration kNapAfterTheEnd = std::chrono::milliseconds(5);
 
 void scatter(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t length, const std::byte* from) {
   for (const iovec& piece : memory) {
@@ -33,13 +26,6 @@ void scatter(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t 
     length -= part;
     offset = 0;
   }
-}
-
-void sleep_until(int descriptor, base::Instant deadline) {
-  const auto left = std::max(deadline - base::MonotonicClock::now(), base::Duration::zero());
-  const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
-  pollfd readable{descriptor, POLLIN, 0};
-  ::ppoll(&readable, 1, deadline == base::kNever ? nullptr : &time, nullptr);
 }
 
 }  // namespace
@@ -81,7 +67,8 @@ bool HostCore::take_event(engine::PortHandle handle, const Event& event, engine:
 
 /// Under the lock.
 void HostCore::end(ClientOperation& operation) {
-  if (operation.block != nullptr) memory_->give_back_block(std::exchange(operation.block, nullptr), operation.length);
+  if (operation.block != nullptr)
+    host_.memory().give_back_block(std::exchange(operation.block, nullptr), operation.length);
   if (operation.is_spare) --ports_[operation.port]->spares.posted;
   operations_.release(operation);
 }
@@ -179,104 +166,49 @@ bool HostCore::wait(engine::PortHandle handle, base::Instant deadline) {
   const auto is_over = [&] {
     return port.is_interrupted() || has_event(handle) || (has_ended() && !port.has_told_end());
   };
-  auto wait = ladder_.begin(base::MonotonicClock::now());
-  while (!spin(is_over, wait, deadline)) {
+  auto wait = host_.ladder().begin(base::MonotonicClock::now());
+  while (!host_.spin(is_over, wait, deadline)) {
     if (base::MonotonicClock::now() >= deadline) break;
     if (has_ended()) {  // nobody wakes us any more but our own threads
-      sleep_until(-1, std::min(deadline, base::MonotonicClock::now() + kNapAfterTheEnd));
+      sleep_until_readable(-1, std::min(deadline, base::MonotonicClock::now() + kNapAfterTheEnd));
     } else if (port.arm(is_over)) {
-      sleep_until(port.socket().descriptor(), deadline);
-      if (!port.disarm()) has_ended_.store(true, std::memory_order_release);
+      sleep_until_readable(port.socket().descriptor(), deadline);
+      if (!port.disarm()) host_.note_end();
     }
-    ladder_.slept(wait, base::MonotonicClock::now());
+    host_.ladder().slept(wait, base::MonotonicClock::now());
   }
-  ladder_.end(wait, base::MonotonicClock::now());
+  host_.ladder().end(wait, base::MonotonicClock::now());
   port.forget_interrupt();
   if (has_ended()) port.tell_end();
   return has_event(handle);
 }
 
-// Looks, as long as the ladder says; true when the wait is over.
-template <typename IsOver>
-bool HostCore::spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base::Instant deadline) {
-  using Step = queue::WaitLadder::Step;
-  for (;;) {
-    if (is_over()) return true;
-    progress();
-    const auto now = base::MonotonicClock::now();
-    const Step step = now >= deadline ? Step::sleep : ladder_.next(wait, now);
-    if (step == Step::sleep) return is_over();
-    if (step == Step::look) {
-      base::relax();
-      continue;
-    }
-    ::sched_yield();
-    ladder_.yielded(wait, now, base::MonotonicClock::now());
-  }
-}
-
 bool HostCore::arm_descriptor(engine::PortHandle handle) {
   ClientPort& port = find(handle);
-  if (!port.disarm()) has_ended_.store(true, std::memory_order_release);
+  if (!port.disarm()) host_.note_end();
   return port.arm([&] { return port.is_interrupted() || has_event(handle); });
 }
 
 // The host engine makes progress by itself. A poller only learns here that it has ended.
 bool HostCore::progress() {
-  if (looks_in_vain_.fetch_add(1, std::memory_order_relaxed) % kLooksBetweenCalls == kLooksBetweenCalls - 1)
-    look_for_end();
+  host_.look_for_end_at_times();
   return false;
 }
 
-bool HostCore::look_for_end() {
-  pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also told where nudges lie unread
-  if (::poll(&closed, 1, 0) == 1) has_ended_.store(true, std::memory_order_release);
-  return has_ended();
-}
-
 void HostCore::give_way() {
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || !idle_polls_.is_turn()) return;
-  const auto before = base::MonotonicClock::now();
-  const auto step = idle_polls_.next(before);
-  lock.unlock();
-  if (step == queue::WaitLadder::Step::look) return;
-  ::sched_yield();
-  const auto after = base::MonotonicClock::now();
-  if (lock.try_lock()) idle_polls_.yielded(before, after);
-}
-
-/// Waits for what the host engine writes into the reply cell. False if it has ended first.
-template <typename HasCome>
-bool HostCore::wait_for_host(HasCome&& has_come) {
-  const auto is_over = [&] { return has_come() || has_ended(); };
-  auto wait = ladder_.begin(base::MonotonicClock::now());
-  while (!spin(is_over, wait, base::kNever)) {
-    const std::scoped_lock sleeper(sleep_mutex_);
-    queue::SleepFlag& flag = memory_->page().reply.caller;
-    flag.sleeping.exchange(1, std::memory_order_acq_rel);
-    if (!is_over()) sleep_until(socket_.descriptor(), base::MonotonicClock::now() + kNapForReply);
-    flag.sleeping.exchange(0, std::memory_order_acq_rel);
-    std::array<std::byte, 8> nudges;
-    for (auto letter = socket_.receive(nudges); letter; letter = socket_.receive(nudges)) {
-      if (letter->bytes != 0) continue;
-      has_ended_.store(true, std::memory_order_release);
-      break;
-    }
-    ladder_.slept(wait, base::MonotonicClock::now());
-  }
-  return has_come();
+  host::give_way(idle_polls_, mutex_);
 }
 
 bool HostCore::wait_until_served(std::uint64_t number) {
-  const std::atomic<std::uint64_t>& served = memory_->page().reply.served;
-  return wait_for_host([&] { return static_cast<std::int64_t>(served.load(std::memory_order_acquire) - number) >= 0; });
+  const std::atomic<std::uint64_t>& served = host_.memory().page().reply.served;
+  return host_.wait_for(
+      [&] { return static_cast<std::int64_t>(served.load(std::memory_order_acquire) - number) >= 0; });
 }
 
 /// The answer to the request of that number; the caller has held call_mutex_ since it was made.
 Status HostCore::wait_for_reply(std::uint64_t number, std::uint64_t& key) {
   if (!wait_until_served(number)) return Status::restarted;
-  const ReplyCell& reply = memory_->page().reply;
+  const ReplyCell& reply = host_.memory().page().reply;
   key = reply.key.load(std::memory_order_relaxed);
   return status_from(reply.status.load(std::memory_order_relaxed));
 }

@@ -131,10 +131,10 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
   std::byte* block = nullptr;
   const iovec& first = submission.memory[0];
   const auto shared = first.iov_len >= submission.length
-                          ? memory_->find({static_cast<const std::byte*>(first.iov_base), submission.length})
+                          ? host_.memory().find({static_cast<const std::byte*>(first.iov_base), submission.length})
                           : std::nullopt;
   if (!shared) {
-    block = memory_->take_block(submission.length);
+    block = host_.memory().take_block(submission.length);
     if (block == nullptr) return Status::no_memory;
     if (submission.gives_bytes) {
       gather(submission.memory, submission.length, block);
@@ -154,7 +154,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     made->takes_bytes = submission.takes_bytes;
     made->is_spare = submission.is_spare;
     request.operation = ClientOperations::name_of(*made);
-    request.offset = shared ? *shared : static_cast<std::uint64_t>(block - memory_->at(0));
+    request.offset = shared ? *shared : static_cast<std::uint64_t>(block - host_.memory().at(0));
     request.length = submission.length;
     request.port = made->port;
     operation = ClientOperations::handle_of(*made);
@@ -165,9 +165,9 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
   }
   lock.unlock();
   if (status == Status::ok) {
-    wake_host();
+    host_.wake();
   } else if (block != nullptr) {
-    memory_->give_back_block(block, submission.length);
+    host_.memory().give_back_block(block, submission.length);
   }
   return status;
 }
@@ -181,13 +181,6 @@ Status HostCore::push(const Request& request) {
   requests_->put();
   counters_.requests.fetch_add(1, std::memory_order_relaxed);
   return Status::ok;
-}
-
-// The same protocol as of queue::Waiter: one of the two sees the other.
-void HostCore::wake_host() {
-  if (memory_->page().host.sleeping.exchange(0, std::memory_order_acq_rel) == 0) return;
-  counters_.wakes.fetch_add(1, std::memory_order_relaxed);
-  socket_.nudge();
 }
 
 // When it returns false, its bytes are where they belong, though its event has not been taken: its memory is the
@@ -204,7 +197,7 @@ bool HostCore::cancel(engine::PortHandle port, engine::OperationHandle operation
     const Status status = push(request);
     number = requests_->produced();
     lock.unlock();
-    wake_host();
+    host_.wake();
     if (status != Status::again) break;
     look_for_end();  // the host engine takes requests whatever they wait for, so there is room soon
     std::this_thread::yield();

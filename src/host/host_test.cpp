@@ -128,7 +128,9 @@ TEST_F(Host, AChoiceOfAutoTakesItWhereItListens) {
   EXPECT_NE(dynamic_cast<HostCore*>(hosts.get()), nullptr);
   const auto pairs = host::attach(loopback(), options("auto"), Use::queue_pairs).value();
   EXPECT_EQ(dynamic_cast<HostCore*>(pairs.get()), nullptr);
-  const auto refused = host::attach(loopback(), options("host"), Use::queue_pairs);
+  const auto hosts_pairs = host::attach(loopback(), options("host"), Use::queue_pairs).value();
+  EXPECT_NE(dynamic_cast<HostCore*>(hosts_pairs.get()), nullptr);
+  const auto refused = host::attach(loopback(), options("host"), Use::active_messages);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().status, Status::not_supported);
   host_->end();

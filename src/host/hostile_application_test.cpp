@@ -27,7 +27,7 @@ class Hostile {
   shm::Socket connect() { return shm::Socket::connect(name_, users_).value(); }
   Result<Answered> attach(const Call& call, int memory) {
     socket_ = connect();
-    return make_call(socket_, call, memory);
+    return make_call(socket_, call, std::span<const int>(&memory, memory >= 0 ? 1 : 0));
   }
   static Call attach_call(std::uint64_t bytes) {
     return {.kind = static_cast<std::uint32_t>(Call::Kind::attach),
@@ -144,7 +144,7 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   call.version = kVersion + 1;
   refused(call, arena.descriptor(), Status::not_supported);
   call = Hostile::attach_call(kBytes);
-  call.address = to_plain({});
+  call.address = to_plain(base::SocketAddress{});
   refused(call, arena.descriptor(), Status::not_available);
   call.address = to_plain(base::SocketAddress::from_ip("192.0.2.1", 20480).value());
   refused(call, arena.descriptor(), Status::not_available);

@@ -1,7 +1,11 @@
 #include "host/listing.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "host/call.hpp"
 #include "shm/name.hpp"
@@ -38,6 +42,30 @@ std::string encode_listing(const std::vector<AttachedFact>& facts) {
     bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
   return bytes;
+}
+
+std::string encode_counters(const std::vector<observe::CounterFact>& counters) {
+  std::string text;
+  for (const observe::CounterFact& counter : counters) {
+    const std::string line = fmt::format("{} {}\n", counter.name, counter.value);
+    if (text.size() + line.size() > kTextMost) break;
+    text += line;
+  }
+  return text;
+}
+
+std::vector<observe::CounterFact> decode_counters(std::string_view text) {
+  std::vector<observe::CounterFact> counters;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t space = std::min(line.find(' '), line.size());
+    observe::CounterFact counter{std::string(line.substr(0, space)), 0};
+    const std::string_view value = line.substr(std::min(space + 1, line.size()));
+    if (std::from_chars(value.data(), value.data() + value.size(), counter.value).ec == std::errc{})
+      counters.push_back(std::move(counter));
+  }
+  return counters;
 }
 
 Result<std::vector<AttachedFact>> list_attached(const std::string& file) {

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fairlead/error.hpp>
 
 #include "base/socket_address.hpp"
+#include "observe/facts.hpp"
 
 namespace fairlead::host {
 
@@ -27,5 +29,9 @@ struct AttachedFact {
 std::string encode_listing(const std::vector<AttachedFact>& facts);
 /// Asks the host engine that listens at `file`. refused: nobody listens there.
 Result<std::vector<AttachedFact>> list_attached(const std::string& file);
+
+/// Counters of an engine, as they travel; what does not fit is left out.
+std::string encode_counters(const std::vector<observe::CounterFact>& counters);
+std::vector<observe::CounterFact> decode_counters(std::string_view text);
 
 }  // namespace fairlead::host

@@ -210,6 +210,8 @@ void Service::dispatch(std::uint64_t source) {
   wake(found->first, found->second);
   if (index == kProcess) {
     found->second.application->leave();
+  } else if (index == kPairs) {
+    hear_pairs(source, *found->second.application);
   } else if (index == 0) {
     hear(source, *found->second.application);
   } else {
@@ -231,6 +233,18 @@ bool Service::read_calls(const shm::Socket& socket, std::uint64_t source, Take&&
   return false;
 }
 
+std::string Service::describe(const engine::Core& core, const Call& call) {
+  const base::SocketAddress peer = from_plain(call.address);
+  switch (static_cast<Call::Kind>(call.kind)) {
+    case Call::Kind::counters:
+      return encode_counters(core.facts().counters);
+    case Call::Kind::describe_flight:
+      return core.describe_flight(peer);
+    default:
+      return core.describe_peer(peer);
+  }
+}
+
 void Service::hear(std::uint64_t source, Application& application) {
   read_calls(application.socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {
     if (letter.bytes == 0 || letter.is_strange) {
@@ -243,11 +257,7 @@ void Service::hear(std::uint64_t source, Application& application) {
       application.blame("it calls in a way that no library of ours does");
       return false;
     }
-    const base::SocketAddress peer = from_plain(call->address);
-    send_answer(application.socket(), {},
-                call->kind == static_cast<std::uint32_t>(Call::Kind::describe_flight)
-                    ? application.core().describe_flight(peer)
-                    : application.core().describe_peer(peer));
+    send_answer(application.socket(), {}, describe(application.core(), *call));
     return true;
   });
 }
@@ -269,6 +279,19 @@ void Service::hear_port(std::uint64_t source, Application& application, std::uin
     return true;
   });
   if (is_nudged) port->nudge();
+}
+
+// Its nudges, and its end. Events of the engine only wake it.
+void Service::hear_pairs(std::uint64_t source, Application& application) {
+  if (application.pairs() == nullptr) return;
+  read_calls(application.pairs()->socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {
+    if (letter.bytes == 0 || letter.is_strange) {
+      application.pairs()->leave();
+      return false;
+    }
+    if (!shm::Socket::is_nudge(bytes)) application.blame("it calls in a way that no library of ours does");
+    return true;
+  });
 }
 
 }  // namespace fairlead::host

@@ -62,8 +62,9 @@ class Service {
     base::Instant wake_at = base::kNever;  // while it is parked
     bool is_parked = false;
   };
-  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0, or its process.
-  static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1;
+  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0, or its process, or its
+  /// queue pairs.
+  static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1, kPairs = kProcess - 1;
 
   static constexpr std::uint32_t kCallsInTurn = 4;
   static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kFirstApplication = 16;
@@ -82,13 +83,18 @@ class Service {
   bool read_calls(const shm::Socket& socket, std::uint64_t source, Take&& take);
   void hear(std::uint64_t source, Application& application);
   void hear_port(std::uint64_t source, Application& application, std::uint32_t index);
+  void hear_pairs(std::uint64_t source, Application& application);
   void accept_visitors();
   void greet_visitors();
-  void greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory);
+  void greet(Visitor& visitor, const Call& call, shm::Letter& letter);
   std::string list() const;
+  static std::string describe(const engine::Core& core, const Call& call);
   Result<Quota> admit(const shm::Socket& visitor) const;
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
   Result<> open_port(shm::Socket& visitor, const Call& call);
+  Result<> open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter);
+  /// The application whose secret is shown, and by itself.
+  Result<std::pair<const std::uint64_t, Attached>*> find(const shm::Socket& visitor, const Call& call);
   Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address);
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
 
@@ -101,6 +107,7 @@ class Service {
   std::unordered_map<std::uint64_t, Attached> applications_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
   std::vector<std::uint64_t> awake_;
+  PairTools pair_tools_;
   std::uint64_t next_number_ = kFirstApplication;
   base::Instant look_at_{};                 // at the sockets, next time
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_

@@ -57,20 +57,23 @@ void Service::greet_visitors() {
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
     if (!call) return false;
-    greet(visitor, *call, std::move(letter->descriptors[0]));
+    greet(visitor, *call, *letter);
     return false;
   });
   accept_visitors();
 }
 
-void Service::greet(Visitor& visitor, const Call& call, base::ForeignDescriptor memory) {
+void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
   if (call.kind == static_cast<std::uint32_t>(Call::Kind::list)) {
     const auto admitted = admit(visitor.socket);
     admitted ? send_answer(visitor.socket, {}, list()) : send_failure(visitor.socket, admitted.error());
     return;
   }
   const bool attaches = call.kind == static_cast<std::uint32_t>(Call::Kind::attach);
-  const auto done = attaches ? attach(visitor.socket, call, std::move(memory)) : open_port(visitor.socket, call);
+  const bool is_for_pairs = call.kind == static_cast<std::uint32_t>(Call::Kind::open_pairs);
+  const auto done = attaches       ? attach(visitor.socket, call, std::move(letter.descriptors[0]))
+                    : is_for_pairs ? open_pairs(visitor.socket, call, letter)
+                                   : open_port(visitor.socket, call);
   if (done) return;
   if (attaches) {
     const shm::Credentials& who = visitor.socket.credentials();
@@ -159,18 +162,55 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   return {};
 }
 
-Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
+Result<std::pair<const std::uint64_t, Service::Attached>*> Service::find(const shm::Socket& visitor, const Call& call) {
   const auto number = by_secret_.find(call.application);
-  Attached* const attached = number == by_secret_.end() ? nullptr : &applications_.at(number->second);
-  if (attached == nullptr || !attached->application->is_of(visitor.credentials())) {
-    return std::unexpected(Error{Status::restarted, 0,
-                                 "no such application is attached to this host engine: it may be "
-                                 "another one than that it attached to"});
+  const auto found = number == by_secret_.end() ? applications_.end() : applications_.find(number->second);
+  if (found != applications_.end() && found->second.application->is_of(visitor.credentials())) return &*found;
+  return std::unexpected(Error{Status::restarted, 0,
+                               "no such application is attached to this host engine: it may be "
+                               "another one than that it attached to"});
+}
+
+Result<> Service::open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter) {
+  const auto found = find(visitor, call);
+  if (!found) return std::unexpected(found.error());
+  auto& [number, attached] = **found;
+  auto& [rings_file, file, none] = letter.descriptors;
+  if (!rings_file.is_open() || !file.is_open() || call.memory_bytes == 0 || call.memory_bytes > kRegisteredBytesMax) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 fmt::format("an application with queue pairs shares two pieces of memory with the "
+                                             "host engine, for regions at most {} bytes",
+                                             kRegisteredBytesMax)});
   }
-  Application& application = *attached->application;
+  auto rings = shm::Arena::view(rings_file.get(), PairLayout::bytes());
+  if (!rings) return std::unexpected(std::move(rings.error()));
+  auto memory = shm::Arena::view(file.get(), call.memory_bytes);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  Application& application = *attached.application;
+  PairMemory shared{
+      .rings = std::move(*rings), .regions = std::move(*memory), .file = std::move(file), .bytes = call.memory_bytes};
+  if (auto opened = application.open_pairs(pair_tools_, std::move(shared)); !opened) return opened;
+  ApplicationPairs& pairs = *application.pairs();
+  pairs.connect(std::move(visitor));
+  const std::uint64_t source = number << kIndexBits | kPairs;
+  if (!watch(pairs.socket().descriptor(), source, EPOLLIN | EPOLLET, true) ||
+      !watch(pairs.descriptor(), source, EPOLLIN | EPOLLET)) {
+    pairs.leave();
+    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  }
+  send_answer(pairs.socket(), {});
+  wake(number, attached);
+  return {};
+}
+
+Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
+  const auto found = find(visitor, call);
+  if (!found) return std::unexpected(found.error());
+  auto& [number, attached] = **found;
+  Application& application = *attached.application;
   const auto answer = application.open_port(call);
   if (!answer) return std::unexpected(answer.error());
-  const std::uint64_t source = number->second << kIndexBits | (call.index + 1);
+  const std::uint64_t source = number << kIndexBits | (call.index + 1);
   const ApplicationPort& port = application.connect_port(call.index, std::move(visitor));
   if (!watch(port.socket().descriptor(), source, EPOLLIN | EPOLLET, true) ||
       !watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET)) {
@@ -178,7 +218,7 @@ Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
     return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
   }
   send_answer(port.socket(), *answer);
-  wake(number->second, *attached);
+  wake(number, attached);
   return {};
 }
 

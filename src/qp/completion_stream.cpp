@@ -22,17 +22,28 @@ void CompletionStream::tell(bool is_notable) {
   if (plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) armed_ = Armed::no;
 }
 
+/// The next one whose incarnation is not over; the slots that it retires are given back.
+const PairEvent* CompletionStream::next(PairAccount* accounts) {
+  while (const PairEvent* event = events_.consume()) {
+    PairAccount& account = accounts[event->completion.qp_num % wire::PairPort::kPairs];
+    Retired& retired = event->is_of_receives() ? account.receives : account.sends;
+    if (retired.add(event->incarnation, event->slots())) [[likely]]
+      return event;
+  }
+  return nullptr;
+}
+
 std::uint32_t CompletionStream::take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts) {
   std::uint32_t taken = 0;
-  while (taken < max) {
-    const PairEvent* event = events_.consume();
-    if (event == nullptr) break;
-    PairAccount& account = accounts[event->completion.qp_num % wire::PairPort::kPairs];
-    Retired& retired = (event->retires & PairEvent::kOfReceives) != 0 ? account.receives : account.sends;
-    if (!retired.add(event->incarnation, event->retires & ~PairEvent::kOfReceives)) [[unlikely]]
-      continue;
+  for (const PairEvent* event = nullptr; taken < max && (event = next(accounts)) != nullptr;)
     out[taken++] = event->completion;
-  }
+  return taken;
+}
+
+std::uint32_t CompletionStream::take_events(std::span<PairEvent> out, PairAccount* accounts) {
+  std::uint32_t taken = 0;
+  for (const PairEvent* event = nullptr; taken < out.size() && (event = next(accounts)) != nullptr;)
+    out[taken++] = *event;
   return taken;
 }
 

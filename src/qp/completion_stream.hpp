@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include <fairlead/verbs/work_completion.hpp>
 
@@ -22,6 +23,12 @@ struct PairEvent {
   std::uint32_t retires = 0;      // slots that come free with it; kOfReceives: of the receive queue
 
   static constexpr std::uint32_t kOfReceives = 1U << 31;
+  static constexpr std::uint32_t kIsNotable = 1U << 30;  // solicited, or failed
+  static constexpr std::uint32_t kSlots = (1U << 24) - 1;
+
+  bool is_of_receives() const { return (retires & kOfReceives) != 0; }
+  bool is_notable() const { return (retires & kIsNotable) != 0; }
+  std::uint32_t slots() const { return retires & kSlots; }
 };
 static_assert(sizeof(PairEvent) == 64);
 
@@ -73,7 +80,11 @@ class CompletionStream {
   bool produce(Make&& make, bool is_notable) {
     if (is_broken_.load(std::memory_order_relaxed)) [[unlikely]]
       return false;
-    if (!events_.produce_in_place(make)) [[unlikely]] {
+    const auto make_marked = [&](void* place) {
+      make(place);
+      if (is_notable) static_cast<PairEvent*>(place)->retires |= PairEvent::kIsNotable;
+    };
+    if (!events_.produce_in_place(make_marked)) [[unlikely]] {
       break_off();
       return false;
     }
@@ -93,13 +104,19 @@ class CompletionStream {
   /// Takes up to `max`; events of incarnations that are over are skipped. `accounts` by the index in the
   /// number.
   std::uint32_t take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts);
+  /// The same with all that is known of each.
+  std::uint32_t take_events(std::span<PairEvent> out, PairAccount* accounts);
   bool grow(std::uint32_t capacity) { return events_.reserve(capacity) == Status::ok; }
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(events_.capacity()); }
   std::uint64_t count() { return events_.consumer().count(); }
   bool is_broken() const { return is_broken_.load(std::memory_order_acquire); }
   bool is_empty() const { return events_.is_empty(); }
 
+  /// Under the engine's lock: whether somebody wants to be told.
+  bool is_armed() const { return armed_ != Armed::no; }
+
  private:
+  const PairEvent* next(PairAccount* accounts);
   void break_off();
   void tell(bool is_notable);
 

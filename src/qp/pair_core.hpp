@@ -3,6 +3,9 @@
 // and queue pairs (docs/queue-pairs.md). A face gets it from Core::pairs(); like Core it may one day be answered by
 // another process, so it takes and gives plain values, and what comes up is pulled from streams.
 //
+// Calls that take something away wait until nothing refers to it any more. Those who must not wait begin it, and ask
+// whether it is over.
+//
 // Thread rules: any thread, but the consumer's side of one stream belongs to one thread at a time. Hot calls answer 0
 // or a positive errno.
 
@@ -16,15 +19,11 @@
 #include "base/socket_address.hpp"
 #include "qp/completion_stream.hpp"
 #include "qp/notice_stream.hpp"
+#include "qp/pair_handle.hpp"
 #include "qp/region_table.hpp"
+#include "qp/withdrawal.hpp"
 
 namespace fairlead::qp {
-
-struct PairHandle {
-  std::uint32_t index = ~0U;
-  std::uint32_t generation = 0;
-  bool operator==(const PairHandle&) const = default;
-};
 
 struct ReceiveQueueHandle {
   std::uint32_t slot = ~0U;
@@ -69,6 +68,11 @@ struct PairPlan {
   std::uint64_t cookie = 0;
 };
 
+struct OpenPair {
+  PairHandle handle;
+  std::uint32_t number = 0;
+};
+
 struct PairFacts {
   verbs::QpAttributes attributes;  // `state` as it is now
 };
@@ -85,17 +89,18 @@ class PairCore {
   virtual std::span<std::byte> allocate(std::uint64_t bytes) = 0;
   virtual void free(std::span<std::byte> memory) = 0;
 
-  /// no_memory at the bound.
-  virtual Status add_region(const RegionPlan& plan, std::uint32_t& key) = 0;
+  /// Its key. no_memory at the bound; not_supported: memory that the engine cannot reach.
+  virtual Result<std::uint32_t> add_region(const RegionPlan& plan) = 0;
   /// `stale` if the key names nothing, `in_use` while windows are bound to it. The key is dead at once; returns when
   /// nothing reads the memory any more, which the give-up time bounds.
   virtual Status remove_region(std::uint32_t key) = 0;
 
-  /// The key stays and names something else at once; returns as remove_region() does. `stale` likewise.
-  virtual Status change_region(std::uint32_t key, const RegionPlan& plan) = 0;
+  /// The key stays and names something else at once; returns as remove_region() does, and fails likewise, or as
+  /// add_region().
+  virtual Result<> change_region(std::uint32_t key, const RegionPlan& plan) = 0;
 
-  /// no_memory at the bound.
-  virtual Status add_window(verbs::WindowType type, std::uint32_t domain, std::uint32_t& key) = 0;
+  /// Its key. no_memory at the bound.
+  virtual Result<std::uint32_t> add_window(verbs::WindowType type, std::uint32_t domain) = 0;
   /// By any of its keys.
   virtual void remove_window(std::uint32_t key) = 0;
   virtual void unbind_windows(std::uint32_t region) = 0;
@@ -112,7 +117,8 @@ class PairCore {
   /// This one is told of its completions from now on.
   virtual void listen(CompletionStream* stream, NoticeStream* channel) = 0;
 
-  virtual Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& queue) = 0;
+  /// no_memory at the bound.
+  virtual Result<ReceiveQueueHandle> open_receive_queue(const ReceiveQueuePlan& plan) = 0;
   /// `again`, and nothing changed, while queue pairs use it.
   virtual Status close_receive_queue(ReceiveQueueHandle queue) = 0;
   /// `invalid` if more are posted than `depth`.
@@ -121,7 +127,8 @@ class PairCore {
   virtual int post_to_receive_queue(ReceiveQueueHandle queue, std::span<const verbs::ReceiveRequest> requests,
                                     std::size_t& taken) = 0;
 
-  virtual Status open_pair(const PairPlan& plan, PairHandle& pair, std::uint32_t& number) = 0;
+  /// no_memory at the bound; not_available: the engine has no numbers for queue pairs.
+  virtual Result<OpenPair> open_pair(const PairPlan& plan) = 0;
   /// Returns when nothing of it is in flight any more, which the give-up time bounds.
   virtual void close_pair(PairHandle pair) = 0;
   /// To another state, or new attributes in the same: `bad_state`, and nothing changed, if it is not in `from` any
@@ -136,6 +143,22 @@ class PairCore {
   /// All of them, or none.
   virtual int post_send_all(PairHandle pair, std::span<const verbs::SendRequest> requests) = 0;
   virtual int post_receive(PairHandle pair, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) = 0;
+
+  // The same without waiting; by default they wait all the same.
+  virtual Withdrawal begin_close_pair(PairHandle pair) {
+    close_pair(pair);
+    return {};
+  }
+  virtual Status begin_change_pair(PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes,
+                                   Withdrawal&) {
+    return change_pair(pair, from, attributes);
+  }
+  virtual Status begin_remove_region(std::uint32_t key, Withdrawal&) { return remove_region(key); }
+  virtual Result<> begin_change_region(std::uint32_t key, const RegionPlan& plan, Withdrawal&) {
+    return change_region(key, plan);
+  }
+  /// Makes no progress itself. Not once more after it was true.
+  virtual bool is_over(Withdrawal&) { return true; }
 
   virtual bool progress() = 0;
   /// Before the process ends: what peers are owed leaves, bounded in time, and they are told that we are gone.

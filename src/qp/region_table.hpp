@@ -36,6 +36,7 @@ struct RegionPlan {
   std::uint32_t access = 0;  // verbs::access
   std::uint32_t domain = 0;  // who else may use it
   ArenaPlace arena{};        // set by the engine
+  bool is_foreign = false;   // another process's: it stays where it is
 };
 
 class RegionTable {

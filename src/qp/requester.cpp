@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "qp/post_check.hpp"
 #include "shm/transport.hpp"
 
 namespace fairlead::qp {
@@ -20,18 +21,6 @@ namespace {
 RequestNumber end_of_sending(const QueuePair& pair) {
   if (pair.state() == QpState::rts) return pair.sends.tail();
   return pair.state() == QpState::sqd ? pair.sends.begun() : pair.sends.next();
-}
-
-int check_request(const QueuePair& pair, const verbs::SendRequest& request, std::uint64_t length) {
-  const verbs::QpCapacity& capacity = pair.plan.capacity;
-  if (!is_opcode(request.opcode)) return EINVAL;
-  const OpcodeTraits& traits = traits_of(request.opcode);
-  const bool names_window = traits.is_local() || request.opcode == verbs::SendOpcode::send_invalidate;
-  if (pair.is(QpType::ud) && (!traits.is_send() || names_window || request.to == nullptr)) return EINVAL;
-  if (pair.is(QpType::uc) && traits.has_result()) return EINVAL;
-  if (request.opcode == verbs::SendOpcode::bind_window && request.binding == nullptr) return EINVAL;
-  const bool is_inlined = (request.flags & verbs::send_flags::inlined) != 0;
-  return is_inlined && (!traits.has_data() || length > capacity.max_inline) ? EINVAL : 0;
 }
 
 /// What a window is bound to, in the words of other requests.
@@ -56,11 +45,8 @@ verbs::WindowBinding binding_of(const SendEntry& entry) {
 // Posting ------------------------------------------------------------------------------------------------------------
 
 int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
-  // The count of pieces is the caller's: none of them is looked at before it has been checked.
-  if (pair.state() < QpState::rts || request.sges.size() > pair.plan.capacity.max_send_sge) return EINVAL;
   std::uint64_t length = 0;
-  for (const verbs::Sge& sge : request.sges) length += sge.length;
-  if (const int error = check_request(pair, request, length); error != 0) return error;
+  if (pair.state() < QpState::rts || !is_possible(pair.plan, request, length)) return EINVAL;
   const std::uint32_t retired = parts_.completer.account(pair).sends.count();
   if (pair.sends.tail().value - retired >= pair.plan.capacity.max_send_wr) return ENOMEM;
   SendEntry& entry = pair.sends.post(request, length);

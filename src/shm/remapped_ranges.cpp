@@ -136,6 +136,40 @@ std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool 
   return RangePlace{begin - first, begin - first + moved, *offset, remap};
 }
 
+/// What one remapped range has of the beginning; else how many pages' bytes there are before the next that has any.
+std::optional<RangePlace> RemappedRanges::find_front(std::span<std::byte> pages, std::size_t& unmoved) {
+  const std::scoped_lock lock(mutex_);
+  const auto after = by_begin_.upper_bound(pages.data());
+  unmoved = after == by_begin_.end() ? pages.size() : std::min<std::size_t>(pages.size(), after->first - pages.data());
+  if (after == by_begin_.begin()) return std::nullopt;
+  const std::uint32_t number = std::prev(after)->second;
+  Remap& found = remaps_[number];
+  const auto skipped = static_cast<std::uint64_t>(pages.data() - found.pages.data());
+  if (skipped >= found.pages.size()) return std::nullopt;
+  ++found.users;
+  return RangePlace{0, std::min<std::uint64_t>(pages.size(), found.pages.size() - skipped), found.offset + skipped,
+                    number};
+}
+
+std::vector<RangePlace> RemappedRanges::take_all(std::span<std::byte> pages, bool is_alone) {
+  std::vector<RangePlace> taken;
+  for (std::size_t done = 0; done < pages.size();) {
+    std::size_t unmoved = 0;
+    auto place = find_front(pages.subspan(done), unmoved);
+    const bool is_moved = place.has_value();
+    if (!is_moved) place = take(pages.subspan(done, unmoved), is_alone);
+    if (place) taken.push_back(*place);
+    if (!place || (!is_moved && (place->begin != 0 || place->end != unmoved))) {
+      for (const RangePlace& each : taken) release(each.remap, is_alone);
+      return {};
+    }
+    taken.back().begin = done;
+    done += place->end;
+    taken.back().end = done;
+  }
+  return taken;
+}
+
 std::uint32_t RemappedRanges::add(const Remap& remap) {
   if (unused_.empty()) {
     unused_.push_back(static_cast<std::uint32_t>(remaps_.size()));
@@ -227,9 +261,12 @@ void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
   if (is_alone) {
     // Memory without a file that was mapped just now becomes one mapping with its neighbours.
     const NoHandlers still;
+    const std::uint64_t offset = remap.offset;
+    const std::byte* const from = arena_.head() + offset;  // objects of ours may lie in these pages
+    const int file = arena_.descriptor();
     if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
-      std::memcpy(at, arena_.head() + remap.offset, bytes);
-      arena_.give_back(remap.offset, bytes);
+      if (!base::read_all_at(file, {at, bytes}, offset)) std::memcpy(at, from, bytes);
+      arena_.give_back(offset, bytes);
       --apart_;
       return;
     }

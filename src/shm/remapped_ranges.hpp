@@ -47,6 +47,9 @@ class RemappedRanges {
   /// What is in the arena already is counted once more. `is_alone`: nobody else can write to it now; without that
   /// nothing new is moved.
   std::optional<RangePlace> take(std::span<std::byte> range, bool is_alone);
+  /// The same for all of these whole pages, of which some may be moved already, each part by itself, in order; nothing
+  /// if any of them is not to be had.
+  std::vector<RangePlace> take_all(std::span<std::byte> pages, bool is_alone);
   /// With the last user the pages become private again.
   void release(std::uint32_t remap, bool is_alone);
 
@@ -74,6 +77,7 @@ class RemappedRanges {
   void move_out(const Remap& remap, bool is_alone);
   void release_one(std::uint32_t remap, bool is_alone);
   std::optional<RangePlace> find(std::span<std::byte> range, std::uint64_t before);
+  std::optional<RangePlace> find_front(std::span<std::byte> pages, std::size_t& unmoved);
   std::uint32_t add(const Remap& remap);
   void forget(const Remap& remap);
 

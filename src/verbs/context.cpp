@@ -64,6 +64,10 @@ std::unexpected<Error> failure(Status status, std::string message) {
   return std::unexpected(Error{status, error_number, std::move(message)});
 }
 
+std::unexpected<Error> failure(Error error) {
+  return error.system_errno != 0 ? std::unexpected(std::move(error)) : failure(error.status, std::move(error.message));
+}
+
 Result<> check_alive(const ContextState& context) {
   if (!context.is_dead()) return {};
   return failure(EIO, "this device was opened before fork(): open it again in the child");

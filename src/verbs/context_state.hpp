@@ -93,6 +93,7 @@ struct ContextState {
 std::unexpected<Error> failure(int error_number, std::string message);
 /// What the engine said, as an errno.
 std::unexpected<Error> failure(Status status, std::string message);
+std::unexpected<Error> failure(Error error);
 /// Every call begins with this: EIO in the child of a fork.
 Result<> check_alive(const ContextState& context);
 

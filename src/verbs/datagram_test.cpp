@@ -9,8 +9,9 @@ namespace fairlead::verbs {
 namespace {
 
 class Datagrams : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, Datagrams, ::testing::Values(Road::self, Road::shm, Road::udp, Road::faulty),
-                         [](const auto& one) { return to_string(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    , Datagrams, ::testing::ValuesIn(roads({Road::self, Road::shm, Road::udp, Road::faulty, Road::host, Road::hosts})),
+    [](const auto& one) { return to_string(one.param); });
 
 PairOptions of(QpType type) {
   PairOptions options;
@@ -112,7 +113,7 @@ TEST_P(Datagrams, OnlySendsGoByUdAndOnlySendsAndWritesByUc) {
 
 // Inside a host they keep their order, whatever their sizes. Over UDP a short one may overtake a long one.
 class LocalDatagrams : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, LocalDatagrams, ::testing::Values(Road::self, Road::shm),
+INSTANTIATE_TEST_SUITE_P(, LocalDatagrams, ::testing::ValuesIn(roads({Road::self, Road::shm, Road::host, Road::hosts})),
                          [](const auto& one) { return to_string(one.param); });
 
 TEST_P(LocalDatagrams, KeepTheirOrder) {

@@ -123,9 +123,9 @@ Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, co
   if (auto usable = check(*domain.context, state->plan, registration.access); !usable) {
     return std::unexpected(std::move(usable.error()));
   }
-  if (domain.context->pair_core->add_region(state->plan, state->key) != Status::ok) {
-    return failure(ENOMEM, "all memory regions of the device are in use: deregister some");
-  }
+  auto key = domain.context->pair_core->add_region(state->plan);
+  if (!key) return failure(std::move(key.error()));
+  state->key = *key;
   return MemoryRegion(std::move(state));
 }
 
@@ -157,9 +157,8 @@ Result<> MemoryRegion::change(const Change& change) {
   }
   plan.domain = domain->number;
   if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
-  const Status status = domain->context->pair_core->change_region(state_->key, plan);
-  if (status == Status::in_use) return failure(EBUSY, "memory region: windows are bound to it");
-  if (status != Status::ok) return failure(EINVAL, "this memory region is deregistered");
+  if (auto changed = domain->context->pair_core->change_region(state_->key, plan); !changed)
+    return failure(std::move(changed.error()));
   state_->plan = plan;
   ++domain->members;
   --state_->domain->members;

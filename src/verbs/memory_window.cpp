@@ -38,10 +38,9 @@ Result<MemoryWindow> MemoryWindow::allocate(const ProtectionDomain& domain, Wind
   if (type != WindowType::type_1 && type != WindowType::type_2)
     return failure(EINVAL, "memory window: there are types 1 and 2");
   if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
-  std::uint32_t key = 0;
-  if (owner->context->pair_core->add_window(type, owner->number, key) != Status::ok)
-    return failure(ENOMEM, "all memory windows of the device are in use: deallocate some");
-  return MemoryWindow(std::make_shared<WindowState>(owner, type, key));
+  auto key = owner->context->pair_core->add_window(type, owner->number);
+  if (!key) return failure(std::move(key.error()));
+  return MemoryWindow(std::make_shared<WindowState>(owner, type, *key));
 }
 
 MemoryWindow& MemoryWindow::operator=(MemoryWindow&&) noexcept = default;

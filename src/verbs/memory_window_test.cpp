@@ -52,7 +52,8 @@ class Windows : public ::testing::TestWithParam<Way> {
   MemoryWindow window_ = *MemoryWindow::allocate(c_.b.domain, WindowType::type_2);
 };
 INSTANTIATE_TEST_SUITE_P(, Windows,
-                         ::testing::Combine(::testing::Values(Road::self, Road::shm, Road::udp, Road::faulty),
+                         ::testing::Combine(::testing::ValuesIn(roads({Road::self, Road::shm, Road::udp, Road::faulty,
+                                                                       Road::host, Road::hosts})),
                                             ::testing::Values(QpType::rc, QpType::uc)),
                          [](const auto& one) {
                            return to_string(std::get<0>(one.param)) +

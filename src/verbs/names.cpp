@@ -45,8 +45,9 @@ const char* explain(Cause cause) noexcept {
       return "the peer could not finish it";
     case Cause::no_such_shared_queue:
       return "the peer's XRC domain has no shared receive queue of that number: compare the SRQ number, and whether "
-             "both "
-             "ends are XRC";
+             "both ends are XRC";
+    case Cause::host_ended:
+      return "the host engine has ended: is fairleadd still running? Open the device again";
   }
   return "an unknown cause";
 }

@@ -15,16 +15,36 @@
 
 #include <fairlead/verbs.hpp>
 
+#include "base/thread_sanitizer.hpp"
+#include "host/daemon_for_tests.hpp"
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
 
 // rings: shm, where nobody shows memory; cma: shm, where what lies outside is reached, too, of whoever looks
-enum class Road { self, shm, udp, faulty, rings, cma };
+// host, hosts: through one host engine, of which both use one engine, or one each
+enum class Road { self, shm, udp, faulty, rings, cma, host, hosts };
 
 inline std::string to_string(Road road) {
-  constexpr std::array<const char*, 6> kNames{"self", "shm", "udp", "faulty", "rings", "cma"};
+  constexpr std::array<const char*, 8> kNames{"self", "shm", "udp", "faulty", "rings", "cma", "host", "hosts"};
   return kNames[static_cast<std::size_t>(road)];
+}
+
+/// Those of them that a suite can use: memory is moved to where a host engine reaches it only in a program without
+/// other threads, and the thread sanitizer has one.
+inline std::vector<Road> roads(std::initializer_list<Road> all) {
+  std::vector<Road> usable(all);
+#ifdef FAIRLEAD_THREAD_SANITIZER
+  std::erase_if(usable, [](Road road) { return road == Road::host || road == Road::hosts; });
+#endif
+  return usable;
+}
+
+/// Without it nothing goes on.
+template <typename T>
+T made(Result<T> result) {
+  if (!result) exit_with(result.error());
+  return std::move(*result);
 }
 
 /// One side: everything that a small program has.
@@ -38,12 +58,12 @@ struct Side {
                .address = "127.0.0." + std::to_string(host),
                .interface_name = {},
                .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}},
-        context(*Context::open(device, options(road, give_up_after_ms))),
+        context(made(Context::open(device, options(road, give_up_after_ms)))),
         domain(*ProtectionDomain::allocate(context)),
         channel(*CompletionChannel::open(context)),
         queue(*CompletionQueue::create(context, {.capacity = 512, .channel = &channel, .cookie = 77})),
         memory(kMemory),
-        region(*MemoryRegion::add(domain, all_of(memory, kAllRights))) {}
+        region(made(MemoryRegion::add(domain, all_of(memory, kAllRights)))) {}
 
   static Registration all_of(std::vector<std::byte>& bytes, std::uint32_t rights) {
     return {.address = bytes.data(), .length = bytes.size(), .access = rights, .iova = {}};
@@ -60,6 +80,10 @@ struct Side {
     if (road == Road::cma) {
       chosen.engine.emplace_back("path", "shm");
       for (const char* name : {"shm_cma_max", "shm_cma_awake_max"}) chosen.engine.emplace_back(name, "67108864");
+    }
+    if (road == Road::host || road == Road::hosts) {
+      chosen.engine.emplace_back("core", "host");
+      chosen.engine.emplace_back("host", host::DaemonForTests::shared().file());
     }
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");
@@ -196,9 +220,9 @@ class Connected {
   explicit Connected(Road road, const PairOptions& options = {}, QpState state_of_b = QpState::rts)
       : options_(options),
         a(road == Road::faulty ? 3 : 1, road),
-        b(road == Road::self     ? 1
-          : road == Road::faulty ? 4
-                                 : 2,
+        b(road == Road::self || road == Road::host ? 1
+          : road == Road::faulty                   ? 4
+                                                   : 2,
           road),
         pa(make(a)),
         pb(make(b)) {

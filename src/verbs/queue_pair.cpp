@@ -85,16 +85,15 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
 /// In the engine; else what was taken for it is given back.
 Result<> open(PairState& state, const qp::PairPlan& plan) {
   ContextState& context = *state.context;
-  const Status status = context.pair_core->open_pair(plan, state.pair, state.number);
-  if (status == Status::ok) return {};
+  auto opened = context.pair_core->open_pair(plan);
+  if (opened) {
+    state.pair = opened->handle;
+    state.number = opened->number;
+    return {};
+  }
   context.event_owners.remove(state.number_in_context);
   context.pairs.give();
-  if (status == Status::not_available) {
-    return failure(EADDRNOTAVAIL,
-                   "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so "
-                   "peers could not find it: choose a port inside, or another port_first");
-  }
-  return failure(ENOMEM, "all queue pairs of this process and device are in use: destroy some");
+  return failure(std::move(opened.error()));
 }
 
 }  // namespace

@@ -27,16 +27,16 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
   state->options = options;
   state->options.max_sge = std::max(options.max_sge, 1U);
   state->number_in_context = context.event_owners.add(options.cookie);
-  const Status status = context.pair_core->open_receive_queue({.depth = options.max_wr,
+  auto opened = context.pair_core->open_receive_queue({.depth = options.max_wr,
                                                                .sges = state->options.max_sge,
                                                                .domain = owner->number,
                                                                .limit = options.limit,
                                                                .events = context.events,
                                                                .cookie = state->number_in_context,
                                                                .xrc_domain = is_xrc ? xrc->number : 0,
-                                                               .stream = is_xrc ? queue->stream : nullptr},
-                                                              state->receives);
-  if (status != Status::ok) return failure(ENOMEM, "all shared receive queues of the device are in use");
+                                                               .stream = is_xrc ? queue->stream : nullptr});
+  if (!opened) return failure(std::move(opened.error()));
+  state->receives = *opened;
   state->options.xrc_domain = nullptr;
   state->options.queue = nullptr;
   if (is_xrc) {

@@ -178,12 +178,11 @@ std::vector<const Row*> all_rows() {
   for (const Row& row : kRows) rows.push_back(&row);
   return rows;
 }
-INSTANTIATE_TEST_SUITE_P(, Statuses,
-                         ::testing::Combine(::testing::Values(Road::self, Road::shm, Road::udp, Road::faulty),
-                                            ::testing::ValuesIn(all_rows())),
-                         [](const auto& one) {
-                           return to_string(std::get<0>(one.param)) + "_" + std::get<1>(one.param)->name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , Statuses,
+    ::testing::Combine(::testing::ValuesIn(roads({Road::self, Road::shm, Road::udp, Road::faulty, Road::host})),
+                       ::testing::ValuesIn(all_rows())),
+    [](const auto& one) { return to_string(std::get<0>(one.param)) + "_" + std::get<1>(one.param)->name; });
 
 TEST_P(Statuses, HasItsEffectsOnBothSides) {
   const auto& [road, row_pointer] = GetParam();
@@ -277,7 +276,8 @@ TEST_P(Statuses, HasItsEffectsOnBothSides) {
 }
 
 class StatusesOfPeers : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, StatusesOfPeers, ::testing::Values(Road::self, Road::shm, Road::udp),
+INSTANTIATE_TEST_SUITE_P(, StatusesOfPeers,
+                         ::testing::ValuesIn(roads({Road::self, Road::shm, Road::udp, Road::host, Road::hosts})),
                          [](const auto& one) { return to_string(one.param); });
 
 TEST_P(StatusesOfPeers, ADestroyedQueuePairIsNoLongerThere) {

@@ -9,7 +9,9 @@ namespace fairlead::verbs {
 namespace {
 
 class Transfer : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, Transfer, ::testing::Values(Road::self, Road::shm, Road::rings, Road::udp, Road::faulty),
+INSTANTIATE_TEST_SUITE_P(, Transfer,
+                         ::testing::ValuesIn(roads({Road::self, Road::shm, Road::rings, Road::udp, Road::faulty,
+                                                    Road::host, Road::hosts})),
                          [](const auto& one) { return to_string(one.param); });
 
 constexpr std::uint32_t kSizes[] = {0, 1, 8, 100, 768, 769, 4096, 65'000, 200'000};

@@ -237,7 +237,8 @@ TEST_P(Transitions, QueryTellsWhatWasSet) {
 }
 
 class SendQueueDrained : public ::testing::TestWithParam<Road> {};
-INSTANTIATE_TEST_SUITE_P(, SendQueueDrained, ::testing::Values(Road::self, Road::shm, Road::udp),
+INSTANTIATE_TEST_SUITE_P(, SendQueueDrained,
+                         ::testing::ValuesIn(roads({Road::self, Road::shm, Road::udp, Road::host, Road::hosts})),
                          [](const auto& one) { return to_string(one.param); });
 
 TEST_P(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {

@@ -92,6 +92,7 @@ enum class Cause : std::uint32_t {
   peer_failed,           ///< the peer could not finish it for reasons of its own
   no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number; or only one end is
                          ///< XRC
+  host_ended,            ///< the host engine (fairleadd) has ended, and all queue pairs with it
 };
 
 /// One sentence, cause and remedy, for people.

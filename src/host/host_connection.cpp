@@ -1,0 +1,23 @@
+#include "host/host_connection.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace fairlead::host {
+
+void sleep_until_readable(int descriptor, base::Instant deadline) {
+  const auto left = std::max(deadline - base::MonotonicClock::now(), base::Duration::zero());
+  const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+  pollfd readable{descriptor, POLLIN, 0};
+  ::ppoll(&readable, 1, deadline == base::kNever ? nullptr : &time, nullptr);
+}
+
+bool HostConnection::look_for_end() {
+  pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also told where nudges lie unread
+  if (::poll(&closed, 1, 0) == 1) note_end();
+  return has_ended();
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,211 @@
+// What is posted, on its way to the host engine.
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "host/host_pairs.hpp"
+#include "qp/post_check.hpp"
+
+namespace fairlead::host {
+
+using verbs::QpState;
+using verbs::SendOpcode;
+namespace flags = verbs::send_flags;
+
+namespace {
+
+template <typename Words>
+void put(PairRequest& request, const Words& words) {
+  static_assert(sizeof words <= sizeof request.words);
+  std::memcpy(request.words.data(), &words, sizeof words);
+}
+
+std::span<const std::byte> inlined(const verbs::SendRequest& request, std::array<std::byte, kPairRequestMost>& buffer) {
+  std::size_t length = 0;
+  for (const verbs::Sge& sge : request.sges) {
+    if (sge.length != 0) std::memcpy(buffer.data() + length, reinterpret_cast<const void*>(sge.addr), sge.length);
+    length += sge.length;
+  }
+  return std::span(buffer).first(length);
+}
+
+}  // namespace
+
+/// `ahead`: of it, of the same call.
+int HostPairs::check(const ClientPair& pair, const verbs::SendRequest& request, std::uint32_t ahead) const {
+  std::uint64_t length = 0;
+  if (pair.state() < QpState::rts || !qp::is_possible(pair.plan, request, length)) return EINVAL;
+  const std::uint32_t retired = accounts_[pair.handle.index].sends.count();
+  return pair.sends_posted + ahead - retired >= pair.plan.capacity.max_send_wr ? ENOMEM : 0;
+}
+
+/// One that was checked. False: the host engine takes nothing.
+bool HostPairs::post(ClientPair& pair, const verbs::SendRequest& request) {
+  const qp::OpcodeTraits& traits = qp::traits_of(request.opcode);
+  if (!is_ended_) {
+    PairRequest plain{.id = request.id,
+                      .remote_addr = request.remote_addr,
+                      .object = pair.handle.index,
+                      .generation = pair.handle.generation,
+                      .rkey = request.rkey,
+                      .imm = request.imm,
+                      .kind = std::to_underlying(PairRequest::Kind::post_send),
+                      .opcode = std::to_underlying(request.opcode),
+                      .flags = static_cast<std::uint8_t>(request.flags)};
+    if (traits.is_atomic()) put(plain, AtomicWords{request.compare_add, request.swap});
+    if (pair.plan.type == verbs::QpType::ud)
+      put(plain, DatagramWords{to_plain(*request.to), request.remote_qpn, request.remote_qkey});
+    if (request.opcode == SendOpcode::bind_window) put(plain, *request.binding);
+    std::array<std::byte, kPairRequestMost> buffer;
+    std::span<const std::byte> rest = std::as_bytes(request.sges);
+    if ((request.flags & flags::inlined) != 0) {
+      rest = inlined(request, buffer);
+      plain.bytes = static_cast<std::uint16_t>(rest.size());
+    } else {
+      plain.pieces = static_cast<std::uint8_t>(request.sges.size());
+    }
+    if (!ring_.push(plain, rest)) return false;
+  }
+  ++pair.sends_posted;
+  if (is_ended_) {
+    flush(pair, false, {request.id, traits.completion});
+  } else {
+    pair.sends.push({request.id, traits.completion});
+  }
+  return true;
+}
+
+int HostPairs::post_send(qp::PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
+  taken = 0;
+  const std::scoped_lock lock(mutex_);
+  ClientPair* const pair = find(handle);
+  if (pair == nullptr) return EINVAL;
+  int error = 0;
+  for (const verbs::SendRequest& request : requests) {
+    error = check(*pair, request, 0);
+    if (error == 0 && !post(*pair, request)) error = ENOMEM;
+    if (error != 0) break;
+    ++taken;
+  }
+  if (taken != 0) ring_.wake();
+  return error;
+}
+
+int HostPairs::post_send_all(qp::PairHandle handle, std::span<const verbs::SendRequest> requests) {
+  const std::scoped_lock lock(mutex_);
+  ClientPair* const pair = find(handle);
+  if (pair == nullptr) return EINVAL;
+  for (std::uint32_t i = 0; i < requests.size(); ++i)
+    if (const int error = check(*pair, requests[i], i); error != 0) return error;
+  // Only a host engine that has ended takes less: then the next look ends what is pending.
+  for (const verbs::SendRequest& request : requests)
+    if (!post(*pair, request)) return EIO;
+  ring_.wake();
+  return 0;
+}
+
+int HostPairs::post(ClientPair& pair, const verbs::ReceiveRequest& request) {
+  const verbs::QpCapacity& capacity = pair.plan.capacity;
+  if (request.sges.size() > capacity.max_recv_sge) return EINVAL;
+  const std::uint32_t retired = accounts_[pair.handle.index].receives.count();
+  if (pair.receives_posted - retired >= capacity.max_recv_wr) return ENOMEM;
+  const PendingRequests::Entry entry{request.id, verbs::WcOpcode::receive};
+  if (is_ended_) {
+    ++pair.receives_posted;
+    flush(pair, true, entry);
+    return 0;
+  }
+  const PairRequest plain{.id = request.id,
+                          .object = pair.handle.index,
+                          .generation = pair.handle.generation,
+                          .kind = std::to_underlying(PairRequest::Kind::post_receive),
+                          .pieces = static_cast<std::uint8_t>(request.sges.size())};
+  if (!ring_.push(plain, std::as_bytes(request.sges))) return ENOMEM;
+  ++pair.receives_posted;
+  pair.receives.push(entry);
+  return 0;
+}
+
+bool HostPairs::has_served(std::uint64_t number) const {
+  const std::uint64_t served = page().served.load(std::memory_order_acquire);
+  return static_cast<std::int64_t>(served - number) >= 0;
+}
+
+/// A message that is sent after a receive was posted finds it, also where nobody would ask for it again. Whoever
+/// connects (RC) asks again.
+void HostPairs::wait_until_served(std::uint64_t number) {
+  host_.wait_for([&] { return has_served(number); });
+}
+
+int HostPairs::post_receive(qp::PairHandle handle, std::span<const verbs::ReceiveRequest> requests,
+                            std::size_t& taken) {
+  taken = 0;
+  std::unique_lock lock(mutex_);
+  ClientPair* const pair = find(handle);
+  if (pair == nullptr || pair->plan.has_shared_receives || pair->state() == QpState::reset) return EINVAL;
+  int error = 0;
+  for (const verbs::ReceiveRequest& request : requests) {
+    error = post(*pair, request);
+    if (error != 0) break;
+    ++taken;
+  }
+  if (taken == 0 || is_ended_) return error;
+  ring_.wake();
+  const std::uint64_t number = ring_.pushed();
+  const bool is_asked_again = pair->plan.type == verbs::QpType::rc;
+  lock.unlock();
+  if (!is_asked_again) wait_until_served(number);
+  return error;
+}
+
+// How many were taken is in the shared page; where it is not up to date the host engine is asked, which has seen all
+// that was posted before.
+int HostPairs::post_to_receive_queue(qp::ReceiveQueueHandle handle, std::span<const verbs::ReceiveRequest> requests,
+                                     std::size_t& taken) {
+  taken = 0;
+  bool has_asked = false;
+  std::unique_lock lock(mutex_);
+  int error = 0;
+  while (error == 0 && taken < requests.size()) {
+    ClientQueue* const queue = find_queue(handle);
+    const verbs::ReceiveRequest& request = requests[taken];
+    if (queue == nullptr || request.sges.size() > queue->plan.sges) {
+      error = EINVAL;
+    } else if (queue->posted - queue->taken < queue->plan.depth) {
+      const PairRequest plain{.id = request.id,
+                              .object = handle.slot,
+                              .generation = handle.generation,
+                              .kind = std::to_underlying(PairRequest::Kind::post_to_queue),
+                              .pieces = static_cast<std::uint8_t>(request.sges.size())};
+      if (is_ended_ || ring_.push(plain, std::as_bytes(request.sges))) {
+        ++queue->posted;
+        ++taken;
+      } else {
+        error = ENOMEM;
+      }
+    } else if (const std::uint32_t known = page().taken[handle.slot].load(std::memory_order_acquire);
+               known != queue->taken) {
+      queue->taken = known;
+    } else if (has_asked || is_ended_) {
+      error = ENOMEM;
+    } else {
+      has_asked = true;
+      const std::uint32_t posted = queue->posted;
+      lock.unlock();
+      const qp::ReceiveQueueFacts facts = receive_queue_facts(handle);
+      lock.lock();
+      if (ClientQueue* const now = find_queue(handle); now != nullptr && facts.depth != 0)
+        now->taken = posted - facts.posted;
+    }
+  }
+  if (taken == 0 || is_ended_) return error;
+  ring_.wake();
+  const std::uint64_t number = ring_.pushed();
+  lock.unlock();
+  wait_until_served(number);
+  return error;
+}
+
+}  // namespace fairlead::host

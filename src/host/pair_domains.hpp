@@ -1,0 +1,60 @@
+#pragma once
+// Protection domains of all applications at the engines of a host engine. Each application has numbers of its own for
+// them; here each gets one that no other has, so that nobody's keys fit another's queue pairs.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace fairlead::host {
+
+/// Numbers that nobody else has.
+class DomainNumbers {
+ public:
+  std::uint32_t take() {
+    if (unused_.empty()) return next_++;
+    const std::uint32_t number = unused_.back();
+    unused_.pop_back();
+    return number;
+  }
+  void give_back(std::uint32_t number) { unused_.push_back(number); }
+
+ private:
+  std::uint32_t next_ = 1;
+  std::vector<std::uint32_t> unused_;
+};
+
+/// Those of one application: a domain is there as long as something is in it.
+class PairDomains {
+ public:
+  explicit PairDomains(DomainNumbers& numbers) : numbers_(numbers) {}
+
+  /// The engine's number of it, for one more that is in it.
+  std::uint32_t enter(std::uint32_t domain) {
+    const auto [entry, is_new] = all_.try_emplace(domain);
+    if (is_new) entry->second.number = numbers_.take();
+    ++entry->second.members;
+    return entry->second.number;
+  }
+  void leave(std::uint32_t domain) {
+    const auto entry = all_.find(domain);
+    if (--entry->second.members != 0) return;
+    numbers_.give_back(entry->second.number);
+    all_.erase(entry);
+  }
+
+  void leave_all() {
+    for (const auto& [domain, its] : all_) numbers_.give_back(its.number);
+    all_.clear();
+  }
+
+ private:
+  struct Domain {
+    std::uint32_t number = 0, members = 0;
+  };
+
+  DomainNumbers& numbers_;
+  std::unordered_map<std::uint32_t, Domain> all_;
+};
+
+}  // namespace fairlead::host

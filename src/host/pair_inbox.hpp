@@ -1,0 +1,47 @@
+#pragma once
+// Requests of an application's queue pairs as they arrive at the host engine, each copied once with all that belongs to
+// it. What of one is there already is kept until the rest comes.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <fairlead/error.hpp>
+#include <fairlead/verbs/work_request.hpp>
+
+#include "host/pair_layout.hpp"
+#include "queue/consumer.hpp"
+
+namespace fairlead::host {
+
+struct TakenRequest {
+  PairRequest head;
+  std::span<const std::byte> body;  // pieces, or bytes; until the next one is taken
+};
+
+class PairInbox {
+ public:
+  static Result<PairInbox> create(std::span<std::byte> memory);
+
+  /// The next one that is whole.
+  std::optional<TakenRequest> next();
+  /// What was taken goes back to the application.
+  void hand_back() { requests_.hand_back(); }
+  bool is_empty() const noexcept { return requests_.is_empty(); }
+  /// It has written what no library of ours does; nothing more is taken.
+  bool is_damaged() const noexcept { return is_damaged_ || requests_.status() == Status::invalid; }
+
+ private:
+  explicit PairInbox(queue::Consumer requests) : requests_(std::move(requests)) {}
+  bool begin(const std::byte* element);
+
+  queue::Consumer requests_;
+  PairRequest head_;
+  std::size_t wanted_ = 0, have_ = 0;  // bytes of the body
+  bool has_head_ = false, is_damaged_ = false;
+  alignas(verbs::Sge) std::array<std::byte, kPairRequestMost + sizeof(PairRequest)> body_;
+};
+
+}  // namespace fairlead::host

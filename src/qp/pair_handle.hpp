@@ -1,0 +1,14 @@
+#pragma once
+// How faces name a queue pair of an engine.
+
+#include <cstdint>
+
+namespace fairlead::qp {
+
+struct PairHandle {
+  std::uint32_t index = ~0U;
+  std::uint32_t generation = 0;
+  bool operator==(const PairHandle&) const = default;
+};
+
+}  // namespace fairlead::qp

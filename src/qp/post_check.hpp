@@ -1,0 +1,28 @@
+#pragma once
+// Whether a queue pair of that plan could ever take a request. Its state and its depth are not looked at.
+
+#include <cstdint>
+
+#include <fairlead/verbs/work_request.hpp>
+
+#include "qp/opcode_traits.hpp"
+#include "qp/pair_core.hpp"
+
+namespace fairlead::qp {
+
+/// `length`: of all its pieces together.
+inline bool is_possible(const PairPlan& plan, const verbs::SendRequest& request, std::uint64_t& length) {
+  // The count of pieces is the caller's: none of them is looked at before it has been checked.
+  if (request.sges.size() > plan.capacity.max_send_sge || !is_opcode(request.opcode)) return false;
+  length = 0;
+  for (const verbs::Sge& sge : request.sges) length += sge.length;
+  const OpcodeTraits& traits = traits_of(request.opcode);
+  const bool names_window = traits.is_local() || request.opcode == verbs::SendOpcode::send_invalidate;
+  if (plan.type == verbs::QpType::ud && (!traits.is_send() || names_window || request.to == nullptr)) return false;
+  if (plan.type == verbs::QpType::uc && traits.has_result()) return false;
+  if (request.opcode == verbs::SendOpcode::bind_window && request.binding == nullptr) return false;
+  const bool is_inlined = (request.flags & verbs::send_flags::inlined) != 0;
+  return !is_inlined || (traits.has_data() && length <= plan.capacity.max_inline);
+}
+
+}  // namespace fairlead::qp
