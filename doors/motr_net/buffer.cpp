@@ -73,8 +73,9 @@ void account(m0_net_qstats& figures, const m0_net_buffer& buf, const m0_net_buff
 // Descriptors -------------------------------------------------------------------------------------------------------
 
 int m0_net_desc_copy(const m0_net_buf_desc* from_desc, m0_net_buf_desc* to_desc) {
+  if (from_desc == nullptr || to_desc == nullptr) return refuse(EINVAL, "no descriptor");
   *to_desc = {};
-  if (from_desc->nbd_len == 0) return refuse(EINVAL, "an empty descriptor");
+  if (from_desc->nbd_len == 0 || from_desc->nbd_data == nullptr) return refuse(EINVAL, "an empty descriptor");
   auto* const data = static_cast<uint8_t*>(std::malloc(from_desc->nbd_len));
   if (data == nullptr) return refuse(ENOMEM, "no memory for a descriptor");
   std::memcpy(data, from_desc->nbd_data, from_desc->nbd_len);
@@ -90,6 +91,7 @@ void m0_net_desc_free(m0_net_buf_desc* desc) {
 // Registration ------------------------------------------------------------------------------------------------------
 
 int m0_net_buffer_register(m0_net_buffer* buf, m0_net_domain* dom) {
+  if (buf == nullptr || dom == nullptr) return refuse(EINVAL, "no buffer, or no domain");
   if (dom->nd_xprt == nullptr) return refuse(EBADFD, "the domain is not initialised");
   if (buf->nb_flags != 0 || buf->nb_dom != nullptr) return refuse(EBADFD, "the buffer is registered already");
   const m0_bufvec& vec = buf->nb_buffer;
@@ -109,7 +111,7 @@ int m0_net_buffer_register(m0_net_buffer* buf, m0_net_domain* dom) {
 }
 
 void m0_net_buffer_deregister(m0_net_buffer* buf, m0_net_domain* dom) {
-  if (buf->nb_flags != M0_NET_BUF_REGISTERED || buf->nb_dom != dom) {
+  if (buf == nullptr || dom == nullptr || buf->nb_flags != M0_NET_BUF_REGISTERED || buf->nb_dom != dom) {
     refuse(EBADFD, "the buffer is not registered there, or is queued");
     return;
   }
@@ -124,7 +126,8 @@ void m0_net_buffer_deregister(m0_net_buffer* buf, m0_net_domain* dom) {
 // Queues ------------------------------------------------------------------------------------------------------------
 
 int m0_net_buffer_add(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
-  if (tm->ntm_state == M0_NET_TM_UNDEFINED) return refuse(EBADFD, "the transfer machine is not initialised");
+  if (buf == nullptr || tm == nullptr) return refuse(EINVAL, "no buffer, or no transfer machine");
+  if (tm->ntm_dom == nullptr) return refuse(EBADFD, "the transfer machine is not initialised");
   const Locked lock(tm->ntm_mutex);
   if (tm->ntm_state != M0_NET_TM_STARTED) return refuse(EBADFD, "the transfer machine is not started");
   if (buf->nb_dom != tm->ntm_dom) return refuse(EINVAL, "the buffer is not registered with the machine's domain");
@@ -150,7 +153,7 @@ int m0_net_buffer_add(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
 }
 
 bool m0_net_buffer_del(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
-  if (tm->ntm_state == M0_NET_TM_UNDEFINED) return false;
+  if (buf == nullptr || tm == nullptr || tm->ntm_dom == nullptr) return false;
   const Locked lock(tm->ntm_mutex);
   if ((buf->nb_flags & M0_NET_BUF_QUEUED) == 0 || buf->nb_tm != tm) return false;
   buf->nb_flags |= M0_NET_BUF_CANCELLED;

@@ -47,7 +47,7 @@ Shelves& shelves_of(m0_net_buffer_pool* pool) {
 }
 
 bool is_usable(const m0_net_buffer_pool* pool) {
-  if (pool->nbp_private != nullptr && m0_net_buffer_pool_is_locked(pool)) return true;
+  if (pool != nullptr && pool->nbp_private != nullptr && m0_net_buffer_pool_is_locked(pool)) return true;
   refuse(EBADFD, "the pool is not initialised, or not locked by this thread");
   return false;
 }
@@ -94,7 +94,8 @@ void destroy(m0_net_buffer_pool* pool, m0_net_buffer* buf) {
 
 int m0_net_buffer_pool_init(m0_net_buffer_pool* pool, m0_net_domain* ndom, uint32_t threshold, uint32_t seg_nr,
                             m0_bcount_t seg_size, uint32_t colours, unsigned shift, bool) {
-  if (ndom->nd_xprt == nullptr) return refuse(EBADFD, "the domain is not initialised");
+  if (pool == nullptr || ndom == nullptr || ndom->nd_xprt == nullptr)
+    return refuse(EBADFD, "the domain is not initialised");
   constexpr std::uint32_t kColoursMost = 1024;
   if (seg_nr == 0 || seg_size == 0 || colours > kColoursMost)
     return refuse(EINVAL, "a pool of buffers without bytes, or of more than 1024 colours");
@@ -174,7 +175,7 @@ m0_net_buffer* m0_net_buffer_pool_get(m0_net_buffer_pool* pool, uint32_t colour)
 }
 
 void m0_net_buffer_pool_put(m0_net_buffer_pool* pool, m0_net_buffer* buf, uint32_t colour) {
-  if (!is_usable(pool)) return;
+  if (!is_usable(pool) || buf == nullptr) return;
   const bool is_idle = buf->nb_flags == M0_NET_BUF_REGISTERED && !buf->nb_is_pooled;
   if (!is_idle || buf->nb_dom != pool->nbp_ndom || shelf_of(pool, colour) > pool->nbp_colours_nr ||
       (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr)) {

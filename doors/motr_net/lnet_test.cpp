@@ -308,6 +308,15 @@ TEST_F(LnetTest, fail) {
   m0_net_domain none{};
   EXPECT_EQ(m0_net_domain_init(&none, nullptr), -EINVAL);
   EXPECT_EQ(m0_net_domain_init(&dom_, &m0_net_lnet_xprt), -EBADFD);
+  // What would be null is refused, too.
+  m0_net_end_point* nobody = nullptr;
+  EXPECT_EQ(m0_net_tm_init(nullptr, &dom_), -EINVAL);
+  EXPECT_EQ(m0_net_tm_start(nullptr, "0@lo:12345:34:1"), -EBADFD);
+  EXPECT_EQ(m0_net_end_point_create(&nobody, nullptr, "0@lo:12345:34:1"), -EBADFD);
+  EXPECT_EQ(m0_net_buffer_register(nullptr, &dom_), -EINVAL);
+  EXPECT_EQ(m0_net_buffer_add(nullptr, nullptr), -EINVAL);
+  EXPECT_FALSE(m0_net_buffer_del(nullptr, nullptr));
+  m0_net_end_point_put(nobody);
   for (const char* const bad :
        {"0@lo:pid:34:1", "0@lo:12345:portal:1", "0@lo:12345:34:tmid", "0@lo:12345:34:0", "0@lo:12345:34:4096",
         "0@nowhere:12345:34:1", "10.0.0.5:12345:34:1", "", "0@lo:12345:34"}) {

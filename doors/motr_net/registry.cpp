@@ -27,7 +27,7 @@ struct Registry {
 constinit Registry registry;
 
 bool is_initialised(const m0_net_domain* dom) {
-  if (dom->nd_xprt != nullptr) return true;
+  if (dom != nullptr && dom->nd_xprt != nullptr) return true;
   refuse(EBADFD, "the domain is not initialised");
   return false;
 }
@@ -102,6 +102,7 @@ void m0_net_print_xprt(void) {
 // Domains -----------------------------------------------------------------------------------------------------------
 
 int m0_net_domain_init(m0_net_domain* dom, const m0_net_xprt* xprt) {
+  if (dom == nullptr) return refuse(EINVAL, "no domain");
   if (dom->nd_xprt != nullptr) return refuse(EBADFD, "the domain is initialised already");
   if (xprt == nullptr || xprt->nx_ops == nullptr) return refuse(EINVAL, "a domain without a transport");
   *dom = {};

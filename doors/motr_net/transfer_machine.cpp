@@ -18,7 +18,7 @@ const m0_net_xprt_ops& ops_of(const m0_net_transfer_mc* tm) {
 }
 
 bool is_alive(const m0_net_transfer_mc* tm) {
-  if (tm->ntm_state != M0_NET_TM_UNDEFINED) return true;
+  if (tm != nullptr && tm->ntm_dom != nullptr) return true;  // which nobody changes in between
   refuse(EBADFD, "the transfer machine is not initialised");
   return false;
 }
@@ -73,7 +73,8 @@ int configure(m0_net_transfer_mc* tm, Change&& change) {
 // Life --------------------------------------------------------------------------------------------------------------
 
 int m0_net_tm_init(m0_net_transfer_mc* tm, m0_net_domain* dom) {
-  if (tm->ntm_state != M0_NET_TM_UNDEFINED) return refuse(EBADFD, "the transfer machine is initialised already");
+  if (tm == nullptr || dom == nullptr) return refuse(EINVAL, "no transfer machine, or no domain");
+  if (tm->ntm_dom != nullptr) return refuse(EBADFD, "the transfer machine is initialised already");
   if (dom->nd_xprt == nullptr) return refuse(EBADFD, "the domain is not initialised");
   const m0_net_tm_callbacks* const callbacks = tm->ntm_callbacks;
   if (callbacks == nullptr || callbacks->ntc_event_cb == nullptr)
@@ -256,10 +257,18 @@ int m0_net_end_point_create(m0_net_end_point** epp, m0_net_transfer_mc* tm, cons
 }
 
 void m0_net_end_point_get(m0_net_end_point* ep) {
+  if (ep == nullptr) {
+    refuse(EINVAL, "no end point");
+    return;
+  }
   __atomic_add_fetch(&ep->nep_ref.ref_cnt, 1, __ATOMIC_RELAXED);
 }
 
 void m0_net_end_point_put(m0_net_end_point* ep) {
+  if (ep == nullptr) {
+    refuse(EINVAL, "no end point");
+    return;
+  }
   const Locked lock(ep->nep_tm->ntm_mutex);
   if (__atomic_sub_fetch(&ep->nep_ref.ref_cnt, 1, __ATOMIC_ACQ_REL) == 0) ep->nep_ref.release(&ep->nep_ref);
 }

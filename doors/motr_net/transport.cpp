@@ -333,6 +333,7 @@ extern "C" const m0_net_xprt m0_net_lnet_xprt = {"lnet", &kOperations};
 // Addresses ---------------------------------------------------------------------------------------------------------
 
 int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) {
+  if (addr1 == nullptr || addr2 == nullptr) return -1;
   const std::string_view a(addr1), b(addr2);
   if (a.find(':') == a.npos || b.find(':') == b.npos) return -1;
   const auto a_network = fairlead::motr::to_fairlead(a), b_network = fairlead::motr::to_fairlead(b);
