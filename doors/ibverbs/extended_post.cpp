@@ -202,7 +202,11 @@ void set_operations(Pair& pair) {
     add(abi, {.opcode = SendOpcode::send_invalidate, .rkey = rkey});
   };
   pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { spoil(abi, EOPNOTSUPP); };
-  pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t, std::uint64_t, const void*) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, const void* value) {
+    add(abi, {.opcode = SendOpcode::atomic_write, .rkey = rkey, .remote_addr = address});
+    if (value == nullptr) return spoil(abi, EINVAL);
+    set_inline(abi, const_cast<void*>(value), sizeof(std::uint64_t));
+  };
 }
 
 }  // namespace fairlead::ibverbs

@@ -7,12 +7,9 @@
 namespace fairlead::ibverbs {
 namespace {
 
-/// Nothing is pinned here and the kernel serves every page fault, so regions may always be paged: "on demand" asks for
-/// nothing more.
-constexpr unsigned kNeedless = IBV_ACCESS_ON_DEMAND;
 constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                                  IBV_ACCESS_HUGETLB | kNeedless;
+                                  IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND;
 
 bool is_known(unsigned access) {
   return (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) == 0;
@@ -32,8 +29,8 @@ ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || !is_known(access)) return refuse(EINVAL);
-  auto native = verbs::MemoryRegion::add(
-      domain->native, {.address = address, .length = length, .access = access & ~kNeedless, .iova = iova});
+  auto native =
+      verbs::MemoryRegion::add(domain->native, {.address = address, .length = length, .access = access, .iova = iova});
   if (!native) return refuse(native.error());
   Region* region = table<Region>().make(domain->owner);
   if (region == nullptr) return refuse(ENOMEM);
@@ -110,7 +107,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   }
   verbs::MemoryRegion::Change change;
   if (moves) change.place = {.address = address, .length = length, .access = 0, .iova = {}};
-  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) change.access = static_cast<unsigned>(access) & ~kNeedless;
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) change.access = static_cast<unsigned>(access);
   if (changes_domain) change.domain = &domain->native;
   const std::lock_guard guard(region->changing);
   if (const auto done = region->native->change(change); !done) {

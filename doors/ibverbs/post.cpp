@@ -46,6 +46,11 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to,
       to.remote_addr = from.wr.rdma.remote_addr;
       to.rkey = from.wr.rdma.rkey;
       return 0;
+    case IBV_WR_ATOMIC_WRITE:
+      to.opcode = verbs::SendOpcode::atomic_write;
+      to.remote_addr = from.wr.rdma.remote_addr;
+      to.rkey = from.wr.rdma.rkey;
+      return 0;
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       to.remote_addr = from.wr.atomic.remote_addr;

@@ -135,7 +135,7 @@ int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* inp
   attributes.phys_port_cnt_ex = 1;
   attributes.max_dm_size = kDeviceMemoryMax;
   attributes.odp_caps = {
-      .general_caps = IBV_ODP_SUPPORT,
+      .general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
       .per_transport_caps = {.rc_odp_caps = kPagedRc, .uc_odp_caps = kPagedUc, .ud_odp_caps = kPagedUd}};
   attributes.xrc_odp_caps = kPagedRc;
   hand_out(attributes, out, size);

@@ -105,7 +105,7 @@ TEST_F(WrongUse, RequestsAreCheckedBeforeTheyArePosted) {
   EXPECT_EQ(context_->ops.post_recv(pair, &receive, &bad_receive), EINVAL) << "a list that is not there";
   receive.num_sge = -1;
   EXPECT_EQ(context_->ops.post_recv(pair, &receive, &bad_receive), EINVAL);
-  send.opcode = static_cast<ibv_wr_opcode>(15);
+  send.opcode = static_cast<ibv_wr_opcode>(14);
   EXPECT_EQ(context_->ops.post_send(pair, &send, &bad_send), EINVAL);
   EXPECT_EQ(bad_send, &send);
 }

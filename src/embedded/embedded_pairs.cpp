@@ -91,7 +91,8 @@ void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& re
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
   shm::Connections* connections = driver_.engine().connections();
-  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0 || plan.is_foreign)
+  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0 || plan.is_foreign ||
+      plan.is_everything)
     return;
   const Driver::AllLocked still;
   const auto place = connections->remapped().take({plan.base, plan.length}, still.is_alone());

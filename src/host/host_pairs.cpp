@@ -19,9 +19,8 @@ namespace fairlead::host {
 namespace {
 
 std::unexpected<Error> not_served(const char* what) {
-  return std::unexpected(
-      Error{Status::not_supported, EOPNOTSUPP,
-            fmt::format("the host engine does not serve {} yet: set FAIRLEAD_CORE=embedded", what)});
+  return std::unexpected(Error{Status::not_supported, EOPNOTSUPP,
+                               fmt::format("the host engine does not serve {} yet: set FAIRLEAD_CORE=embedded", what)});
 }
 
 }  // namespace
@@ -82,6 +81,7 @@ PairCall HostPairs::call_of(const qp::RegionPlan& plan, const RegisteredPlace& p
 }
 
 Result<std::uint32_t> HostPairs::add_region(const qp::RegionPlan& plan) {
+  if (plan.is_everything) return not_served("regions over the whole address space");
   auto place = memory_->take({plan.base, plan.length});
   if (!place) return std::unexpected(std::move(place.error()));
   const auto answer = calls_.make(PairCall::Kind::add_region, call_of(plan, *place), place->pieces);
@@ -106,6 +106,7 @@ Status HostPairs::remove_region(std::uint32_t key) {
 }
 
 Result<> HostPairs::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
+  if (plan.is_everything) return not_served("regions over the whole address space");
   auto place = memory_->take({plan.base, plan.length});
   if (!place) return std::unexpected(std::move(place.error()));
   PairCall call = call_of(plan, *place);

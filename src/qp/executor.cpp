@@ -20,10 +20,11 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
     return Judgement{.answer = {.verdict = verdict, .cause = cause}, .place = {}};
   };
   const bool is_atomic = envelope.operation == Wire::pair_atomic;
+  const bool is_word = is_atomic || (envelope.operation == Wire::pair_write && (envelope.flags & flags::word) != 0);
   const std::uint32_t right = right_for(envelope.operation);
   if (is_atomic) size = sizeof(std::uint64_t);
   if (envelope.operation == Wire::pair_read) size = envelope.a;
-  if (size > kMessageMax) return no(Verdict::invalid, Cause::too_long);
+  if (size > kMessageMax || (is_word && size != sizeof(std::uint64_t))) return no(Verdict::invalid, Cause::too_long);
   if (envelope.operation == Wire::pair_send) {
     const std::uint32_t key = wire::decode_request_key(envelope.key).rkey;
     const bool is_well = (envelope.flags & flags::invalidates) == 0 ||
@@ -33,13 +34,13 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
   const bool has_right = (pair.attributes.access_flags & right) != 0 &&
                          (right == verbs::access::remote_write || pair.attributes.max_dest_rd_atomic != 0);
   if (!has_right) return no(Verdict::invalid, Cause::no_right);
-  if (is_atomic && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
+  if (is_word && envelope.offset % sizeof(std::uint64_t) != 0) return no(Verdict::invalid, Cause::misaligned);
   if (size == 0) return {};
   const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
                                               envelope.offset, size, right, pair.number);
   if (place.is_refused()) return no(Verdict::access, place.cause());
   // An iova may be aligned where the memory is not.
-  if (is_atomic && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
+  if (is_word && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
     return no(Verdict::invalid, Cause::misaligned);
   }
   return {.answer = {}, .place = place};
@@ -128,7 +129,7 @@ std::uint32_t Executor::domain_of(const QueuePair& pair, const wire::Envelope& e
   if ((envelope.flags & flags::shared) == 0) [[likely]]
     return pair.plan.domain;
   const std::uint32_t slot =
-      receives_.find_shared(wire::decode_shared_queue({envelope.flags, envelope.status}), pair.plan.xrc_domain);
+      receives_.find_shared(wire::SharedQueue{envelope.flags, envelope.status}.number(), pair.plan.xrc_domain);
   return slot == ReceiveQueues::kNone ? kNoDomain : receives_[slot].domain();
 }
 
@@ -136,7 +137,7 @@ std::uint32_t Executor::domain_of(const QueuePair& pair, const wire::Envelope& e
 bool Executor::enter_shared(QueuePair& pair, const wire::Envelope& envelope) {
   if (pair.plan.end != PairEnd::target || (envelope.flags & flags::shared) == 0) return false;
   const std::uint32_t slot =
-      receives_.find_shared(wire::decode_shared_queue({envelope.flags, envelope.status}), pair.plan.xrc_domain);
+      receives_.find_shared(wire::SharedQueue{envelope.flags, envelope.status}.number(), pair.plan.xrc_domain);
   if (slot == ReceiveQueues::kNone || (pair.current.has_receive && pair.current.queue != slot)) return false;
   ReceiveQueue& queue = receives_[slot];
   pair.current.queue = slot;
@@ -192,6 +193,10 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
     const Cause cause = scatter(pair.current_sges(), receives_[pair.current.queue].domain(), offset, bytes);
     return cause == Cause::none || fail(pair, Verdict::operation, cause, answer);
   }
+  if ((current.envelope.flags & flags::word) != 0) [[unlikely]] {
+    current.keep_word(offset, bytes);
+    return true;
+  }
   if (offset + bytes.size() == current.size) {
     current.last = bytes.back();
     bytes = bytes.first(bytes.size() - 1);
@@ -210,11 +215,17 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   const CurrentRequest done = pair.current;
   const wire::Envelope& envelope = done.envelope;
   if (done.is(Wire::pair_write) && done.size != 0) {
+    const bool is_word = (envelope.flags & flags::word) != 0;
+    const std::uint64_t begin = is_word ? 0 : done.size - 1;
     const Permit found =
         shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
-                               envelope.offset + done.size - 1, 1, verbs::access::remote_write, pair.number);
+                               envelope.offset + begin, done.size - begin, verbs::access::remote_write, pair.number);
     if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
-    found.store_last(done.last);
+    if (is_word) {
+      found.word().store(done.word, std::memory_order_release);
+    } else {
+      found.store_last(done.last);
+    }
   }
   const bool invalidates = done.is(Wire::pair_send) && (envelope.flags & flags::invalidates) != 0;
   const std::uint32_t invalidated = invalidates ? wire::decode_request_key(envelope.key).rkey : 0;

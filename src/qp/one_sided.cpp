@@ -43,7 +43,7 @@ std::byte* OneSided::reach(const QueuePair& pair, const SendEntry& entry, const 
   if (!found) return nullptr;
   const std::uint64_t at = *found;
   if (at > peer.arena_bytes || entry.length > peer.arena_bytes - at || at < sizeof(shm::SharedTables)) return nullptr;
-  if (entry.traits().is_atomic() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
+  if (entry.traits().is_word() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
   return peer.arena->head() + at;
 }
 
@@ -87,11 +87,23 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
 bool OneSided::carry_out_by_calls(QueuePair& pair, RequestNumber number, shm::Connection& peer,
                                   GatherList& list) const {
   const SendEntry& entry = pair.sends[number];
-  if (!pair.is(QpType::rc) || entry.traits().is_atomic()) return false;
+  if (!pair.is(QpType::rc) || entry.traits().is_word()) return false;
   if (entry.traits().has_result() && shared_.gather(pair, number, verbs::access::local_write, list) != Cause::none)
     return false;
   return qp::carry_out_by_calls(shared_, pair, entry, peer, list.pieces());
 }
+
+namespace {
+
+/// Whatever pieces it comes from.
+void store_word(std::byte* there, const GatherList& list) {
+  std::uint64_t word = 0;
+  const iovec whole{&word, sizeof word};
+  base::scatter_copy({&whole, 1}, 0, list.pieces(), sizeof word);
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(there)).store(word, std::memory_order_release);
+}
+
+}  // namespace
 
 /// `there` is null if it has been copied already.
 void OneSided::copy(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list) {
@@ -104,6 +116,7 @@ void OneSided::copy(QueuePair& pair, RequestNumber number, std::byte* there, con
     return;
   }
   ++shared_.counters.direct_writes;
+  if (there != nullptr && entry.traits().is_word()) return store_word(there, list);
   if (there != nullptr) base::scatter_store(there, list.pieces(), entry.length);
 }
 

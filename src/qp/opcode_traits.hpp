@@ -22,6 +22,8 @@ struct OpcodeTraits {
 
   constexpr bool is_send() const { return kind == send; }
   constexpr bool is_atomic() const { return kind == atomic; }
+  /// Eight bytes, in their place, at once.
+  constexpr bool is_word() const { return is_atomic() || completion == verbs::WcOpcode::atomic_write; }
   /// From here to there.
   constexpr bool has_data() const { return kind == send || kind == write; }
   /// From there to here, in an answer of its own.
@@ -33,12 +35,12 @@ struct OpcodeTraits {
 };
 
 /// In the order of verbs::SendOpcode.
-inline constexpr std::array<OpcodeTraits, 10> kOpcodes = [] {
+inline constexpr std::array<OpcodeTraits, 11> kOpcodes = [] {
   using enum OpcodeTraits::Kind;
   using Wire = wire::Operation;
   using verbs::WcOpcode;
   namespace rights = verbs::access;
-  return std::array<OpcodeTraits, 10>{{
+  return std::array<OpcodeTraits, 11>{{
       {write, false, Wire::pair_write, WcOpcode::write, rights::remote_write},
       {write, true, Wire::pair_write, WcOpcode::write, rights::remote_write},
       {send, false, Wire::pair_send, WcOpcode::send, 0},
@@ -49,6 +51,7 @@ inline constexpr std::array<OpcodeTraits, 10> kOpcodes = [] {
       {local, false, Wire{}, WcOpcode::invalidate, 0},
       {local, false, Wire{}, WcOpcode::bind_window, 0},
       {send, false, Wire::pair_send, WcOpcode::send, 0},
+      {write, false, Wire::pair_write, WcOpcode::atomic_write, rights::remote_write},
   }};
 }();
 

@@ -16,6 +16,7 @@ TEST(OpcodeTraits, TellEveryOpcodeApart) {
     EXPECT_EQ(traits.is_local(), opcode == SendOpcode::invalidate || opcode == SendOpcode::bind_window);
     EXPECT_EQ(traits.has_data(), has_data(traits.operation));
     EXPECT_EQ(traits.is_atomic(), opcode == SendOpcode::compare_swap || opcode == SendOpcode::fetch_add);
+    EXPECT_EQ(traits.is_word(), traits.is_atomic() || opcode == SendOpcode::atomic_write);
     EXPECT_EQ(traits.has_imm, opcode == SendOpcode::write_imm || opcode == SendOpcode::send_imm);
     EXPECT_EQ(traits.right, right_for(traits.operation));
     EXPECT_EQ(traits.right == 0, traits.is_send() || traits.is_local());

@@ -10,6 +10,14 @@
 
 namespace fairlead::qp {
 
+/// Of those that have conditions of their own.
+inline bool is_possible_word_or_binding(const PairPlan& plan, const verbs::SendRequest& request, std::uint64_t length) {
+  if (request.opcode == verbs::SendOpcode::bind_window) return request.binding != nullptr;
+  if (request.opcode != verbs::SendOpcode::atomic_write) return true;
+  constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+  return plan.type == verbs::QpType::rc && length == kWord && request.remote_addr % kWord == 0;
+}
+
 /// `length`: of all its pieces together.
 inline bool is_possible(const PairPlan& plan, const verbs::SendRequest& request, std::uint64_t& length) {
   // The count of pieces is the caller's: none of them is looked at before it has been checked.
@@ -20,7 +28,9 @@ inline bool is_possible(const PairPlan& plan, const verbs::SendRequest& request,
   const bool names_window = traits.is_local() || request.opcode == verbs::SendOpcode::send_invalidate;
   if (plan.type == verbs::QpType::ud && (!traits.is_send() || names_window || request.to == nullptr)) return false;
   if (plan.type == verbs::QpType::uc && traits.has_result()) return false;
-  if (request.opcode == verbs::SendOpcode::bind_window && request.binding == nullptr) return false;
+  if (request.opcode >= verbs::SendOpcode::bind_window && !is_possible_word_or_binding(plan, request, length))
+      [[unlikely]]
+    return false;
   const bool is_inlined = (request.flags & verbs::send_flags::inlined) != 0;
   return !is_inlined || (traits.has_data() && length <= plan.capacity.max_inline);
 }

@@ -63,7 +63,12 @@ struct CurrentRequest {
   wire::Envelope envelope;
   std::uint64_t size = 0;
   std::uint64_t left = 0;
-  std::byte last{};  // of a write: stored when all else is
+  std::byte last{};        // of a write: stored when all else is
+  std::uint64_t word = 0;  // of an atomic write: all of it
+  /// `offset` and its bytes are within the word.
+  void keep_word(std::uint64_t offset, std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(&word, 1)).subspan(offset, bytes.size()).begin());
+  }
   std::uint64_t receive_id = 0;
   std::uint32_t receive_sges = 0;
   std::uint32_t queue = 0;  // where its receive comes from
@@ -88,7 +93,7 @@ struct QueuePair {
         index(its_index),
         generation(its_generation),
         timer{.hook = {}, .pair = its_index},
-        queue_mask(its_plan.end == PairEnd::initiator ? 0xFFFF : 0),
+        queue_mask(its_plan.end == PairEnd::initiator ? ~0U : 0),
         sends(its_plan.capacity) {}
 
   PairPlan plan;
@@ -102,7 +107,7 @@ struct QueuePair {
   PairTimer timer;
 
   // Requester.
-  std::uint16_t queue_mask;  // 0 if requests name no shared receive queue
+  std::uint32_t queue_mask;  // 0 if requests name no shared receive queue
   SendQueue sends;
   Patience patience;
   bool is_stalled = false;  // the link had no room; in the list of those to try again

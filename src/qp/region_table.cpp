@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mapped_memory.hpp"
+
 namespace fairlead::qp {
 
 std::uint32_t RegionTable::take_slot() {
@@ -28,6 +30,16 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   entry.plan = plan;
   entry.is_used = true;
   return slot << 8 | entry.variant;
+}
+
+/// What is mapped at this moment, with the rights that are asked for.
+[[gnu::noinline]] Permit RegionTable::locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access,
+                                                      std::uint32_t slot) {
+  namespace rights = verbs::access;
+  const bool is_written = (access & (rights::local_write | rights::remote_write | rights::remote_atomic)) != 0;
+  auto* const at = reinterpret_cast<std::byte*>(address);
+  if (at == nullptr || base::probe_memory(at, length, is_written) != 0) return Permit(verbs::Cause::out_of_range);
+  return {at, length, slot};
 }
 
 // Windows ------------------------------------------------------------------------------------------------------------

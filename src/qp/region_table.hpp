@@ -37,6 +37,8 @@ struct RegionPlan {
   std::uint32_t domain = 0;  // who else may use it
   ArenaPlace arena{};        // set by the engine
   bool is_foreign = false;   // another process's: it stays where it is
+  /// The whole address space, with length 0 here, so that it is found where no other region would be.
+  bool is_everything = false;
 };
 
 class RegionTable {
@@ -83,7 +85,8 @@ class RegionTable {
     if ((plan.access & access) != access) return Permit(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
-      return Permit(verbs::Cause::out_of_range);
+      return plan.is_everything ? locate_anywhere(address, length, access, key >> 8)
+                                : Permit(verbs::Cause::out_of_range);
     }
     return {plan.base + offset, length, entry->is_window() ? entry->region : key >> 8};
   }
@@ -121,6 +124,7 @@ class RegionTable {
     const std::uint32_t slot = key >> 8;
     return slot < entries_.size() && entries_[slot].is_window() ? &entries_[slot] : nullptr;
   }
+  static Permit locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access, std::uint32_t slot);
   verbs::Cause judge(const verbs::WindowBinding& binding, std::uint32_t domain) const;
   void unbind(Entry& window);
   std::uint32_t take_slot();

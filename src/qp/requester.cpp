@@ -53,9 +53,7 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
   if (request.opcode == verbs::SendOpcode::bind_window) [[unlikely]]
     keep(entry, *request.binding);
   // Without a branch: nothing of it is set in requests that are not XRC's.
-  const wire::SharedQueue queue = wire::encode_shared_queue(request.remote_srqn);
-  entry.queue = {static_cast<std::uint16_t>(queue.flags & pair.queue_mask),
-                 static_cast<std::uint8_t>(queue.status & pair.queue_mask)};
+  entry.remote_qpn = wire::SharedQueue::word_of(request.remote_srqn) & pair.queue_mask;
   entry.flags |= static_cast<std::uint8_t>(SendEntry::kOfShared & pair.queue_mask);
   if (!pair.is(QpType::ud)) return 0;
   entry.to = shared_.address_of(*request.to, request.remote_qpn);
@@ -236,9 +234,10 @@ wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
   const OpcodeTraits& traits = entry.traits();
   const int solicited = entry.has(verbs::send_flags::solicited) ? flags::solicited : 0;
   const int imm = traits.has_imm ? flags::imm : 0;
+  const auto queue = wire::SharedQueue::of_word(entry.remote_qpn);
   wire::Envelope envelope{.operation = traits.operation,
-                          .status = entry.queue.status,
-                          .flags = static_cast<std::uint16_t>(solicited | imm | entry.queue.flags),
+                          .status = queue.status,
+                          .flags = static_cast<std::uint16_t>(solicited | imm | queue.flags),
                           .source_port = wire::encode(pair.port()),
                           .target_port = pair.attributes.dest_qp_num,
                           .key = wire::encode(wire::RequestKey{.sequence = pair.sends.sequence_of(number)}),
@@ -250,6 +249,7 @@ wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
   if (traits.is_send()) return envelope;
   envelope.key |= entry.rkey;
   envelope.offset = entry.remote_addr;
+  if (entry.opcode == verbs::SendOpcode::atomic_write) envelope.flags |= flags::word;
   if (!traits.has_result()) return envelope;
   envelope.a = entry.length;
   if (!traits.is_atomic()) return envelope;

@@ -30,7 +30,7 @@ struct SendEntry {
   base::SocketAddress to;  // UD
   std::uint32_t rkey = 0;
   std::uint32_t imm = 0;
-  std::uint32_t remote_qpn = 0;   // UD
+  std::uint32_t remote_qpn = 0;   // UD; XRC: the word of wire::SharedQueue; else 0
   std::uint32_t remote_qkey = 0;  // UD
   std::uint32_t flights = 0;      // submissions whose outcome has not come
   std::uint16_t sge_count = 0;
@@ -38,7 +38,6 @@ struct SendEntry {
   std::uint8_t flags = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;                      // UD
-  wire::SharedQueue queue;                         // XRC
   static constexpr std::uint8_t kOfShared = 0x80;  // in flags: it names one
   verbs::WcStatus status = verbs::WcStatus::success;
   verbs::Cause cause = verbs::Cause::none;

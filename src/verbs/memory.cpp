@@ -66,13 +66,13 @@ namespace {
 Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uint32_t access) {
   constexpr std::uint32_t kNeedsWrite = access::remote_write | access::remote_atomic;
   constexpr std::uint32_t kKnown = access::local_write | access::remote_write | access::remote_read |
-                                   access::remote_atomic | access::mw_bind | access::zero_based | access::huge_pages |
-                                   access::optional_range;
-  if ((access & access::on_demand) != 0) return failure(EOPNOTSUPP, "memory region: paging on demand is not supported");
+                                   access::remote_atomic | access::mw_bind | access::zero_based | access::on_demand |
+                                   access::huge_pages | access::optional_range;
   if ((access & ~kKnown) != 0) return failure(EOPNOTSUPP, "memory region: an access flag that is not supported");
   if ((access & kNeedsWrite) != 0 && (access & access::local_write) == 0) {
     return failure(EINVAL, "memory region: remote_write and remote_atomic need local_write");
   }
+  if (plan.is_everything) return {};  // each use finds out what is there
   if (plan.length > context.limits.max_mr_size || plan.iova + plan.length < plan.iova) {
     return failure(EINVAL, "memory region: longer than any can be");
   }
@@ -81,13 +81,21 @@ Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uin
   return {};
 }
 
+/// No address and the greatest length there is, on demand: the whole address space.
+bool is_everything(const Registration& registration) {
+  return registration.address == nullptr && registration.length == UINT64_MAX &&
+         (registration.access & access::on_demand) != 0;
+}
+
 qp::RegionPlan plan_of(const DomainState& domain, const Registration& registration) {
   const bool is_zero_based = (registration.access & access::zero_based) != 0;
+  if (is_everything(registration))
+    return {.access = registration.access, .domain = domain.number, .is_everything = true};
   return {
       .base = static_cast<std::byte*>(registration.address),
       .length = registration.length,
       .iova = registration.iova.value_or(is_zero_based ? 0 : reinterpret_cast<std::uintptr_t>(registration.address)),
-      .access = registration.access,
+      .access = registration.access & ~access::on_demand,
       .domain = domain.number};
 }
 
@@ -149,7 +157,7 @@ Result<> MemoryRegion::change(const Change& change) {
     return failure(EINVAL, "memory region: the new protection domain belongs to another context");
   }
   qp::RegionPlan plan = state_->plan;
-  plan.access = change.access.value_or(plan.access);
+  plan.access = change.access.value_or(plan.access) & ~access::on_demand;
   if (change.place) {
     Registration place = *change.place;
     place.access = plan.access;
@@ -176,13 +184,13 @@ void* MemoryRegion::address() const noexcept {
   return state_->plan.base;
 }
 std::uint64_t MemoryRegion::length() const noexcept {
-  return state_->plan.length;
+  return state_->plan.is_everything ? UINT64_MAX : state_->plan.length;
 }
 Sge MemoryRegion::sge(std::uint64_t offset, std::uint32_t length) const noexcept {
   return {.addr = state_->plan.iova + offset, .length = length, .lkey = state_->key};
 }
 RemoteMemory MemoryRegion::remote(std::uint64_t offset) const noexcept {
-  const std::uint64_t left = offset < state_->plan.length ? state_->plan.length - offset : 0;
+  const std::uint64_t left = offset < length() ? length() - offset : 0;
   return {.address = state_->plan.iova + offset, .length = left, .rkey = state_->key};
 }
 

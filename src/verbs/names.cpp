@@ -68,6 +68,8 @@ const char* to_string(WcOpcode opcode) noexcept {
       return "bind window";
     case WcOpcode::invalidate:
       return "invalidate";
+    case WcOpcode::atomic_write:
+      return "atomic write";
     case WcOpcode::receive:
       return "receive";
     case WcOpcode::receive_write_imm:

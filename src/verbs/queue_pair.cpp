@@ -156,6 +156,9 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
   state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
+  // An atomic write can always be inlined: the C face has a call that copies it.
+  constexpr std::uint32_t kWord = 8;
+  state->capacity.max_inline = std::max(options.capacity.max_inline, kWord);
   if (options.shared_receive != nullptr) state->shared_receive = options.shared_receive->state();
   if (options.shared_receive != nullptr || is_initiator) {
     state->capacity.max_recv_wr = state->capacity.max_recv_sge = 0;

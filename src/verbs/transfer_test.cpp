@@ -1,6 +1,8 @@
 // What arrives: every operation over every road.
 
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "verbs/pair_for_tests.hpp"
@@ -180,6 +182,59 @@ TEST_P(Transfer, AtomicsAreExecutedOnceEachAndAnswerTheValueBefore) {
   c.b.meet_engine();
   std::memcpy(&word, c.b.memory.data() + 8, 8);
   EXPECT_EQ(word, 7u);
+}
+
+TEST_P(Transfer, AtomicWritesStoreEightBytesInTheirPlace) {
+  Connected c(GetParam());
+  c.a.fill(0, 64, 9);
+  const std::array<Sge, 2> halves{c.a.sge(0, 4), c.a.sge(12, 4)};
+  const Sge whole = c.a.sge(8, 8), seven = c.a.sge(0, 7);
+  const std::byte* const there = c.b.memory.data() + 1000;
+  SendRequest request{.id = 1,
+                      .sges = {&whole, 1},
+                      .opcode = SendOpcode::atomic_write,
+                      .flags = send_flags::signaled,
+                      .rkey = c.b.region.rkey(),
+                      .remote_addr = c.b.remote(1000)};
+  ASSERT_EQ(c.pa.post_send(request), 0);
+  const WorkCompletion done = c.one_at_a();
+  EXPECT_EQ(done.status, WcStatus::success);
+  EXPECT_EQ(done.opcode, WcOpcode::atomic_write);
+  c.b.meet_engine();
+  EXPECT_EQ(std::memcmp(there, c.a.memory.data() + 8, 8), 0);
+  request.sges = halves;
+  request.flags |= send_flags::inlined;
+  ASSERT_EQ(c.pa.post_send(request), 0);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+  c.b.meet_engine();
+  EXPECT_EQ(std::memcmp(there, c.a.memory.data(), 4), 0);
+  EXPECT_EQ(std::memcmp(there + 4, c.a.memory.data() + 12, 4), 0);
+  request.sges = {&seven, 1};
+  EXPECT_EQ(c.pa.post_send(request), EINVAL) << "not eight bytes";
+  request.sges = {&whole, 1};
+  request.remote_addr += 4;
+  EXPECT_EQ(c.pa.post_send(request), EINVAL) << "not divisible by eight";
+  // An address that is, of memory that is not.
+  auto shifted = *MemoryRegion::add(
+      c.b.domain,
+      {.address = c.b.memory.data() + 1004, .length = 64, .access = Side::kAllRights, .iova = std::uint64_t{4096}});
+  request.rkey = shifted.rkey();
+  request.remote_addr = 4096;
+  ASSERT_EQ(c.pa.post_send(request), 0);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::rem_inv_req_err);
+}
+
+TEST(AtomicWrite, IsOfReliableQueuePairsAlone) {
+  PairOptions unreliable;
+  unreliable.type = QpType::uc;
+  Connected c(Road::self, unreliable);
+  const Sge from = c.a.sge(0, 8);
+  EXPECT_EQ(c.pa.post_send({.id = 1,
+                            .sges = {&from, 1},
+                            .opcode = SendOpcode::atomic_write,
+                            .rkey = c.b.region.rkey(),
+                            .remote_addr = c.b.remote(0)}),
+            EINVAL);
 }
 
 TEST_P(Transfer, ManyMessagesOfAllSizesKeepTheirOrderBothWays) {

@@ -17,7 +17,8 @@ enum class Operation : std::uint8_t {
   // Queue pairs (docs/queue-pairs.md). Ports are queue pair numbers, the source's upper 8 bits its life; key = sequence
   // << 32 | rkey; offset = remote address; flags: 1 immediate data (in cookie), 2 solicited, 4 fetch and add, 8
   // acknowledges (send and write: the requests of the other direction up to sequence `a`; the target's upper 8 bits are
-  // its life), bits 8-15 of a datagram traffic class. 32 XRC: status and bits 8-15 are a shared receive queue.
+  // its life), bits 8-15 of a datagram traffic class. 64 atomic write, 32 XRC: status and bits 8-15 are a shared
+  // receive queue.
   pair_send = 6,
   pair_write = 7,
   pair_read = 8,     // a = length

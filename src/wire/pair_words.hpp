@@ -45,24 +45,28 @@ inline constexpr std::uint16_t solicited = 2;
 inline constexpr std::uint16_t fetch_add = 4;
 inline constexpr std::uint16_t acknowledges = 8;  // `a`, and all before it, of the other direction
 inline constexpr std::uint16_t invalidates = 16;  // a send: the memory window that its key names
+inline constexpr std::uint16_t word = 64;         // a write: of 8 bytes, stored at once
 inline constexpr std::uint16_t shared = 32;       // XRC: of the shared receive queue in SharedQueue
 inline constexpr unsigned traffic_class_shift = 8;
 }  // namespace request_flags
 
-/// XRC: the number of a shared receive queue, in requests to the queue pair that stands before it: the lower half in
-/// the envelope's status, the upper half in the upper half of its flags.
+/// XRC: a request to a queue pair that stands before shared receive queues has the number of one: its upper half in the
+/// upper half of the envelope's flags, its lower half in the status.
 struct SharedQueue {
   static constexpr std::uint32_t kNumberMost = 0xFFFF;
 
   std::uint16_t flags = 0;
   std::uint8_t status = 0;
+
+  /// All of it in a word, of which no bit is set where there is none.
+  static constexpr std::uint32_t word_of(std::uint32_t number) {
+    return (number & 0xFF00) | request_flags::shared | (number & 0xFF) << 16;
+  }
+  static constexpr SharedQueue of_word(std::uint32_t word) {
+    return {static_cast<std::uint16_t>(word), static_cast<std::uint8_t>(word >> 16)};
+  }
+  constexpr std::uint32_t number() const { return (flags & 0xFF00U) | status; }
 };
-constexpr SharedQueue encode_shared_queue(std::uint32_t number) {
-  return {static_cast<std::uint16_t>((number & 0xFF00) | request_flags::shared), static_cast<std::uint8_t>(number)};
-}
-constexpr std::uint32_t decode_shared_queue(SharedQueue words) {
-  return (words.flags & 0xFF00U) | words.status;
-}
 
 /// How a request was answered.
 enum class Verdict : std::uint8_t { ack, rnr, invalid, access, operation, not_ready, go_back };

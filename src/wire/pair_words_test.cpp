@@ -20,5 +20,14 @@ TEST(PairWords, AKeyIsASequenceAndARegion) {
   EXPECT_EQ(key.rkey, 0x1234'5678u);
 }
 
+TEST(PairWords, ASharedQueueIsInFlagsAndStatus) {
+  for (const std::uint32_t number : {0U, 1U, 0x1234U, SharedQueue::kNumberMost}) {
+    const SharedQueue queue = SharedQueue::of_word(SharedQueue::word_of(number));
+    EXPECT_EQ(queue.number(), number);
+    EXPECT_EQ(queue.flags & 0xFF, request_flags::shared);
+  }
+  EXPECT_EQ(SharedQueue::of_word(0).flags, 0) << "none";
+}
+
 }  // namespace
 }  // namespace fairlead::wire

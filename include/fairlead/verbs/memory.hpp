@@ -51,7 +51,8 @@ struct RemoteMemory {
 class MemoryRegion {
  public:
   /// EINVAL: rights that need local_write without it; EFAULT: not mapped, or not writable though local_write is asked
-  /// for; EOPNOTSUPP: on_demand; ENOMEM: limits.
+  /// for; ENOMEM: limits. With access::on_demand, no address and length UINT64_MAX it is the whole address space: each
+  /// use asks the kernel whether the memory is there (a system call), and what must not be unmapped is what is in use.
   [[nodiscard]] static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
 
   /// Registers memory of its own: zeroed, in whole pages, gone with the region. Peers of this host reach it by

@@ -47,11 +47,12 @@ namespace access {
 inline constexpr std::uint32_t local_write = 1U << 0;
 inline constexpr std::uint32_t remote_write = 1U << 1;  ///< needs local_write
 inline constexpr std::uint32_t remote_read = 1U << 2;
-inline constexpr std::uint32_t remote_atomic = 1U << 3;        ///< needs local_write
-inline constexpr std::uint32_t mw_bind = 1U << 4;              ///< regions: memory windows may be bound to them
-inline constexpr std::uint32_t zero_based = 1U << 5;           ///< addresses in requests count from 0
-inline constexpr std::uint32_t on_demand = 1U << 6;            ///< not supported
-inline constexpr std::uint32_t huge_pages = 1U << 7;           ///< ignored
+inline constexpr std::uint32_t remote_atomic = 1U << 3;  ///< needs local_write
+inline constexpr std::uint32_t mw_bind = 1U << 4;        ///< regions: memory windows may be bound to them
+inline constexpr std::uint32_t zero_based = 1U << 5;     ///< addresses in requests count from 0
+inline constexpr std::uint32_t on_demand = 1U << 6;      ///< nothing is pinned anyway; with no address and length
+                                                         ///< UINT64_MAX the region is all that is mapped when used
+inline constexpr std::uint32_t huge_pages = 1U << 7;     ///< ignored
 inline constexpr std::uint32_t optional_range = 0x3FFU << 20;  ///< relaxed ordering and others: ignored
 }  // namespace access
 

@@ -35,6 +35,7 @@ enum class WcOpcode : std::uint32_t {
   fetch_add = 4,
   bind_window = 5,
   invalidate = 6,
+  atomic_write = 9,
   receive = 128,
   receive_write_imm = 129,
 };

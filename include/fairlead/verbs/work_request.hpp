@@ -28,6 +28,7 @@ enum class SendOpcode : std::uint8_t {
   invalidate = 7,       ///< RC, UC: the window of type 2 with the key `rkey` is bound to nothing from now on
   bind_window = 8,      ///< RC, UC: `binding`
   send_invalidate = 9,  ///< RC, UC: a send that invalidates the peer's window with the key `rkey`
+  atomic_write = 10,    ///< RC: 8 bytes to an address divisible by 8, stored at once (IBV_WR_ATOMIC_WRITE is 15)
 };
 
 /// What bind_window does. Length 0 (type 1 only): the window is bound to nothing.

@@ -1,0 +1,106 @@
+// A region that is the whole address space: what is mapped when it is used, with the rights it has then.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "verbs/pair_for_tests.hpp"
+
+namespace fairlead::verbs {
+namespace {
+
+class Everything : public ::testing::TestWithParam<Road> {
+ protected:
+  Everything() : c_(GetParam()), of_a_(everything(c_.a)), of_b_(everything(c_.b)) {}
+  ~Everything() override { ::munmap(pages_, 4 * page_); }
+
+  static MemoryRegion everything(Side& side) {
+    return *MemoryRegion::add(
+        side.domain,
+        {.address = nullptr, .length = UINT64_MAX, .access = Side::kAllRights | access::on_demand, .iova = {}});
+  }
+  Sge at(const MemoryRegion& region, const std::byte* bytes, std::uint32_t length) {
+    return {reinterpret_cast<std::uintptr_t>(bytes), length, region.lkey()};
+  }
+  WcStatus post(SendOpcode opcode, const Sge& local, const std::byte* remote) {
+    EXPECT_EQ(c_.pa.post_send({.id = 1,
+                               .sges = {&local, 1},
+                               .opcode = opcode,
+                               .flags = send_flags::signaled,
+                               .rkey = of_b_.rkey(),
+                               .remote_addr = reinterpret_cast<std::uintptr_t>(remote)}),
+              0);
+    return c_.one_at_a().status;
+  }
+
+  const std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  // The first two may be written, the third only read, the fourth not even that.
+  std::byte* const pages_ = [this] {
+    void* const all = ::mmap(nullptr, 4 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* const first = static_cast<std::byte*>(all);
+    EXPECT_EQ(::mprotect(first + 2 * page_, page_, PROT_READ), 0);
+    EXPECT_EQ(::mprotect(first + 3 * page_, page_, PROT_NONE), 0);  // unmapped, somebody else could get it
+    return first;
+  }();
+  Connected c_;
+  MemoryRegion of_a_, of_b_;
+};
+INSTANTIATE_TEST_SUITE_P(, Everything, ::testing::Values(Road::self, Road::shm, Road::cma, Road::udp),
+                         [](const auto& one) { return to_string(one.param); });
+
+TEST_P(Everything, IsReachedWhereMemoryIs) {
+  EXPECT_EQ(of_a_.length(), UINT64_MAX);
+  std::array<std::byte, 300> from{}, back{};
+  std::ranges::fill(from, std::byte{0x5A});
+  ASSERT_EQ(post(SendOpcode::write, at(of_a_, from.data(), 300), pages_ + page_ - 100), WcStatus::success);
+  c_.b.meet_engine();
+  EXPECT_EQ(std::memcmp(pages_ + page_ - 100, from.data(), 300), 0);
+  ASSERT_EQ(post(SendOpcode::read, at(of_a_, back.data(), 300), pages_ + page_ - 100), WcStatus::success);
+  EXPECT_EQ(back, from);
+  ASSERT_EQ(post(SendOpcode::read, at(of_a_, back.data(), 100), pages_ + 2 * page_), WcStatus::success);
+  const Sge to = at(of_b_, pages_, 300), sent = at(of_a_, from.data(), 300);
+  ASSERT_EQ(c_.pb.post_receive({.id = 2, .sges = {&to, 1}}), 0);
+  ASSERT_EQ(c_.pa.post_send({.id = 1, .sges = {&sent, 1}}), 0);
+  EXPECT_EQ(c_.one_at_b().status, WcStatus::success);
+  EXPECT_EQ(std::memcmp(pages_, from.data(), 300), 0);
+}
+
+TEST_P(Everything, IsNotWrittenToWhereThatIsForbidden) {
+  EXPECT_EQ(post(SendOpcode::write, c_.a.sge(0, 100), pages_ + 2 * page_ - 50), WcStatus::rem_access_err);
+  EXPECT_EQ(c_.pb.state(), QpState::err);
+}
+
+TEST_P(Everything, IsNotReachedWhereNothingIs) {
+  EXPECT_EQ(post(SendOpcode::read, c_.a.sge(0, 100), pages_ + 3 * page_ - 50), WcStatus::rem_access_err);
+}
+
+TEST_P(Everything, IsNotSentFromWhereNothingIs) {
+  const Sge from = at(of_a_, pages_ + 3 * page_ - 50, 100);
+  ASSERT_EQ(c_.pa.post_send({.id = 1, .sges = {&from, 1}}), 0);
+  EXPECT_EQ(c_.one_at_a().status, WcStatus::loc_prot_err);
+}
+
+TEST_P(Everything, IsNotReceivedIntoWhereNothingIs) {
+  const Sge to = at(of_b_, pages_ + 3 * page_ - 50, 100);
+  ASSERT_EQ(c_.pb.post_receive({.id = 2, .sges = {&to, 1}}), 0);
+  const Sge from = c_.a.sge(0, 100);
+  ASSERT_EQ(c_.pa.post_send({.id = 1, .sges = {&from, 1}}), 0);
+  EXPECT_EQ(c_.one_at_b().status, WcStatus::loc_prot_err);
+  EXPECT_EQ(c_.one_at_a().status, WcStatus::rem_op_err);
+}
+
+TEST_P(Everything, IsStillOfItsDomainAndItsRights) {
+  auto readable = *MemoryRegion::add(
+      c_.b.domain,
+      {.address = nullptr, .length = UINT64_MAX, .access = access::remote_read | access::on_demand, .iova = {}});
+  std::swap(readable, of_b_);
+  EXPECT_EQ(post(SendOpcode::read, c_.a.sge(0, 100), pages_), WcStatus::success);
+  EXPECT_EQ(post(SendOpcode::write, c_.a.sge(0, 100), pages_), WcStatus::rem_access_err);
+}
+
+}  // namespace
+}  // namespace fairlead::verbs
