@@ -50,7 +50,10 @@ run(${COMPILER} -std=c++23 ${flags} ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp -o ${
 run_consumer(${WORK_FOLDER}/by_pkg_config)
 
 # A C program. Sanitizers want the C++ compiler to link.
-run(${C_COMPILER} -std=c11 -pedantic -Werror ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/consumer.c -o ${WORK_FOLDER}/consumer.o ${found})
+run(pkg-config --cflags fairlead)
+separate_arguments(found_headers UNIX_COMMAND "${output}")
+run(${C_COMPILER} -std=c11 -pedantic -Werror ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/consumer.c -o ${WORK_FOLDER}/consumer.o
+    ${found_headers})
 set(linker ${C_COMPILER})
 if(flags)
   set(linker ${COMPILER})
@@ -60,9 +63,12 @@ run_consumer(${WORK_FOLDER}/by_pkg_config_in_c)
 
 # One written to Motr's network interface, if that is there.
 if(EXISTS ${pc_folder}/motr_net.pc)
-  run(pkg-config --cflags --libs motr_net)
+  run(pkg-config --cflags motr_net)
+  separate_arguments(found_headers UNIX_COMMAND "${output}")
+  run(pkg-config --libs motr_net)
   separate_arguments(motr UNIX_COMMAND "${output}")
-  run(${C_COMPILER} -std=gnu11 ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/../../doors/motr_net/tests/ping.c -o ${WORK_FOLDER}/ping.o ${motr})
+  run(${C_COMPILER} -std=gnu11 ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/../../doors/motr_net/tests/ping.c -o ${WORK_FOLDER}/ping.o
+      ${found_headers})
   run(${linker} ${flags} ${WORK_FOLDER}/ping.o -o ${WORK_FOLDER}/ping ${motr})
   run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_folder} ${WORK_FOLDER}/ping)
 endif()
