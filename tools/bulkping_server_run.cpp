@@ -50,7 +50,7 @@ int run_bulkping_server(const BulkpingServerOptions& options) {
   live.clear();
   if (server.has_lost_engine()) {
     server.stop();
-    return report_error({Status::restarted, 0, "the host engine has ended: start fairleadd again, and then this"});
+    return report_error(lost_host_engine());
   }
   const Duration duration = Instant::clock::now() - start;
   const std::uint64_t dropped = server.machine().messages_dropped();

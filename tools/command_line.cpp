@@ -92,6 +92,10 @@ int report_parse(const CLI::App& app, const CLI::ParseError& error) {
   return kExitUsage;
 }
 
+Error lost_host_engine() {
+  return {Status::restarted, 0, "the host engine has ended: start fairleadd again, and then this"};
+}
+
 int report_error(const Error& error) {
   fmt::print(stderr, "fairlead: {}\n", error.message);
   return error.status == Status::invalid ? kExitUsage : kExitFailed;

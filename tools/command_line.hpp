@@ -54,6 +54,8 @@ void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::
 
 /// One line on standard error; the exit code that fits: usage for what is malformed, failed else.
 int report_error(const Error& error);
+/// What ends a server whose host engine has ended.
+Error lost_host_engine();
 /// Of a command line that cannot be parsed, or of --help and --version.
 int report_parse(const CLI::App& app, const CLI::ParseError& error);
 

@@ -93,8 +93,8 @@ int run_agent(const NettestAgentOptions& options) {
   if (auto started = agent.start(*address); !started) return report_error(started.error());
   fmt::print("agent at {}, Ctrl-C ends it\n", agent.address());
   std::fflush(stdout);
-  while (!is_interrupted()) agent.serve(kObeyPiece);
-  return kExitOk;
+  while (!is_interrupted() && !agent.has_lost_engine()) agent.serve(kObeyPiece);
+  return agent.has_lost_engine() ? report_error(lost_host_engine()) : kExitOk;
 }
 
 int run_console(NettestConsoleOptions options) {

@@ -25,6 +25,8 @@ class NettestAgent {
 
   Result<> start(std::string_view address) { return post_.start(address); }
   const std::string& address() const { return post_.address(); }
+  /// It serves nobody any more.
+  bool has_lost_engine() const { return post_.has_lost_engine(); }
   /// Obeys for about `time`; call it again and again.
   void serve(Duration time);
 

@@ -27,6 +27,7 @@ class NettestPost {
 
   Result<> start(std::string_view address);
   const std::string& address() const { return node_.address(); }
+  bool has_lost_engine() const { return node_.has_lost_engine(); }
   Result<net::EndPoint> find(std::string_view address) { return node_.machine().create_end_point(address); }
 
   /// Waits until the other side's engine has it.

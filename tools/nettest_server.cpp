@@ -6,12 +6,6 @@
 #include "tools/now.hpp"
 
 namespace fairlead::tools {
-namespace {
-
-constexpr std::size_t kSlack = 2;  // buffers that are on their way back
-
-}  // namespace
-
 NettestServer::NettestServer(net::Domain& domain, const NettestPlan& plan)
     : plan_(plan), node_(domain, [this](const net::BufferEvent& event) { on_message(event); }) {}
 
@@ -25,7 +19,8 @@ Result<> NettestServer::start(std::string_view address) {
   if (!pool) return std::unexpected(std::move(pool.error()));
   buffers_.emplace(std::move(*pool));
   const std::uint64_t message_size = plan_.is_bulk ? kBulkRequestBytes : plan_.size;
-  return node_.start(address, {.message_size = message_size, .messages = plan_.arrivals() + kSlack}, Events::by_thread);
+  // A client may have the answer, and send the next message, before the buffer of the answer is back in the pool.
+  return node_.start(address, {.message_size = message_size, .messages = 2 * plan_.arrivals()}, Events::by_thread);
 }
 
 void NettestServer::stop() {

@@ -34,6 +34,7 @@ Result<> PooledMachine::start(std::string_view address, const Room& room, Events
   }
   const auto take = [this](const net::BufferEvent& event) {
     if (event.status == Status::ok) on_message_(event);
+    if (event.status == Status::restarted) has_lost_engine_ = true;
   };
   if (auto attached = machine_.attach(*pool_, {.on_event = take}); !attached) return attached;
   auto own = machine_.start_and_wait(address);

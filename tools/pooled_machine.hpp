@@ -3,6 +3,7 @@
 
 #include <fairlead/net.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +32,15 @@ class PooledMachine {
   net::Domain& domain() { return domain_; }
   net::TransferMachine& machine() { return machine_; }
   const std::string& address() const { return address_; }
+  /// The host engine has ended, and this machine with it.
+  bool has_lost_engine() const { return has_lost_engine_; }
 
  private:
   net::Domain& domain_;
   const net::BufferCallback on_message_;
   std::optional<net::BufferPool> pool_;
   std::string address_;
+  std::atomic<bool> has_lost_engine_ = false;
   net::TransferMachine machine_;
 };
 

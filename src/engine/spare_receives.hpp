@@ -85,6 +85,7 @@ struct SparePlan {
   std::shared_ptr<SpareReceives> spares;  // null: it takes none
   std::uint32_t colour = SpareReceives::kAnyColour;
   std::uint32_t length = 0;  // so many are posted ahead, as long as there are some
+  std::uint32_t share = 0;   // so many at most by an engine that has to post beforehand what it will want
   std::uint64_t size_min = 1;
   std::uint32_t messages_max = 1;
   bool takes_loans = false;

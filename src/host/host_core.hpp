@@ -118,10 +118,12 @@ class HostCore final : public engine::Core {
   bool take_event(engine::PortHandle port, const Event& event, engine::Completion& completion);
   void end(ClientOperation& operation);
   std::size_t end_all(engine::PortHandle port, std::span<engine::Completion> to);
-  void fill_up(engine::PortHandle port);
+  std::optional<std::uint64_t> fill_up(engine::PortHandle port);
+  void cancel_spares(engine::PortHandle port, std::uint32_t count);
   Status post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
-              engine::OperationHandle& operation);
-  Status post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare);
+              engine::OperationHandle& operation, std::uint64_t& number);
+  Status post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
+                    std::uint64_t& number);
   std::string describe(Call::Kind kind, const base::SocketAddress& address) const;
   Result<std::string> ask(Call::Kind kind, const base::SocketAddress& address) const;
 

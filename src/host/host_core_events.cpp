@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "host/give_way.hpp"
@@ -102,19 +103,34 @@ bool HostCore::has_event(engine::PortHandle handle) const {
 
 void HostCore::set_spares(engine::PortHandle handle, const engine::SparePlan& plan) {
   ClientPort& port = find(handle);
+  bool is_first = false;
+  std::uint32_t surplus = 0;  // others are to have it
   {
     const std::scoped_lock lock(mutex_);
+    is_first = port.spares.plan.spares == nullptr;
     port.spares.plan = plan;
+    surplus = port.spares.posted - std::min(port.spares.posted, std::max(plan.length, plan.share));
   }
-  if (plan.spares) return fill_up(handle);
+  if (plan.spares) {
+    cancel_spares(handle, surplus);
+    const auto last = fill_up(handle);
+    if (is_first && last) wait_until_served(*last);  // a message that is sent from now on finds one
+    return;
+  }
+  cancel_spares(handle, ~0U);
+}
+
+/// Those that have ended already, but whose events have not been taken, count as well.
+void HostCore::cancel_spares(engine::PortHandle handle, std::uint32_t count) {
   std::unique_lock lock(mutex_);
   const auto index = static_cast<std::uint16_t>(handle.slot);
-  for (auto* spare = operations_.first_of(index); spare != nullptr;) {
+  for (auto* spare = operations_.first_of(index); spare != nullptr && count > 0;) {
     const engine::OperationHandle operation = ClientOperations::handle_of(*spare);
     if (spare->is_spare) {
       lock.unlock();
       cancel(handle, operation);
       lock.lock();
+      --count;
     }
     spare = operations_.first_of(index, operation.slot + 1);
   }
@@ -137,25 +153,41 @@ engine::SpareCounts HostCore::spare_counts(engine::PortHandle handle) const {
           .unended = spares.posted};
 }
 
-// Posts as many ahead as the plan wants. Unlike an engine of this process, the host engine has no more than those.
-void HostCore::fill_up(engine::PortHandle handle) {
+// An engine of this process takes more spares when a message finds no buffer. The host engine cannot reach them, so it
+// gets this port's share of them beforehand. The number of the last request.
+std::optional<std::uint64_t> HostCore::fill_up(engine::PortHandle handle) {
   ClientPort& port = find(handle);
+  std::optional<std::uint64_t> last;
   for (;;) {
     std::unique_lock lock(mutex_);
     const engine::SparePlan plan = port.spares.plan;
-    if (!plan.spares || port.spares.posted >= plan.length || port.spares.granted == 0) return;
+    if (!plan.spares || port.spares.granted == 0) return last;
+    if (port.spares.posted >= std::max(plan.length, plan.share)) return last;
     ++port.spares.posted;
     --port.spares.granted;
     lock.unlock();
     engine::Spare* const spare = plan.spares->take(plan.colour);
-    if (spare != nullptr && post_spare(handle, plan, *spare) == Status::ok) continue;
+    std::uint64_t number = 0;
+    const Status status = spare != nullptr ? post_spare(handle, plan, *spare, number) : Status::no_memory;
+    if (status == Status::ok) {
+      last = number;
+      continue;
+    }
     lock.lock();
-    --port.spares.posted;
+    const bool may_stop = --port.spares.posted >= plan.length || status != Status::again;
     ++port.spares.granted;
     lock.unlock();
-    if (spare == nullptr) return plan.spares->want();
-    plan.spares->put(*spare, plan.colour);
-    return;
+    if (!may_stop) {
+      plan.spares->put(*spare, plan.colour);
+      std::this_thread::yield();  // the ring is full, but not for long
+      continue;
+    }
+    if (spare == nullptr) {
+      plan.spares->want();
+    } else {
+      plan.spares->put(*spare, plan.colour);
+    }
+    return last;
   }
 }
 

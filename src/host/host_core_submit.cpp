@@ -29,17 +29,22 @@ void gather(std::span<const iovec> memory, std::uint64_t length, std::byte* to) 
 
 Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& receive,
                               engine::OperationHandle& operation) {
-  return post(port, receive, false, operation);
+  std::uint64_t number = 0;
+  const Status status = post(port, receive, false, operation, number);
+  if (status == Status::ok) wait_until_served(number);  // or its end, of which the operation's event tells
+  return status;
 }
 
-Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare) {
+/// The host engine gets it later: see fill_up().
+Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
+                            std::uint64_t& number) {
   const engine::Receive receive{
       .memory = spare.memory, .size_min = plan.size_min, .messages_max = plan.messages_max, .cookie = spare.cookie};
-  return post(port, receive, true, spare.operation);
+  return post(port, receive, true, spare.operation, number);
 }
 
 Status HostCore::post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
-                      engine::OperationHandle& operation) {
+                      engine::OperationHandle& operation, std::uint64_t& number) {
   const Submission submission{.port = port,
                               .memory = receive.memory,
                               .length = bytes_of(receive.memory),
@@ -49,10 +54,7 @@ Status HostCore::post(engine::PortHandle port, const engine::Receive& receive, b
   const Request request{.size_min = receive.size_min,
                         .messages_max = receive.messages_max,
                         .kind = static_cast<std::uint8_t>(Request::Kind::receive)};
-  std::uint64_t number = 0;
-  const Status status = submit(submission, request, operation, &number);
-  if (status == Status::ok) wait_until_served(number);  // or its end, of which the operation's event tells
-  return status;
+  return submit(submission, request, operation, &number);
 }
 
 Status HostCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {

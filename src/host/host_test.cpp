@@ -21,6 +21,7 @@
 #include "host/attach.hpp"
 #include "host/host_core.hpp"
 #include "host/host_for_tests.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -400,7 +401,12 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
   const auto witness = attach();
   const PortHandle port = witness->open_port(1).value();
   const engine::EngineOptions settings = options();
-  for (int round = 0; round < 20; ++round) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto had = descriptors();
+  const int rounds = tests::is_full_run() ? 500 : 20;
+  for (int round = 0; round < rounds; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
       const auto core = HostCore::attach(settings.host(), loopback(), settings).value();
@@ -415,7 +421,7 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
     }
     // Until it is at work, then a little more.
     while (witness->dropped_no_buffer(port) < static_cast<std::uint64_t>(round * 50 + 1)) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(137 * round));
+    std::this_thread::sleep_for(std::chrono::microseconds(137 * (round % 20)));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     Result<PortHandle> again = witness->open_port(2);
@@ -429,6 +435,9 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
     EXPECT_EQ(next(*witness, port).cookie + next(*witness, port).cookie, 9U);
   }
   while (host_->service().applications() > 1) std::this_thread::yield();
+  const auto end = base::MonotonicClock::now() + std::chrono::seconds(10);  // of a failing test
+  while (descriptors() > had && base::MonotonicClock::now() < end) std::this_thread::yield();
+  EXPECT_LE(descriptors(), had) << "whatever came from a killed one is closed";
 }
 
 // Quotas --------------------------------------------------------------------------------------------------------------

@@ -4,14 +4,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "base/child_for_tests.hpp"
 #include "host/host_core.hpp"
 #include "host/host_for_tests.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -210,7 +213,7 @@ TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
 }
 
 TEST_F(HostileApplication, IsDetachedIfItHasMoreOperationsThanItsQuota) {
-  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.operations = 2}}}});
+  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.operations = 2}}}, .engine = {}});
   Hostile hostile(narrow.file());
   hostile.settle();
   Request request = hostile.good();
@@ -258,6 +261,38 @@ TEST_F(HostileApplication, IsDetachedForACallThatNoLibraryMakes) {
   Hostile stranger(host_.file());
   ASSERT_TRUE(stranger.connect().send(many, {}));
   expect_service();
+}
+
+// Good calls with a few bytes changed, from strangers, from those who are attached and at their ports, some with
+// descriptors that nobody asked for.
+TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
+  const int calls = tests::is_full_run() ? 1'000'000 : 3000;
+  std::mt19937_64 random(20261124);
+  const base::FileDescriptor anything(::memfd_create("anything", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(anything.get(), 4096), 0);
+  std::optional<Hostile> hostile;
+  for (int i = 0; i < calls; ++i) {
+    if (!hostile || hostile->is_detached()) hostile.emplace(host_.file()).settle();
+    Call call = random() % 2 == 0 ? Hostile::attach_call(kBytes) : Hostile::open_call(hostile->secret(), random() % 3);
+    if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 7);
+    std::array<std::byte, sizeof call + 8> bytes{};
+    std::memcpy(bytes.data(), &call, sizeof call);
+    for (std::uint64_t changes = random() % 3; changes > 0; --changes)
+      bytes.at(random() % sizeof call) = static_cast<std::byte>(random());
+    const std::size_t length = random() % 8 == 0 ? random() % bytes.size() : sizeof call;
+    const int descriptor = anything.get();
+    const std::span<const int> along(&descriptor, random() % 4 == 0 ? 1 : 0);
+    const std::uint64_t where = random() % 3;
+    if (where == 0) {
+      hostile->connect().send(std::span(bytes).first(length), along);
+    } else {
+      (where == 1 ? hostile->socket() : hostile->port()).send(std::span(bytes).first(length), along);
+    }
+    if (i % 1000 == 0) expect_service();
+  }
+  hostile.reset();
+  expect_service();
+  while (host_.service().applications() > 1) std::this_thread::yield();
 }
 
 // Everything shared changes at any time, also beneath requests that are good.

@@ -119,6 +119,14 @@ void PoolState::refill_machines() {
     if (const auto machine = one.lock()) machine->refill();
 }
 
+std::uint32_t PoolState::share(std::uint32_t length) const {
+  const std::scoped_lock lock(mutex_);
+  const auto machines = std::ranges::count_if(machines_, [](const auto& one) { return !one.expired(); });
+  const std::size_t kept = std::size_t{length} + (settings.on_below_threshold ? settings.threshold : 0);
+  const std::size_t all = all_.size() - std::min(all_.size(), kept);
+  return static_cast<std::uint32_t>(all / static_cast<std::size_t>(std::max<std::ptrdiff_t>(machines, 1)));
+}
+
 Result<BufferPool> BufferPool::create(const Domain& domain, BufferPoolSettings settings) {
   const std::shared_ptr<DomainState>& state = domain.state_;
   if (!state || !state->is_open()) return refused(Status::bad_state, "the domain is closed");

@@ -56,6 +56,7 @@ void ReceiveProvision::fill(MachinePort& port) {
   port.core->set_spares(port.handle, {.spares = pool_->spares,
                                       .colour = wishes_.colour,
                                       .length = wishes_.length,
+                                      .share = pool_->share(wishes_.length),
                                       .size_min = wishes_.size_min,
                                       .messages_max = wishes_.messages_max,
                                       .takes_loans = wishes_.takes_loans});

@@ -5,6 +5,7 @@
 #include "base/process_mark.hpp"
 #include "net/last_refusal.hpp"
 #include "net/machine.hpp"
+#include "net/pool_state.hpp"
 #include "net/refused.hpp"
 
 // In the child of a fork() a machine of the parent answers that it is none here, without a look at its lock.
@@ -42,7 +43,9 @@ Result<> TransferMachine::deliver_synchronously() {
 
 Result<> TransferMachine::attach(const BufferPool& pool, Provision provision) {
   if (machine_->is_inherited()) return before_fork();
-  return machine_->attach(pool.state_, std::move(provision));
+  auto attached = machine_->attach(pool.state_, std::move(provision));
+  if (attached) pool.state_->refill_machines();  // each of them has a smaller share now
+  return attached;
 }
 Result<> TransferMachine::report_statistics(Duration every) {
   if (machine_->is_inherited()) return before_fork();

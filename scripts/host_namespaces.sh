@@ -1,0 +1,94 @@
+#!/bin/bash
+# A cluster of hosts on one machine: each is a network namespace with one fairleadd and four applications that attach to
+# it (agents of `fairlead nettest`). All talk to all and each drops some of the datagrams that it sends; every byte is verified. Then one
+# daemon is killed while they talk: its own applications fail, and after its restart all of them work again.
+#   scripts/host_namespaces.sh [HOSTS [SECONDS [LOSS% [COMMAND]]]]
+# The namespaces go with this script.
+set -euo pipefail
+hosts=${1:-8}
+seconds=${2:-5}
+loss=${3:-1}
+command=$(realpath "${4:-build/bin/fairlead}")
+daemon=$(dirname "$command")/fairleadd
+if [ "${5:-}" != inside ]; then
+  as_root=() && [ "$(id -u)" = 0 ] || as_root=(--user --map-root-user)
+  exec unshare "${as_root[@]}" --net --mount --pid --fork --kill-child "$0" "$hosts" "$seconds" "$loss" "$command" inside
+fi
+
+portals=(31 32 33 34) # one for each application of a host
+mount -t tmpfs none /run
+ip link set lo up
+ip link add bridge0 type bridge
+ip link set bridge0 up
+ip address add 10.77.1.254/24 dev bridge0
+
+# wait_for FILE TEXT: at most ten seconds.
+wait_for() {
+  for _ in $(seq 200); do
+    if grep -qs "$2" "$1"; then return; fi
+    sleep 0.05
+  done
+  echo "$1 does not say: $2" >&2
+  cat "$1" >&2
+  exit 1
+}
+
+# start HOST: its daemon and its applications.
+start() {
+  local host=$1
+  FAIRLEAD_FAULT="drop=$loss%" ip netns exec "host$host" "$daemon" --socket "/run/host$host" 2> "/run/daemon$host" &
+  echo $! > "/run/pid$host"
+  wait_for "/run/daemon$host" "listens at"
+  for portal in "${portals[@]}"; do
+    FAIRLEAD_CORE=host FAIRLEAD_HOST=/run/host$host ip netns exec "host$host" "$command" nettest agent \
+      --address "10.77.1.$host@udp:20480:$portal:13" > "/run/agent$host-$portal" 2>&1 &
+  done
+  for portal in "${portals[@]}"; do wait_for "/run/agent$host-$portal" "agent at"; done
+}
+
+# agents PORTAL...: all of those, of all hosts.
+agents() {
+  local all=()
+  for host in $(seq "$hosts"); do
+    for portal in "$@"; do all+=("10.77.1.$host@udp:20480:$portal:13"); done
+  done
+  (IFS=, && echo "${all[*]}")
+}
+
+# talk OPTIONS...: every application is a client of half of the applications of all hosts, its own included, or a server.
+talk() {
+  "$command" nettest console -q --clients "$(agents 31 32)" --servers "$(agents 33 34)" --concurrency 2 \
+    --timeout 20 --verify "$@"
+}
+
+for host in $(seq "$hosts"); do
+  ip netns add "host$host"
+  ip link add "cable$host" type veth peer name eth0 netns "host$host"
+  ip link set "cable$host" master bridge0 up
+  ip -n "host$host" link set lo up
+  ip -n "host$host" address add "10.77.1.$host/24" dev eth0
+  ip -n "host$host" link set eth0 up
+  start "$host"
+done
+
+for what in "ping --size 64" "ping --size 4K" "bulk --size 64K" "bulk --size 1M"; do
+  echo "== $hosts hosts, $((hosts * 4)) applications, $loss % loss: $what"
+  # shellcheck disable=SC2086
+  talk --type $what --time "$seconds"
+done
+
+echo "== the daemon of host 1 is killed meanwhile"
+talk --type ping --size 4K --time "$seconds" > /run/killed 2>&1 &
+talking=$!
+sleep "$((seconds / 2))"
+kill -KILL "$(cat /run/pid1)"
+if wait "$talking"; then
+  echo "the console has not noticed that the applications of host 1 have failed" >&2
+  exit 1
+fi
+for portal in "${portals[@]}"; do wait_for "/run/agent1-$portal" "host engine has ended"; done
+tail -n 3 /run/killed
+echo "== it is started again, and its applications with it; the other agents give up the run that has failed"
+start 1
+sleep 20
+talk --type ping --size 4K --time "$seconds"

@@ -1,0 +1,169 @@
+// An application of the host engine that asks for anything, and writes anything into all that it shares, step by step:
+// the host engine stays within its bounds, and when the application has left nothing of it is pending.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/ensure.hpp"
+#include "embedded/attach.hpp"
+#include "host/application.hpp"
+#include "host/one_segment.hpp"
+#include "queue/producer.hpp"
+#include "shm/arena.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace {
+
+using namespace fairlead;
+using host::Application;
+using host::Layout;
+using host::Request;
+
+constexpr std::uint64_t kBytes = Layout::head_bytes() + (64 << 10);
+constexpr std::uint32_t kPorts = 3, kEvents = 16;
+constexpr host::Quota kQuota{.ports = kPorts, .operations = 32};
+constexpr int kTurnsMost = 100000;
+
+/// What every input uses again.
+struct Place {
+  shm::Users users;
+  shm::Arena arena = shm::Arena::create(Layout::head_bytes(), kBytes).value();
+  std::shared_ptr<host::ServedEngine> engine = std::make_shared<host::ServedEngine>(host::ServedEngine{
+      .core = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value(),
+      .shares = host::Shares(64, 2)});
+};
+
+Place& place() {
+  static Place made;
+  return made;
+}
+
+class World {
+ public:
+  World() {
+    place().arena.empty(0, kBytes);
+    application_ =
+        Application::make(connect(application_end_), shm::Arena::view(place().arena.descriptor(), kBytes).value(),
+                          kBytes, place().engine, 1, kQuota)
+            .value();
+    requests_.emplace(queue::Producer::attach(memory_).value());
+    open_port({.index = 0, .number = 1});
+  }
+
+  void act(fuzz::Script& script) {
+    switch (script.byte() % 10) {
+      case 0:
+      case 1:
+      case 2:
+        return ask(script);
+      case 3:
+      case 4:
+        application_->take_requests(now_ += std::chrono::microseconds(script.byte()), script.byte() % 2 == 0);
+        break;
+      case 5:
+        place().engine->core->progress();
+        application_->give_events();
+        break;
+      case 6:
+        return write(script);
+      case 7:
+        if (!application_->is_leaving() && application_->park()) application_->unpark();
+        break;
+      case 8:
+        return open_port(
+            {.index = script.byte() % (kPorts + 1U), .number = script.byte() % 4U, .count = script.byte() % 3U});
+      case 9:
+        application_->close_port(script.byte() % (kPorts + 1U), script.byte() % 2 == 0);
+        break;
+    }
+    check();
+  }
+
+  void finish() {
+    application_->leave();
+    for (int i = 0; i < kTurnsMost && !application_->is_gone(); ++i) {
+      place().engine->core->progress();
+      application_->give_events();
+    }
+    ENSURE(application_->is_gone(), "an application that has left has {} operations pending",
+           application_->fact().operations);
+    ENSURE(application_->fact().operations == 0, "{} operations of nobody", application_->fact().operations);
+    // All shares are back: the next input finds the same.
+    host::Shares& shares = place().engine->shares;
+    std::uint64_t own = 0;
+    while (shares.take(own)) ++own;
+    ENSURE(own == 16 + 16, "{} operations can be had of the engine", own);
+    for (; own > 0; --own) shares.give_back(own);
+  }
+
+ private:
+  shm::Socket connect(base::FileDescriptor& other) {
+    int both[2];
+    ENSURE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both) == 0, "socketpair failed");
+    other = base::FileDescriptor(both[0]);
+    return {base::FileDescriptor(both[1]), place().users};
+  }
+
+  void open_port(const host::Call& call) {
+    if (call.index < kPorts && application_->port(call.index) == nullptr) {
+      const std::span events(place().arena.head() + Layout::events(call.index), Layout::events_bytes());
+      (void)queue::Consumer::create(events, {.element_bytes = sizeof(host::Event), .elements = kEvents});
+    }
+    if (application_->open_port(call)) application_->connect_port(call.index, connect(port_ends_[call.index % kPorts]));
+  }
+
+  /// Mostly what a library would write.
+  void ask(fuzz::Script& script) {
+    const Request request{.operation = script.near(script.byte() % 8),
+                          .offset = script.near(Layout::head_bytes() + 8),
+                          .length = script.near(8),
+                          .epoch = place().engine->core->epoch(),
+                          .key = script.near(1),
+                          .size_min = script.near(4),
+                          .to = host::to_plain(place().engine->core->address()),
+                          .to_port = script.byte() % 4U,
+                          .messages_max = static_cast<std::uint32_t>(script.near(4)),
+                          .port = static_cast<std::uint16_t>(script.byte() % (kPorts + 1)),
+                          .kind = static_cast<std::uint8_t>(script.byte() % 7),
+                          .flags = script.byte()};
+    std::byte* const element = requests_->pnext();
+    if (element == nullptr) return;
+    std::memcpy(element, &request, sizeof request);
+    requests_->put();
+  }
+
+  void write(fuzz::Script& script) {
+    constexpr std::uint64_t kNear = 512;  // of the start of each part
+    const std::uint64_t parts[] = {0, Layout::requests(), Layout::events(0), Layout::events(1)};
+    const std::uint64_t at = parts[script.byte() % 4] + script.take<std::uint16_t>() % kNear;
+    const auto value = script.near(script.byte());
+    std::memcpy(place().arena.head() + at, &value, sizeof value);
+  }
+
+  void check() {
+    if (!application_->fault().empty()) application_->leave();
+    const host::AttachedFact fact = application_->fact();
+    ENSURE(fact.operations <= kQuota.operations && fact.ports <= kQuota.ports, "{} operations, {} ports",
+           fact.operations, fact.ports);
+  }
+
+  base::Instant now_{};
+  base::FileDescriptor application_end_;
+  std::array<base::FileDescriptor, kPorts> port_ends_;
+  std::unique_ptr<Application> application_;
+  host::OneSegment memory_{std::span(place().arena.head() + Layout::requests(), Layout::requests_bytes())};
+  std::optional<queue::Producer> requests_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::play<World>(data, size, 200);
+}
