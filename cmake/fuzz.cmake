@@ -4,6 +4,8 @@
 option(FAIRLEAD_FUZZERS "build libFuzzer programs (clang; preset fuzz)" OFF)
 set(FAIRLEAD_REPLAY_INPUTS 20000 CACHE STRING "made inputs per fuzz target and test run")
 
+set(kManagerSources connection.cpp message.cpp socket_name.cpp)
+
 function(fairlead_fuzzers folder)
   if(NOT FAIRLEAD_FUZZERS)
     add_library(fairlead_replay OBJECT ${folder}/replay_main.cpp)
@@ -43,6 +45,10 @@ function(fairlead_fuzzers folder)
     target_link_libraries(${target} PRIVATE fairlead fairlead_settings fmt::fmt Boost::headers Threads::Threads)
     if(needs_tools)
       target_link_libraries(${target} PRIVATE fairlead_tools)
+    endif()
+    if(name STREQUAL manager)  # the door itself would wrap the calls of libc
+      list(TRANSFORM kManagerSources PREPEND ${PROJECT_SOURCE_DIR}/doors/rdma_cm/ OUTPUT_VARIABLE manager_sources)
+      target_sources(${target} PRIVATE ${manager_sources})
     endif()
   endforeach()
 endfunction()

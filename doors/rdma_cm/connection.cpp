@@ -238,6 +238,7 @@ Step Connection::take_disconnect(Instant now) {
       break;
     case State::resting:
     case State::over:
+      if (peer_name_ == 0) return {};  // nobody is there whom it could be answered to
       break;
     default:
       return {};
