@@ -204,6 +204,15 @@ void expect_multicast(const TwoNamespaces& two) {
   EXPECT_EQ(receiver.wait(kProgramAtMost), 0) << receiver.output() << receiver.error_output();
 }
 
+// The loopback interface of IPv6 has no route to groups.
+void expect_refusal_of_groups(const TwoNamespaces& two) {
+  if (!is_installed("mckey") || !std::ifstream("/proc/net/if_inet6")) return;
+  const Words program = split("mckey -m ff0e::83 -b ::1 -C 1");
+  const Finished refused = run(two.enter_first(fairlead_run("--address ::1", program)), kProgramAtMost);
+  EXPECT_THAT(refused.error_output, HasSubstr("there is no route to the group")) << refused.output;
+  EXPECT_THAT(refused.error_output, HasSubstr("ip link set dev NAME multicast on")) << "what helps";
+}
+
 TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
@@ -214,6 +223,7 @@ TEST(VerbsProgram, RunBetweenTwoNamespaces) {
     expect_success(program, "10.77.0.1", first, second);
   }
   expect_multicast(two);
+  expect_refusal_of_groups(two);
 }
 
 }  // namespace
