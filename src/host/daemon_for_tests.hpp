@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/child_for_tests.hpp"
+#include "base/process_mark.hpp"
 #include "host/service.hpp"
 
 namespace fairlead::host {
@@ -37,6 +38,7 @@ class DaemonForTests {
     ::close(ready[0]);
   }
   ~DaemonForTests() {
+    if (mark_.is_inherited()) return;  // another child of the test ends: it is the test's
     end();
     std::filesystem::remove_all(folder_);
   }
@@ -74,6 +76,7 @@ class DaemonForTests {
 
   std::string folder_;
   pid_t process_ = 0;
+  const base::ProcessMark mark_;
 };
 
 }  // namespace fairlead::host

@@ -53,12 +53,13 @@ struct Side {
   static constexpr std::uint32_t kAllRights =
       access::local_write | access::remote_write | access::remote_read | access::remote_atomic;
 
-  Side(std::uint8_t host, Road road, const char* give_up_after_ms = nullptr)
+  /// `daemon`: the host engine's file; empty: that of the one for all tests.
+  Side(std::uint8_t host, Road road, const char* give_up_after_ms = nullptr, const std::string& daemon = {})
       : device{.name = "test",
                .address = "127.0.0." + std::to_string(host),
                .interface_name = {},
                .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}},
-        context(made(Context::open(device, options(road, give_up_after_ms)))),
+        context(made(Context::open(device, options(road, give_up_after_ms, daemon)))),
         domain(*ProtectionDomain::allocate(context)),
         channel(*CompletionChannel::open(context)),
         queue(*CompletionQueue::create(context, {.capacity = 512, .channel = &channel, .cookie = 77})),
@@ -69,7 +70,7 @@ struct Side {
     return {.address = bytes.data(), .length = bytes.size(), .access = rights, .iova = {}};
   }
 
-  static ContextOptions options(Road road, const char* give_up_after_ms) {
+  static ContextOptions options(Road road, const char* give_up_after_ms, const std::string& daemon) {
     ContextOptions chosen;
     if (give_up_after_ms != nullptr) chosen.engine.emplace_back("give_up_after", give_up_after_ms);
     if (road == Road::shm || road == Road::udp) chosen.engine.emplace_back("path", to_string(road));
@@ -83,7 +84,7 @@ struct Side {
     }
     if (road == Road::host || road == Road::hosts) {
       chosen.engine.emplace_back("core", "host");
-      chosen.engine.emplace_back("host", host::DaemonForTests::shared().file());
+      chosen.engine.emplace_back("host", daemon.empty() ? host::DaemonForTests::shared().file() : daemon);
     }
     if (road == Road::faulty) {
       chosen.engine.emplace_back("fault", "drop=3%,reorder=10:16,duplicate=2%,seed=7");

@@ -1,0 +1,433 @@
+// The host engine under an application whose queue pairs ask for what there is not, and that writes what it likes into
+// all that it shares for them.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "host/call.hpp"
+#include "host/host_for_tests.hpp"
+#include "host/pair_calls.hpp"
+#include "host/pair_layout.hpp"
+#include "queue/consumer.hpp"
+#include "queue/producer.hpp"
+#include "shm/arena.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr auto kPatienceWithPairs = std::chrono::seconds(10);  // ends a failing test only
+constexpr std::uint64_t kRegionBytes = 1 << 20;
+using CallKind = PairCall::Kind;
+using Post = PairRequest::Kind;
+
+/// Speaks to the host engine by itself.
+class HostilePairs {
+ public:
+  explicit HostilePairs(const std::string& file) : name_(shm::Name::of_file(file).value()) {
+    attach_memory_ = shm::Arena::create(Layout::head_bytes(), Layout::head_bytes() + 4096).value();
+    const Call attach{.kind = static_cast<std::uint32_t>(Call::Kind::attach),
+                      .memory_bytes = attach_memory_.bytes(),
+                      .address = to_plain(base::SocketAddress::from_ip("127.0.0.1", 0).value())};
+    const int file_of_memory = attach_memory_.descriptor();
+    socket_ = connect();
+    secret_ = make_call(socket_, attach, {&file_of_memory, 1}).value().answer.application;
+    rings_ = shm::Memory::create({.head_bytes = PairLayout::bytes()}).value();
+    regions_ = shm::Memory::create({.head_bytes = kRegionBytes}).value();
+    new (rings_.head()) PairPage{};
+    events_.emplace(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
+                                            {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1})
+                        .value());
+  }
+  shm::Socket connect() { return shm::Socket::connect(name_, users_).value(); }
+  Call open_call() const {
+    return {.kind = static_cast<std::uint32_t>(Call::Kind::open_pairs),
+            .application = secret_,
+            .memory_bytes = kRegionBytes};
+  }
+  Result<Answered> open(const Call& call, std::initializer_list<int> files) {
+    pairs_socket_ = connect();
+    return make_call(pairs_socket_, call, files);
+  }
+  /// As a good one.
+  void settle() {
+    ASSERT_TRUE(open(open_call(), {rings_.descriptor(), regions_.descriptor()}).has_value());
+    segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
+    requests_.emplace(queue::Producer::attach(*segment_).value());
+  }
+
+  /// The host engine has closed our connection.
+  bool is_detached() {
+    std::byte unread[8];
+    const auto letter = socket_.receive(unread);
+    return is_detached_ |= letter && letter->bytes == 0;
+  }
+  void wait_until_detached() {
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; !is_detached(); std::this_thread::yield())
+      if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
+  }
+  /// With what follows it.
+  void ask(PairRequest request, std::span<const std::byte> body = {}) {
+    const std::size_t here = std::min(body.size(), request.begin.size());
+    if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
+    put(&request, sizeof request);
+    for (body = body.subspan(here); !body.empty(); body = body.subspan(std::min(body.size(), sizeof request)))
+      put(body.data(), std::min(body.size(), sizeof request));
+    socket_.nudge();
+  }
+  /// What it answers; `restarted` if it detaches us.
+  Status call(CallKind kind, PairCall call, std::initializer_list<MemoryPiece> pieces = {}) {
+    call.number = ++calls_;
+    std::vector<std::byte> body(sizeof call + pieces.size() * sizeof(MemoryPiece));
+    std::memcpy(body.data(), &call, sizeof call);
+    if (pieces.size() > 0) std::memcpy(body.data() + sizeof call, pieces.begin(), pieces.size() * sizeof(MemoryPiece));
+    ask({.kind = std::to_underlying(Post::call),
+         .opcode = std::to_underlying(kind),
+         .bytes = static_cast<std::uint16_t>(body.size())},
+        body);
+    PairReply& reply = page().replies[0];
+    while (reply.answered.load(std::memory_order_acquire) != call.number)
+      if (is_detached()) return Status::restarted;
+    answer = reply.answer;
+    return status_from(answer.status);
+  }
+  /// The next completion's.
+  verbs::WcStatus next_status() {
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; base::MonotonicClock::now() < end;) {
+      const std::byte* const element = events_->get();
+      if (element == nullptr) continue;
+      PairNews news;
+      std::memcpy(&news, element, sizeof news);
+      if ((news.retires & PairNews::kIsNotice) == 0) return news.completion.status;
+    }
+    ADD_FAILURE() << "no completion";
+    return verbs::WcStatus::general_err;
+  }
+  static PairCall pair_call() {
+    PairCall call{.domain = 1, .incarnation = 1};
+    call.max_send_wr = call.max_recv_wr = 4;
+    call.max_send_sge = call.max_recv_sge = 2;
+    call.max_inline = 64;
+    call.type = std::to_underlying(verbs::QpType::rc);
+    return call;
+  }
+  /// A queue pair in that state, connected to itself.
+  PairRequest pair_in(verbs::QpState to) {
+    EXPECT_EQ(call(CallKind::open_pair, pair_call()), Status::ok);
+    PairRequest request{.object = answer.object, .generation = answer.generation};
+    PairCall change = pair_call();
+    change.object = answer.object;
+    change.generation = answer.generation;
+    change.attributes.dest_qp_num = answer.number;
+    change.attributes.path_mtu = 1;
+    change.attributes.access_flags = verbs::access::remote_write;
+    change.attributes.timeout = 14;
+    change.attributes.av.is_global = 1;
+    change.attributes.av.dgid = base::SocketAddress::from_ip("127.0.0.1", 0)->ip;
+    for (std::uint8_t state = 1; state <= std::to_underlying(to); ++state) {
+      change.from = static_cast<std::uint8_t>(state - 1);
+      change.attributes.state = state;
+      EXPECT_EQ(call(CallKind::change_pair, change), Status::ok) << answer.text.data();
+    }
+    return request;
+  }
+
+  PairPage& page() { return *reinterpret_cast<PairPage*>(rings_.head()); }
+  std::span<std::byte> rings() { return {rings_.head(), PairLayout::bytes()}; }
+  int rings_file() const { return rings_.descriptor(); }
+  int regions_file() const { return regions_.descriptor(); }
+  void nudge() { socket_.nudge(), pairs_socket_.nudge(); }
+
+  PairAnswer answer;
+
+ private:
+  void put(const void* bytes, std::size_t count) {
+    std::byte* element = requests_->pnext();
+    while (element == nullptr && !is_detached()) element = requests_->pnext();
+    if (element == nullptr) return;
+    std::memcpy(element, bytes, count);
+    requests_->put();
+  }
+
+  shm::Name name_;
+  shm::Users users_;
+  shm::Socket socket_, pairs_socket_;
+  shm::Arena attach_memory_;
+  shm::Memory rings_, regions_;
+  std::optional<OneSegment> segment_;
+  std::optional<queue::Producer> requests_;
+  std::optional<queue::Consumer> events_;
+  std::uint64_t secret_ = 0, calls_ = 0;
+  bool is_detached_ = false;
+};
+
+class HostileQueuePairs : public ::testing::Test {
+ protected:
+  /// Another application gets what it asks for.
+  void expect_service() {
+    HostilePairs good(host_.file());
+    good.settle();
+    const PairRequest pair = good.pair_in(verbs::QpState::rts);
+    PairCall facts = HostilePairs::pair_call();
+    facts.object = pair.object;
+    facts.generation = pair.generation;
+    ASSERT_EQ(good.call(CallKind::pair_facts, facts), Status::ok);
+    EXPECT_EQ(good.answer.attributes.state, std::to_underlying(verbs::QpState::rts));
+  }
+
+  HostForTests host_;
+};
+
+TEST_F(HostileQueuePairs, HaveNoMemoryThatCanBeTakenAway) {
+  HostilePairs hostile(host_.file());
+  const base::FileDescriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), kRegionBytes), 0);
+  const auto refused = [&](const Call& call, std::initializer_list<int> files, Status status) {
+    const auto answered = hostile.open(call, files);
+    ASSERT_FALSE(answered.has_value());
+    EXPECT_EQ(answered.error().status, status) << answered.error().message;
+  };
+  refused(hostile.open_call(), {hostile.rings_file(), unsealed.get()}, Status::invalid);
+  refused(hostile.open_call(), {hostile.rings_file()}, Status::invalid);
+  refused(hostile.open_call(), {}, Status::invalid);
+  refused(hostile.open_call(), {hostile.regions_file(), hostile.rings_file()}, Status::invalid);
+  Call call = hostile.open_call();
+  call.memory_bytes = kRegionBytes + 4096;
+  refused(call, {hostile.rings_file(), hostile.regions_file()}, Status::invalid);
+  call.memory_bytes = ~0ULL;
+  refused(call, {hostile.rings_file(), hostile.regions_file()}, Status::invalid);
+  call = hostile.open_call();
+  ++call.application;
+  refused(call, {hostile.rings_file(), hostile.regions_file()}, Status::restarted);
+  hostile.settle();
+  refused(hostile.open_call(), {hostile.rings_file(), hostile.regions_file()}, Status::in_use);
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, AreDetachedForWhatNoLibraryPosts) {
+  const std::vector<std::byte> body(2048);
+  using Ask = std::function<void(HostilePairs&, PairRequest)>;
+  const auto with = [&](PairRequest request, std::size_t bytes) -> Ask {
+    return [=, &body](HostilePairs& hostile, PairRequest pair) {
+      PairRequest asked = request;
+      asked.object = pair.object;
+      asked.generation = pair.generation;
+      hostile.ask(asked, std::span(body).first(bytes));
+    };
+  };
+  const auto kind = [](Post post) { return std::to_underlying(post); };
+  const auto many = [](Post post) -> Ask {
+    return [post](HostilePairs& hostile, PairRequest pair) {
+      pair.kind = std::to_underlying(post);
+      pair.opcode = std::to_underlying(verbs::SendOpcode::send);
+      for (int i = 0; i < 200 && !hostile.is_detached(); ++i) hostile.ask(pair);
+    };
+  };
+  const Ask all[] = {
+      with({.kind = 4}, 0),
+      with({.kind = 255}, 0),
+      with({.kind = kind(Post::post_send), .opcode = 10}, 0),
+      with({.kind = kind(Post::post_send), .opcode = 255}, 0),
+      with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 3}, 48),  // than its plan says
+      with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 255}, 4080 / 2),
+      with({.kind = kind(Post::post_send), .opcode = 2, .bytes = 1025}, 1025),
+      with({.kind = kind(Post::post_send), .opcode = 2, .flags = 8, .bytes = 65}, 65),
+      with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 1, .bytes = 16}, 32),
+      with({.kind = kind(Post::post_receive), .pieces = 3}, 48),
+      with({.kind = kind(Post::post_receive), .bytes = 16}, 16),
+      with({.kind = kind(Post::call), .opcode = 200, .bytes = sizeof(PairCall)}, sizeof(PairCall)),
+      with({.kind = kind(Post::call), .bytes = sizeof(PairCall) - 1}, sizeof(PairCall) - 1),
+      with({.kind = kind(Post::call), .bytes = sizeof(PairCall) + 8}, sizeof(PairCall) + 8),
+      with({.kind = kind(Post::call), .bytes = sizeof(PairCall), .slot = kPairCallsMax}, sizeof(PairCall)),
+      many(Post::post_receive),
+  };
+  for (std::size_t i = 0; i < std::size(all); ++i) {
+    SCOPED_TRACE(i);
+    HostilePairs hostile(host_.file());
+    hostile.settle();
+    const PairRequest pair = hostile.pair_in(verbs::QpState::rts);
+    all[i](hostile, pair);
+    hostile.wait_until_detached();
+  }
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, AreRefusedWhatNoQueuePairCanHave) {
+  HostilePairs hostile(host_.file());
+  hostile.settle();
+  const auto pair = [&](auto change) {
+    PairCall call = HostilePairs::pair_call();
+    change(call);
+    return hostile.call(CallKind::open_pair, call);
+  };
+  EXPECT_EQ(pair([](PairCall& call) { call.type = 9; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_send_wr = 0; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_send_wr = ~0U; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_recv_wr = 1U << 31; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_send_sge = 33; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_recv_sge = ~0U; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.max_inline = 1025; }), Status::invalid);
+  EXPECT_EQ(pair([](PairCall& call) { call.shares_receives = 1; }), Status::stale);
+
+  const auto region = [&](std::initializer_list<MemoryPiece> pieces, std::uint64_t length, std::uint64_t skipped = 0) {
+    PairCall call{.domain = 1};
+    call.length = length;
+    call.skipped = skipped;
+    return hostile.call(CallKind::add_region, call, pieces);
+  };
+  EXPECT_EQ(region({{0, kRegionBytes}}, kRegionBytes), Status::ok);
+  EXPECT_EQ(region({}, 1), Status::invalid);
+  EXPECT_EQ(region({{0, kRegionBytes + 1}}, 1), Status::invalid);
+  EXPECT_EQ(region({{1, kRegionBytes}}, 1), Status::invalid);
+  EXPECT_EQ(region({{~0ULL, 1}}, 1), Status::invalid);
+  EXPECT_EQ(region({{0, ~0ULL}}, 1), Status::invalid);
+  EXPECT_EQ(region({{0, 4096}}, 4097), Status::invalid);
+  EXPECT_EQ(region({{0, 4096}}, 1, 4096), Status::invalid);
+  EXPECT_EQ(region({{0, 4096}}, ~0ULL, 1), Status::invalid);
+  EXPECT_EQ(region({{0, 4096}}, 0), Status::invalid);
+  EXPECT_EQ(region({{8, 4096}, {8192, 4096}}, 5000), Status::invalid);
+  EXPECT_EQ(region({{0, 4096}, {8192, ~0ULL - 4095}}, 5000), Status::invalid);
+  EXPECT_EQ(region({{4096, 4096}, {0, 4096}}, 5000, 4000), Status::invalid);
+  EXPECT_EQ(region({{4096, 4096}, {0, 4096}}, 5000, 3000), Status::ok);
+
+  PairCall queue{.domain = 1};
+  EXPECT_EQ(hostile.call(CallKind::open_queue, queue), Status::invalid);
+  queue.depth = ~0U;
+  EXPECT_EQ(hostile.call(CallKind::open_queue, queue), Status::invalid);
+  PairCall window{.domain = 1};
+  window.type = 7;
+  EXPECT_EQ(hostile.call(CallKind::add_window, window), Status::invalid);
+
+  // Of another application.
+  HostilePairs other(host_.file());
+  other.settle();
+  PairCall its{.domain = 1};
+  its.length = 4096;
+  ASSERT_EQ(other.call(CallKind::add_region, its, {{0, 4096}}), Status::ok);
+  its.key = other.answer.key;
+  EXPECT_EQ(hostile.call(CallKind::remove_region, its), Status::stale);
+  EXPECT_EQ(hostile.call(CallKind::change_region, its, {{0, 4096}}), Status::stale);
+  EXPECT_EQ(hostile.call(CallKind::unbind_windows, its), Status::stale);
+  EXPECT_FALSE(hostile.is_detached());
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, ReachNoMemoryOfAnotherApplication) {
+  HostilePairs hostile(host_.file()), other(host_.file());
+  hostile.settle();
+  other.settle();
+  PairCall region{.domain = 1};
+  region.length = 4096;
+  region.access = verbs::access::local_write | verbs::access::remote_write;
+  ASSERT_EQ(hostile.call(CallKind::add_region, region, {{0, 4096}}), Status::ok);
+  const std::uint32_t own_key = hostile.answer.key;
+  ASSERT_EQ(other.call(CallKind::add_region, region, {{0, 4096}}), Status::ok);
+  const std::uint32_t its_key = other.answer.key;
+  for (const bool is_own : {true, false}) {
+    PairRequest request = hostile.pair_in(verbs::QpState::rts);
+    request.kind = std::to_underlying(Post::post_send);
+    request.opcode = std::to_underlying(verbs::SendOpcode::write);
+    request.flags = verbs::send_flags::signaled;
+    request.pieces = 1;
+    request.rkey = own_key;
+    const verbs::Sge piece{.addr = 0, .length = 8, .lkey = is_own ? own_key : its_key};
+    hostile.ask(request, std::as_bytes(std::span(&piece, 1)));
+    EXPECT_EQ(hostile.next_status(), is_own ? verbs::WcStatus::success : verbs::WcStatus::loc_prot_err);
+  }
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, ChangeOnlyAsQueuePairsDo) {
+  HostilePairs hostile(host_.file());
+  hostile.settle();
+  const PairRequest pair = hostile.pair_in(verbs::QpState::reset);
+  const auto change = [&](std::uint8_t from, std::uint8_t to, auto with) {
+    PairCall call = HostilePairs::pair_call();
+    call.object = pair.object;
+    call.generation = pair.generation;
+    call.from = from;
+    call.attributes.state = to;
+    with(call);
+    return hostile.call(CallKind::change_pair, call);
+  };
+  const auto nothing = [](PairCall&) {};
+  for (const auto& [from, to] : {std::pair{0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {1, 3}, {255, 1}, {1, 255}})
+    EXPECT_EQ(change(static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to), nothing), Status::invalid)
+        << from << " to " << to;
+  EXPECT_EQ(change(1, 2, nothing), Status::bad_state);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { call.attributes.timeout = 200; }), Status::invalid);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { call.attributes.min_rnr_timer = 32; }), Status::invalid);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { call.attributes.max_dest_rd_atomic = 17; }), Status::invalid);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { call.attributes.rq_psn = 1U << 24; }), Status::invalid);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { call.attributes.path_mtu = 6; }), Status::invalid);
+  EXPECT_EQ(change(0, 1, [](PairCall& call) { ++call.generation; }), Status::stale);
+  EXPECT_EQ(change(0, 1, nothing), Status::ok);
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, HaveBoundsThatAreNamed) {
+  HostilePairs hostile(host_.file());
+  hostile.settle();
+  PairCall call = HostilePairs::pair_call();
+  call.max_send_wr = 16384;
+  call.max_send_sge = 32;
+  call.max_inline = 1024;
+  Status status = Status::ok;
+  for (std::uint32_t i = 0; i < 64 && status == Status::ok; ++i) status = hostile.call(CallKind::open_pair, call);
+  EXPECT_EQ(status, Status::no_memory);
+  EXPECT_NE(std::string(hostile.answer.text.data()).find(std::to_string(kQueueBytesMax)), std::string::npos)
+      << hostile.answer.text.data();
+  PairCall region{.domain = 1};
+  region.length = 5000;
+  for (std::uint32_t i = 0; i <= kJoinedPiecesMax / 2; ++i)
+    status = hostile.call(CallKind::add_region, region, {{4096, 4096}, {0, 4096}});
+  EXPECT_EQ(status, Status::no_memory);
+  EXPECT_NE(std::string(hostile.answer.text.data()).find(std::to_string(kJoinedPiecesMax)), std::string::npos)
+      << hostile.answer.text.data();
+  expect_service();
+}
+
+// Everything shared changes at any time, also beneath requests that are good.
+TEST_F(HostileQueuePairs, WriteAnythingAnywhereAndHarmNobody) {
+  std::mt19937_64 random(20261123);
+  for (int round = 0; round < 8; ++round) {
+    HostilePairs hostile(host_.file());
+    hostile.settle();
+    PairRequest pair = hostile.pair_in(verbs::QpState::rts);
+    pair.opcode = std::to_underlying(verbs::SendOpcode::send);
+    for (int i = 0; i < 3; ++i) hostile.ask(pair);
+    if (round % 2 == 0) {
+      // Records whose words are nearly good.
+      std::vector<std::byte> body(512);
+      for (int i = 0; i < 2000 && !hostile.is_detached(); ++i) {
+        PairRequest request = pair;
+        const std::size_t bytes = random() % 300;
+        request.kind = static_cast<std::uint8_t>(random() % 16 < 12 ? 3 : random() % 3);
+        request.opcode = static_cast<std::uint8_t>(random() % 16);
+        request.bytes = static_cast<std::uint16_t>(request.kind == 3 ? sizeof(PairCall) : bytes);
+        for (std::byte& byte : body) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);
+        std::memcpy(body.data() + offsetof(PairCall, object), &pair.object, 4);
+        std::memcpy(body.data() + offsetof(PairCall, generation), &pair.generation, 4);
+        hostile.ask(request, std::span(body).first(request.bytes));
+      }
+    } else {
+      const std::size_t first = round % 4 == 1 ? 0 : PairLayout::requests();
+      for (int i = 0; i < 20000; ++i) {
+        const std::size_t at = first + random() % (PairLayout::bytes() - first);
+        std::atomic_ref(reinterpret_cast<std::uint8_t&>(hostile.rings()[at]))
+            .store(static_cast<std::uint8_t>(random()), std::memory_order_relaxed);
+        if (i % 1000 == 0) hostile.nudge();
+      }
+    }
+    expect_service();
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::host
