@@ -48,6 +48,7 @@ int main() {
   std::latch is_ready(kLocalities);
   std::atomic<bool> must_end = false;
   std::vector<std::jthread> threads;
+  threads.reserve(kLocalities);
   for (unsigned i = 0; i < kLocalities; ++i) threads.emplace_back([&, i] { serve(domain, i, is_ready, must_end); });
   is_ready.wait();
 

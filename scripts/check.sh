@@ -14,7 +14,8 @@ check_includes() { build/clang/bin/whole_test --gtest_brief=1 --gtest_filter='In
 
 check_tidy() {
   # Sources of the compile commands only: headers are looked at through the sources that include them.
-  cxx_files | grep '\.cpp$' | grep -v '^tests/install/' |
+  # Debian 12's Boost.Asio has no coroutines with clang.
+  cxx_files | grep '\.cpp$' | grep -v -e '^tests/install/' -e '^examples/asio.cpp' |
     xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build/clang --quiet 2>&1 |
     { grep -v -e 'warnings generated' -e 'Suppressed' -e 'Use -header-filter' || true; }
 }

@@ -288,6 +288,7 @@ TEST_F(OwnTest, buffer_pool) {
   m0_net_buffer_pool_unlock(&pool);
   EXPECT_EQ(m0_net_buffer_pool_get(&pool, 0), nullptr) << "not locked";
   std::vector<std::jthread> threads;
+  threads.reserve(10);
   for (unsigned i = 0; i < 10; ++i)
     threads.emplace_back([&, i] {
       for (int round = 0; round < 50; ++round) {

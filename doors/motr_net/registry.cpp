@@ -49,7 +49,9 @@ int m0_net_init(void) {
 void m0_net_fini(void) {
   {
     const std::scoped_lock lock(registry.mutex);
-    if (registry.inits == 0 || --registry.inits > 0) return;
+    if (registry.inits == 0) return;
+    --registry.inits;
+    if (registry.inits > 0) return;
   }
   m0_net_xprt_deregister(&m0_net_lnet_xprt);
 }

@@ -361,6 +361,6 @@ int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) {
 
 void m0_net_lnet_ifaces_put(m0_net_domain*, char* const** addrs) {
   for (char* const* each = *addrs; *each != nullptr; ++each) std::free(*each);
-  std::free(const_cast<char**>(*addrs));
+  std::free(static_cast<void*>(const_cast<char**>(*addrs)));
   *addrs = nullptr;
 }

@@ -47,7 +47,7 @@ const char* what_it_says(Status status) {
 std::size_t write_text(std::string_view from, char* to, std::size_t size) noexcept {
   if (size == 0 || to == nullptr) return from.size();
   const std::size_t some = std::min(from.size(), size - 1);
-  std::copy_n(from.data(), some, to);
+  std::copy_n(from.begin(), some, to);
   to[some] = '\0';
   return from.size();
 }

@@ -97,8 +97,10 @@ net::TransferMachine::Added add_many(net::TransferMachine& machine, std::span<ne
     return machine.add(buffers, operation);
   } else {
     net::TransferMachine::Added all;
-    for (; all.count < buffers.size(); ++all.count)
-      if ((all.status = machine.add(*buffers[all.count], operation)) != fairlead::Status::ok) break;
+    for (; all.count < buffers.size(); ++all.count) {
+      all.status = machine.add(*buffers[all.count], operation);
+      if (all.status != fairlead::Status::ok) break;
+    }
     return all;
   }
 }

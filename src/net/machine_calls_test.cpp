@@ -17,6 +17,7 @@ constexpr auto kState = MachineEvent::Kind::state_change;
 
 int threads() {
   DIR* const folder = ::opendir("/proc/self/task");
+  if (folder == nullptr) return -1;
   int entries = 0;
   while (::readdir(folder) != nullptr) ++entries;
   ::closedir(folder);
@@ -49,6 +50,7 @@ TEST(DrivenMachines, HaveNoThread) {
   ASSERT_TRUE(first.deliver_synchronously());
   ASSERT_TRUE(first.start_and_wait("127.0.0.1@udp:*:34:1"));  // with it the engine's
   const int before = threads();
+  ASSERT_GT(before, 0);
   {
     Record record;
     const auto buffer = Buffer::allocate(domain, 100).value();

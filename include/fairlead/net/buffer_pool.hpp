@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kAnyColour = ~std::uint32_t{0};
 inline constexpr std::uint32_t kColoursMax = 1024;
 
 struct BufferPoolSettings {
-  std::uint64_t buffer_size = 64 * 1024;  ///< bytes, of each buffer
+  std::uint64_t buffer_size = std::uint64_t{64} * 1024;  ///< bytes, of each buffer
   /// How many colours 0..colours - 1 there are; 0..kColoursMax. A colour stands for a processor, or whatever has a
   /// cache: a buffer that comes back under one goes first to who asks for that one.
   std::uint32_t colours = 0;

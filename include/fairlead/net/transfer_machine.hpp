@@ -278,8 +278,10 @@ class TransferMachine {
   template <typename Operation>
   Added add_each(std::span<Buffer* const> buffers, const Operation& operation) {
     Added all;
-    for (; all.count < buffers.size(); ++all.count)
-      if ((all.status = add(*buffers[all.count], operation)) != Status::ok) break;
+    for (; all.count < buffers.size(); ++all.count) {
+      all.status = add(*buffers[all.count], operation);
+      if (all.status != Status::ok) break;
+    }
     return all;
   }
 
