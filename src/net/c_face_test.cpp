@@ -219,8 +219,12 @@ TEST_F(CFaceTest, DeadlinesStopsAndStatesAreTold) {
   fairlead_net_operation receive = operation(FAIRLEAD_NET_MESSAGE_RECEIVE);
   receive.deadline_ns = fairlead_net_now() - 1;
   EXPECT_EQ(fairlead_net_machine_add(machine_, buffer_, &receive), FAIRLEAD_TOO_LATE);
-  receive.deadline_ns = fairlead_net_now() + 1'000'000;
-  ASSERT_EQ(fairlead_net_machine_add(machine_, buffer_, &receive), FAIRLEAD_OK);
+  fairlead_status status = FAIRLEAD_TOO_LATE;
+  while (status == FAIRLEAD_TOO_LATE) {  // if this thread is held up for so long
+    receive.deadline_ns = fairlead_net_now() + 1'000'000;
+    status = fairlead_net_machine_add(machine_, buffer_, &receive);
+  }
+  ASSERT_EQ(status, FAIRLEAD_OK);
   bool is_pending = false;
   while (!is_pending) ASSERT_EQ(fairlead_net_machine_wait(machine_, FAIRLEAD_NET_NEVER, &is_pending), FAIRLEAD_OK);
   deliver();
