@@ -1,7 +1,9 @@
 #pragma once
 // What a poller of an application does after many polls in vain.
 
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include <sched.h>
 
@@ -18,6 +20,8 @@ inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   const auto step = polls.next(before);
   lock.unlock();
   if (step == queue::WaitLadder::Step::look) return;
+  // Where a yield is dear, whoever is waited for gets the processor only if we are not there for it.
+  if (step == queue::WaitLadder::Step::sleep) return std::this_thread::sleep_for(std::chrono::microseconds(20));
   ::sched_yield();
   const auto after = base::MonotonicClock::now();
   if (lock.try_lock()) polls.yielded(before, after);
