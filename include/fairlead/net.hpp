@@ -14,8 +14,8 @@
 //   active_bulk_send        fills what a descriptor names                                   passive_bulk_receive
 //
 // Thread rules. Every call may come from any thread, also from inside a callback, unless its description says
-// otherwise; a transfer machine's callbacks run one at a time and without any of its locks. Between add() and the
-// final event the memory belongs to the transfer machine (see BufferEvent::is_final for the one thing that may be read
+// otherwise. A transfer machine's callbacks run one at a time and without any of its locks. Between add() and the final
+// event the memory belongs to the transfer machine (see BufferEvent::is_final for the one thing that may be read
 // earlier).
 
 #include <fairlead/net/address.hpp>

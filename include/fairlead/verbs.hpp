@@ -9,8 +9,8 @@
 //   verbs::connect(*pair, verbs::Invitation::from_bytes(*theirs)->pair);   // or modify(): RESET -> INIT -> RTR -> RTS
 //   pair->post_receive(...); pair->post_send(...); queue->poll(...);       // or queue->wait(..., deadline)
 //
-// Objects are handles. Those of them that may be busy (destroy() answers EBUSY) are shared: what is made with them
-// keeps them alive, so a program that just lets go is safe; destroy() tells whether the order was right.
+// Objects are handles. Those of them that may be busy (destroy() answers EBUSY) are shared: objects made with them keep
+// them alive, so a program that just lets go is safe. destroy() tells whether the order was right.
 
 #include <fairlead/verbs/completion_queue.hpp>
 #include <fairlead/verbs/connection.hpp>

@@ -28,9 +28,9 @@ class Domain {
  public:
   /// `invalid` names the setting; not_available: the address is not local; system.
   [[nodiscard]] static Result<Domain> open(const DomainSettings& settings = {});
-  /// For a process that ends without destructors (_exit()): what is on its way has a moment to arrive, and all peers
-  /// are told that this engine ends, so that what they still send here is no error (Refusal::left). From here on nobody
-  /// is met any more. Takes 0.2 s at most. Any thread; not in a handler of a signal.
+  /// For a process that ends without destructors (_exit()). Messages on their way have a moment to arrive, and all
+  /// peers are told that this engine ends. So what they still send here is no error (Refusal::left). From here on
+  /// nobody is met any more. Takes 0.2 s at most. Any thread; not in a handler of a signal.
   void leave();
 
  private:

@@ -24,11 +24,11 @@ inline constexpr std::uint64_t kWholeBuffer = ~std::uint64_t{0};
 /// containers.
 class Buffer {
  public:
-  /// Memory of its own: one segment of `size` bytes, zero, aligned to a page (large ones to a huge page, and those of
-  /// at most 2 KiB, many of which share a page, to a cache line). If a transfer machine of the domain has started on a
-  /// network, it is memory of that machine's engine (of the one started last) that peers of this host reach by
-  /// themselves: what is put into it, or got out of it, is copied once, by the initiator (docs/shm.md). Make buffers
-  /// for passive queues after the start. `invalid`: size 0. `too_big`: above Domain::buffer_size_max(). `no_memory`.
+  /// Memory of its own: one segment of `size` bytes, zero, aligned to a page. Large ones are aligned to a huge page,
+  /// those of at most 2 KiB, many of which share a page, to a cache line. If a transfer machine of the domain has
+  /// started on a network, the memory belongs to that machine's engine (the one started last), and peers of this host
+  /// reach it by themselves: the initiator of a put or a get makes the only copy (docs/shm.md). So make buffers for
+  /// passive queues after the start. `invalid`: size 0. `too_big`: above Domain::buffer_size_max(). `no_memory`.
   [[nodiscard]] static Result<std::unique_ptr<Buffer>> allocate(Domain& domain, std::uint64_t size);
 
   /// The caller's memory, which has to outlive the buffer; not copied, any alignment.
@@ -40,17 +40,17 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   /// Of a queued buffer: cancels it and waits until its final event has been delivered. In a callback (of whatever
-  /// buffer or transfer machine) it waits only until the memory is in use no more: the final event is delivered after
-  /// that callback, and shows a handle that stands in for this one; what the buffer's callback refers to has to live
+  /// buffer or transfer machine) it waits only until the memory is no longer in use. The final event is delivered after
+  /// that callback, and shows a handle that stands in for this one. What the buffer's callback refers to has to live
   /// until then. In the buffer's own final callback ("send and forget") the memory goes after the callback.
   ~Buffer();
 
   /// Gives the registration back: `bad_state` while queued. The buffer cannot be added any more.
   Result<> close();
 
-  /// Sets what is called with the events of one queue, or of all queues. `bad_state` (nothing changed) while
-  /// the buffer is queued or one of its callbacks runs; but its own final callback may set those of the other queues,
-  /// one by one, for what the buffer is added to next. An exception that leaves a callback ends the process.
+  /// Sets what is called with the events of one queue, or of all queues. `bad_state` (nothing changed) while the buffer
+  /// is queued or one of its callbacks runs. But its own final callback may set those of the other queues, one by one,
+  /// for the queue that the buffer is added to next. An exception that leaves a callback ends the process.
   Status set_callback(QueueKind kind, BufferCallback callback);
   Status set_callback(const BufferCallback& callback);
 

@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kColoursMax = 1024;
 
 struct BufferPoolSettings {
   std::uint64_t buffer_size = std::uint64_t{64} * 1024;  ///< bytes, of each buffer
-  /// How many colours 0..colours - 1 there are; 0..kColoursMax. A colour stands for a processor, or whatever has a
-  /// cache: a buffer that comes back under one goes first to who asks for that one.
+  /// How many colours 0..colours - 1 there are; 0..kColoursMax. A colour stands for a processor, or anything with a
+  /// cache: a buffer that comes back under a colour goes first to the one who asks for it.
   std::uint32_t colours = 0;
   std::uint32_t threshold = 2;  ///< of on_below_threshold, and that prune() leaves
   /// Called when fewer than `threshold` buffers are left in the pool: once, until there are as many again. By the
@@ -49,7 +49,7 @@ class BufferPool {
   /// Destroys the least recently used buffer of the pool. False if no more than `threshold` are in it.
   bool prune();
 
-  /// A buffer for the caller's own use: the one of that colour that came back last; if there is none, the least
+  /// A buffer for the caller's own use: the one of that colour that came back last. If there is none, the least
   /// recently used of all. Null if the pool is empty. It stays the pool's: put() it back, do not destroy it.
   [[nodiscard]] Buffer* get(std::uint32_t colour = kAnyColour);
   /// Gives a buffer back: one of get(), or of a final event with status ok. Transfer machines that have too few take it

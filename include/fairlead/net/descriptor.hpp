@@ -2,8 +2,8 @@
 // What one side of a bulk transfer gives to the other: which memory, how much, where (docs/net.md, "Descriptors").
 //
 // A descriptor is plain bytes of fixed size that may be copied, stored and sent; its layout is the same on every host.
-// It holds a 64-bit random key and names one life of one engine, so it cannot be guessed, and it is refused as `stale`
-// once its buffer has completed or its process is gone. Whoever knows it may use the memory once.
+// It holds a 64-bit random key and names one life of one engine, so it cannot be guessed. It is refused as `stale` once
+// its buffer has completed or its process is gone. Whoever knows it may use the memory once.
 
 #include <array>
 #include <cstddef>

@@ -32,8 +32,8 @@ struct DomainSettings {
 };
 
 /// A handle: moving it does not disturb its buffers and machines, which keep the domain alive by themselves. Several
-/// domains per process are normal. The engine of an address is made by the first transfer machine that starts there,
-/// with its domain's settings, and shared by all later ones of the process.
+/// domains per process are normal. The first transfer machine that starts at an address makes its engine, with its
+/// domain's settings. All later ones of the process share it.
 class Domain {
  public:
   /// `invalid` names the setting or the environment variable that is unknown, unreadable or out of range, or the limit.

@@ -34,8 +34,8 @@ struct BufferEvent {
   const EndPoint& sender;    ///< message_receive with status ok; else empty. Copy it to keep it
   /// The transfer machine that the buffer was queued with; null if its handle was destroyed in a callback.
   TransferMachine* machine = nullptr;
-  /// A message that is not in the buffer but where its sender has written it (MessageReceive::takes_loans): read it
-  /// there, move the loan out to keep it, else it is given back after the callback. Null of all others.
+  /// A message that is not in the buffer but where its sender has written it (MessageReceive::takes_loans). Read it
+  /// there. Move the loan out to keep it, else it is given back after the callback. Null of all others.
   Loan* loan = nullptr;
 
   /// Bytes that are left for further messages: of a message in a buffer that stays queued. 0 of a final event, and

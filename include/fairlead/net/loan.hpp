@@ -15,9 +15,9 @@ class Machine;
 /// until the loan is given back: by give_back(), by the destructor, or by the end of the receiving machine or process.
 ///
 /// The bytes may be read for as long as the loan lives, also after the sender's process, or the machine itself, has
-/// ended. They lie in memory that the sender shares: one that does not heed the rules, or has cancelled the buffer,
-/// may change them meanwhile, so copy what must not change between a check and its use.
-/// Thread rules: as of any object; different loans may be used by different threads.
+/// ended. They lie in memory that the sender shares. A sender that breaks the rules, or has cancelled the buffer, may
+/// change them meanwhile. So copy what must not change between a check and its use. Thread rules: as of any object;
+/// different loans may be used by different threads.
 class Loan {
  public:
   /// Nothing.

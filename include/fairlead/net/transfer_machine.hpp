@@ -24,8 +24,8 @@
 namespace fairlead::net {
 
 /// Takes messages of any sender, in the order of adding. Each is placed directly behind the previous one. The buffer
-/// ends (final event) when fewer than `size_min` bytes are left or `messages_max` messages have arrived. A message
-/// that does not fit into the rest of one buffer goes to the next that can take it, or is dropped and counted: let
+/// ends (final event) when fewer than `size_min` bytes are left or `messages_max` messages have arrived. A message that
+/// does not fit into the rest of one buffer goes to the next that can take it, or is dropped and counted. So let
 /// size_min be the largest message expected.
 struct MessageReceive {
   std::uint64_t size_min = kWholeBuffer;  ///< bytes, 1..Buffer::size()
@@ -37,16 +37,16 @@ struct MessageReceive {
 };
 inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 
-/// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that somebody
-/// took it there (TransferMachine::messages_dropped() of the receiver counts those); but if that engine has no such
-/// transfer machine the message is `refused` (over the network, unless its acknowledgement comes first), and one longer
-/// than 64 KiB ends `no_buffer`, without travelling in full, if no buffer there can take it.
+/// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that a buffer
+/// took it there (TransferMachine::messages_dropped() of the receiver counts those that none took). If that engine has
+/// no such transfer machine the message is `refused` (over the network, unless its acknowledgement comes first). A
+/// message longer than 64 KiB ends `no_buffer`, without travelling in full, if no buffer there can take it.
 struct MessageSend {
   Destination to{};                     ///< an EndPoint of the same transfer machine
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
-  /// Lends the buffer: a receiver on this host reads it in place, if it is of Buffer::allocate() after the machine's
-  /// start, and the final event comes when it has been given back (refused: the reader is gone, silent: given up). All
+  /// Lends the buffer: a receiver on this host reads it in place, if Buffer::allocate() made it after the machine's
+  /// start. The final event comes when it has been given back (refused: the reader is gone, silent: given up). All
   /// others get a copy, as without it. Cancelled, the buffer is free though it may still be read.
   bool is_loan = false;
   /// The event waits for the receiver's word: ok if a buffer took it, no_buffer, or refused. Costs a round trip. Such a
@@ -143,7 +143,7 @@ class TransferMachine {
 
   // ---- start and stop
 
-  /// Takes an address (see address.hpp) and starts the event thread, which tells `started` with the machine's own end
+  /// Takes an address (see address.hpp) and starts the event thread. That tells `started` with the machine's own end
   /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system. Where delivery
   /// is synchronous that is told before this returns. `invalid`: malformed; the machine is failed then. `bad_state`
   /// unless initialized.
@@ -203,8 +203,8 @@ class TransferMachine {
   [[nodiscard]] Status add(Buffer& buffer, const ActiveReceive& operation);
   [[nodiscard]] Status add(Buffer& buffer, const ActiveSend& operation);
 
-  /// Queues buffers as add(*buffer, operation) for each would, in this order, up to the first that is refused; with
-  /// one lock and one look at the clock for all, for streams of small messages.
+  /// Queues buffers in this order, up to the first that is refused, as add(*buffer, operation) would for each. One lock
+  /// and one look at the clock serve all; it is for streams of small messages.
   struct Added {
     std::size_t count = 0;       ///< queued, from the first on; nothing has changed for the others
     Status status = Status::ok;  ///< why not more
@@ -221,8 +221,8 @@ class TransferMachine {
     return add_each(buffers, operation);
   }
 
-  /// Why the last add() that was refused in the calling thread was, of whatever machine: its status, and one line. ok
-  /// and empty if there was none.
+  /// Why the calling thread's last refused add() was refused, of any machine: its status, and one line. ok and empty if
+  /// there was none.
   [[nodiscard]] static Error explain_last();
 
   /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises

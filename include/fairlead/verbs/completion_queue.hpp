@@ -64,7 +64,7 @@ class CompletionQueue {
   /// of a queue that overran and is empty.
   [[nodiscard]] int poll(std::span<WorkCompletion> out) noexcept;
 
-  /// As poll(), but waits for the first completion: it looks for a moment, then sleeps until there is one, and the
+  /// As poll(), but waits for the first completion. It polls for a moment, then sleeps until there is one, and the
   /// engine's thread does the work. How many were taken, at least one unless out is empty. ETIMEDOUT at the deadline,
   /// EIO of a queue that overran and is empty, EINVAL with a channel or on_event, whose events it would take. One
   /// thread at a time.
