@@ -398,7 +398,7 @@ fairlead_status fairlead_net_wait_any(fairlead_net_machine* const* machines, siz
 /** For poll and epoll: the descriptor becomes readable with the first event after an arm that answered true in
  * *is_armed, and with a stop. False: events are pending, deliver them first. */
 fairlead_status fairlead_net_machine_arm(fairlead_net_machine* machine, bool* is_armed);
-/** The machine's, from started to its stop; -1 else. */
+/** The machine's, from started to its stop; -1 else. Whoever has it may sleep on it until the machine is freed. */
 int fairlead_net_machine_descriptor(const fairlead_net_machine* machine);
 /** `signal` will be called once, as soon as an event is pending. Replaces one that was not called yet. */
 fairlead_status fairlead_net_machine_notify(fairlead_net_machine* machine, void (*signal)(void* user), void* user);

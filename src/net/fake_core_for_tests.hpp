@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ class FakeCore final : public engine::Core {
   /// From now on a cancel waits for complete().
   void hold_cancels() { holds_cancels_ = true; }
   void fail_next(Status status) { next_failure_ = status; }
+  /// Other threads come while a port closes.
+  void nap_at_close() { naps_at_close_ = true; }
   /// As a host engine that ends.
   void end() {
     has_ended_ = true;
@@ -97,6 +100,7 @@ class FakeCore final : public engine::Core {
     return std::unexpected(Error{Status::not_available, 0, "none free"});
   }
   void close_port(engine::PortHandle port) override {
+    if (naps_at_close_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::scoped_lock lock(mutex_);
     ports_.erase(port.slot);
   }
@@ -254,6 +258,7 @@ class FakeCore final : public engine::Core {
   std::atomic<std::uint64_t> waits_ = 0;
   std::atomic<bool> has_ended_ = false;
   std::atomic<bool> holds_cancels_ = false;
+  std::atomic<bool> naps_at_close_ = false;
   std::atomic<Status> next_failure_ = Status::ok;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/exchange.hpp"
 #include "base/shown.hpp"
+#include "net/buffer_state.hpp"
 #include "net/clock.hpp"
 #include "net/net_address.hpp"
 #include "net/refused.hpp"
@@ -59,8 +60,11 @@ Result<Invitation> Invitation::of(const TransferMachine& machine, std::span<cons
                    fmt::format("{} buffers in one invitation: at most {} are possible", exposed.size(), kExposedMost));
   Invitation made{.address = std::string(own.address())};
   for (const Buffer* const buffer : exposed) {
-    if (!buffer->is_queued() || !inspect(buffer->descriptor()))
-      return refused(Status::bad_state, "an invitation to a buffer that is in no passive queue: add() it first");
+    const auto facts = inspect(buffer->descriptor());  // of an earlier add(), maybe
+    if (!buffer->is_queued() || !facts || BufferState::of(*buffer).kind != facts->kind ||
+        facts->address != own.address())
+      return refused(Status::bad_state,
+                     "an invitation to a buffer that is in no passive queue of the transfer machine: add() it first");
     made.exposed.push_back(buffer->descriptor());
   }
   return made;

@@ -74,6 +74,21 @@ TEST_F(InvitationTest, IsTheSameAfterItsWayAsText) {
   EXPECT_EQ(inspect(back->exposed[1])->size, 7u);
 }
 
+TEST_F(InvitationTest, NamesNoBufferThatIsElsewhere) {
+  const Buffer* const exposed = buffer_.get();
+  const auto invite = [&] { return Invitation::of(near_, {&exposed, 1}); };
+  ASSERT_EQ(near_.add(*buffer_, PassiveSend{}), Status::ok);
+  EXPECT_TRUE(invite());
+  ASSERT_TRUE(near_.cancel(*buffer_));
+  ASSERT_EQ(near_.deliver_all().value(), 1u);
+  ASSERT_EQ(near_.add(*buffer_, MessageReceive{}), Status::ok);  // its descriptor is of an earlier time
+  EXPECT_EQ(invite().error().status, Status::bad_state);
+  ASSERT_TRUE(near_.cancel(*buffer_));
+  ASSERT_EQ(near_.deliver_all().value(), 1u);
+  ASSERT_EQ(far_.add(*buffer_, PassiveSend{}), Status::ok);
+  EXPECT_EQ(invite().error().status, Status::bad_state);
+}
+
 TEST_F(InvitationTest, IsRefusedIfItIsNone) {
   ASSERT_EQ(near_.add(*buffer_, PassiveSend{}), Status::ok);
   const Buffer* const exposed = buffer_.get();

@@ -154,6 +154,10 @@ class Machine : public std::enable_shared_from_this<Machine> {
   /// All buffers are back; and nobody is at it, too.
   bool is_empty_at_end();
   bool may_close();
+  /// The last step of a stop, once it may be made, where calls drive the machine.
+  void end_stop(Lock& lock) {
+    if (is_driven_by_calls() && may_close()) take_down(lock);
+  }
   /// When somebody has to look at the machine though nothing happens.
   Instant next_look() { return std::min({queues_.earliest_deadline(), drops_.look_at(), figures_.next()}); }
   /// Whoever sleeps looks again.

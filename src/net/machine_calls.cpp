@@ -31,7 +31,7 @@ void MachineCalls::look_after(Lock& lock) {
   if (!machine_.turn_.is_free()) return;
   if (machine_.has_news()) machine_.report_news(lock);
   if (machine_.figures_.next() != kNever && machine_.port_.core) machine_.report_statistics(lock);
-  if (machine_.may_close()) machine_.take_down(lock);
+  machine_.end_stop(lock);
 }
 
 // Events to the application ------------------------------------------------------------------------------------------
@@ -143,7 +143,11 @@ void MachineCalls::run_signals() {
       continue;
     }
     look_after(lock);
-    if (!machine_.port_.core) continue;  // it ends
+    self = end_of_call(lock);
+    if (!machine_.port_.core) {  // it ends, by whoever has the turn
+      if (!machine_.has_ended()) machine_.thread_wake_.wait(lock);
+      continue;
+    }
     const bool is_pending =
         machine_.turn_.is_free() ? machine_.has_event() : machine_.port_.core->has_event(machine_.port_.handle);
     if (is_pending) {
@@ -192,7 +196,7 @@ void MachineCalls::drive_to_end(Lock& lock) {
 
 void MachineCalls::close() {
   was_armed_ = false;
-  descriptor_.close();
+  descriptor_.set(Instant::min());
 }
 
 std::shared_ptr<Machine> MachineCalls::end_of_call(Lock& lock) {

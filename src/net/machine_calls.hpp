@@ -44,7 +44,7 @@ class MachineCalls {
   bool was_armed() const { return was_armed_; }
   /// Whoever sleeps on the descriptor looks again by then.
   void wake_by(Instant at) { descriptor_.set(at); }
-  /// The machine's port closes.
+  /// The machine's port closes. The descriptor stays, readable for good, for whoever sleeps on it.
   void close();
 
  private:

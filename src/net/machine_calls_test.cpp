@@ -2,9 +2,12 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sys/epoll.h>
 
+#include <atomic>
 #include <thread>
 
+#include "base/file_descriptor.hpp"
 #include "net/machine_for_tests.hpp"
 
 namespace fairlead::net {
@@ -132,6 +135,51 @@ TEST_F(DrivenMachine, AStopWithoutBuffersIsDoneAtOnce) {
   EXPECT_EQ(machine_.descriptor(), -1);
 }
 
+TEST_F(DrivenMachine, AStopIsSeenByWhoeverWatchesTheDescriptor) {
+  const base::FileDescriptor watch(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  ASSERT_EQ(::epoll_ctl(watch.get(), EPOLL_CTL_ADD, machine_.descriptor(), &event), 0);
+  ASSERT_TRUE(machine_.arm().value());
+  ASSERT_EQ(::epoll_wait(watch.get(), &event, 1, 0), 0);
+  ASSERT_TRUE(machine_.stop(StopMode::drain));
+  EXPECT_EQ(::epoll_wait(watch.get(), &event, 1, 0), 1);
+}
+
+TEST_F(DrivenMachine, ACallbackOfAnyCallMayStopIt) {
+  TransferMachine other(domain_, [](const MachineEvent& event) {
+    if (event.next_state == MachineState::started) event.machine.stop(StopMode::drain).value();
+  });
+  ASSERT_TRUE(other.deliver_synchronously());
+  ASSERT_TRUE(other.start("0@lo:20480:34:2"));
+  EXPECT_EQ(other.state(), MachineState::stopped);
+
+  ASSERT_EQ(one_->set_callback([](const BufferEvent& event) { event.machine->stop(StopMode::drain).value(); }),
+            Status::ok);
+  ASSERT_EQ(machine_.add(*one_, PassiveReceive{}), Status::ok);
+  one_.reset();
+  EXPECT_EQ(machine_.state(), MachineState::stopped);
+}
+
+TEST_F(DrivenMachine, MayBeDestroyedByNewsOnTheThreadOfNotify) {
+  std::atomic<bool> is_destroyed = false;
+  auto* const machine = new TransferMachine(domain_, [&](const MachineEvent& event) {
+    if (event.kind != MachineEvent::Kind::statistics) return;
+    delete &event.machine;
+    is_destroyed = true;
+    is_destroyed.notify_one();
+  });
+  ASSERT_TRUE(machine->deliver_synchronously());
+  ASSERT_TRUE(machine->report_statistics(milliseconds(1)));
+  ASSERT_TRUE(machine->start_and_wait("0@lo:20480:34:2"));
+  ASSERT_EQ(machine->notify([] {}), Status::ok);
+  is_destroyed.wait(false);
+  ASSERT_TRUE(machine_.stop_and_wait(StopMode::abort));
+  ASSERT_TRUE(machine_.close());
+  one_.reset();
+  for (int looks = 0; looks < 5'000 && !domain_.close(); ++looks) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(domain_.close()) << "a machine is still there";
+}
+
 TEST_F(DrivenMachine, WhoeverDeliversEndsAStop) {
   add_for(milliseconds(1), machine_, *one_);
   ASSERT_TRUE(machine_.stop(StopMode::drain));
@@ -175,6 +223,14 @@ TEST_F(DrivenMachine, MayBeDestroyedWhenItTellsItsStartOrItsEnd) {
   EXPECT_TRUE(machine_.close());
   EXPECT_EQ(one_->close().has_value(), true);
   EXPECT_TRUE(domain_.close()) << "a machine is still there";
+}
+
+// The thread of notify() comes while the port closes.
+TEST_F(MachineTest, AStopEndsWhileASignalIsWanted) {
+  start_synchronous();
+  fake_.core->nap_at_close();
+  ASSERT_EQ(machine_.notify([] {}), Status::ok);
+  ASSERT_TRUE(machine_.stop_and_wait(StopMode::abort));
 }
 
 TEST_F(MachineTest, NewsAreToldByTheNextCallThatLooks) {

@@ -160,6 +160,7 @@ void Machine::finish(BufferState& buffer) {
     }
     end_turn();
   }
+  end_stop(lock);  // that a callback has begun
   self = calls_.end_of_call(lock);
 }
 

@@ -185,7 +185,7 @@ Result<> Machine::stop(StopMode mode) {
       return wrong_state("stop");
   }
   begin_stop(mode);
-  if (is_driven_by_calls() && may_close()) take_down(lock);
+  end_stop(lock);
   calls_.end_of_call(lock);
   return {};
 }

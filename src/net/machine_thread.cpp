@@ -59,6 +59,7 @@ bool Machine::begin(Lock& lock) {
   has_told_start_ = true;
   changes_.tell();
   if (up && must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
+  end_stop(lock);  // that came meanwhile, or from the callback
   return up.has_value();
 }
 

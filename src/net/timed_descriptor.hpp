@@ -14,7 +14,6 @@ class TimedDescriptor {
   int open(int other);
   /// From then on it is readable; not any more if it was. No system call if nothing changes.
   void set(Instant at);
-  void close() { *this = TimedDescriptor(); }
 
  private:
   base::FileDescriptor both_, timer_;

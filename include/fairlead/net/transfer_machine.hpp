@@ -257,7 +257,8 @@ class TransferMachine {
   ///   while (machine.arm().value_or(false) == false) machine.deliver_all();   // then sleep on it
   ///
   /// It becomes readable for deadlines, too. `bad_state` as deliver_all(), while a thread waits, and after a notify()
-  /// that was not called yet. The descriptor is the machine's, from `started` to `stopped`; -1 else.
+  /// that was not called yet. The descriptor is the machine's, from `started` to `stopped`; -1 else. Whoever has it is
+  /// waked by the stop, too: then it stays readable until the machine's destruction.
   [[nodiscard]] std::expected<bool, Status> arm();
   [[nodiscard]] int descriptor() const;
   /// `signal` will be called once, as soon as an event is pending (at once if one is already). Replaces an earlier one
