@@ -10,6 +10,7 @@
 
 using fairlead::motr::append;
 using fairlead::motr::callback_returned;
+using fairlead::motr::InCallback;
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
 using fairlead::motr::remove;
@@ -84,6 +85,7 @@ int m0_net_desc_copy(const m0_net_buf_desc* from_desc, m0_net_buf_desc* to_desc)
 }
 
 void m0_net_desc_free(m0_net_buf_desc* desc) {
+  if (desc == nullptr) return;
   std::free(desc->nbd_data);
   *desc = {};
 }
@@ -170,6 +172,7 @@ void m0_net_buffer_event_post(const m0_net_buffer_event* ev) {
   m0_net_buffer_cb_proc_t callback = nullptr;
   m0_net_end_point* reference = is_message ? ev->nbe_ep : nullptr;
   bool wants_more = false;
+  const InCallback inside(*tm);
   {
     const Locked lock(tm->ntm_mutex);
     const bool is_final = (buf->nb_flags & M0_NET_BUF_RETAIN) == 0;

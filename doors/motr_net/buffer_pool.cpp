@@ -58,7 +58,6 @@ std::uint32_t shelf_of(const m0_net_buffer_pool* pool, std::uint32_t colour) {
 
 void shelve(m0_net_buffer_pool* pool, m0_net_buffer* buf, std::uint32_t colour) {
   buf->nb_ep = nullptr;
-  buf->nb_pool = pool;
   buf->nb_is_pooled = true;
   shelves_of(pool).put(buf, shelf_of(pool, colour));
   ++pool->nbp_free;
@@ -76,6 +75,7 @@ bool make_one(m0_net_buffer_pool* pool) {
   Shelves& shelves = shelves_of(pool);
   shelves.owned.push_back(std::move(buf));
   ++pool->nbp_buf_nr;
+  shelves.owned.back()->nb_pool = pool;
   m0_net_buffer_pool_put(pool, shelves.owned.back().get(), M0_BUFFER_ANY_COLOUR);
   return true;
 }
@@ -116,7 +116,7 @@ int m0_net_buffer_pool_init(m0_net_buffer_pool* pool, m0_net_domain* ndom, uint3
 }
 
 void m0_net_buffer_pool_fini(m0_net_buffer_pool* pool) {
-  if (pool->nbp_private == nullptr || pool->nbp_free != pool->nbp_buf_nr) {
+  if (pool == nullptr || pool->nbp_private == nullptr || pool->nbp_free != pool->nbp_buf_nr) {
     refuse(EBUSY, "the pool is not initialised, or some of its buffers are out");
     return;
   }
@@ -165,7 +165,6 @@ m0_net_buffer* m0_net_buffer_pool_get(m0_net_buffer_pool* pool, uint32_t colour)
   const Buffers& warm = shelves.colours[shelf_of(pool, colour)];
   m0_net_buffer* const buf = colour != M0_BUFFER_ANY_COLOUR && !warm.empty() ? warm.front() : shelves.all.front();
   shelves.take(buf);
-  buf->nb_pool = pool;
   buf->nb_is_pooled = false;
   --pool->nbp_free;
   const bool is_low = pool->nbp_free < pool->nbp_threshold;
@@ -177,9 +176,8 @@ m0_net_buffer* m0_net_buffer_pool_get(m0_net_buffer_pool* pool, uint32_t colour)
 void m0_net_buffer_pool_put(m0_net_buffer_pool* pool, m0_net_buffer* buf, uint32_t colour) {
   if (!is_usable(pool) || buf == nullptr) return;
   const bool is_idle = buf->nb_flags == M0_NET_BUF_REGISTERED && !buf->nb_is_pooled;
-  if (!is_idle || buf->nb_dom != pool->nbp_ndom || shelf_of(pool, colour) > pool->nbp_colours_nr ||
-      (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr)) {
-    refuse(EINVAL, "the buffer is queued, of another domain or in the pool, or there is no such colour");
+  if (!is_idle || buf->nb_pool != pool || (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr)) {
+    refuse(EINVAL, "the buffer is queued, of no or another pool, or in the pool, or there is no such colour");
     return;
   }
   shelve(pool, buf, colour);

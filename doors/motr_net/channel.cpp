@@ -4,6 +4,9 @@
 #include <ctime>
 
 #include "doors/motr_net/include/motr_net.h"
+#include "doors/motr_net/refuse.hpp"
+
+using fairlead::motr::refuse;
 
 namespace {
 
@@ -21,7 +24,8 @@ class Guarded {
 
 /// Most links that are waked.
 void wake(m0_chan* chan, bool is_for_all) {
-  for (m0_clink* link = chan->ch_first; link != nullptr; link = link->cl_next) {
+  for (m0_clink *link = chan->ch_first, *next = nullptr; link != nullptr; link = next) {
+    next = link->cl_next;  // the callback may take its link away
     const bool is_consumed = link->cl_cb != nullptr && link->cl_cb(link);
     if (!is_consumed) ::sem_post(&link->cl_wait);
     if (!is_for_all) return;
@@ -85,6 +89,10 @@ void m0_clink_fini(m0_clink* link) {
   ::sem_destroy(&link->cl_wait);
 }
 void m0_clink_add(m0_chan* chan, m0_clink* link) {
+  if (m0_clink_is_armed(link)) {
+    refuse(EBADFD, "the link is on a channel already");
+    return;
+  }
   link->cl_chan = chan;
   link->cl_next = nullptr;
   m0_clink** last = &chan->ch_first;  // in the order of their coming
@@ -96,12 +104,17 @@ void m0_clink_add_lock(m0_chan* chan, m0_clink* link) {
   m0_clink_add(chan, link);
 }
 void m0_clink_del(m0_clink* link) {
+  if (!m0_clink_is_armed(link)) {
+    refuse(EBADFD, "the link is on no channel");
+    return;
+  }
   m0_clink** place = &link->cl_chan->ch_first;
   while (*place != nullptr && *place != link) place = &(*place)->cl_next;
   if (*place == link) *place = link->cl_next;
   link->cl_chan = nullptr;
 }
 void m0_clink_del_lock(m0_clink* link) {
+  if (!m0_clink_is_armed(link)) return m0_clink_del(link);
   const Guarded guarded(link->cl_chan);
   m0_clink_del(link);
 }

@@ -16,6 +16,7 @@ namespace {
 struct Fake {
   int dom_init = 0, tm_init = 0, tm_stop = 0, buf_register = 0, buf_add = 0;  // what they answer
   int added = 0, deleted = 0, registered = 0;
+  void (*during_stop)(m0_net_transfer_mc* tm) = nullptr;
 } fake;
 
 int fake_end_point(m0_net_end_point** epp, m0_net_transfer_mc* tm, const char*) {
@@ -44,7 +45,12 @@ constexpr m0_net_xprt_ops kFakeOperations{
     .xo_buf_del = [](m0_net_buffer*) { ++fake.deleted; },
     .xo_tm_init = [](m0_net_transfer_mc*) { return fake.tm_init; },
     .xo_tm_start = [](m0_net_transfer_mc*, const char*) { return 0; },
-    .xo_tm_stop = [](m0_net_transfer_mc*, bool) { return fake.tm_stop; },
+    .xo_tm_stop =
+        [](m0_net_transfer_mc* tm, bool) {
+          const Unlocked unlock(tm->ntm_mutex);
+          if (fake.during_stop != nullptr) fake.during_stop(tm);
+          return fake.tm_stop;
+        },
     .xo_tm_fini = [](m0_net_transfer_mc*) {},
     .xo_tm_confine = nullptr,
     .xo_bev_deliver_sync = nullptr,
@@ -196,6 +202,56 @@ TEST_F(FakeTest, StopWhileStarting) {
   post_state(machine, M0_NET_TM_STOPPED);
 }
 
+// The start fails at the moment of the stop, which the transport refuses then.
+TEST_F(FakeTest, AStopThatFailsLeavesTheStateThatCameMeanwhile) {
+  TestMachine machine(dom_);
+  EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);
+  fake.tm_stop = -EBADFD;
+  fake.during_stop = [](m0_net_transfer_mc* tm) { post_state(*tm, M0_NET_TM_FAILED); };
+  EXPECT_EQ(m0_net_tm_stop(&machine, true), -EBADFD);
+  EXPECT_EQ(machine.ntm_state, M0_NET_TM_FAILED);
+}
+
+TEST_F(FakeTest, ACallbackCannotFinaliseItsMachine) {
+  m0_net_transfer_mc machine{};
+  static constexpr m0_net_tm_callbacks kCallbacks{[](const m0_net_tm_event* ev) { m0_net_tm_fini(ev->nte_tm); }};
+  machine.ntm_callbacks = &kCallbacks;
+  ASSERT_EQ(m0_net_tm_init(&machine, &dom_), 0);
+  ASSERT_EQ(m0_net_tm_stop(&machine, true), 0);
+  post_state(machine, M0_NET_TM_STOPPED);
+  EXPECT_EQ(machine.ntm_dom, &dom_);
+  m0_net_tm_fini(&machine);
+  EXPECT_EQ(machine.ntm_dom, nullptr);
+}
+
+TEST(Channel, RefusesALinkThatIsNotWhereItShouldBe) {
+  m0_mutex guard;
+  m0_mutex_init(&guard);
+  m0_chan chan, other;
+  m0_chan_init(&chan, &guard);
+  m0_chan_init(&other, &guard);
+  m0_clink plain, goes;
+  m0_clink_init(&plain, nullptr);
+  m0_clink_del_lock(&plain);
+  EXPECT_NE(std::string_view(m0_net_last_error()).find("no channel"), std::string_view::npos);
+  m0_clink_init(&goes, [](m0_clink* link) {
+    m0_clink_del(link);
+    link->cl_next = link;  // its memory may be anything now
+    return true;
+  });
+  m0_clink_add_lock(&chan, &goes);
+  m0_clink_add_lock(&chan, &plain);
+  for (m0_chan* const again : {&chan, &other}) m0_clink_add_lock(again, &plain);
+  m0_chan_broadcast_lock(&chan);
+  EXPECT_TRUE(m0_chan_trywait(&plain));
+  EXPECT_FALSE(m0_chan_trywait(&plain));
+  EXPECT_FALSE(m0_clink_is_armed(&goes));
+  m0_clink_del_lock(&plain);
+  m0_clink_fini(&goes);
+  m0_clink_fini(&plain);
+  m0_mutex_fini(&guard);
+}
+
 TEST(Registry, net_module_and_xprt_dynamic_reg_dereg) {
   std::array<m0_net_xprt, 4> made{{{"a", nullptr}, {"b", nullptr}, {"c", nullptr}, {"d", nullptr}}};
   ASSERT_EQ(m0_net_init(), 0);
@@ -268,6 +324,9 @@ TEST_F(OwnTest, buffer_pool) {
   m0_net_buffer_pool_put(&pool, warm, 2);
   EXPECT_NE(std::string_view(m0_net_last_error()).find("in the pool"), std::string_view::npos);
   EXPECT_EQ(pool.nbp_free, 5u);
+  TestBuffer foreign(told_);
+  m0_net_buffer_pool_put(&pool, &foreign.registered(dom_), 2);
+  EXPECT_EQ(pool.nbp_free, 5u) << "it would go with the pool";
   EXPECT_EQ(m0_net_buffer_pool_get(&pool, 2), warm) << "of its colour";
   EXPECT_EQ(m0_net_buffer_pool_get(&pool, 3), nullptr) << "no such colour";
   m0_net_buffer_pool_put(&pool, warm, 2);
@@ -435,6 +494,43 @@ TEST_F(OwnTest, failure) {
   EXPECT_EQ(told_.wait_for(6).at(5).status, -ENOENT);
   m0_net_end_point_put(there);
   while (buf.is_queued()) std::this_thread::yield();
+}
+
+// Whoever deregisters a buffer waits for the end of its callback, and holds nothing that this may want.
+TEST_F(OwnTest, ACallbackMayUseTheDomainOfABufferThatGoes) {
+  static TestBuffer* next = nullptr;
+  static std::atomic<int> step = 0;
+  TestBuffer buf(told_), another(told_);
+  next = &another;
+  static constexpr m0_net_buffer_callbacks kCallbacks{{[](const m0_net_buffer_event* ev) {
+    step = 1;
+    while (m0_net_buffer_register(next, ev->nbe_buffer->nb_dom) == 0 && step < 50) {  // as the other thread comes
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      m0_net_buffer_deregister(next, next->nb_dom);
+      ++step;
+    }
+  }}};
+  buf.nb_callbacks = &kCallbacks;
+  TestMachine machine(dom_);
+  ASSERT_EQ(machine.start("0@lo:12345:37:1"), 0);
+  ASSERT_EQ(buf.registered(dom_).receive(machine, 100, 1), 0);
+  ASSERT_TRUE(m0_net_buffer_del(&buf, &machine));
+  while (step == 0) std::this_thread::yield();
+  m0_net_buffer_deregister(&buf, &dom_);
+  EXPECT_EQ(step, 50);
+}
+
+TEST_F(OwnTest, RefusesNull) {
+  m0_net_buffer_pool_fini(nullptr);
+  m0_net_desc_free(nullptr);
+  m0_net_lnet_ifaces_put(&dom_, nullptr);
+  EXPECT_EQ(m0_net_lnet_ifaces_get(&dom_, nullptr), -EINVAL);
+  TestMachine machine(dom_);
+  EXPECT_EQ(m0_net_tm_confine(&machine, nullptr), -EINVAL);
+  ASSERT_EQ(m0_net_buffer_event_deliver_synchronously(&machine), 0);
+  ASSERT_EQ(machine.start("0@lo:12345:37:1"), 0);
+  m0_net_buffer_event_notify(&machine, nullptr);
+  EXPECT_NE(std::string_view(m0_net_last_error()).find("no channel"), std::string_view::npos);
 }
 
 TEST_F(OwnTest, ping) {

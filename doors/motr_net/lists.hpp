@@ -62,6 +62,25 @@ void provision(m0_net_transfer_mc& tm);
 /// The same after locking the pool, unless the caller has.
 void lock_and_provision(m0_net_transfer_mc& tm);
 
+/// An event of a transfer machine that the calling thread tells.
+class InCallback {
+ public:
+  explicit InCallback(const m0_net_transfer_mc& tm) : tm_(&tm), outer_(innermost) { innermost = this; }
+  ~InCallback() { innermost = outer_; }
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+  static bool is_of(const m0_net_transfer_mc& tm) {
+    const InCallback* each = innermost;
+    while (each != nullptr && each->tm_ != &tm) each = each->outer_;
+    return each != nullptr;
+  }
+
+ private:
+  static inline constinit thread_local const InCallback* innermost = nullptr;
+  const m0_net_transfer_mc* tm_;
+  const InCallback* outer_;
+};
+
 /// One callback less that runs; with the mutex held.
 inline void callback_returned(m0_net_transfer_mc& tm) {
   if (--tm.ntm_callback_counter == 0) m0_chan_broadcast(&tm.ntm_chan);

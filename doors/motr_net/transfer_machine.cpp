@@ -8,6 +8,7 @@
 
 using fairlead::motr::callback_returned;
 using fairlead::motr::first_buffer;
+using fairlead::motr::InCallback;
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
 
@@ -101,6 +102,10 @@ int m0_net_tm_init(m0_net_transfer_mc* tm, m0_net_domain* dom) {
 
 void m0_net_tm_fini(m0_net_transfer_mc* tm) {
   if (!is_alive(tm)) return;
+  if (InCallback::is_of(*tm)) {
+    refuse(EBUSY, "a callback cannot finalise its own transfer machine, as that waits for callbacks");
+    return;
+  }
   wait_for_callbacks(tm);
   m0_net_end_point* own = nullptr;
   {
@@ -159,13 +164,14 @@ int m0_net_tm_stop(m0_net_transfer_mc* tm, bool abort) {
   tm->ntm_recv_queue_deficit = 0;
   const int error = ops_of(tm).xo_tm_stop(tm, abort);
   if (error == 0) return 0;
-  tm->ntm_state = before;
+  if (tm->ntm_state == M0_NET_TM_STOPPING) tm->ntm_state = before;  // no event has come meanwhile
   tm->ntm_stop_pending = false;
   return error;
 }
 
 void m0_net_tm_event_post(const m0_net_tm_event* ev) {
   m0_net_transfer_mc* const tm = ev->nte_tm;
+  const InCallback inside(*tm);
   const bool is_start = ev->nte_type == M0_NET_TEV_STATE_CHANGE && ev->nte_next_state == M0_NET_TM_STARTED;
   {
     const Locked lock(tm->ntm_mutex);
@@ -310,6 +316,10 @@ bool m0_net_buffer_event_pending(m0_net_transfer_mc* tm) {
 
 void m0_net_buffer_event_notify(m0_net_transfer_mc* tm, m0_chan* chan) {
   if (!is_alive(tm)) return;
+  if (chan == nullptr) {
+    refuse(EINVAL, "no channel");
+    return;
+  }
   const Locked lock(tm->ntm_mutex);
   if (is_delivering(tm)) ops_of(tm).xo_bev_notify(tm, chan);
 }

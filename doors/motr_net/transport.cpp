@@ -164,6 +164,7 @@ int buf_register(m0_net_buffer* nb) {
   return error;
 }
 void buf_deregister(m0_net_buffer* nb) {
+  const Unlocked unlock(nb->nb_dom->nd_mutex);  // it waits for a callback that still runs, and may want the domain
   fairlead_net_buffer_free(own(nb));
   nb->nb_xprt_private = nullptr;
 }
@@ -247,6 +248,7 @@ void tm_fini(m0_net_transfer_mc* tm) {
   tm->ntm_xprt_private = nullptr;
 }
 int tm_confine(m0_net_transfer_mc* tm, const m0_bitmap* processors) {
+  if (processors == nullptr) return refuse(EINVAL, "no processors");
   std::vector<unsigned> cpus;
   for (std::size_t i = 0; i < processors->b_nr; ++i)
     if (m0_bitmap_get(processors, i)) cpus.push_back(static_cast<unsigned>(i));
@@ -343,6 +345,7 @@ int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) {
 }
 
 int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) {
+  if (addrs == nullptr) return refuse(EINVAL, "nowhere to put the nids");
   std::string lines(fairlead_net_local_nids(nullptr, 0) + 256, '\0');  // an interface may come meanwhile
   lines.resize(std::min(lines.size() - 1, fairlead_net_local_nids(lines.data(), lines.size())));
   std::size_t count = 1;
@@ -360,6 +363,7 @@ int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) {
 }
 
 void m0_net_lnet_ifaces_put(m0_net_domain*, char* const** addrs) {
+  if (addrs == nullptr || *addrs == nullptr) return;
   for (char* const* each = *addrs; *each != nullptr; ++each) std::free(*each);
   std::free(static_cast<void*>(const_cast<char**>(*addrs)));
   *addrs = nullptr;

@@ -305,7 +305,8 @@ struct m0_net_transfer_mc {
 };
 
 int m0_net_tm_init(struct m0_net_transfer_mc *tm, struct m0_net_domain *dom);
-/* Waits for callbacks. Refused unless INITIALIZED, STOPPED or FAILED, with buffers, or with end points that somebody has. */
+/* Waits for callbacks. Refused in a callback of the machine itself, unless INITIALIZED, STOPPED or FAILED, with buffers,
+ * or with end points that somebody has. */
 void m0_net_tm_fini(struct m0_net_transfer_mc *tm);
 int m0_net_tm_confine(struct m0_net_transfer_mc *tm, const struct m0_bitmap *processors);
 int m0_net_tm_start(struct m0_net_transfer_mc *tm, const char *addr);
@@ -442,7 +443,7 @@ void m0_net_buffer_pool_fini(struct m0_net_buffer_pool *pool);
 void m0_net_buffer_pool_lock(struct m0_net_buffer_pool *pool);
 void m0_net_buffer_pool_unlock(struct m0_net_buffer_pool *pool);
 bool m0_net_buffer_pool_is_locked(const struct m0_net_buffer_pool *pool);
-/* With the pool locked: */
+/* With the pool locked. A put takes back what a get or a provision of this pool gave. */
 int m0_net_buffer_pool_provision(struct m0_net_buffer_pool *pool, uint32_t buf_nr); /* how many were made */
 bool m0_net_buffer_pool_prune(struct m0_net_buffer_pool *pool);
 struct m0_net_buffer *m0_net_buffer_pool_get(struct m0_net_buffer_pool *pool, uint32_t colour);
