@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace fairlead::base {
 namespace {
@@ -24,8 +26,8 @@ std::array<std::byte, kHead> head_of(std::size_t length) {
   return head;
 }
 
-std::unexpected<Error> failed(int error, const char* why) {
-  return std::unexpected(Error{Status::system, error, why});
+std::unexpected<Error> failed(int error, std::string why) {
+  return std::unexpected(Error{Status::system, error, std::move(why)});
 }
 
 /// What comes: the head, then as much as it announces.
@@ -65,7 +67,7 @@ class Incoming {
   bool has_head_ = false;
 };
 
-const char* meaning_of(int error) {
+std::string meaning_of(int error) {
   switch (error) {
     case ECONNRESET:
       return "the other end closed the connection before it had told all";
@@ -74,7 +76,7 @@ const char* meaning_of(int error) {
     case EMSGSIZE:
       return "the other end says more than 64 KiB";
     default:
-      return "the connection failed";
+      return std::string("the connection failed: ") + std::strerror(error);
   }
 }
 

@@ -79,6 +79,7 @@ TEST_F(Exchange, SeesAnEndThatGoes) {
   EXPECT_EQ(error_of(exchange(here_.get(), {}, soon())), ECONNRESET);
   there_ = {};
   EXPECT_EQ(error_of(exchange(here_.get(), {}, soon())), ECONNRESET);
+  EXPECT_TRUE(exchange(-1, {}, soon()).error().message.ends_with(": Bad file descriptor"));
 }
 
 TEST_F(Exchange, EndsAtItsDeadline) {

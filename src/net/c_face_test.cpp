@@ -201,6 +201,12 @@ TEST_F(CFaceTest, WhatIsWrongIsAStatusWithALine) {
   fairlead_net_machine_free(made);
   EXPECT_EQ(fairlead_net_domain_close(domain_), FAIRLEAD_BAD_STATE);
   EXPECT_EQ(fairlead_net_machine_add(machine_, nullptr, nullptr), FAIRLEAD_INVALID);
+  char told[] = "junk", failure[] = "junk";
+  fairlead_net_end_point* const own = fairlead_net_machine_end_point(machine_);
+  EXPECT_EQ(fairlead_net_machine_describe(nullptr, own, told, sizeof(told)), 0u);
+  fairlead_net_end_point_free(own);
+  EXPECT_EQ(fairlead_net_machine_failure(nullptr, failure, sizeof(failure)), FAIRLEAD_INVALID);
+  EXPECT_EQ(std::string(told) + failure, "") << "whoever prints it prints nothing";
   fairlead_net_operation none = operation(static_cast<fairlead_net_queue>(6));
   EXPECT_EQ(fairlead_net_machine_add(machine_, buffer_, &none), FAIRLEAD_INVALID);
   fairlead_net_domain_options options{};

@@ -186,6 +186,7 @@ fairlead_net_machine_state fairlead_net_machine_get_state(const fairlead_net_mac
                                                                     : net::MachineState::undefined);
 }
 fairlead_status fairlead_net_machine_failure(const fairlead_net_machine* machine, char* text, size_t size) {
+  c::write_text("", text, size);
   return asked(machine, FAIRLEAD_INVALID, [&](const auto& own) {
     const fairlead::Error failure = own.failure();
     c::write_text(failure.message, text, size);
@@ -211,7 +212,8 @@ fairlead_status fairlead_net_machine_create_end_point(fairlead_net_machine* mach
 }
 size_t fairlead_net_machine_describe(const fairlead_net_machine* machine, const fairlead_net_end_point* end_point,
                                      char* text, size_t size) {
-  if (end_point == nullptr) return c::write_text("", text, size);
+  c::write_text("", text, size);
+  if (end_point == nullptr) return 0;
   const auto describe = [&](const auto& own) { return c::write_text(own.describe(*c::meant(end_point)), text, size); };
   return asked(machine, std::size_t{0}, describe);
 }

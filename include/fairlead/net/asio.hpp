@@ -27,9 +27,9 @@
 namespace fairlead::net {
 
 /// Delivers the events of a machine on an executor: on the threads that run it, one event at a time, and nothing
-/// between them. Made for a started machine with synchronous delivery; ends with its stop, its own destruction, or the
-/// executor's. The machine has to live until then. While there is one, nobody else delivers or waits for the machine's
-/// events.
+/// between them. Made for a started machine with synchronous delivery; ends with its stop or its own destruction. As
+/// any I/O object of Boost.Asio, it must not outlive the context of its executor, nor the machine. While there is one,
+/// nobody else delivers or waits for the machine's events.
 class AsioDelivery {
  public:
   /// Throws boost::system::system_error if the machine is not started and synchronous, or there is no descriptor left.
@@ -44,7 +44,7 @@ class AsioDelivery {
   }
   AsioDelivery(const AsioDelivery&) = delete;
   AsioDelivery& operator=(const AsioDelivery&) = delete;
-  /// On the executor, or when nothing of it runs.
+  /// On the executor, or when nothing of it runs. If several threads run it, let the executor be a strand.
   ~AsioDelivery() { state_->end(); }
 
  private:
