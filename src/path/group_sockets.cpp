@@ -145,7 +145,10 @@ void GroupSockets::leave(const base::SocketAddress& asked) {
   base::SocketAddress group = asked;
   if (!group.is_v4()) group.scope = interface_;
   const auto known = std::ranges::find(members_, group, &Member::group);
-  if (known != members_.end() && --known->users == 0) members_.erase(known);
+  if (known == members_.end() || --known->users != 0) return;
+  // A child of fork() may have the socket, too: then closing it does not end what epoll says of it.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, known->socket.get(), nullptr);
+  members_.erase(known);
 }
 
 /// 0, or an errno.
@@ -197,14 +200,16 @@ std::span<const GroupSockets::Received> GroupSockets::collect() {
       std::byte* const buffer = buffers_.get() + taken * kDatagramMost;
       sockaddr_storage from{};
       socklen_t length = sizeof from;
-      const ssize_t bytes = ::recvfrom(ready[static_cast<std::size_t>(i)].data.fd, buffer, kDatagramMost, MSG_TRUNC,
-                                       reinterpret_cast<sockaddr*>(&from), &length);
+      const int socket = ready[static_cast<std::size_t>(i)].data.fd;
+      const ssize_t bytes =
+          ::recvfrom(socket, buffer, kDatagramMost, MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &length);
       if (bytes < 0) continue;
       is_any = true;
       const auto sender = base::SocketAddress::from_kernel(reinterpret_cast<sockaddr*>(&from), length);
-      if (!sender) continue;
+      const auto member = std::ranges::find(members_, socket, [](const Member& each) { return each.socket.get(); });
+      if (!sender || member == members_.end()) continue;
       const bool is_whole = static_cast<std::size_t>(bytes) <= kDatagramMost;
-      received_[taken++] = {*sender, {buffer, is_whole ? static_cast<std::size_t>(bytes) : 0}};
+      received_[taken++] = {*sender, member->group, {buffer, is_whole ? static_cast<std::size_t>(bytes) : 0}};
     }
   }
   return std::span(received_).first(taken);

@@ -41,6 +41,7 @@ class GroupSockets {
 
   struct Received {
     base::SocketAddress from;
+    base::SocketAddress group;         // to which it was sent
     std::span<const std::byte> bytes;  // until the next collect()
   };
   /// What has come, without waiting.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,6 +77,34 @@ TEST(GroupSockets, LeaveAsOftenAsTheyJoined) {
   ASSERT_EQ(send_text(sockets, group, "nobody"), 0);
   ASSERT_EQ(send_text(sockets, group_for_test(4), "behind"), 0);
   EXPECT_EQ(texts_of(sockets, 1), std::vector<std::string>{"behind"});
+}
+
+// A child keeps the socket of a group, which its parent leaves.
+TEST(GroupSockets, AreNotWokenByWhatAChildOfForkHas) {
+  GroupSockets sockets(at("127.0.0.1")), witness(at("127.0.0.2"));
+  const base::SocketAddress group = group_for_test(8);
+  ASSERT_TRUE(sockets.join(group));
+  ASSERT_TRUE(witness.join(group));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    char none = 0;
+    ::_exit(::read(ends[0], &none, 1) == 0 ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  ::close(ends[0]);
+  sockets.leave(group);
+  ASSERT_EQ(send_text(witness, group, "late"), 0);
+  EXPECT_EQ(texts_of(witness, 1), std::vector<std::string>{"late"});
+  pollfd poll{.fd = sockets.descriptor(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&poll, 1, 0), 0);
+  EXPECT_TRUE(sockets.collect().empty());
+  ::close(ends[1]);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(GroupSockets, HandUpWhatIsTooLongEmpty) {

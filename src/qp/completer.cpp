@@ -37,9 +37,10 @@ void Completer::complete_receive(QueuePair& pair, std::uint64_t id, verbs::WorkC
   completion.wr_id = id;
   completion.qp_num = pair.number;
   completion.timestamp_ns = shared_.timestamp();
+  const std::uint32_t outlives = pair.plan.end == PairEnd::target ? PairEvent::kOutlives : 0;
   const auto make = [&](void* place) {
-    new (place)
-        PairEvent{.completion = completion, .incarnation = pair.incarnation, .retires = retires_of_receive(pair)};
+    new (place) PairEvent{
+        .completion = completion, .incarnation = pair.incarnation, .retires = retires_of_receive(pair) | outlives};
   };
   if (!pair.plan.receive_stream->produce(make, is_solicited || completion.status != WcStatus::success)) [[unlikely]]
     lose_receive(pair);

@@ -22,13 +22,14 @@ void CompletionStream::tell(bool is_notable) {
   if (plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) armed_ = Armed::no;
 }
 
-/// The next one whose incarnation is not over; the slots that it retires are given back.
+/// The next one whose incarnation is not over, or that outlives it; the slots that it retires are given back.
 const PairEvent* CompletionStream::next(PairAccount* accounts) {
   while (const PairEvent* event = events_.consume()) {
     PairAccount& account = accounts[event->completion.qp_num % wire::PairPort::kPairs];
     Retired& retired = event->is_of_receives() ? account.receives : account.sends;
     if (retired.add(event->incarnation, event->slots())) [[likely]]
       return event;
+    if (event->outlives()) return event;
   }
   return nullptr;
 }

@@ -3,7 +3,8 @@
 // it, by one thread at a time. A full one loses what comes: it is broken from then on.
 //
 // An event says which incarnation of its queue pair it belongs to. A queue pair that is reset or destroyed begins
-// another incarnation, and what is still in the queue of the one before is thrown away by whoever meets it. It also
+// another incarnation, and what is still in the queue of the one before is thrown away by whoever meets it. Receives of
+// XRC are their own queue's, and stay when the queue pair that stood before it ends. An event also
 // gives room back: a work request occupies its slot until the owner has seen the completion that retires it.
 
 #include <atomic>
@@ -24,10 +25,12 @@ struct PairEvent {
 
   static constexpr std::uint32_t kOfReceives = 1U << 31;
   static constexpr std::uint32_t kIsNotable = 1U << 30;  // solicited, or failed
+  static constexpr std::uint32_t kOutlives = 1U << 29;   // it is told though its incarnation is over
   static constexpr std::uint32_t kSlots = (1U << 24) - 1;
 
   bool is_of_receives() const { return (retires & kOfReceives) != 0; }
   bool is_notable() const { return (retires & kIsNotable) != 0; }
+  bool outlives() const { return (retires & kOutlives) != 0; }
   std::uint32_t slots() const { return retires & kSlots; }
 };
 static_assert(sizeof(PairEvent) == 64);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "path/group_sockets.hpp"
 #include "qp/group_address.hpp"
 #include "wire/group_datagram.hpp"
 
@@ -29,7 +28,7 @@ Datagrams::Sent GroupDatagrams::send(const QueuePair& pair, const SendEntry& ent
   path::GroupSockets* const sockets = shared_.transports != nullptr ? shared_.transports->groups() : nullptr;
   if (sockets == nullptr) return drop(counters.dropped_group_send);
   const base::SocketAddress to = groups_.address_of(group);
-  if (!shared_.transports->may_be_clear(to)) return drop(counters.dropped_group_sealed);
+  if (groups_.sealed_address(to)) return drop(counters.dropped_group_sealed);
 
   const int imm = entry.traits().has_imm ? wire::request_flags::imm : 0;
   const int solicited = entry.has(verbs::send_flags::solicited) ? wire::request_flags::solicited : 0;
@@ -55,18 +54,20 @@ bool GroupDatagrams::progress() {
   if (shared_.now < look_at_) return false;
   look_at_ = shared_.now + kLookEvery;
   const auto arrived = shared_.transports->groups()->collect();
-  for (const path::GroupSockets::Received& each : arrived) take(each.from, each.bytes);
+  for (const path::GroupSockets::Received& each : arrived) take(each);
   return !arrived.empty();
 }
 
-void GroupDatagrams::take(const base::SocketAddress& from, std::span<const std::byte> bytes) {
+void GroupDatagrams::take(const path::GroupSockets::Received& datagram) {
+  const base::SocketAddress& from = datagram.from;
   PairCounters& counters = shared_.counters;
   ++counters.group_received;
   const auto count = [](std::uint64_t& counter) { ++counter; };
   if (budget_.is_spent(from, shared_.now)) return count(counters.dropped_group_source);
   if (!shared_.transports->may_be_clear(from)) return count(counters.dropped_group_sealed);
-  const auto found = wire::decode_group(bytes);
-  if (!found) {
+  const auto found = wire::decode_group(datagram.bytes);
+  // Whoever may send to one group needs not be one who may send to another.
+  if (!found || groups_.address_of(found->group).ip != datagram.group.ip) {
     budget_.note_wrong(from, shared_.now);
     return count(counters.dropped_group_malformed);
   }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "path/group_sockets.hpp"
 #include "qp/datagrams.hpp"
 #include "qp/group_table.hpp"
 #include "qp/source_budget.hpp"
@@ -21,7 +22,7 @@ class GroupDatagrams {
   /// Takes what has come. True if there was anything.
   bool progress();
   /// One that has come.
-  void take(const base::SocketAddress& from, std::span<const std::byte> bytes);
+  void take(const path::GroupSockets::Received& datagram);
 
  private:
   static constexpr base::Duration kLookEvery = std::chrono::microseconds(5);  // a look is a system call

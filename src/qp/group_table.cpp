@@ -27,6 +27,13 @@ base::SocketAddress GroupTable::address_of(const verbs::Gid& canonical) const {
   return address_of_group(canonical, shared_.address, port);
 }
 
+std::optional<base::SocketAddress> GroupTable::sealed_address(const base::SocketAddress& group) const {
+  // Who is in the group, nobody knows. Those of our own network are; what they may only have sealed, it may not carry.
+  for (const base::SocketAddress& each : {group, shared_.address})
+    if (!shared_.transports->may_be_clear(each)) return each;
+  return std::nullopt;
+}
+
 Result<> GroupTable::attach(const QueuePair& pair, const verbs::Gid& gid, std::uint16_t lid) {
   if (!pair.is(verbs::QpType::ud)) return cannot_attach(Status::invalid, EINVAL, "only UD queue pairs are attached");
   if (!is_group(gid)) {
@@ -55,10 +62,10 @@ Result<> GroupTable::add(Group group) {
                          "this engine has no address of an interface to join a group with");
   }
   const base::SocketAddress address = address_of(group.gid);
-  if (!shared_.transports->may_be_clear(address)) {
+  if (const auto sealed = sealed_address(address)) {
     return cannot_attach(Status::not_permitted, EPERM,
                          "datagrams of groups are not sealed, and nothing unsealed is exchanged with " +
-                             address.ip_text() + ": leave it out of FAIRLEAD_SEAL_REQUIRE");
+                             sealed->ip_text() + ": leave it out of FAIRLEAD_SEAL_REQUIRE");
   }
   if (auto joined = sockets->join(address); !joined) return joined;
   groups_.push_back(std::move(group));
@@ -95,6 +102,7 @@ std::span<const std::uint32_t> GroupTable::pairs_of(const verbs::Gid& canonical)
 }
 
 const verbs::Gid* GroupTable::find_lid(std::uint16_t lid) const {
+  if (lid == 0) return nullptr;  // that of all groups that have none
   const auto known = std::ranges::find(groups_, lid, &Group::lid);
   return known == groups_.end() ? nullptr : &known->gid;
 }

@@ -2,6 +2,7 @@
 // Which queue pairs of an engine are attached to which groups (multicast). Both are bounded.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,8 @@ class GroupTable {
   std::span<const std::uint32_t> pairs_of(const verbs::Gid& canonical) const;
   /// Null if no group here has that LID.
   const verbs::Gid* find_lid(std::uint16_t lid) const;
+  /// With which of both nothing unsealed may be exchanged, so that nothing goes to the group: its address, or our own.
+  std::optional<base::SocketAddress> sealed_address(const base::SocketAddress& group) const;
   /// Where its datagrams go.
   base::SocketAddress address_of(const verbs::Gid& canonical) const;
 

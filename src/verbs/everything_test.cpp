@@ -93,6 +93,17 @@ TEST_P(Everything, IsNotReceivedIntoWhereNothingIs) {
   EXPECT_EQ(c_.one_at_a().status, WcStatus::rem_op_err);
 }
 
+TEST(EverythingMoved, IsRefused) {
+  Side side(1, Road::self);
+  Registration moved{
+      .address = nullptr, .length = UINT64_MAX, .access = access::local_write | access::on_demand, .iova = 4096};
+  EXPECT_EQ(MemoryRegion::add(side.domain, moved).error().system_errno, EINVAL);
+  moved.iova = 0;
+  EXPECT_TRUE(MemoryRegion::add(side.domain, moved));
+  moved.access |= access::zero_based;
+  EXPECT_EQ(MemoryRegion::add(side.domain, moved).error().system_errno, EINVAL);
+}
+
 TEST_P(Everything, IsStillOfItsDomainAndItsRights) {
   auto readable = *MemoryRegion::add(
       c_.b.domain,

@@ -127,6 +127,10 @@ Result<MemoryRegion> MemoryRegion::allocate(const ProtectionDomain& domain, std:
 
 Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, const Registration& registration) {
   const DomainState& domain = *state->domain;
+  const bool is_moved = registration.iova.value_or(0) != 0 || (registration.access & access::zero_based) != 0;
+  if (is_everything(registration) && is_moved)
+    return failure(EINVAL,
+                   "memory region: addresses in the whole address space are the process's: no iova, not zero_based");
   state->plan = plan_of(domain, registration);
   if (auto usable = check(*domain.context, state->plan, registration.access); !usable) {
     return std::unexpected(std::move(usable.error()));

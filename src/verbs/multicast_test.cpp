@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_descriptor.hpp"
@@ -163,22 +164,86 @@ TEST_F(Multicast, IsOfDatagramsAndGroupsAlone) {
   EXPECT_NE(beyond.error().message.find("leave one"), std::string::npos) << beyond.error().message;
 }
 
-// Anybody who can send to the group.
+TEST_F(Multicast, AGidThatNamesNoGroupReachesNobody) {
+  const Gid group = group_of_test(7), none{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 0};
+  attach(c_.pa, group);
+  attach(c_.pb, group);
+  send(none);
+  EXPECT_EQ(c_.a.counted("qp.dropped_unreachable"), 1U) << "LID 0 is not that of a group without one";
+  EXPECT_EQ(c_.a.counted("qp.group_sent"), 0U);
+}
+
+/// Anybody who can send to groups, at 127.0.0.9.
+class Stranger {
+ public:
+  Stranger() {
+    sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = own_, .sin_zero = {}};
+    EXPECT_EQ(::bind(sender_.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+    const ip_mreqn interface{{}, own_, 0};
+    EXPECT_EQ(::setsockopt(sender_.get(), IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof interface), 0);
+  }
+  void send(const Gid& group, std::string_view bytes) const {
+    const sockaddr_in to = address_of(group);
+    ASSERT_EQ(::sendto(sender_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void listen(const Gid& group) const {
+    const sockaddr_in at = address_of(group);
+    const ip_mreqn member{at.sin_addr, own_, 0};
+    constexpr int kYes = 1;
+    const timeval most{.tv_sec = 30, .tv_usec = 0};
+    ASSERT_EQ(::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes), 0);
+    ASSERT_EQ(::setsockopt(listener_.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most), 0);
+    ASSERT_EQ(::setsockopt(listener_.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof member), 0);
+    ASSERT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  }
+  /// The next that somebody sends to where it listens.
+  std::string overhear() const {
+    std::string bytes(5000, ' ');
+    const ssize_t size = ::recv(listener_.get(), bytes.data(), bytes.size(), 0);
+    bytes.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return bytes;
+  }
+
+ private:
+  static sockaddr_in address_of(const Gid& group) {
+    sockaddr_in to{.sin_family = AF_INET, .sin_port = ::htons(20480 + 1024), .sin_addr = {}, .sin_zero = {}};
+    std::memcpy(&to.sin_addr, group.data() + 12, 4);
+    return to;
+  }
+
+  const in_addr own_{::inet_addr("127.0.0.9")};
+  const base::FileDescriptor sender_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  const base::FileDescriptor listener_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+};
+
+TEST_F(Multicast, TakesNothingOfOneGroupThroughAnother) {
+  const Gid group = group_of_test(9), other = group_of_test(10);
+  const Stranger stranger;
+  stranger.listen(group);
+  attach(c_.pb, group);
+  attach(c_.pb, other);
+  receive(c_.b, c_.pb, 1, 0);
+  receive(c_.b, c_.pb, 2, 0);
+  send(group);
+  EXPECT_EQ(c_.one_at_b().byte_len, 140U);
+  const std::string heard = stranger.overhear();
+  ASSERT_GT(heard.size(), 100U);
+  stranger.send(other, heard);
+  expect_counted_at_b("qp.dropped_group_malformed", 1);
+  send(group, 60);
+  EXPECT_EQ(c_.one_at_b().byte_len, 100U);
+}
+
 TEST_F(Multicast, LooksAtSoMuchNonsenseOfASourceAndNoMore) {
   const Gid group = group_of_test(6);
   attach(c_.pb, group);
-  const base::FileDescriptor stranger(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {::inet_addr("127.0.0.9")}, .sin_zero = {}};
-  ASSERT_EQ(::bind(stranger.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
-  const ip_mreqn interface{{}, from.sin_addr, 0};
-  ASSERT_EQ(::setsockopt(stranger.get(), IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof interface), 0);
-  sockaddr_in to{.sin_family = AF_INET, .sin_port = ::htons(20480 + 1024), .sin_addr = {}, .sin_zero = {}};
-  std::memcpy(&to.sin_addr, group.data() + 12, 4);
+  const Stranger stranger;
   // A slow machine may begin another second, and a third.
   constexpr std::uint64_t kWrongMost = 64;
   constexpr std::uint64_t kMany = kWrongMost * 20;
   for (std::uint64_t i = 0; i < kMany && c_.counted_at_b("qp.dropped_group_source") == 0; ++i) {
-    ASSERT_EQ(::sendto(stranger.get(), "nonsense", 8, 0, reinterpret_cast<sockaddr*>(&to), sizeof to), 8);
+    stranger.send(group, "nonsense");
     ASSERT_TRUE(c_.wait_until_counted_at_b("qp.group_received", i));
   }
   EXPECT_GE(c_.counted_at_b("qp.dropped_group_malformed"), kWrongMost);
@@ -193,13 +258,14 @@ TEST(SealedMulticast, IsRefusedWhereNothingUnsealedIsExchanged) {
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/psk";
   ASSERT_TRUE(base::create_secret_file(path, "psk " + std::string(64, 'a') + "\n"));
-  {
+  // Where our own address is in the range, the group's need not be.
+  for (const char* required : {"0.0.0.0/0", "127.0.0.0/8"}) {
     Side side(7, Road::udp);
     auto context = *Context::open({.name = "sealed",
                                    .address = "127.0.0.8",
                                    .interface_name = {},
                                    .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 8}},
-                                  {.engine = {{"path", "udp"}, {"seal", "psk:" + path}}});
+                                  {.engine = {{"path", "udp"}, {"seal", "psk:" + path}, {"seal_require", required}}});
     auto domain = *ProtectionDomain::allocate(context);
     auto queue = *CompletionQueue::create(context, {.capacity = 16});
     auto pair = *QueuePair::create(domain, {.type = QpType::ud, .send_queue = &queue, .receive_queue = &queue});

@@ -1,5 +1,6 @@
 #include <fairlead/verbs/xrc_domain.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -34,6 +35,18 @@ std::shared_ptr<XrcDomainState> make_domain(const Context& context, const struct
   return state;
 }
 
+/// One more, which keeps the domain.
+std::shared_ptr<XrcDomainState> open_handle(const std::shared_ptr<XrcDomainState>& domain) {
+  const auto owner = std::make_shared<std::shared_ptr<XrcDomainState>>(domain);
+  std::shared_ptr<XrcDomainState> handle(owner, domain.get());
+  domain->handles.push_back(handle);
+  return handle;
+}
+
+bool is_same_handle(const std::weak_ptr<XrcDomainState>& one, const std::shared_ptr<XrcDomainState>& other) {
+  return !one.owner_before(other) && !other.owner_before(one);
+}
+
 }  // namespace
 
 Result<XrcDomain> XrcDomain::open(const Context& context, const XrcDomainOptions& options) {
@@ -42,7 +55,7 @@ Result<XrcDomain> XrcDomain::open(const Context& context, const XrcDomainOptions
   struct stat file{};
   if (options.descriptor == -1) {
     if (!options.may_create) return failure(EINVAL, "XRC domain: without a file it can only be created");
-    return XrcDomain(make_domain(context, {}));
+    return XrcDomain(open_handle(make_domain(context, {})));
   }
   if (::fstat(options.descriptor, &file) != 0) return failure(EBADF, "XRC domain: no such file descriptor");
   DomainsOfFiles& all = domains_of_files();
@@ -50,26 +63,32 @@ Result<XrcDomain> XrcDomain::open(const Context& context, const XrcDomainOptions
   std::erase_if(all.domains, [](const auto& each) { return each.expired(); });
   for (const auto& each : all.domains) {
     const auto known = each.lock();
-    const bool is_it = known && known->device == file.st_dev && known->inode == file.st_ino && known->handles != 0 &&
-                       known->context->pair_core == context.state()->pair_core && !known->context->is_dead();
+    const bool is_it = known && known->device == file.st_dev && known->inode == file.st_ino &&
+                       !known->handles.empty() && known->context->pair_core == context.state()->pair_core &&
+                       !known->context->is_dead();
     if (!is_it) continue;
     if (options.has_to_create) return failure(EINVAL, "XRC domain: somebody has that of the file open already");
-    ++known->handles;
-    return XrcDomain(known);
+    return XrcDomain(open_handle(known));
   }
   if (!options.may_create) return failure(EAGAIN, "XRC domain: nobody has that of the file open");
   auto made = make_domain(context, file);
+  made->file = base::FileDescriptor(::fcntl(options.descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!made->file.is_open()) return failure(errno, "XRC domain: no descriptor is left to keep its file (ulimit -n)");
   all.domains.push_back(made);
-  return XrcDomain(std::move(made));
+  return XrcDomain(open_handle(made));
 }
 
 Result<> XrcDomain::close() {
   if (!state_) return failure(EINVAL, "this XRC domain is closed already");
   {
     const std::scoped_lock lock(domains_of_files().mutex);
-    if (state_->handles == 1 && state_->members != 0 && !state_->context->is_dead())
+    auto& handles = state_->handles;
+    std::erase_if(handles, [](const auto& each) { return each.expired(); });
+    const auto own = std::ranges::find_if(handles, [&](const auto& each) { return is_same_handle(each, state_); });
+    if (own == handles.end()) return failure(EINVAL, "this XRC domain is closed already, by a copy of the handle");
+    if (handles.size() == 1 && state_->members != 0 && !state_->context->is_dead())
       return failure(EBUSY, "queue pairs and shared receive queues are left in the XRC domain: destroy them first");
-    --state_->handles;
+    handles.erase(own);
   }
   state_.reset();
   return {};

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/file_descriptor.hpp"
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
@@ -18,9 +19,11 @@ struct PairState;
 struct XrcDomainState {
   std::shared_ptr<ContextState> context;
   std::uint32_t number = 0;
-  dev_t device = 0;  // of the file; 0 and 0: none
+  base::FileDescriptor file;  // kept open, or another file might get these; closed: none
+  dev_t device = 0;
   ino_t inode = 0;
-  std::atomic<std::uint32_t> handles{1};
+  /// Those that are open, each with an owner of its own, which copies share (std::weak_ptr::owner_before()).
+  std::vector<std::weak_ptr<XrcDomainState>> handles;
   std::atomic<std::uint32_t> members{0};  // shared receive queues and targets
 
   std::mutex mutex;

@@ -1,9 +1,12 @@
 // XRC: an initiator names a shared receive queue with each request; the target hands it on.
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "verbs/pair_for_tests.hpp"
 
@@ -151,6 +154,19 @@ TEST_P(Xrc, AQueueMayGoWhileItsTargetStays) {
   EXPECT_EQ(sent(), WcStatus::rem_inv_req_err);
 }
 
+TEST_P(Xrc, AReceiveIsToldThoughItsTargetIsGone) {
+  const Sge to{reinterpret_cast<std::uintptr_t>(second_memory_.data()), 4096, second_region_.lkey()};
+  const ReceiveRequest request{.id = 20, .sges = {&to, 1}};
+  std::size_t taken = 0;
+  ASSERT_EQ(second_.post({&request, 1}, taken), 0);
+  ASSERT_EQ(send(second_.number(), 0), 0);
+  ASSERT_EQ(sent(), WcStatus::success);
+  ASSERT_TRUE(target_.destroy());
+  const auto told = received(second_queue_, 1);
+  ASSERT_EQ(told.size(), 1U) << "the sender was told that it arrived";
+  EXPECT_EQ(told[0].status, WcStatus::success);
+}
+
 // What is not XRC at one end.
 TEST_P(Xrc, EndsOfOtherKindsDoNotFit) {
   auto reliable = *make_pair_at(a_, QpType::rc, {.max_send_wr = 4});
@@ -187,6 +203,42 @@ TEST_P(Xrc, ATargetEndsWithItsLastHandle) {
   const std::uint32_t number = opened->number();
   ASSERT_TRUE(opened->destroy());
   EXPECT_FALSE(QueuePair::open_target(xrc_, number));
+}
+
+/// Whether somebody in this process has that file open.
+bool is_open(const struct stat& file) {
+  return std::ranges::any_of(std::filesystem::directory_iterator("/proc/self/fd"), [&](const auto& entry) {
+    struct stat each{};
+    return ::stat(entry.path().c_str(), &each) == 0 && each.st_dev == file.st_dev && each.st_ino == file.st_ino;
+  });
+}
+
+TEST(XrcDomains, KeepTheirFile) {
+  Side side(1, Road::self);
+  std::FILE* const opened = std::tmpfile();
+  struct stat file{};
+  ASSERT_EQ(::fstat(::fileno(opened), &file), 0);
+  auto domain = *XrcDomain::open(side.context, {.descriptor = ::fileno(opened)});
+  std::fclose(opened);
+  EXPECT_TRUE(is_open(file)) << "else another could get its number, and with it the domain";
+  EXPECT_TRUE(domain.close());
+  EXPECT_FALSE(is_open(file));
+}
+
+TEST(XrcDomains, HaveOneHandleInAllCopies) {
+  Side side(1, Road::self);
+  std::FILE* const file = std::tmpfile();
+  auto first = *XrcDomain::open(side.context, {.descriptor = ::fileno(file)});
+  auto second = *XrcDomain::open(side.context, {.descriptor = ::fileno(file)});
+  auto copy = first;
+  const auto target = QueuePair::create_target(second);
+  ASSERT_TRUE(target);
+  EXPECT_TRUE(first.close());
+  const auto again = copy.close();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().system_errno, EINVAL) << "not that of the second";
+  EXPECT_EQ(second.close().error().system_errno, EBUSY);
+  std::fclose(file);
 }
 
 TEST(XrcDomains, AreSharedByFile) {

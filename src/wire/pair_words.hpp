@@ -58,8 +58,9 @@ struct SharedQueue {
   std::uint16_t flags = 0;
   std::uint8_t status = 0;
 
-  /// All of it in a word, of which no bit is set where there is none.
-  static constexpr std::uint32_t word_of(std::uint32_t number) {
+  /// All of it in a word, of which no bit is set where there is none. What is no number is 0, which no queue has.
+  static constexpr std::uint32_t word_of(std::uint32_t wanted) {
+    const std::uint32_t number = wanted <= kNumberMost ? wanted : 0;
     return (number & 0xFF00) | request_flags::shared | (number & 0xFF) << 16;
   }
   static constexpr SharedQueue of_word(std::uint32_t word) {

@@ -27,6 +27,7 @@ TEST(PairWords, ASharedQueueIsInFlagsAndStatus) {
     EXPECT_EQ(queue.flags & 0xFF, request_flags::shared);
   }
   EXPECT_EQ(SharedQueue::of_word(0).flags, 0) << "none";
+  EXPECT_EQ(SharedQueue::of_word(SharedQueue::word_of(0x1'0005)).number(), 0U) << "not that of number 5";
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace fairlead::verbs {
 struct XrcDomainState;
 
 struct XrcDomainOptions {
-  int descriptor = -1;         ///< of a file: who opens the same file gets the same domain; -1: a domain of its own
+  int descriptor = -1;         ///< of a file: who opens the same file gets the same domain, which
+                               ///< keeps the file open; -1: a domain of its own
   bool may_create = true;      ///< else EAGAIN if nobody has the file's domain open
   bool has_to_create = false;  ///< EINVAL if somebody has
 };
@@ -23,7 +24,8 @@ class XrcDomain {
  public:
   /// EBADF: no such descriptor.
   [[nodiscard]] static Result<XrcDomain> open(const Context& context, const XrcDomainOptions& options = {});
-  /// EBUSY, and nothing changed, while something is in the domain and no other handle to it is open.
+  /// EBUSY, and nothing changed, while something is in the domain and no other handle to it is open. EINVAL: it, or a
+  /// copy of it, was closed.
   Result<> close();
 
   const std::shared_ptr<XrcDomainState>& state() const noexcept { return state_; }
