@@ -45,7 +45,7 @@ int run_ps(const PsOptions& options) {
     if (attached.error().status == Status::refused) attached.error().message += ": start fairleadd, or name its --host";
     return report_error(attached.error());
   }
-  TextTable table({"pid", "program", "user", "engine", "ports", "of", "pending", "of", "rate", "for"});
+  TextTable table({"pid", "program", "user", "engine", "ports", "of", "pending", "of", "pairs", "of", "rate", "for"});
   table.align_left(1);
   table.align_left(3);
   nlohmann::json all = nlohmann::json::array();
@@ -54,7 +54,7 @@ int run_ps(const PsOptions& options) {
     const std::string rate = fact.bytes_per_second == 0 ? "any" : fmt::format("{} B/s", fact.bytes_per_second);
     table.add({std::to_string(fact.process), program, std::to_string(fact.user), engine, std::to_string(fact.ports),
                std::to_string(fact.ports_max), std::to_string(fact.operations), std::to_string(fact.operations_max),
-               rate, fmt::format("{} s", fact.seconds)});
+               std::to_string(fact.pairs), std::to_string(fact.pairs_max), rate, fmt::format("{} s", fact.seconds)});
     all.push_back({{"pid", fact.process},
                    {"program", program},
                    {"user", fact.user},
@@ -62,7 +62,9 @@ int run_ps(const PsOptions& options) {
                    {"ports", fact.ports},
                    {"pending", fact.operations},
                    {"seconds", fact.seconds},
+                   {"pairs", fact.pairs},
                    {"ports_max", fact.ports_max},
+                   {"pairs_max", fact.pairs_max},
                    {"operations_max", fact.operations_max},
                    {"bytes_per_second", fact.bytes_per_second}});
   }

@@ -46,7 +46,9 @@ AttachedFact Application::fact() const {
           .ports = ports_open_,
           .operations = pending_,
           .seconds = static_cast<std::uint64_t>(age / std::chrono::seconds(1)),
+          .pairs = pairs_ ? pairs_->count() : 0,
           .ports_max = quota_.ports,
+          .pairs_max = quota_.pairs,
           .operations_max = quota_.operations,
           .bytes_per_second = quota_.bytes_per_second};
 }
@@ -124,7 +126,14 @@ Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
   if (pairs_ || is_leaving_) return std::unexpected(Error{Status::in_use, 0, "this process has queue pairs already"});
   qp::PairCore* const core = core_->pairs();
   if (core == nullptr) return std::unexpected(Error{Status::not_supported, 0, "this engine knows no queue pairs"});
-  auto pairs = ApplicationPairs::open(*core, tools, std::move(memory));
+  if (quota_.pairs == 0) {
+    return std::unexpected(
+        Error{Status::not_permitted, EPERM,
+              fmt::format("{} may have no queue pairs: its rule at the host engine says pairs=0, or a "
+                          "rate, to which they are not held; set FAIRLEAD_CORE=embedded",
+                          name())});
+  }
+  auto pairs = ApplicationPairs::open(*core, tools, std::move(memory), quota_);
   if (!pairs) return std::unexpected(std::move(pairs.error()));
   pairs_ = std::move(*pairs);
   return {};

@@ -25,10 +25,11 @@ constexpr std::uint64_t kRoomLeast = 2 * (kNoticesInTurn + kCompletionsInTurn); 
 }  // namespace
 
 Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& core, PairTools& tools,
-                                                                 PairMemory memory) {
+                                                                 PairMemory memory, const Quota& quota) {
   auto inbox = PairInbox::create({memory.rings.head() + PairLayout::requests(), PairLayout::requests_bytes()});
   if (!inbox) return std::unexpected(std::move(inbox.error()));
-  std::unique_ptr<ApplicationPairs> made(new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox)));
+  std::unique_ptr<ApplicationPairs> made(
+      new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox), quota));
   auto events = queue::Producer::attach(made->segment_);
   if (!events) return std::unexpected(std::move(events.error()));
   if (events->element_bytes() != sizeof(PairNews))

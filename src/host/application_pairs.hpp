@@ -26,6 +26,7 @@
 #include "host/pair_inbox.hpp"
 #include "host/pair_layout.hpp"
 #include "host/pair_posts.hpp"
+#include "host/quota.hpp"
 #include "qp/pair_core.hpp"
 #include "queue/producer.hpp"
 #include "shm/memory.hpp"
@@ -52,7 +53,8 @@ class ApplicationPairs {
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
 
   /// The memory is the application's.
-  static Result<std::unique_ptr<ApplicationPairs>> open(qp::PairCore& core, PairTools& tools, PairMemory memory);
+  static Result<std::unique_ptr<ApplicationPairs>> open(qp::PairCore& core, PairTools& tools, PairMemory memory,
+                                                        const Quota& quota);
 
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
@@ -118,9 +120,10 @@ class ApplicationPairs {
     std::span<const MemoryPiece> pieces;
   };
 
-  ApplicationPairs(qp::PairCore& core, PairTools& tools, PairMemory memory, PairInbox inbox)
+  ApplicationPairs(qp::PairCore& core, PairTools& tools, PairMemory memory, PairInbox inbox, const Quota& quota)
       : core_(core),
         tools_(tools),
+        quota_(quota),
         memory_(std::move(memory)),
         inbox_(std::move(inbox)),
         segment_({memory_.rings.head() + PairLayout::events(), PairLayout::events_bytes()}),
@@ -169,6 +172,7 @@ class ApplicationPairs {
 
   qp::PairCore& core_;
   PairTools& tools_;
+  const Quota quota_;
   PairMemory memory_;
   PairInbox inbox_;
   OneSegment segment_;

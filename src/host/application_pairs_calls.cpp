@@ -166,18 +166,19 @@ bool ApplicationPairs::has_room_for(std::uint64_t completions) const {
 
 Result<PairAnswer> ApplicationPairs::open_pair(const PairCall& call) {
   if (!is_possible(call)) return senseless("a queue pair");
-  if (pairs_.size() >= kPairsMax) {
-    return refused(Status::no_memory,
-                   fmt::format("this process has {} queue pairs at the host engine, the most one may have", kPairsMax));
+  if (pairs_.size() >= quota_.pairs) {
+    return refused(
+        Status::no_memory,
+        fmt::format("this process has {} queue pairs at the host engine, the most one may have", quota_.pairs));
   }
   OwnQueue* const queue = call.shares_receives != 0 ? find_queue(call.queue, call.queue_generation) : nullptr;
   if (call.shares_receives != 0 && queue == nullptr) return stale("shared receive queue");
   const std::uint64_t bytes = bytes_of(call);
-  if (queue_bytes_ + bytes > kQueueBytesMax) {
+  if (queue_bytes_ + bytes > quota_.queue_bytes) {
     return refused(Status::no_memory,
                    fmt::format("queue pair: {} bytes for what is posted, besides {} of this process: the host engine "
                                "gives one {}; ask for fewer requests, pieces or inline bytes",
-                               bytes, queue_bytes_, kQueueBytesMax));
+                               bytes, queue_bytes_, quota_.queue_bytes));
   }
   const std::uint32_t completions = call.max_send_wr + (queue != nullptr ? 0 : call.max_recv_wr);
   if (!has_room_for(completions)) return refused(Status::no_memory, "queue pair: the host engine has no memory for it");
@@ -315,12 +316,12 @@ Result<PairAnswer> ApplicationPairs::open_queue(const PairCall& call) {
                                kReceiveQueuesMax));
   }
   const std::uint64_t bytes = bytes_of_receives(call.depth, call.pieces);
-  if (queue_bytes_ + bytes > kQueueBytesMax || !has_room_for(2 * call.depth)) {
+  if (queue_bytes_ + bytes > quota_.queue_bytes || !has_room_for(2 * call.depth)) {
     return refused(
         Status::no_memory,
         fmt::format("shared receive queue: {} bytes for what is posted, besides {} of this process: the host "
                     "engine gives one {}",
-                    bytes, queue_bytes_, kQueueBytesMax));
+                    bytes, queue_bytes_, quota_.queue_bytes));
   }
   if (free == queues_.end()) free = queues_.emplace(queues_.end());
   const auto slot = static_cast<std::uint32_t>(free - queues_.begin());
@@ -369,10 +370,10 @@ Result<PairAnswer> ApplicationPairs::change_queue(const PairCall& call) {
     return senseless("a change of a shared receive queue");
   const std::uint64_t before = bytes_of_receives(queue->depth, queue->pieces),
                       after = bytes_of_receives(call.depth, queue->pieces);
-  if (queue_bytes_ - before + after > kQueueBytesMax || !has_room_for(2 * call.depth)) {
+  if (queue_bytes_ - before + after > quota_.queue_bytes || !has_room_for(2 * call.depth)) {
     return refused(Status::no_memory, fmt::format("shared receive queue: the host engine gives a process {} bytes for "
                                                   "what is posted",
-                                                  kQueueBytesMax));
+                                                  quota_.queue_bytes));
   }
   const Status status = core_.change_receive_queue(queue->handle, call.depth, call.limit);
   if (status != Status::ok) return refused(status, "shared receive queue: more are posted than it shall hold");

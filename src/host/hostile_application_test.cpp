@@ -213,7 +213,7 @@ TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
 }
 
 TEST_F(HostileApplication, IsDetachedIfItHasMoreOperationsThanItsQuota) {
-  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.operations = 2}}}, .engine = {}});
+  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.operations = 2}}}});
   Hostile hostile(narrow.file());
   hostile.settle();
   Request request = hostile.good();
@@ -273,7 +273,8 @@ TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
   std::optional<Hostile> hostile;
   for (int i = 0; i < calls; ++i) {
     if (!hostile || hostile->is_detached()) hostile.emplace(host_.file()).settle();
-    Call call = random() % 2 == 0 ? Hostile::attach_call(kBytes) : Hostile::open_call(hostile->secret(), random() % 3);
+    Call call = random() % 2 == 0 ? Hostile::attach_call(kBytes)
+                                  : Hostile::open_call(hostile->secret(), static_cast<std::uint32_t>(random() % 3));
     if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 7);
     std::array<std::byte, sizeof call + 8> bytes{};
     std::memcpy(bytes.data(), &call, sizeof call);

@@ -1,6 +1,7 @@
 // The host engine under an application whose queue pairs ask for what there is not, and that writes what it likes into
 // all that it shares for them.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -369,6 +370,24 @@ TEST_F(HostileQueuePairs, ChangeOnlyAsQueuePairsDo) {
   EXPECT_EQ(change(0, 1, [](PairCall& call) { ++call.generation; }), Status::stale);
   EXPECT_EQ(change(0, 1, nothing), Status::ok);
   expect_service();
+}
+
+TEST_F(HostileQueuePairs, HaveAQuota) {
+  HostForTests few(ServiceOptions{.rules = {Rule::parse("pairs=1 posts=64K").value()}});
+  HostilePairs hostile(few.file());
+  hostile.settle();
+  PairCall call = HostilePairs::pair_call();
+  call.max_send_wr = 1024;
+  EXPECT_EQ(hostile.call(CallKind::open_pair, call), Status::no_memory);
+  EXPECT_THAT(hostile.answer.text.data(), testing::HasSubstr("65536"));
+  EXPECT_EQ(hostile.call(CallKind::open_pair, HostilePairs::pair_call()), Status::ok);
+  EXPECT_EQ(hostile.call(CallKind::open_pair, HostilePairs::pair_call()), Status::no_memory);
+  EXPECT_EQ(list_attached(few.file()).value().at(0).pairs, 1u);
+  HostForTests none(ServiceOptions{.rules = {Rule::parse("rate=1G").value()}});
+  const auto core = HostCore::attach(none.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+  const auto refused = core->open_pairs();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("pairs=0"));
 }
 
 TEST_F(HostileQueuePairs, HaveBoundsThatAreNamed) {

@@ -21,8 +21,9 @@ struct Row {
   std::uint32_t ports = 0, ports_max = 0;
   std::uint64_t operations = 0, operations_max = 0;
   std::uint64_t seconds = 0, bytes_per_second = 0;
+  std::uint32_t pairs = 0, pairs_max = 0;
 };
-static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 72);
+static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 80);
 
 }  // namespace
 
@@ -37,7 +38,9 @@ std::string encode_listing(const std::vector<AttachedFact>& facts) {
                   .operations = fact.operations,
                   .operations_max = fact.operations_max,
                   .seconds = fact.seconds,
-                  .bytes_per_second = fact.bytes_per_second};
+                  .bytes_per_second = fact.bytes_per_second,
+                  .pairs = fact.pairs,
+                  .pairs_max = fact.pairs_max};
     if (bytes.size() + sizeof row > kTextMost) break;
     bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
@@ -86,7 +89,9 @@ Result<std::vector<AttachedFact>> list_attached(const std::string& file) {
                      .ports = row.ports,
                      .operations = row.operations,
                      .seconds = row.seconds,
+                     .pairs = row.pairs,
                      .ports_max = row.ports_max,
+                     .pairs_max = row.pairs_max,
                      .operations_max = static_cast<std::uint32_t>(row.operations_max),
                      .bytes_per_second = row.bytes_per_second});
   }

@@ -20,8 +20,9 @@ struct AttachedFact {
   std::uint32_t ports = 0;
   std::uint64_t operations = 0;  // pending
   std::uint64_t seconds = 0;     // since it attached
+  std::uint32_t pairs = 0;       // queue pairs
   // Its quota.
-  std::uint32_t ports_max = 0, operations_max = 0;
+  std::uint32_t ports_max = 0, pairs_max = 0, operations_max = 0;
   std::uint64_t bytes_per_second = 0;  // 0: no bound
 };
 

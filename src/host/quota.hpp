@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "host/layout.hpp"
+#include "host/pair_layout.hpp"
 
 namespace fairlead::host {
 
@@ -12,6 +13,8 @@ struct Quota {
   std::uint32_t operations = kOperationsMax;          // pending
   std::uint64_t bytes_per_second = 0;                 // sent and received; 0: as many as it can
   std::uint32_t number_first = 0, number_last = ~0U;  // of the ports that it may open
+  std::uint32_t pairs = kPairsMax;                    // queue pairs
+  std::uint64_t queue_bytes = kQueueBytesMax;         // of the host engine's memory, for what is posted to them
   bool operator==(const Quota&) const = default;
 };
 

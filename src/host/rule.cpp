@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint32_t kPortalMost = 63, kPortalShift = 12;
 constexpr std::string_view kWords =
-    "user=NAME, group=NAME, portals=FIRST-LAST (1 to 63), ports=NUMBER, operations=NUMBER, rate=BYTES (a second)";
+    "user=NAME, group=NAME, portals=FIRST-LAST (1 to 63), ports=NUMBER, operations=NUMBER, pairs=NUMBER (queue pairs), "
+    "posts=BYTES (of what is posted to them), rate=BYTES (a second)";
 
 std::unexpected<Error> bad(std::string_view rule, std::string_view what) {
   return std::unexpected(Error{Status::invalid, 0, fmt::format("rule '{}': {}: want {}", rule, what, kWords)});
@@ -63,6 +64,11 @@ bool read_word(std::string_view name, std::string_view value, Rule& rule) {
   if (name == "portals") return read_portals(value, rule.quota);
   if (name == "ports") return is_taken(number_in(value, 1, kPortsMax), rule.quota.ports);
   if (name == "operations") return is_taken(number_in(value, 1, kOperationsMax), rule.quota.operations);
+  if (name == "pairs") return is_taken(number_in(value, 0, kPairsMax), rule.quota.pairs);
+  if (name == "posts") {
+    const auto bytes = base::parse_quantity(value, "bytes");
+    return bytes && *bytes <= kQueueBytesMax && is_taken(bytes, rule.quota.queue_bytes);
+  }
   if (name != "rate") return false;
   const auto rate = base::parse_quantity(value, "bytes");
   if (rate) rule.quota.bytes_per_second = *rate;
@@ -85,6 +91,7 @@ Result<Rule> Rule::parse(std::string_view text) {
       return bad(text, fmt::format("'{}' is none of these, or this host does not know it", word));
   }
   if (seen.empty()) return bad(text, "it is empty");
+  if (rule.quota.bytes_per_second > 0 && std::ranges::find(seen, "pairs") == seen.end()) rule.quota.pairs = 0;
   return rule;
 }
 

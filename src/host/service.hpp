@@ -31,14 +31,14 @@
 namespace fairlead::host {
 
 struct ServiceOptions {
-  std::string file;                  // of the socket that applications connect to
+  std::string file{};                // of the socket that applications connect to
   base::FileDescriptor inherited{};  // that socket, if whoever started us made it and keeps it
   std::vector<Rule> rules{};
   std::vector<base::SocketAddress> engines{};  // addresses that may be asked for; none given: every local one
   std::size_t applications_max = 256;
   std::int64_t applications_per_user_max = 64;
   std::uint32_t engines_max = 16;
-  engine::EngineOptions engine;  // of every engine here
+  engine::EngineOptions engine{};  // of every engine here
 };
 
 class Service {

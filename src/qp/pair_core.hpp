@@ -62,7 +62,7 @@ struct PairPlan {
   std::uint32_t xrc_domain = 0;                // of a target
   CompletionStream* send_stream = nullptr;     // a target has none
   CompletionStream* receive_stream = nullptr;  // an initiator has none, a target that of the last request
-  ReceiveQueueHandle shared_receives;          // else it gets one of its own
+  ReceiveQueueHandle shared_receives{};        // else it gets one of its own
   bool has_shared_receives = false;
   NoticeStream* events = nullptr;
   std::uint64_t cookie = 0;
