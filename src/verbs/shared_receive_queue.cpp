@@ -28,13 +28,13 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
   state->options.max_sge = std::max(options.max_sge, 1U);
   state->number_in_context = context.event_owners.add(options.cookie);
   auto opened = context.pair_core->open_receive_queue({.depth = options.max_wr,
-                                                               .sges = state->options.max_sge,
-                                                               .domain = owner->number,
-                                                               .limit = options.limit,
-                                                               .events = context.events,
-                                                               .cookie = state->number_in_context,
-                                                               .xrc_domain = is_xrc ? xrc->number : 0,
-                                                               .stream = is_xrc ? queue->stream : nullptr});
+                                                       .sges = state->options.max_sge,
+                                                       .domain = owner->number,
+                                                       .limit = options.limit,
+                                                       .events = context.events,
+                                                       .cookie = state->number_in_context,
+                                                       .xrc_domain = is_xrc ? xrc->number : 0,
+                                                       .stream = is_xrc ? queue->stream : nullptr});
   if (!opened) return failure(std::move(opened.error()));
   state->receives = *opened;
   state->options.xrc_domain = nullptr;
@@ -53,10 +53,8 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
 Result<> SharedReceiveQueue::destroy() {
   if (!state_) return failure(EINVAL, "this shared receive queue is destroyed already");
   ContextState& context = *state_->domain->context;
-  if (!context.is_dead()) {
-    if (state_->users != 0) return failure(EBUSY, "queue pairs use the shared receive queue: destroy them first");
-    context.event_owners.remove(state_->number_in_context);
-  }
+  if (!context.is_dead() && state_->users != 0)
+    return failure(EBUSY, "queue pairs use the shared receive queue: destroy them first");
   state_.reset();
   return {};
 }

@@ -11,7 +11,10 @@ namespace fairlead::verbs {
 struct SharedReceiveState {
   ~SharedReceiveState() {
     ContextState& context = *domain->context;
-    if (is_open && !context.is_dead()) context.pair_core->close_receive_queue(receives);
+    if (!context.is_dead()) {
+      if (is_open) context.pair_core->close_receive_queue(receives);
+      context.event_owners.remove(number_in_context);
+    }
     if (xrc_domain) {
       --xrc_domain->members;
       --queue->users;

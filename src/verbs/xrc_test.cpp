@@ -167,6 +167,22 @@ TEST_P(Xrc, AReceiveIsToldThoughItsTargetIsGone) {
   EXPECT_EQ(told[0].status, WcStatus::success);
 }
 
+TEST_P(Xrc, EventsOfAQueueThatIsGoneAreNotTold) {
+  {
+    auto low =
+        SharedReceiveQueue::create(b_.domain, {.max_wr = 4, .limit = 1, .xrc_domain = &xrc_, .queue = &b_.queue});
+    ASSERT_TRUE(low);
+    const Sge to = b_.sge(0, 4096);
+    const ReceiveRequest request{.id = 10, .sges = {&to, 1}};
+    std::size_t taken = 0;
+    ASSERT_EQ(low->post({&request, 1}, taken), 0);
+    ASSERT_EQ(send(low->number(), 0), 0);
+    ASSERT_EQ(sent(), WcStatus::success) << "which told that few are left";
+  }
+  const auto told = Connected::events(b_);
+  EXPECT_TRUE(std::ranges::find(told, AsyncEventType::srq_limit_reached) == told.end());
+}
+
 // What is not XRC at one end.
 TEST_P(Xrc, EndsOfOtherKindsDoNotFit) {
   auto reliable = *make_pair_at(a_, QpType::rc, {.max_send_wr = 4});
