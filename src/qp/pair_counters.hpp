@@ -84,7 +84,7 @@ inline constexpr std::array kPairCounterRows{
         "datagrams to groups that the kernel did not take: no route, or a firewall (ip route add 224.0.0.0/4 "
         "dev NAME)"},
     base::CounterRow{"dropped_group_malformed", &PairCounters::dropped_group_malformed,
-                     "datagrams of groups that make no sense"},
+                     "datagrams of groups that make no sense, or name another group than they were sent to"},
     base::CounterRow{"dropped_group_foreign", &PairCounters::dropped_group_foreign,
                      "datagrams of groups that nobody here is attached to, but share the address of one"},
     base::CounterRow{"dropped_group_source", &PairCounters::dropped_group_source,
