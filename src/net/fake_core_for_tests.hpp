@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -50,6 +51,7 @@ class FakeCore final : public engine::Core {
   /// From now on a cancel waits for complete().
   void hold_cancels() { holds_cancels_ = true; }
   void fail_next(Status status) { next_failure_ = status; }
+  void throw_at_open() { throws_at_open_ = true; }
   /// Other threads come while a port closes.
   void nap_at_close() { naps_at_close_ = true; }
   /// As a host engine that ends.
@@ -87,6 +89,7 @@ class FakeCore final : public engine::Core {
   std::uint64_t message_size_max() const override { return 1U << 20; }
 
   Result<engine::PortHandle> open_port(std::uint32_t number) override {
+    if (throws_at_open_) throw std::bad_alloc();
     const std::scoped_lock lock(mutex_);
     if (!ports_.emplace(number, true).second) return std::unexpected(Error{Status::in_use, 0, "taken"});
     return engine::PortHandle{number, 1};
@@ -258,7 +261,7 @@ class FakeCore final : public engine::Core {
   std::atomic<std::uint64_t> waits_ = 0;
   std::atomic<bool> has_ended_ = false;
   std::atomic<bool> holds_cancels_ = false;
-  std::atomic<bool> naps_at_close_ = false;
+  std::atomic<bool> naps_at_close_ = false, throws_at_open_ = false;
   std::atomic<Status> next_failure_ = Status::ok;
 };
 

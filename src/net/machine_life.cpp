@@ -1,5 +1,6 @@
 // A machine's states, from construction to close, and what can be asked of it meanwhile.
 
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,16 @@
 #include "net/refused.hpp"
 
 namespace fairlead::net {
+namespace {
+
+template <typename Work>
+Result<base::Thread> start_thread(Work work) try {
+  return base::Thread::start(std::move(work));
+} catch (const std::bad_alloc&) {
+  return refused(Status::no_memory, "no memory");
+}
+
+}  // namespace
 
 Machine::Machine(TransferMachine& face, std::shared_ptr<DomainState> domain, MachineCallback on_event)
     : domain_(std::move(domain)), on_event_(std::move(on_event)), face_(&face) {}
@@ -133,7 +144,7 @@ Result<> Machine::start(std::string_view text) {
       self = calls_.end_of_call(lock);
       return {};
     }
-    auto thread = base::Thread::start([self = shared_from_this()] { self->run(); });
+    auto thread = start_thread([self = shared_from_this()] { self->run(); });
     if (thread) {
       thread_ = std::move(*thread);
       return {};

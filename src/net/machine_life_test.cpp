@@ -12,6 +12,17 @@ namespace {
 using Events = std::vector<std::pair<MachineEvent::Kind, MachineState>>;
 constexpr auto kChange = MachineEvent::Kind::state_change;
 
+// Nobody would end one that starts for ever.
+TEST_F(MachineTest, AStartWithoutMemoryFails) {
+  fake_.core->throw_at_open();
+  TransferMachine synchronous(fake_.domain);
+  ASSERT_TRUE(synchronous.deliver_synchronously());
+  for (TransferMachine* const machine : {&machine_, &synchronous}) {
+    EXPECT_EQ(machine->start_and_wait(kAddress).error().status, Status::no_memory);
+    EXPECT_EQ(machine->state(), MachineState::failed);
+  }
+}
+
 TEST_F(MachineTest, StartsAndStops) {
   EXPECT_EQ(machine_.state(), MachineState::initialized);
   EXPECT_FALSE(machine_.end_point());

@@ -1,6 +1,7 @@
 // What the event thread of a machine does: it starts the port, delivers events, keeps deadlines, and stops the port.
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -63,8 +64,8 @@ bool Machine::begin(Lock& lock) {
   return up.has_value();
 }
 
-// The state is still `starting`.
-Result<> Machine::bring_up(const NetAddress& wanted) {
+// The state is still `starting`; so it is the start that fails without memory.
+Result<> Machine::bring_up(const NetAddress& wanted) try {
   if (!is_driven_by_calls() && !cpus_.empty() && !base::confine_to_cpus(cpus_)) {
     return refused(Status::not_available,
                    fmt::format("cannot run on CPUs {}: this process may not use all of them", fmt::join(cpus_, ",")));
@@ -79,6 +80,8 @@ Result<> Machine::bring_up(const NetAddress& wanted) {
   figures_.begin(domain_->time());
   if (is_driven_by_calls()) armed_ = Instant::min();
   return {};
+} catch (const std::bad_alloc&) {
+  return refused(Status::no_memory, "no memory");
 }
 
 /// One look at everything; true if all is done and the port may be closed.
