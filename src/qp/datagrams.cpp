@@ -85,21 +85,20 @@ void Datagrams::take_chunk(std::uint32_t slot, const link::Delivery& delivery) {
 /// Whose it is, if he takes it now: asked before anything is kept of it, and again when all of it is here.
 QueuePair* Datagrams::judge(const wire::Envelope& envelope, std::uint64_t size) {
   QueuePair* const pair = pairs_.find_number(wire::decode_pair_port(envelope.target_port).number);
-  return takes(pair, static_cast<std::uint32_t>(envelope.key), size) == Taken::yes ? pair : nullptr;
+  return takes(pair, static_cast<std::uint32_t>(envelope.key), size) ? pair : nullptr;
 }
 
-Datagrams::Taken Datagrams::takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size) {
-  const auto drop = [](std::uint64_t& counter, Taken why) {
+bool Datagrams::takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size) {
+  const auto drop = [](std::uint64_t& counter) {
     ++counter;
-    return why;
+    return false;
   };
-  if (pair == nullptr || !pair->is(QpType::ud) || !pair->can_receive())
-    return drop(shared_.counters.refused_not_ready, Taken::no);
-  if (queue_key != pair->attributes.qkey) return drop(shared_.counters.dropped_queue_key, Taken::wrong_key);
+  if (pair == nullptr || !pair->is(QpType::ud) || !pair->can_receive()) return drop(shared_.counters.refused_not_ready);
+  if (queue_key != pair->attributes.qkey) return drop(shared_.counters.dropped_queue_key);
   const ReceiveQueue& queue = receives_[pair->receives];
   const std::uint64_t room = queue.is_empty() ? 0 : room_of(queue.front().sges);
-  if (size > kBytesMost || room < kHeaderArea + size) return drop(shared_.counters.dropped_no_receive, Taken::no);
-  return Taken::yes;
+  if (size > kBytesMost || room < kHeaderArea + size) return drop(shared_.counters.dropped_no_receive);
+  return true;
 }
 
 void Datagrams::execute(const wire::Envelope& envelope, const base::SocketAddress& from, std::span<const iovec> source,

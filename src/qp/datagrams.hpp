@@ -32,8 +32,7 @@ class Datagrams {
   Sent send(QueuePair& pair, RequestNumber number, const GatherList& list);
 
   /// Whether a queue pair (or none) takes a datagram of that size under that queue key; if not, it is counted.
-  enum class Taken : std::uint8_t { yes, wrong_key, no };
-  Taken takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size);
+  bool takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size);
   /// What a receiver is told of one, besides its bytes.
   struct Arrived {
     std::uint16_t flags = 0;  // request_flags

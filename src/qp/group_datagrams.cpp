@@ -82,15 +82,11 @@ void GroupDatagrams::take(const path::GroupSockets::Received& datagram) {
                                    .header = group_header(from, found->group, size, traffic_class),
                                    .header_kind = group_header_kind(from, found->group)};
   const iovec piece{const_cast<std::byte*>(found->bytes.data()), size};
-  bool is_taken = false, has_wrong_key = false;
+  // A wrong queue key is no nonsense: two programs of a host may send to one group with different keys.
   for (const std::uint32_t index : pairs) {
     QueuePair* const pair = pairs_.at(index);
-    const Datagrams::Taken taken = datagrams_.takes(pair, found->queue_key, size);
-    if (taken == Datagrams::Taken::yes) datagrams_.deliver(*pair, arrived, {&piece, 1}, size);
-    is_taken |= taken == Datagrams::Taken::yes;
-    has_wrong_key |= taken == Datagrams::Taken::wrong_key;
+    if (datagrams_.takes(pair, found->queue_key, size)) datagrams_.deliver(*pair, arrived, {&piece, 1}, size);
   }
-  if (has_wrong_key && !is_taken) budget_.note_wrong(from, shared_.now);
 }
 
 }  // namespace fairlead::qp

@@ -235,6 +235,20 @@ TEST_F(Multicast, TakesNothingOfOneGroupThroughAnother) {
   EXPECT_EQ(c_.one_at_b().byte_len, 100U);
 }
 
+// Two programs of a host may send to one group with different keys.
+TEST_F(Multicast, AWrongQueueKeySilencesNobody) {
+  const Gid group = group_of_test(9);
+  attach(c_.pb, group);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    send(group, 100, kQueueKey + 1);
+    expect_counted_at_b("qp.dropped_queue_key", i);
+  }
+  receive(c_.b, c_.pb, 2, 0);
+  send(group);
+  EXPECT_EQ(c_.one_at_b().wr_id, 2U);
+  EXPECT_EQ(c_.counted_at_b("qp.dropped_group_source"), 0U);
+}
+
 TEST_F(Multicast, LooksAtSoMuchNonsenseOfASourceAndNoMore) {
   const Gid group = group_of_test(6);
   attach(c_.pb, group);
