@@ -79,7 +79,7 @@ configure() {
 
 # All C++ files of the project, one per line.
 cxx_files() {
-  local folders=(bench doors examples include sim src tests tools) folder
+  local folders=(bench daemon doors examples include sim src tests tools) folder
   for folder in "${folders[@]}"; do
     if [ -d "$folder" ]; then
       find "$folder" -name '*.hpp' -o -name '*.cpp'

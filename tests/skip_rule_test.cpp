@@ -45,7 +45,8 @@ TEST(SkipRule, WhatSkipsItselfFailsWhereNothingMay) {
 
 TEST(SkipRule, EachSkipIsNoted) {
   const std::string log = fmt::format("{}skip_rule_test.{}", testing::TempDir(), ::getpid());
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_THIS=1", "FAIRLEAD_TEST_SKIP_LOG=" + log}).exit_code, 0);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_THIS=1", "FAIRLEAD_TEST_SKIP_LOG=" + log}).exit_code, 0);
   EXPECT_EQ(run_it({"FAIRLEAD_TEST_SKIP_LOG=" + log}).exit_code, 0);
   std::ifstream stream(log);
   const std::string line = "skipped SkipRule.OneThatSkipsWhenItIsTold: it was told to\n";

@@ -44,14 +44,14 @@ void m0_mutex_fini(m0_mutex* mutex) {
 void m0_mutex_lock(m0_mutex* mutex) {
   ::pthread_mutex_lock(&mutex->m_impl);
   __atomic_store_n(&mutex->m_owner, ::pthread_self(), __ATOMIC_RELAXED);
-  __atomic_store_n(&mutex->m_is_locked, true, __ATOMIC_RELAXED);
+  __atomic_store_n(&mutex->m_is_locked, true, __ATOMIC_RELEASE);  // after its owner
 }
 void m0_mutex_unlock(m0_mutex* mutex) {
   __atomic_store_n(&mutex->m_is_locked, false, __ATOMIC_RELAXED);
   ::pthread_mutex_unlock(&mutex->m_impl);
 }
 bool m0_mutex_is_locked(const m0_mutex* mutex) {
-  return __atomic_load_n(&mutex->m_is_locked, __ATOMIC_RELAXED) &&
+  return __atomic_load_n(&mutex->m_is_locked, __ATOMIC_ACQUIRE) &&
          ::pthread_equal(__atomic_load_n(&mutex->m_owner, __ATOMIC_RELAXED), ::pthread_self()) != 0;
 }
 

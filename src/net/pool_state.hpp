@@ -45,8 +45,8 @@ struct PoolState {
   void attach(std::weak_ptr<Machine> machine);
   /// Machines post more, if they lack any.
   void refill_machines();
-  /// A machine's equal part of the buffers. Those that on_below_threshold tells of stay, and `length` for a machine that
-  /// comes late.
+  /// A machine's equal part of the buffers. Those that on_below_threshold tells of stay, and `length` for a machine
+  /// that comes late.
   std::uint32_t share(std::uint32_t length) const;
 
   const std::shared_ptr<DomainState> domain;

@@ -67,7 +67,8 @@ std::string describe_stall(const PeerVitals& vitals, base::Duration stalled_for,
     case Stall::no_room:
       return head + fmt::format(
                         "{} messages are queued and nothing is in flight: it grants us no room, or the path of "
-                        "this host takes nothing (see path.send_later and path.send_no_buffers). Does the peer take what it has received?",
+                        "this host takes nothing (see path.send_later and path.send_no_buffers). Does the peer take "
+                        "what it has received?",
                         vitals.messages_queued);
     case Stall::arriving:
       return head +

@@ -1,7 +1,7 @@
 #pragma once
-// What becomes of a test that skips itself. FAIRLEAD_TEST_NO_SKIPS=1, which CI sets: it fails, unless it is one of those
-// that may (allowed_skips.hpp). FAIRLEAD_TEST_SKIP_LOG names a file that gets a line for each one, also out of programs that
-// ctest takes for one test.
+// What becomes of a test that skips itself. FAIRLEAD_TEST_NO_SKIPS=1, which CI sets: it fails, unless it is one of
+// those that may (allowed_skips.hpp). FAIRLEAD_TEST_SKIP_LOG names a file that gets a line for each one, also out of
+// programs that ctest takes for one test.
 
 #include <string>
 
