@@ -116,7 +116,7 @@ void PoolState::refill_machines() {
     machines = machines_;
   }
   for (const auto& one : machines)
-    if (const auto machine = one.lock()) machine->refill();
+    if (const auto machine = one.lock()) (void)machine->wish([](ReceiveProvision&) { return Status::ok; });
 }
 
 std::uint32_t PoolState::share(std::uint32_t length) const {

@@ -81,11 +81,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<> deliver_synchronously();
   Result<> attach(std::shared_ptr<PoolState> pool, Provision provision);
   Result<> report_statistics(Duration every);
-  /// Changes what is wished of the pool.
+  /// Changes what is wished of the pool, and takes what it has more.
   Status wish(const std::function<Status(ReceiveProvision&)>& change);
   std::uint32_t receive_deficit() const;
-  /// The pool has more.
-  void refill();
   Result<> start(std::string_view text);
   Result<EndPoint> start_and_wait(std::string_view text);
   Result<> stop(StopMode mode);

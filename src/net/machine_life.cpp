@@ -122,11 +122,6 @@ std::uint32_t Machine::receive_deficit() const {
   return state() == MachineState::started ? provision_.deficit(port_) : 0;
 }
 
-void Machine::refill() {
-  const Lock lock(mutex_);
-  if (state() == MachineState::started && provision_.is_attached()) provision_.fill(port_);
-}
-
 Result<> Machine::start(std::string_view text) {
   std::shared_ptr<Machine> self;  // until the lock is open
   Lock lock(mutex_);
