@@ -18,6 +18,23 @@ struct PairState {
 
   bool is_dead() const { return context->is_dead(); }
 
+  /// One more handle; false if the last one left.
+  bool join() {
+    std::uint32_t count = handles;
+    while (count != 0 && !handles.compare_exchange_weak(count, count + 1)) {
+    }
+    return count != 0;
+  }
+
+  /// One handle fewer, and the last one closes; false if none is left. Several threads may destroy one queue pair: only
+  /// this count says who of them closes, for the closing thread empties what the members below point to.
+  bool leave() {
+    std::uint32_t count = handles;
+    while (count != 0 && !handles.compare_exchange_weak(count, count - 1)) {
+    }
+    return count > 1 || (count == 1 && close());
+  }
+
   /// False if it is closed already. Other threads may be inside a call: to them it is one that does not exist.
   bool close() {
     if (!is_open.exchange(false)) return false;
@@ -130,8 +147,7 @@ Result<QueuePair> QueuePair::open_target(const XrcDomain& domain, std::uint32_t 
   const std::scoped_lock lock(owner->mutex);
   for (const auto& each : owner->targets) {
     auto state = each.lock();
-    if (!state || !state->is_open || state->number != number) continue;
-    ++state->handles;
+    if (!state || state->number != number || !state->join()) continue;
     return QueuePair(std::move(state));
   }
   return failure(EINVAL, "the XRC domain has no target of that number in this process");
@@ -195,17 +211,8 @@ Result<> QueuePair::destroy() {
   const bool can_be_attached = state_ && state_->is_open && state_->type == QpType::ud && !state_->is_dead();
   if (can_be_attached && state_->pair_core->is_in_group(state_->pair))
     return failure(EBUSY, "this queue pair is attached to a multicast group: detach it first");
-  if (state_ && state_->xrc_domain) {
-    // Other handles to a target keep it.
-    const auto xrc = state_->xrc_domain;
-    const std::scoped_lock lock(xrc->mutex);
-    if (state_->handles > 1) {
-      --state_->handles;
-      state_.reset();
-      return {};
-    }
-  }
-  if (!state_ || !state_->close()) return failure(EINVAL, "this queue pair is destroyed already");
+  if (!state_ || !state_->leave()) return failure(EINVAL, "this queue pair is destroyed already");
+  if (state_->is_open) state_.reset();  // other handles keep the target, and this one is no longer any
   return {};
 }
 

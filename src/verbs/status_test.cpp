@@ -1,6 +1,9 @@
 // Each completion status, what happens at both sides with it, and what becomes of the queue pairs.
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
 
 #include "verbs/pair_for_tests.hpp"
 
@@ -290,6 +293,20 @@ TEST_P(StatusesOfPeers, ADestroyedQueuePairIsNoLongerThere) {
   const WorkCompletion failed = c.one_at_a();
   EXPECT_EQ(failed.status, WcStatus::retry_exc_err);
   EXPECT_EQ(static_cast<Cause>(failed.vendor_err), Cause::no_such_queue_pair);
+}
+
+// What the closing thread empties, the others never look at (the thread sanitizer sees it if they do).
+TEST(QueuePairs, AreDestroyedByOneOfSeveralThreads) {
+  Side side(1, Road::self);
+  for (int i = 0; i < 20; ++i) {
+    QueuePair pair = *QueuePair::create(side.domain, {.send_queue = &side.queue, .receive_queue = &side.queue});
+    std::atomic<int> destroyed{0};
+    {
+      std::array<std::jthread, 3> threads;
+      for (std::jthread& each : threads) each = std::jthread([&] { destroyed += pair.destroy() ? 1 : 0; });
+    }
+    EXPECT_EQ(destroyed, 1);
+  }
 }
 
 TEST_P(StatusesOfPeers, AnotherPartnerIsNotServed) {
