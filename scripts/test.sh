@@ -1,5 +1,5 @@
 # One build for users and two with sanitizers, then all their tests in one run of ctest, those of whole programs and the
-# slowest build's first. Many tests wait most of their time, so three run beside each other on two processors. The
+# slowest build's first. Many tests wait most of their time, so four run beside each other on two processors. The
 # sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs,
 # and all tests their largest models, all seeds, inputs and failing calls, of which an ordinary run takes a share (more
 # than twice as long).
@@ -25,7 +25,7 @@ run_test() {
   rm -f "$FAIRLEAD_TEST_SKIP_LOG"
   export FAIRLEAD_TEST_SIM_SEED=${FAIRLEAD_TEST_SIM_SEED:-$(seed_of_commit)}
   local status=0
-  ctest --test-dir build/everything --parallel "$(($(nproc) * 3 / 2))" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
+  ctest --test-dir build/everything --parallel "$(($(nproc) * 2))" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
   tell_skips || status=1
   echo "building and testing took $((SECONDS / 60)) min $((SECONDS % 60)) s"
   return $status
