@@ -51,7 +51,6 @@ bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) {
     shm::Connections* const connections = driver_.engine().connections();
     if (!withdrawal.has_readers && (!withdrawal.waits_for_quiet || is_quiet(withdrawal))) {
       const bool is_region = withdrawal.kind == qp::Withdrawal::Kind::region;
-      if (withdrawal.frees_pair) driver_.engine().pairs().free_pair(withdrawal.pair);
       if (connections != nullptr && connections->arena() != nullptr) {
         withdrawal.readers = connections->read_sections().readers(
             is_region ? shm::Withdrawn::region(withdrawal.key >> 8) : shm::Withdrawn::pair(withdrawal.pair.index));
@@ -67,6 +66,8 @@ bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) {
       withdrawal.force_at = next_force();
       return false;
     }
+    // Its number may be another's from now on.
+    if (withdrawal.frees_pair) driver_.engine().pairs().free_pair(withdrawal.pair);
   }
   if (withdrawal.remap) {
     const std::scoped_lock sharing(sharing_);

@@ -19,7 +19,9 @@ class ForcedEnd : public testing::Test {
     ::alarm(60);  // what never ends, ends the test
     engine::EngineOptions options;
     ASSERT_TRUE(options.set("give_up_after", "50") && options.set("path", "shm"));
-    core_ = attach_embedded(base::place_for_tests(1), options).value();
+    base::SocketAddress place = base::place_for_tests(1);
+    place.port = 20480;  // where an engine has numbers for queue pairs
+    core_ = attach_embedded(place, options).value();
     guest_ = shm::Connections::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
     ASSERT_TRUE(guest_->ask(core_->address(), {}));
     for (int i = 0; i < 1'000'000 && guest_->counters().opened == 0; ++i) guest_->attend({});
@@ -62,6 +64,28 @@ TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   there.leave();
   EXPECT_EQ(core_->pairs()->remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
+}
+
+// Whoever opens queue pairs meanwhile gets none of its number, for its owner still ends it.
+TEST_F(ForcedEnd, AQueuePairKeepsItsNumberUntilItIsOver) {
+  qp::PairCore& pairs = *core_->pairs();
+  qp::NoticeStream* const notices = pairs.open_notices().value();
+  qp::CompletionStream* const stream = pairs.open_completions({.capacity = 64, .events = notices}).value();
+  qp::PairPlan plan;
+  plan.send_stream = plan.receive_stream = stream;
+  plan.events = notices;
+  const qp::OpenPair closed = pairs.open_pair(plan).value();
+  guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region(0, closed.number));
+  qp::Withdrawal withdrawal = pairs.begin_close_pair(closed.handle);
+  EXPECT_FALSE(pairs.is_over(withdrawal));
+  std::vector<qp::PairHandle> others;
+  for (auto other = pairs.open_pair(plan); other; other = pairs.open_pair(plan)) {
+    ASSERT_NE(other->handle.index, closed.handle.index);
+    others.push_back(other->handle);
+  }
+  while (!pairs.is_over(withdrawal)) core_->progress();
+  const qp::OpenPair again = pairs.open_pair(plan).value();
+  EXPECT_EQ(again.handle.index, closed.handle.index);
 }
 
 // It may be stopped where it is: that concerns nobody else.

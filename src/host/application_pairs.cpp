@@ -69,7 +69,9 @@ ApplicationPairs::OwnQueue* ApplicationPairs::find_queue(std::uint32_t object, s
 bool ApplicationPairs::take_requests() {
   if (is_leaving_) return false;
   std::uint32_t count = 0;
-  while (count < kRequestsInTurn) {
+  has_called_ = false;
+  turn_bytes_ = 0;
+  while (count < kRequestsInTurn && turn_bytes_ < kBytesInTurn && !has_called_) {
     const auto taken = inbox_.next();
     if (!taken) break;
     ++count;
@@ -88,6 +90,7 @@ bool ApplicationPairs::take_requests() {
 void ApplicationPairs::take(const TakenRequest& taken) {
   if (taken.head.kind < std::to_underlying(PairRequest::Kind::call)) return take_post(taken);
   if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair takes");
+  has_called_ = true;
   taken.head.kind == std::to_underlying(PairRequest::Kind::call) ? take_call(taken)
                                                                  : blame("it asks for what there is not");
 }
@@ -108,6 +111,7 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
     const bool is_send = head.kind == std::to_underlying(PairRequest::Kind::post_send);
     if (is_send ? !qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode)) : head.bytes != 0)
       return blame("it posts what no queue pair takes");
+    if (is_send) turn_bytes_ += taken.named_bytes();
     const Target target{
         .kind = is_send ? Target::Kind::sends : Target::Kind::receives, .pair = pair->handle, .queue = {}};
     is_good = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)

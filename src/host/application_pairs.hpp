@@ -49,7 +49,9 @@ struct PairMemory {
 
 class ApplicationPairs {
  public:
+  // A turn lasts for so many requests, or so many bytes that they name; and a call ends it.
   static constexpr std::uint32_t kRequestsInTurn = 64;
+  static constexpr std::uint64_t kBytesInTurn = 1 << 20;
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
 
   /// The memory is the application's.
@@ -62,7 +64,7 @@ class ApplicationPairs {
   int descriptor() const noexcept { return notices_->descriptor(); }
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(pairs_.size()); }
 
-  /// At most kRequestsInTurn. True if there was anything.
+  /// Those of one turn. True if there was anything.
   bool take_requests();
   /// True if there was anything.
   bool give_events();
@@ -91,6 +93,7 @@ class ApplicationPairs {
     std::uint32_t completions = 0;  // that may wait
     std::uint32_t cookie = 0;       // in the engine's notices
     bool is_ending = false;
+    bool is_resetting = false;  // until then it stays as it is: what is in flight ends
   };
   struct OwnQueue {
     qp::ReceiveQueueHandle handle;
@@ -104,7 +107,8 @@ class ApplicationPairs {
   struct OwnRegion {
     std::uint32_t domain = 0;  // as the application calls it
     JoinedMemory memory;       // if it is not of one piece
-    std::uint32_t pieces = 0;  // of that
+    std::uint32_t pieces = 0;  // of that ...
+    std::uint64_t bytes = 0;   // ... and of address space
   };
   /// A call that waits for what is in flight.
   struct Ending {
@@ -159,6 +163,7 @@ class ApplicationPairs {
   Result<qp::RegionPlan> plan_of(const TakenCall& taken, OwnRegion& region) const;
   bool end_endings();
   void finish(const Ending& ending);
+  void count_joined(const OwnRegion& region);
   void answer(std::uint16_t slot, std::uint64_t number, const Result<PairAnswer>& with);
   bool has_room_for(std::uint64_t completions) const;
 
@@ -189,10 +194,12 @@ class ApplicationPairs {
   std::unordered_map<std::uint32_t, OwnRegion> regions_;      // by key
   std::unordered_map<std::uint32_t, std::uint32_t> windows_;  // domain by key
   std::uint32_t joined_pieces_ = 0;
+  std::uint64_t joined_bytes_ = 0;
   std::vector<Ending> endings_;
   std::uint64_t queue_bytes_ = 0, completions_ = 0;
   std::uint32_t queues_taken_from_ = 0, cookies_ = 0;
-  std::uint64_t served_ = 0;
+  std::uint64_t served_ = 0, turn_bytes_ = 0;
+  bool has_called_ = false;  // in this turn
   bool has_answered_ = false, has_told_ = false, is_leaving_ = false, is_gone_ = false;
   std::string fault_;
 };

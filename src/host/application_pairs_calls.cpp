@@ -39,13 +39,16 @@ std::unexpected<Error> senseless(const char* what) {
   return refused(Status::invalid, fmt::format("{} of a kind that no library of ours asks for", what));
 }
 
+/// With room for the completions of all.
 std::uint64_t bytes_of_receives(std::uint32_t depth, std::uint32_t pieces) {
-  return std::bit_ceil(std::uint64_t{depth}) * (16 + std::uint64_t{pieces} * sizeof(verbs::Sge));
+  const std::uint64_t per_receive =
+      16 + std::uint64_t{std::max(pieces, 1U)} * sizeof(verbs::Sge) + sizeof(qp::PairEvent);
+  return std::bit_ceil(std::uint64_t{depth}) * per_receive;
 }
 
 std::uint64_t bytes_of(const PairCall& call) {
-  const std::uint64_t per_send =
-      sizeof(qp::SendEntry) + std::uint64_t{call.max_send_sge} * sizeof(verbs::Sge) + call.max_inline;
+  const std::uint64_t per_send = sizeof(qp::SendEntry) + std::uint64_t{call.max_send_sge} * sizeof(verbs::Sge) +
+                                 call.max_inline + sizeof(qp::PairEvent);
   return std::bit_ceil(std::uint64_t{call.max_send_wr}) * per_send +
          (call.shares_receives != 0 ? 0 : bytes_of_receives(call.max_recv_wr, call.max_recv_sge));
 }
@@ -262,10 +265,14 @@ Result<qp::Withdrawal> ApplicationPairs::begin_change_pair(const PairCall& call)
   if (!attributes || call.from > std::to_underlying(QpState::err)) return senseless("a change of a queue pair");
   const auto from = static_cast<QpState>(call.from);
   if (!is_legal(pair->type, from, attributes->state)) return senseless("a change of a queue pair");
+  if (pair->is_resetting) return refused(Status::again, "queue pair: its reset is not over yet");
   qp::Withdrawal withdrawal;
   const Status status = core_.begin_change_pair(pair->handle, from, *attributes, withdrawal);
   if (status != Status::ok) return refused(status, "queue pair: its state has changed meanwhile");
-  if (attributes->state == QpState::reset) pair->incarnation = call.incarnation;
+  if (attributes->state == QpState::reset) {
+    pair->incarnation = call.incarnation;
+    pair->is_resetting = true;
+  }
   return withdrawal;
 }
 
@@ -299,7 +306,11 @@ void ApplicationPairs::finish(const Ending& ending) {
     pairs_by_cookie_.erase(pair.cookie);
     pairs_.erase(found);
   }
+  if (ending.kind == Kind::change_pair)
+    if (OwnPair* const pair = find(ending.call.object, ending.call.generation); pair != nullptr)
+      pair->is_resetting = false;
   joined_pieces_ -= ending.region.pieces;
+  joined_bytes_ -= ending.region.bytes;
   answer(ending.slot, ending.call.number, PairAnswer{});
 }
 
@@ -423,12 +434,24 @@ Result<qp::RegionPlan> ApplicationPairs::plan_of(const TakenCall& taken, OwnRegi
                                "pages, or allocate them by MemoryRegion::allocate()",
                                pieces.size(), kJoinedPiecesMax));
   }
+  if (bytes > kRegisteredBytesMax - joined_bytes_) {
+    return refused(Status::no_memory,
+                   fmt::format("memory region of {} pieces and {} bytes, besides {} of such regions: the host engine "
+                               "maps {} bytes for one process",
+                               pieces.size(), bytes, joined_bytes_, kRegisteredBytesMax));
+  }
   auto joined = JoinedMemory::map(memory_.file.get(), pieces);
   if (!joined) return std::unexpected(std::move(joined.error()));
   region.memory = std::move(*joined);
   region.pieces = static_cast<std::uint32_t>(pieces.size());
+  region.bytes = bytes;
   plan.base = region.memory.begin() + call.skipped;
   return plan;
+}
+
+void ApplicationPairs::count_joined(const OwnRegion& region) {
+  joined_pieces_ += region.pieces;
+  joined_bytes_ += region.bytes;
 }
 
 Result<PairAnswer> ApplicationPairs::add_region(const TakenCall& taken) {
@@ -446,7 +469,7 @@ Result<PairAnswer> ApplicationPairs::add_region(const TakenCall& taken) {
     domains_.leave(region.domain);
     return std::unexpected(key.error());
   }
-  joined_pieces_ += region.pieces;
+  count_joined(region);
   regions_.emplace(*key, std::move(region));
   PairAnswer answer;
   answer.key = *key;
@@ -465,7 +488,7 @@ Result<qp::Withdrawal> ApplicationPairs::begin_change_region(const TakenCall& ta
     domains_.leave(region.domain);
     return std::unexpected(std::move(changed.error()));
   }
-  joined_pieces_ += region.pieces;
+  count_joined(region);
   before = std::exchange(found->second, std::move(region));
   domains_.leave(before.domain);
   return withdrawal;

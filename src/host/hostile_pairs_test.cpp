@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <cstring>
@@ -12,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "embedded/attach.hpp"
+#include "host/application_pairs.hpp"
 #include "host/call.hpp"
 #include "host/host_for_tests.hpp"
 #include "host/pair_calls.hpp"
@@ -31,7 +35,8 @@ using Post = PairRequest::Kind;
 /// Speaks to the host engine by itself.
 class HostilePairs {
  public:
-  explicit HostilePairs(const std::string& file) : name_(shm::Name::of_file(file).value()) {
+  explicit HostilePairs(const std::string& file, std::uint64_t region_bytes = kRegionBytes)
+      : name_(shm::Name::of_file(file).value()), region_bytes_(region_bytes) {
     attach_memory_ = shm::Arena::create(Layout::head_bytes(), Layout::head_bytes() + 4096).value();
     const Call attach{.kind = static_cast<std::uint32_t>(Call::Kind::attach),
                       .memory_bytes = attach_memory_.bytes(),
@@ -40,7 +45,7 @@ class HostilePairs {
     socket_ = connect();
     secret_ = make_call(socket_, attach, {&file_of_memory, 1}).value().answer.application;
     rings_ = shm::Memory::create({.head_bytes = PairLayout::bytes()}).value();
-    regions_ = shm::Memory::create({.head_bytes = kRegionBytes}).value();
+    regions_ = shm::Memory::create({.head_bytes = region_bytes_}).value();
     new (rings_.head()) PairPage{};
     events_.emplace(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
                                             {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1})
@@ -50,7 +55,7 @@ class HostilePairs {
   Call open_call() const {
     return {.kind = static_cast<std::uint32_t>(Call::Kind::open_pairs),
             .application = secret_,
-            .memory_bytes = kRegionBytes};
+            .memory_bytes = region_bytes_};
   }
   Result<Answered> open(const Call& call, std::initializer_list<int> files) {
     pairs_socket_ = connect();
@@ -81,6 +86,14 @@ class HostilePairs {
     for (body = body.subspan(here); !body.empty(); body = body.subspan(std::min(body.size(), sizeof request)))
       put(body.data(), std::min(body.size(), sizeof request));
     socket_.nudge();
+  }
+  /// Without an answer.
+  void tell(CallKind kind, const PairCall& call) {
+    ask({.kind = std::to_underlying(Post::call),
+         .opcode = std::to_underlying(kind),
+         .bytes = static_cast<std::uint16_t>(sizeof call),
+         .slot = PairCalls::kNoSlot},
+        std::as_bytes(std::span(&call, 1)));
   }
   /// What it answers; `restarted` if it detaches us.
   Status call(CallKind kind, PairCall call, std::initializer_list<MemoryPiece> pieces = {}) {
@@ -157,6 +170,7 @@ class HostilePairs {
   }
 
   shm::Name name_;
+  std::uint64_t region_bytes_;
   shm::Users users_;
   shm::Socket socket_, pairs_socket_;
   shm::Arena attach_memory_;
@@ -410,6 +424,137 @@ TEST_F(HostileQueuePairs, HaveBoundsThatAreNamed) {
   EXPECT_NE(std::string(hostile.answer.text.data()).find(std::to_string(kJoinedPiecesMax)), std::string::npos)
       << hostile.answer.text.data();
   expect_service();
+}
+
+// 64 regions of the whole memory sixteen times would be half of what a process can address.
+TEST_F(HostileQueuePairs, HaveABoundOfAddressSpace) {
+  HostilePairs hostile(host_.file(), kRegisteredBytesMax);
+  hostile.settle();
+  PairCall region{.domain = 1};
+  region.length = 5000;
+  const MemoryPiece half{0, kRegisteredBytesMax / 2};
+  ASSERT_EQ(hostile.call(CallKind::add_region, region, {half, half}), Status::ok);
+  region.key = hostile.answer.key;
+  EXPECT_EQ(hostile.call(CallKind::add_region, region, {{0, 4096}, {0, 4096}}), Status::no_memory);
+  EXPECT_THAT(hostile.answer.text.data(), testing::HasSubstr(std::to_string(kRegisteredBytesMax)));
+  ASSERT_EQ(hostile.call(CallKind::remove_region, region), Status::ok);
+  EXPECT_EQ(hostile.call(CallKind::add_region, region, {half, half}), Status::ok);
+  expect_service();
+}
+
+TEST_F(HostileQueuePairs, HaveRoomForCompletionsOutOfTheirQuota) {
+  HostForTests few(ServiceOptions{.rules = {Rule::parse("posts=64K").value()}});
+  HostilePairs hostile(few.file());
+  hostile.settle();
+  PairCall queue{.domain = 1};
+  queue.depth = 1024;
+  EXPECT_EQ(hostile.call(CallKind::open_queue, queue), Status::no_memory) << "64 KiB for the completions alone";
+  queue.depth = 256;
+  EXPECT_EQ(hostile.call(CallKind::open_queue, queue), Status::ok);
+}
+
+// Else what is in flight would never end, and the peer that it is for would be given up in the end, by all.
+TEST_F(HostileQueuePairs, StayAsTheyAreUntilTheirResetIsOver) {
+  constexpr std::uint32_t kEngine = 5, kPortFirst = 20480;
+  const base::FileDescriptor silent(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(kPortFirst + kEngine);
+  at.sin_addr.s_addr = htonl(0x7F000107);
+  ASSERT_EQ(::bind(silent.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  HostilePairs hostile(host_.file());
+  hostile.settle();
+  PairRequest pair = hostile.pair_in(verbs::QpState::init);
+  PairCall change = HostilePairs::pair_call();
+  change.object = pair.object;
+  change.generation = pair.generation;
+  change.attributes.path_mtu = 1;
+  change.attributes.dest_qp_num = kEngine << 14 | 2;
+  change.attributes.av.is_global = 1;
+  change.attributes.av.dgid = base::SocketAddress::from_ip("127.0.1.7", 0)->ip;
+  for (std::uint8_t state = 2; state <= 3; ++state) {
+    change.from = static_cast<std::uint8_t>(state - 1);
+    change.attributes.state = state;
+    ASSERT_EQ(hostile.call(CallKind::change_pair, change), Status::ok) << hostile.answer.text.data();
+  }
+  pair.opcode = std::to_underlying(verbs::SendOpcode::send);
+  hostile.ask(pair);
+  change.from = 3;
+  change.attributes.state = 0;
+  hostile.tell(CallKind::change_pair, change);
+  change.from = 0;
+  change.attributes.state = 1;
+  EXPECT_EQ(hostile.call(CallKind::change_pair, change), Status::again) << hostile.answer.text.data();
+}
+
+/// Its turns, one at a time.
+class TurnsOfPairs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+    rings_ = shm::Memory::create({.head_bytes = PairLayout::bytes()}).value();
+    new (rings_.head()) PairPage{};
+    ASSERT_TRUE(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
+                                        {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1}));
+    PairMemory shared{.rings = shm::Arena::view(rings_.descriptor(), PairLayout::bytes()).value(),
+                      .regions = shm::Memory::create({.head_bytes = kRegionBytes}).value(),
+                      .file = {},
+                      .bytes = kRegionBytes};
+    pairs_ = ApplicationPairs::open(*core_->pairs(), *tools_, std::move(shared), {}).value();
+    segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
+    requests_.emplace(queue::Producer::attach(*segment_).value());
+  }
+  void TearDown() override {
+    for (pairs_->leave(); !pairs_->is_gone();) pairs_->give_events(), core_->progress();
+  }
+  void put(const void* bytes, std::size_t count) {
+    std::memcpy(requests_->pnext(), bytes, count);
+    requests_->put();
+  }
+  void call(CallKind kind, const PairCall& call) {
+    PairRequest request{.kind = std::to_underlying(Post::call),
+                        .opcode = std::to_underlying(kind),
+                        .bytes = static_cast<std::uint16_t>(sizeof call)};
+    std::memcpy(request.begin.data(), &call, request.begin.size());
+    put(&request, sizeof request);
+    const auto rest = std::as_bytes(std::span(&call, 1)).subspan(request.begin.size());
+    for (std::size_t at = 0; at < rest.size(); at += sizeof request)
+      put(rest.data() + at, std::min(rest.size() - at, sizeof request));
+  }
+  PairPage& page() { return *reinterpret_cast<PairPage*>(rings_.head()); }
+  std::uint64_t served() { return page().served.load(); }
+
+  std::shared_ptr<engine::Core> core_;
+  const std::unique_ptr<PairTools> tools_ = std::make_unique<PairTools>();
+  shm::Memory rings_;
+  std::unique_ptr<ApplicationPairs> pairs_;
+  std::optional<OneSegment> segment_;
+  std::optional<queue::Producer> requests_;
+};
+
+// Opening a queue pair with much room takes milliseconds.
+TEST_F(TurnsOfPairs, EndWithACall) {
+  for (int i = 0; i < 3; ++i) call(CallKind::open_pair, HostilePairs::pair_call());
+  for (std::uint64_t turn = 1; turn <= 3; ++turn) {
+    EXPECT_TRUE(pairs_->take_requests());
+    EXPECT_EQ(served(), turn);
+  }
+  EXPECT_FALSE(pairs_->take_requests());
+}
+
+TEST_F(TurnsOfPairs, EndWithTheirBytes) {
+  call(CallKind::open_pair, HostilePairs::pair_call());
+  ASSERT_TRUE(pairs_->take_requests());
+  const verbs::Sge piece{.addr = 0, .length = 1 << 19, .lkey = 1};
+  PairRequest request{.object = page().replies[0].answer.object,
+                      .generation = page().replies[0].answer.generation,
+                      .kind = std::to_underlying(Post::post_send),
+                      .opcode = std::to_underlying(verbs::SendOpcode::write),
+                      .pieces = 1};
+  std::memcpy(request.begin.data(), &piece, sizeof piece);
+  for (int i = 0; i < 3; ++i) put(&request, sizeof request);
+  ASSERT_TRUE(pairs_->take_requests());
+  EXPECT_EQ(served(), 3u) << "the call, and two of 512 KiB";
 }
 
 // Everything shared changes at any time, also beneath requests that are good.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -19,6 +20,17 @@ namespace fairlead::host {
 struct TakenRequest {
   PairRequest head;
   std::span<const std::byte> body;  // pieces, or bytes; until the next one is taken
+
+  /// Of its pieces.
+  std::uint64_t named_bytes() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t at = 0; at < std::size_t{head.pieces} * sizeof(verbs::Sge); at += sizeof(verbs::Sge)) {
+      verbs::Sge piece;
+      std::memcpy(&piece, body.data() + at, sizeof piece);
+      bytes += piece.length;
+    }
+    return bytes;
+  }
 };
 
 class PairInbox {

@@ -97,14 +97,17 @@ class PairWorld {
 
   /// From reset to ready, towards `peer` on the other host.
   void connect(std::size_t index, const End& end, const End& peer, std::uint32_t sq_psn, std::uint32_t rq_psn) {
+    connect(index, end, peer, sq_psn, rq_psn, "10.0.0." + std::to_string(2 - index));
+  }
+  void connect(std::size_t index, const End& end, const End& peer, std::uint32_t sq_psn, std::uint32_t rq_psn,
+               const std::string& at) {
     verbs::QpAttributes attributes;
     attributes.dest_qp_num = peer.number;
     attributes.sq_psn = sq_psn;
     attributes.rq_psn = rq_psn;
     attributes.qkey = 5;
     attributes.access_flags = kRights;
-    attributes.av = {.dgid = base::SocketAddress::from_ip("10.0.0." + std::to_string(2 - index), 20480)->ip,
-                     .is_global = true};
+    attributes.av = {.dgid = base::SocketAddress::from_ip(at, 20480)->ip, .is_global = true};
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
     attributes.timeout = timeout;
     attributes.retry_cnt = retry_cnt;

@@ -106,9 +106,12 @@ bool Requester::start_connected(QueuePair& pair, RequestNumber number, const Sen
     if (pair.sends.reads_out() >= most) return false;
   }
   if (entry.has(verbs::send_flags::fence) && pair.sends.reads_out() != 0) return false;
+  if (has_copied_its_turn()) [[unlikely]]
+    return wait_for_room(pair);
   if (pair.route.is_local) return start_local(pair, number);
   if (traits.is_one_sided()) {
     const OneSided::Result result = parts_.one_sided.carry_out(pair, number);
+    if (result == OneSided::Result::done) copied_ += entry.length;
     if (result != OneSided::Result::sent_as_message) return result == OneSided::Result::done;
   }
   return start_remote(pair, number);
@@ -192,6 +195,7 @@ bool Requester::start_local(QueuePair& pair, RequestNumber number) {
       return refuse(pair, number, WcStatus::loc_prot_err, wrong);
   }
   pair.sends.sent_local();
+  copied_ += entry.length;
   ++shared_.counters.requests_sent;
   if (cause == Cause::none) return execute_local(pair, number, *responder, list);
   ++shared_.counters.refused_not_ready;
@@ -354,7 +358,7 @@ Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& 
 
 void Requester::retry_stalled() {
   constexpr std::size_t kTriesInPass = 64;
-  for (std::size_t tries = std::min(stalled_.size(), kTriesInPass); tries > 0; --tries) {
+  for (std::size_t tries = std::min(stalled_.size(), kTriesInPass); tries > 0 && !has_copied_its_turn(); --tries) {
     QueuePair& pair = *parts_.pairs.at(stalled_.front());
     stalled_.erase(stalled_.begin());
     pair.is_stalled = false;

@@ -17,6 +17,9 @@ namespace fairlead::qp {
 
 class Requester {
  public:
+  /// Bytes, and the rest of one request, that whoever has the engine's lock copies before others have it.
+  static constexpr std::uint64_t kCopiedInTurn = 4ULL << 20;
+
   struct Parts {
     PairTable& pairs;
     ReorderBuffer& arrivals;
@@ -36,10 +39,13 @@ class Requester {
   void pump(QueuePair& pair);
   /// A pause has ended, or an answer did not come.
   void end_wait(QueuePair& pair);
-  /// What the transports had no room for.
+  /// What is copied here from now on counts towards kCopiedInTurn; what goes beyond it waits for the next turn.
+  void begin_turn() { copied_ = 0; }
+  /// What the transports had no room for, or the turn before.
   void retry_stalled();
   void forget(const QueuePair& pair) { std::erase(stalled_, pair.index); }
   bool is_any_stalled() const { return !stalled_.empty(); }
+  bool has_copied_its_turn() const { return copied_ >= kCopiedInTurn; }
 
   void take_answer(const link::Delivery& delivery);
   /// A later chunk of an answer.
@@ -79,6 +85,7 @@ class Requester {
   Shared& shared_;
   Parts parts_;
   std::vector<std::uint32_t> stalled_;  // indices
+  std::uint64_t copied_ = 0;            // by ourselves, in this turn
 };
 
 /// What the other side has to know of a request.
