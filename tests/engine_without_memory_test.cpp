@@ -313,6 +313,23 @@ TEST_F(EngineWithoutMemory, GoesOnOverTheNetwork) {
   base::rare_branches = nullptr;
 }
 
+// Ports ---------------------------------------------------------------------------------------------------------------
+
+TEST_F(EngineWithoutMemory, OpensAPortOrLeavesNothingOfIt) {
+  each_fails(4, [] {
+    engine::Ports ports(host(0));
+    ++in_pass;
+    const auto port = ports.open(kNumber);
+    --in_pass;
+    EXPECT_EQ(port.has_value(), failing_memory.failed == 0);
+    if (port) return;
+    EXPECT_EQ(port.error().status, Status::no_memory) << port.error().message;
+    EXPECT_EQ(ports.find_number(kNumber), engine::Ports::kNone);
+    ports.for_each([](std::uint32_t slot, const engine::Port&) { ADD_FAILURE() << "slot " << slot << " is kept"; });
+    EXPECT_TRUE(ports.open(kNumber));
+  });
+}
+
 // Queue pairs ---------------------------------------------------------------------------------------------------------
 
 /// Requests that come in any order, each executed once or, if the session is lost for it, all ended.

@@ -2,29 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <utility>
 
 namespace fairlead::engine {
 
-Result<PortHandle> Ports::make(std::uint32_t number) {
-  const std::uint32_t slot = ports_.acquire();
-  if (slot == kNone) {
+// All that wants memory comes before the slot, so that a failure leaves nothing behind.
+Result<PortHandle> Ports::make(std::uint32_t number) try {
+  if (ports_.used() == kMost) {
     return std::unexpected(
         Error{Status::no_memory, 0, fmt::format("{} ports are open here already: close some", kMost)});
   }
+  auto waiter = queue::Waiter::create();
+  if (!waiter) return std::unexpected(std::move(waiter.error()));
+  auto own_waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
+  auto events = std::make_unique<queue::EventQueue<Completion>>();
+  events->consumer().look_at_once();
+  touched_.reserve(ports_.used() + 1);  // each port stands in it once at most
+  numbers_.set(number, kNone);          // its row
+  const std::uint32_t slot = ports_.acquire();
+  if (slot == kNone) throw std::bad_alloc();
   Port& port = ports_[slot];
   port.number = number;
-  auto waiter = queue::Waiter::create();
-  if (!waiter) {
-    ports_.release(slot);
-    return std::unexpected(std::move(waiter.error()));
-  }
-  port.waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
-  port.events = std::make_unique<queue::EventQueue<Completion>>();
-  port.events->consumer().look_at_once();
-  touched_.reserve(ports_.used());  // each port stands in it once at most
+  port.waiter = std::move(own_waiter);
+  port.events = std::move(events);
   numbers_.set(number, slot);
   return PortHandle{slot, ports_.generation(slot)};
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error{Status::no_memory, 0, "no memory"});
 }
 
 Result<PortHandle> Ports::open(std::uint32_t number) {

@@ -28,7 +28,7 @@ class Ports {
   /// `address` is the engine's, for errors.
   explicit Ports(const base::SocketAddress& address) : address_(address), ports_(kMost) {}
 
-  /// in_use if the number is taken here.
+  /// in_use if the number is taken here; no_memory, and nothing is left of it.
   Result<PortHandle> open(std::uint32_t number);
   /// The highest free number of [first, first + count); not_available if there is none.
   Result<PortHandle> open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);

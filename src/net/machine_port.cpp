@@ -75,10 +75,10 @@ Result<MachinePort::Opened> MachinePort::open(DomainState& domain, const NetAddr
   if (!core) return std::unexpected(std::move(core.error()));
   Opened opened{.core = std::move(*core), .handle = {}, .address = wanted, .ignored = {}};
   opened.address.engine = opened.core->address();
+  opened.ignored = ignored_settings(*opened.core, domain.options);  // before the port, as memory may be short
   const auto port = open_port(*opened.core, opened.address);
   if (!port) return std::unexpected(port.error());
   opened.handle = *port;
-  opened.ignored = ignored_settings(*opened.core, domain.options);
   return opened;
 }
 

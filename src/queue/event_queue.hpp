@@ -44,7 +44,10 @@ class OwnedSegment {
 /// The segments of a queue, by number; filled by the consumer, read by the producer when it first meets one.
 class OwnedSegments final : public SegmentSource {
  public:
-  explicit OwnedSegments(std::size_t first_bytes) { segments_[0] = OwnedSegment(first_bytes); }
+  explicit OwnedSegments(std::size_t first_bytes) {
+    segments_[0] = OwnedSegment(first_bytes);
+    if (segments_[0].span().empty()) throw std::bad_alloc();
+  }
   std::span<std::byte> map(SegmentNumber number) override { return segments_[number.value].span(); }
   /// Its number, or nothing when all are taken or memory is short.
   std::optional<SegmentNumber> add(std::size_t bytes);
@@ -58,7 +61,7 @@ template <typename T>
   requires std::is_trivially_copyable_v<T>
 class EventQueue {
  public:
-  /// With room for `capacity` events; first_number is where the counters start.
+  /// With room for `capacity` events; first_number is where the counters start. Throws std::bad_alloc.
   explicit EventQueue(std::uint32_t capacity = kCapacityMin, std::uint64_t first_number = 0)
       : segments_(segment_bytes(kElementBytes, std::uint64_t{capacity} + 1)),
         consumer_(make_consumer(capacity, first_number)),
