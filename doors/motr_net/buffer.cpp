@@ -10,15 +10,28 @@
 
 using fairlead::motr::append;
 using fairlead::motr::callback_returned;
+using fairlead::motr::clear_flags;
+using fairlead::motr::flags_of;
 using fairlead::motr::InCallback;
+using fairlead::motr::is_any_null;
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
 using fairlead::motr::remove;
+using fairlead::motr::set_flags;
 
 namespace {
 
 constexpr std::uint64_t kBusy =
     M0_NET_BUF_QUEUED | M0_NET_BUF_IN_USE | M0_NET_BUF_CANCELLED | M0_NET_BUF_TIMED_OUT | M0_NET_BUF_RETAIN;
+
+/// Of all that want an idle buffer at once, one gets it.
+bool exchange_idle(m0_net_buffer& buf, std::uint64_t flags) {
+  std::uint64_t idle = M0_NET_BUF_REGISTERED;
+  return __atomic_compare_exchange_n(&buf.nb_flags, &idle, flags, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+bool is_of(const m0_net_buffer& buf, const m0_net_transfer_mc* tm) {
+  return __atomic_load_n(&buf.nb_tm, __ATOMIC_RELAXED) == tm;
+}
 
 const m0_net_xprt_ops& ops_of(const m0_net_buffer* buf) {
   return *buf->nb_dom->nd_xprt->nx_ops;
@@ -69,6 +82,27 @@ void account(m0_net_qstats& figures, const m0_net_buffer& buf, const m0_net_buff
   figures.nqs_max_bytes = std::max(figures.nqs_max_bytes, bytes);
 }
 
+/// Queues a buffer that is claimed. With the machine's mutex held.
+int queue_claimed(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
+  if (const char* const why = objection_to_fields(*buf, *tm); why != nullptr) return refuse(EINVAL, why);
+  const m0_time_t now = m0_time_now();
+  if (buf->nb_timeout < now) return refuse(ETIME, "nb_timeout has passed");
+  if (is_passive(buf->nb_qtype)) buf->nb_desc = {};  // the old one is the application's
+  const m0_net_queue_type queue = buf->nb_qtype;
+  append(tm->ntm_q[queue], *buf);
+  buf->nb_add_time = now;
+  buf->nb_msgs_received = 0;
+  __atomic_store_n(&buf->nb_tm, tm, __ATOMIC_RELAXED);
+  __atomic_store_n(&buf->nb_flags, std::uint64_t{M0_NET_BUF_REGISTERED | M0_NET_BUF_QUEUED}, __ATOMIC_RELEASE);
+  if (const int error = ops_of(buf).xo_buf_add(buf); error != 0) {
+    remove(tm->ntm_q[queue], *buf);
+    return error;
+  }
+  ++tm->ntm_qstats[queue].nqs_num_adds;
+  if (queue == M0_NET_QT_MSG_SEND) m0_net_end_point_get(buf->nb_ep);
+  return 0;
+}
+
 }  // namespace
 
 // Descriptors -------------------------------------------------------------------------------------------------------
@@ -95,7 +129,7 @@ void m0_net_desc_free(m0_net_buf_desc* desc) {
 int m0_net_buffer_register(m0_net_buffer* buf, m0_net_domain* dom) {
   if (buf == nullptr || dom == nullptr) return refuse(EINVAL, "no buffer, or no domain");
   if (dom->nd_xprt == nullptr) return refuse(EBADFD, "the domain is not initialised");
-  if (buf->nb_flags != 0 || buf->nb_dom != nullptr) return refuse(EBADFD, "the buffer is registered already");
+  if (flags_of(*buf) != 0 || buf->nb_dom != nullptr) return refuse(EBADFD, "the buffer is registered already");
   const m0_bufvec& vec = buf->nb_buffer;
   if (vec.ov_buf == nullptr || vec.ov_vec.v_count == nullptr || m0_vec_count(&vec.ov_vec) == 0)
     return refuse(EINVAL, "the buffer has no memory (nb_buffer)");
@@ -107,19 +141,18 @@ int m0_net_buffer_register(m0_net_buffer* buf, m0_net_domain* dom) {
     buf->nb_dom = nullptr;
     return error;
   }
-  buf->nb_flags = M0_NET_BUF_REGISTERED;
+  set_flags(*buf, M0_NET_BUF_REGISTERED);
   ++dom->nd_registered;
   return 0;
 }
 
 void m0_net_buffer_deregister(m0_net_buffer* buf, m0_net_domain* dom) {
-  if (buf == nullptr || dom == nullptr || buf->nb_flags != M0_NET_BUF_REGISTERED || buf->nb_dom != dom) {
+  if (buf == nullptr || dom == nullptr || buf->nb_dom != dom || !exchange_idle(*buf, 0)) {
     refuse(EBADFD, "the buffer is not registered there, or is queued");
     return;
   }
   const Locked lock(dom->nd_mutex);
   ops_of(buf).xo_buf_deregister(buf);
-  buf->nb_flags = 0;
   buf->nb_dom = nullptr;
   buf->nb_tm = nullptr;
   --dom->nd_registered;
@@ -133,39 +166,30 @@ int m0_net_buffer_add(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
   const Locked lock(tm->ntm_mutex);
   if (tm->ntm_state != M0_NET_TM_STARTED) return refuse(EBADFD, "the transfer machine is not started");
   if (buf->nb_dom != tm->ntm_dom) return refuse(EINVAL, "the buffer is not registered with the machine's domain");
-  if ((buf->nb_flags & kBusy) != 0) return refuse(EBADFD, "the buffer is queued");
-  if (const char* const why = objection_to_fields(*buf, *tm); why != nullptr) return refuse(EINVAL, why);
-  const m0_time_t now = m0_time_now();
-  if (buf->nb_timeout < now) return refuse(ETIME, "nb_timeout has passed");
-  if (is_passive(buf->nb_qtype)) buf->nb_desc = {};  // the old one is the application's
-  const m0_net_queue_type queue = buf->nb_qtype;
-  append(tm->ntm_q[queue], *buf);
-  buf->nb_flags |= M0_NET_BUF_QUEUED;
-  buf->nb_add_time = now;
-  buf->nb_msgs_received = 0;
-  buf->nb_tm = tm;
-  if (const int error = ops_of(buf).xo_buf_add(buf); error != 0) {
-    remove(tm->ntm_q[queue], *buf);
-    buf->nb_flags &= ~std::uint64_t{M0_NET_BUF_QUEUED};
-    return error;
-  }
-  ++tm->ntm_qstats[queue].nqs_num_adds;
-  if (queue == M0_NET_QT_MSG_SEND) m0_net_end_point_get(buf->nb_ep);
-  return 0;
+  // Another machine's mutex is another one: so the buffer is claimed before anything of it is looked at.
+  if (!exchange_idle(*buf, M0_NET_BUF_REGISTERED | M0_NET_BUF_IN_USE)) return refuse(EBADFD, "the buffer is queued");
+  const int error = queue_claimed(buf, tm);
+  if (error != 0) clear_flags(*buf, M0_NET_BUF_IN_USE | M0_NET_BUF_QUEUED);
+  return error;
 }
 
 bool m0_net_buffer_del(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
   if (buf == nullptr || tm == nullptr || tm->ntm_dom == nullptr) return false;
   const Locked lock(tm->ntm_mutex);
-  if ((buf->nb_flags & M0_NET_BUF_QUEUED) == 0 || buf->nb_tm != tm) return false;
-  buf->nb_flags |= M0_NET_BUF_CANCELLED;
+  if ((flags_of(*buf) & M0_NET_BUF_QUEUED) == 0 || !is_of(*buf, tm)) return false;
+  set_flags(*buf, M0_NET_BUF_CANCELLED);
   ++tm->ntm_qstats[buf->nb_qtype].nqs_num_dels;
   ops_of(buf).xo_buf_del(buf);
   return true;
 }
 
 void m0_net_buffer_event_post(const m0_net_buffer_event* ev) {
+  if (is_any_null(ev) || is_any_null(ev->nbe_buffer)) return;
   m0_net_buffer* const buf = ev->nbe_buffer;
+  if ((flags_of(*buf) & M0_NET_BUF_QUEUED) == 0) {
+    refuse(EBADFD, "the buffer is not queued");
+    return;
+  }
   m0_net_transfer_mc* const tm = buf->nb_tm;
   const m0_net_queue_type queue = buf->nb_qtype;
   const bool is_message = queue == M0_NET_QT_MSG_RECV && ev->nbe_status == 0;
@@ -175,18 +199,18 @@ void m0_net_buffer_event_post(const m0_net_buffer_event* ev) {
   const InCallback inside(*tm);
   {
     const Locked lock(tm->ntm_mutex);
-    const bool is_final = (buf->nb_flags & M0_NET_BUF_RETAIN) == 0;
+    const bool is_final = (flags_of(*buf) & M0_NET_BUF_RETAIN) == 0;
     callback = buf->nb_callbacks->nbc_cb[queue];
     account(tm->ntm_qstats[queue], *buf, *ev, is_final);
     if (is_message) ++buf->nb_msgs_received;
     if (is_final) {
       remove(tm->ntm_q[queue], *buf);
-      buf->nb_flags &= ~kBusy;
       buf->nb_timeout = M0_TIME_NEVER;
       if (queue == M0_NET_QT_MSG_SEND) reference = buf->nb_ep;
+      clear_flags(*buf, kBusy);  // from here on another machine may take it
       wants_more = queue == M0_NET_QT_MSG_RECV && tm->ntm_recv_pool != nullptr && tm->ntm_state == M0_NET_TM_STARTED;
     } else {
-      buf->nb_flags &= ~std::uint64_t{M0_NET_BUF_RETAIN};
+      clear_flags(*buf, M0_NET_BUF_RETAIN);
     }
     ++tm->ntm_callback_counter;
   }

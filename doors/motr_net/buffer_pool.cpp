@@ -12,6 +12,7 @@
 #include "doors/motr_net/lists.hpp"
 #include "doors/motr_net/refuse.hpp"
 
+using fairlead::motr::is_any_null;
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
 
@@ -93,7 +94,7 @@ void destroy(m0_net_buffer_pool* pool, m0_net_buffer* buf) {
 }  // namespace
 
 int m0_net_buffer_pool_init(m0_net_buffer_pool* pool, m0_net_domain* ndom, uint32_t threshold, uint32_t seg_nr,
-                            m0_bcount_t seg_size, uint32_t colours, unsigned shift, bool) {
+                            m0_bcount_t seg_size, uint32_t colours, unsigned shift, bool) try {
   if (pool == nullptr || ndom == nullptr || ndom->nd_xprt == nullptr)
     return refuse(EBADFD, "the domain is not initialised");
   constexpr std::uint32_t kColoursMost = 1024;
@@ -113,6 +114,8 @@ int m0_net_buffer_pool_init(m0_net_buffer_pool* pool, m0_net_domain* ndom, uint3
   pool->nbp_private = shelves.release();
   m0_mutex_init(&pool->nbp_mutex);
   return 0;
+} catch (const std::bad_alloc&) {
+  return refuse(ENOMEM, "no memory for a pool");
 }
 
 void m0_net_buffer_pool_fini(m0_net_buffer_pool* pool) {
@@ -128,13 +131,13 @@ void m0_net_buffer_pool_fini(m0_net_buffer_pool* pool) {
 }
 
 void m0_net_buffer_pool_lock(m0_net_buffer_pool* pool) {
-  m0_mutex_lock(&pool->nbp_mutex);
+  if (!is_any_null(pool)) m0_mutex_lock(&pool->nbp_mutex);
 }
 void m0_net_buffer_pool_unlock(m0_net_buffer_pool* pool) {
-  m0_mutex_unlock(&pool->nbp_mutex);
+  if (!is_any_null(pool)) m0_mutex_unlock(&pool->nbp_mutex);
 }
 bool m0_net_buffer_pool_is_locked(const m0_net_buffer_pool* pool) {
-  return m0_mutex_is_locked(&pool->nbp_mutex);
+  return !is_any_null(pool) && m0_mutex_is_locked(&pool->nbp_mutex);
 }
 
 int m0_net_buffer_pool_provision(m0_net_buffer_pool* pool, uint32_t buf_nr) {
@@ -175,7 +178,7 @@ m0_net_buffer* m0_net_buffer_pool_get(m0_net_buffer_pool* pool, uint32_t colour)
 
 void m0_net_buffer_pool_put(m0_net_buffer_pool* pool, m0_net_buffer* buf, uint32_t colour) {
   if (!is_usable(pool) || buf == nullptr) return;
-  const bool is_idle = buf->nb_flags == M0_NET_BUF_REGISTERED && !buf->nb_is_pooled;
+  const bool is_idle = fairlead::motr::flags_of(*buf) == M0_NET_BUF_REGISTERED && !buf->nb_is_pooled;
   if (!is_idle || buf->nb_pool != pool || (colour != M0_BUFFER_ANY_COLOUR && colour >= pool->nbp_colours_nr)) {
     refuse(EINVAL, "the buffer is queued, of no or another pool, or in the pool, or there is no such colour");
     return;

@@ -6,6 +6,7 @@
 #include "doors/motr_net/include/motr_net.h"
 #include "doors/motr_net/refuse.hpp"
 
+using fairlead::motr::is_any_null;
 using fairlead::motr::refuse;
 
 namespace {
@@ -13,7 +14,7 @@ namespace {
 /// Holds the mutex of a channel.
 class Guarded {
  public:
-  explicit Guarded(m0_chan* chan) : guard_(chan->ch_guard) { m0_mutex_lock(guard_); }
+  explicit Guarded(m0_chan* chan) : guard_(is_any_null(chan) ? nullptr : chan->ch_guard) { m0_mutex_lock(guard_); }
   ~Guarded() { m0_mutex_unlock(guard_); }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
@@ -24,6 +25,7 @@ class Guarded {
 
 /// Most links that are waked.
 void wake(m0_chan* chan, bool is_for_all) {
+  if (is_any_null(chan)) return;
   for (m0_clink *link = chan->ch_first, *next = nullptr; link != nullptr; link = next) {
     next = link->cl_next;  // the callback may take its link away
     const bool is_consumed = link->cl_cb != nullptr && link->cl_cb(link);
@@ -35,30 +37,36 @@ void wake(m0_chan* chan, bool is_for_all) {
 }  // namespace
 
 void m0_mutex_init(m0_mutex* mutex) {
+  if (is_any_null(mutex)) return;
   *mutex = {};
   ::pthread_mutex_init(&mutex->m_impl, nullptr);
 }
 void m0_mutex_fini(m0_mutex* mutex) {
+  if (is_any_null(mutex)) return;
   ::pthread_mutex_destroy(&mutex->m_impl);
 }
 void m0_mutex_lock(m0_mutex* mutex) {
+  if (is_any_null(mutex)) return;
   ::pthread_mutex_lock(&mutex->m_impl);
   __atomic_store_n(&mutex->m_owner, ::pthread_self(), __ATOMIC_RELAXED);
   __atomic_store_n(&mutex->m_is_locked, true, __ATOMIC_RELEASE);  // after its owner
 }
 void m0_mutex_unlock(m0_mutex* mutex) {
+  if (is_any_null(mutex)) return;
   __atomic_store_n(&mutex->m_is_locked, false, __ATOMIC_RELAXED);
   ::pthread_mutex_unlock(&mutex->m_impl);
 }
 bool m0_mutex_is_locked(const m0_mutex* mutex) {
-  return __atomic_load_n(&mutex->m_is_locked, __ATOMIC_ACQUIRE) &&
+  return !is_any_null(mutex) && __atomic_load_n(&mutex->m_is_locked, __ATOMIC_ACQUIRE) &&
          ::pthread_equal(__atomic_load_n(&mutex->m_owner, __ATOMIC_RELAXED), ::pthread_self()) != 0;
 }
 
 void m0_chan_init(m0_chan* chan, m0_mutex* guard) {
+  if (is_any_null(chan)) return;
   *chan = {guard, nullptr};
 }
 void m0_chan_fini(m0_chan* chan) {
+  if (is_any_null(chan)) return;
   chan->ch_first = nullptr;
 }
 void m0_chan_fini_lock(m0_chan* chan) {
@@ -81,14 +89,17 @@ void m0_chan_broadcast_lock(m0_chan* chan) {
 }
 
 void m0_clink_init(m0_clink* link, m0_chan_cb_t callback) {
+  if (is_any_null(link)) return;
   *link = {};
   link->cl_cb = callback;
   ::sem_init(&link->cl_wait, 0, 0);
 }
 void m0_clink_fini(m0_clink* link) {
+  if (is_any_null(link)) return;
   ::sem_destroy(&link->cl_wait);
 }
 void m0_clink_add(m0_chan* chan, m0_clink* link) {
+  if (is_any_null(chan, link)) return;
   if (m0_clink_is_armed(link)) {
     refuse(EBADFD, "the link is on a channel already");
     return;
@@ -119,15 +130,17 @@ void m0_clink_del_lock(m0_clink* link) {
   m0_clink_del(link);
 }
 bool m0_clink_is_armed(const m0_clink* link) {
-  return link->cl_chan != nullptr;
+  return !is_any_null(link) && link->cl_chan != nullptr;
 }
 void m0_chan_wait(m0_clink* link) {
+  if (is_any_null(link)) return;
   while (::sem_wait(&link->cl_wait) != 0 && errno == EINTR) continue;
 }
 bool m0_chan_trywait(m0_clink* link) {
-  return ::sem_trywait(&link->cl_wait) == 0;
+  return !is_any_null(link) && ::sem_trywait(&link->cl_wait) == 0;
 }
 bool m0_chan_timedwait(m0_clink* link, m0_time_t until) {
+  if (is_any_null(link)) return false;
   if (until == M0_TIME_NEVER) {
     m0_chan_wait(link);
     return true;

@@ -6,6 +6,7 @@
 
 #include "doors/motr_net/lists.hpp"
 #include "doors/motr_net/machine_for_tests.hpp"
+#include "doors/motr_net/refuse.hpp"
 
 namespace fairlead::motr {
 namespace {
@@ -192,6 +193,61 @@ TEST_F(FakeTest, net_bulk_if) {
 }
 
 // A stop while starting is made right after the start.
+// Each machine has a mutex of its own, so that alone does not keep them apart.
+TEST_F(FakeTest, ABufferIsQueuedWithOneOfTwoMachines) {
+  static constexpr m0_net_buffer_callbacks kCallbacks{{[](const m0_net_buffer_event*) {}}};
+  TestMachine one(dom_), other(dom_);
+  start(one);
+  start(other);
+  TestBuffer buf(told_);
+  buf.registered(dom_);
+  buf.nb_callbacks = &kCallbacks;
+  buf.nb_qtype = M0_NET_QT_MSG_RECV;
+  buf.nb_min_receive_size = buf.nb_max_receive_msgs = 1;
+  // An add that looks at many segments takes its time, so that the two overlap.
+  std::vector<m0_bcount_t> counts(20'000, 1);
+  const m0_bufvec own =
+      std::exchange(buf.nb_buffer, {{static_cast<std::uint32_t>(counts.size()), counts.data()}, nullptr});
+  std::atomic<int> owners = 0, more_than_one = 0, wrong = 0;
+  const auto add = [&](m0_net_transfer_mc* tm) {
+    for (int i = 0; i < 1000 && more_than_one == 0; ++i) {
+      if (const int answer = m0_net_buffer_add(&buf, tm); answer != 0) {
+        wrong += answer == -EBADFD ? 0 : 1;
+        continue;
+      }
+      more_than_one += owners++;
+      const m0_net_buffer_event ev{&buf, m0_time_now(), -ECANCELED, 0, 0, nullptr};
+      --owners;
+      m0_net_buffer_event_post(&ev);
+    }
+  };
+  {
+    std::jthread first(add, &one), second(add, &other);
+  }
+  buf.nb_buffer = own;
+  EXPECT_EQ(more_than_one, 0);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(m0_net_tm_tlist_length(&one.ntm_q[M0_NET_QT_MSG_RECV]), 0u);
+  EXPECT_EQ(m0_net_tm_tlist_length(&other.ntm_q[M0_NET_QT_MSG_RECV]), 0u);
+  stop(one);
+  stop(other);
+}
+
+TEST_F(FakeTest, RefusesAnEventOfWhatIsNotQueued) {
+  TestBuffer buf(told_);
+  buf.registered(dom_);
+  const m0_net_buffer_event of_idle{&buf, m0_time_now(), 0, 1, 0, nullptr}, of_none{};
+  for (const m0_net_buffer_event* const ev : {&of_idle, &of_none, static_cast<const m0_net_buffer_event*>(nullptr)}) {
+    refuse(0, "");
+    m0_net_buffer_event_post(ev);
+    EXPECT_STRNE(m0_net_last_error(), "");
+  }
+  const m0_net_tm_event of_no_machine{};
+  m0_net_tm_event_post(nullptr);
+  m0_net_tm_event_post(&of_no_machine);
+  EXPECT_EQ(buf.nb_flags, M0_NET_BUF_REGISTERED);
+}
+
 TEST_F(FakeTest, StopWhileStarting) {
   TestMachine machine(dom_);
   EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);
@@ -522,6 +578,30 @@ TEST_F(OwnTest, ACallbackMayUseTheDomainOfABufferThatGoes) {
 
 TEST_F(OwnTest, RefusesNull) {
   m0_net_buffer_pool_fini(nullptr);
+  m0_net_buffer_pool_lock(nullptr);
+  m0_net_buffer_pool_unlock(nullptr);
+  EXPECT_FALSE(m0_net_buffer_pool_is_locked(nullptr));
+  EXPECT_EQ(m0_net_buffer_pool_get(nullptr, 0), nullptr);
+  m0_mutex_lock(nullptr);
+  m0_chan_signal_lock(nullptr);
+  m0_clink_add(nullptr, nullptr);
+  EXPECT_FALSE(m0_clink_is_armed(nullptr));
+  EXPECT_FALSE(m0_chan_timedwait(nullptr, 0));
+  EXPECT_EQ(m0_net_tm_tlist_length(nullptr), 0u);
+  const m0_bufvec empty{{1, nullptr}, nullptr};
+  EXPECT_EQ(m0_vec_count(nullptr), 0u);
+  EXPECT_EQ(m0_vec_count(&empty.ov_vec), 0u);
+  EXPECT_EQ(m0_bufvec_alloc(nullptr, 1, 1), -EINVAL);
+  m0_bufvec_free(nullptr);
+  m0_bufvec_cursor cursor;
+  m0_bufvec_cursor_init(&cursor, &empty);
+  EXPECT_EQ(m0_bufvec_cursor_addr(&cursor), nullptr);
+  EXPECT_EQ(m0_bufvec_cursor_copyto(&cursor, &cursor, 1), 0u);
+  m0_bufvec_cursor_init(&cursor, nullptr);
+  EXPECT_EQ(m0_bufvec_cursor_step(nullptr), 0u);
+  EXPECT_EQ(m0_bufvec_cursor_copyfrom(&cursor, nullptr, 1), 0u);
+  EXPECT_EQ(m0_bitmap_init(nullptr, 1), -EINVAL);
+  EXPECT_FALSE(m0_bitmap_get(nullptr, 0));
   m0_net_desc_free(nullptr);
   m0_net_lnet_ifaces_put(&dom_, nullptr);
   EXPECT_EQ(m0_net_lnet_ifaces_get(&dom_, nullptr), -EINVAL);

@@ -53,6 +53,17 @@ inline void remove(m0_tl& list, m0_net_buffer& buffer) {
   --list.tl_length;
 }
 
+/// A buffer may be asked for by several machines, each with a mutex of its own.
+inline std::uint64_t flags_of(const m0_net_buffer& buffer) {
+  return __atomic_load_n(&buffer.nb_flags, __ATOMIC_ACQUIRE);
+}
+inline void set_flags(m0_net_buffer& buffer, std::uint64_t flags) {
+  __atomic_fetch_or(&buffer.nb_flags, flags, __ATOMIC_ACQ_REL);
+}
+inline void clear_flags(m0_net_buffer& buffer, std::uint64_t flags) {
+  __atomic_fetch_and(&buffer.nb_flags, ~flags, __ATOMIC_ACQ_REL);
+}
+
 inline m0_net_buffer* first_buffer(const m0_tl& list) {
   return static_cast<m0_net_buffer*>(list.tl_first);
 }

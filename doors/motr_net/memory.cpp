@@ -11,6 +11,7 @@
 #include "doors/motr_net/include/motr_net.h"
 #include "doors/motr_net/refuse.hpp"
 
+using fairlead::motr::is_any_null;
 using fairlead::motr::refuse;
 
 // Time --------------------------------------------------------------------------------------------------------------
@@ -43,6 +44,7 @@ bool m0_time_is_in_past(m0_time_t time) {
 // Vectors -----------------------------------------------------------------------------------------------------------
 
 m0_bcount_t m0_vec_count(const m0_vec* vec) {
+  if (is_any_null(vec) || (vec->v_nr > 0 && is_any_null(vec->v_count))) return 0;
   m0_bcount_t all = 0;
   for (uint32_t i = 0; i < vec->v_nr; ++i) all += vec->v_count[i];
   return all;
@@ -53,6 +55,7 @@ int m0_bufvec_alloc(m0_bufvec* bufvec, uint32_t segments, m0_bcount_t segment_si
 }
 
 int m0_bufvec_alloc_aligned(m0_bufvec* bufvec, uint32_t segments, m0_bcount_t segment_size, unsigned shift) {
+  if (is_any_null(bufvec)) return -EINVAL;
   *bufvec = {};
   if (segments == 0 || segment_size == 0 || shift > 30) return refuse(EINVAL, "a vector without bytes");
   bufvec->ov_vec.v_count = static_cast<m0_bcount_t*>(std::calloc(segments, sizeof(m0_bcount_t)));
@@ -72,7 +75,8 @@ int m0_bufvec_alloc_aligned(m0_bufvec* bufvec, uint32_t segments, m0_bcount_t se
 }
 
 void m0_bufvec_free(m0_bufvec* bufvec) {
-  for (uint32_t i = 0; i < bufvec->ov_vec.v_nr; ++i) std::free(bufvec->ov_buf[i]);
+  if (is_any_null(bufvec)) return;
+  for (uint32_t i = 0; bufvec->ov_buf != nullptr && i < bufvec->ov_vec.v_nr; ++i) std::free(bufvec->ov_buf[i]);
   std::free(static_cast<void*>(bufvec->ov_buf));
   std::free(bufvec->ov_vec.v_count);
   *bufvec = {};
@@ -82,12 +86,21 @@ void m0_bufvec_free_aligned(m0_bufvec* bufvec, unsigned) {
   m0_bufvec_free(bufvec);
 }
 
+namespace {
+bool has_memory(const m0_bufvec_cursor* cursor) {
+  return !is_any_null(cursor) && !is_any_null(cursor->bc_vec) &&
+         !is_any_null(cursor->bc_vec->ov_buf, cursor->bc_vec->ov_vec.v_count);
+}
+}  // namespace
+
 void m0_bufvec_cursor_init(m0_bufvec_cursor* cursor, const m0_bufvec* bufvec) {
+  if (is_any_null(cursor)) return;
   *cursor = {bufvec, 0, 0};
   m0_bufvec_cursor_move(cursor, 0);
 }
 
 bool m0_bufvec_cursor_move(m0_bufvec_cursor* cursor, m0_bcount_t bytes) {
+  if (!has_memory(cursor)) return true;
   const m0_vec& vec = cursor->bc_vec->ov_vec;
   cursor->bc_offset += bytes;
   while (cursor->bc_segment < vec.v_nr && cursor->bc_offset >= vec.v_count[cursor->bc_segment])
@@ -96,6 +109,7 @@ bool m0_bufvec_cursor_move(m0_bufvec_cursor* cursor, m0_bcount_t bytes) {
 }
 
 m0_bcount_t m0_bufvec_cursor_step(const m0_bufvec_cursor* cursor) {
+  if (!has_memory(cursor)) return 0;
   const m0_vec& vec = cursor->bc_vec->ov_vec;
   return cursor->bc_segment < vec.v_nr ? vec.v_count[cursor->bc_segment] - cursor->bc_offset : 0;
 }
@@ -119,6 +133,7 @@ m0_bcount_t m0_bufvec_cursor_copy(m0_bufvec_cursor* to, m0_bufvec_cursor* from, 
 }
 
 m0_bcount_t m0_bufvec_cursor_copyto(m0_bufvec_cursor* to, void* from, m0_bcount_t bytes) {
+  if (is_any_null(from)) return 0;
   const m0_bufvec plain{{1, &bytes}, &from};
   m0_bufvec_cursor cursor;
   m0_bufvec_cursor_init(&cursor, &plain);
@@ -126,6 +141,7 @@ m0_bcount_t m0_bufvec_cursor_copyto(m0_bufvec_cursor* to, void* from, m0_bcount_
 }
 
 m0_bcount_t m0_bufvec_cursor_copyfrom(m0_bufvec_cursor* from, void* to, m0_bcount_t bytes) {
+  if (is_any_null(to)) return 0;
   const m0_bufvec plain{{1, &bytes}, &to};
   m0_bufvec_cursor cursor;
   m0_bufvec_cursor_init(&cursor, &plain);
@@ -135,21 +151,24 @@ m0_bcount_t m0_bufvec_cursor_copyfrom(m0_bufvec_cursor* from, void* to, m0_bcoun
 // Bitmaps -----------------------------------------------------------------------------------------------------------
 
 int m0_bitmap_init(m0_bitmap* map, size_t bits) {
+  if (is_any_null(map)) return -EINVAL;
   map->b_nr = bits;
   map->b_words = static_cast<uint64_t*>(std::calloc(bits / 64 + 1, sizeof(uint64_t)));
   return map->b_words != nullptr ? 0 : refuse(ENOMEM, "no memory for a bitmap");
 }
 
 void m0_bitmap_fini(m0_bitmap* map) {
+  if (is_any_null(map)) return;
   std::free(map->b_words);
   *map = {};
 }
 
 bool m0_bitmap_get(const m0_bitmap* map, size_t bit) {
-  return bit < map->b_nr && (map->b_words[bit / 64] >> bit % 64 & 1) != 0;
+  return !is_any_null(map) && bit < map->b_nr && (map->b_words[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 void m0_bitmap_set(m0_bitmap* map, size_t bit, bool value) {
+  if (is_any_null(map)) return;
   if (bit >= map->b_nr) {
     refuse(EINVAL, "a bit that the bitmap has not");
     return;

@@ -8,9 +8,12 @@
 
 using fairlead::motr::callback_returned;
 using fairlead::motr::first_buffer;
+using fairlead::motr::flags_of;
 using fairlead::motr::InCallback;
+using fairlead::motr::is_any_null;
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
+using fairlead::motr::set_flags;
 
 namespace {
 
@@ -157,8 +160,8 @@ int m0_net_tm_stop(m0_net_transfer_mc* tm, bool abort) {
     tm->ntm_state = M0_NET_TM_STOPPING;
   for (int queue = 0; abort && queue < M0_NET_QT_NR; ++queue) {
     for (m0_net_buffer* each = first_buffer(tm->ntm_q[queue]); each != nullptr; each = each->nb_next) {
-      if ((each->nb_flags & M0_NET_BUF_CANCELLED) == 0) ++tm->ntm_qstats[queue].nqs_num_dels;
-      each->nb_flags |= M0_NET_BUF_CANCELLED;
+      if ((flags_of(*each) & M0_NET_BUF_CANCELLED) == 0) ++tm->ntm_qstats[queue].nqs_num_dels;
+      set_flags(*each, M0_NET_BUF_CANCELLED);
     }
   }
   tm->ntm_recv_queue_deficit = 0;
@@ -170,6 +173,7 @@ int m0_net_tm_stop(m0_net_transfer_mc* tm, bool abort) {
 }
 
 void m0_net_tm_event_post(const m0_net_tm_event* ev) {
+  if (is_any_null(ev) || !is_alive(ev->nte_tm)) return;
   m0_net_transfer_mc* const tm = ev->nte_tm;
   const InCallback inside(*tm);
   const bool is_start = ev->nte_type == M0_NET_TEV_STATE_CHANGE && ev->nte_next_state == M0_NET_TM_STARTED;
@@ -246,10 +250,10 @@ uint32_t m0_net_tm_colour_get(m0_net_transfer_mc* tm) {
 }
 
 bool m0_net_tm_tlist_is_empty(const m0_tl* list) {
-  return list->tl_length == 0;
+  return is_any_null(list) || list->tl_length == 0;
 }
 uint64_t m0_net_tm_tlist_length(const m0_tl* list) {
-  return list->tl_length;
+  return is_any_null(list) ? 0 : list->tl_length;
 }
 
 // End points --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 using fairlead::motr::Locked;
 using fairlead::motr::refuse;
 using fairlead::motr::refuse_as_told;
+using fairlead::motr::set_flags;
 using fairlead::motr::Unlocked;
 
 namespace {
@@ -145,8 +146,8 @@ void on_buffer_event(const fairlead_net_buffer_event* event, void* user) {
                            .nbe_ep = nullptr};
   {
     const Locked lock(buf->nb_tm->ntm_mutex);
-    if (!event->is_final) buf->nb_flags |= M0_NET_BUF_RETAIN;
-    if (event->status == FAIRLEAD_TIMED_OUT) buf->nb_flags |= M0_NET_BUF_TIMED_OUT;
+    if (!event->is_final) set_flags(*buf, M0_NET_BUF_RETAIN);
+    if (event->status == FAIRLEAD_TIMED_OUT) set_flags(*buf, M0_NET_BUF_TIMED_OUT);
     if (event->sender != nullptr) told.nbe_ep = find_or_make(buf->nb_tm, event->sender);
   }
   m0_net_buffer_event_post(&told);
