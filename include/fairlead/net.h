@@ -15,7 +15,8 @@
  *
  * Versions. A structure that a program fills begins with `struct_size`, to be set to its sizeof; all else may be 0,
  * which is the default. One of a later release may be longer: what an older library does not know has to be 0, or the
- * call is refused (not_supported). Structures that the library fills begin with it as well, and are filled so far.
+ * call is refused (not_supported). Fields called `reserved` must be 0, or the call is `invalid`. Structures that the
+ * library fills begin with it as well, and are filled so far.
  *
  * Errors. Calls that can fail return a fairlead_status; ok is 0. fairlead_net_explain_last() tells why the last one of
  * the calling thread was refused, in one line. Null where a handle or a result is wanted is `invalid`.
@@ -363,6 +364,7 @@ typedef struct fairlead_net_operation {
   bool takes_loans;  /**< MESSAGE_RECEIVE: messages that are lent are read in place */
   bool is_loan;      /**< MESSAGE_SEND: the buffer is lent to a receiver on this host */
   bool is_confirmed; /**< MESSAGE_SEND: the event tells that a buffer took it, or why none did */
+  uint8_t reserved;  /**< 0, else `invalid` */
 } fairlead_net_operation;
 
 /** Queues a buffer. ok promises one final event; on any other answer nothing has changed. The answers and their causes
@@ -455,7 +457,8 @@ void fairlead_net_pool_free(fairlead_net_pool* pool);
 fairlead_status fairlead_net_pool_provision(fairlead_net_pool* pool, size_t count, size_t* made);
 /** Destroys the least recently used buffer. False if no more than `threshold` are there. */
 bool fairlead_net_pool_prune(fairlead_net_pool* pool);
-/** A buffer for the caller's own use; null if there is none. To be put back, never freed. */
+/** A buffer for the caller's own use, of that colour if there is one. Null, with a reason, if the pool is empty
+ * or has no such colour. To be put back, never freed. */
 fairlead_net_buffer* fairlead_net_pool_get(fairlead_net_pool* pool, uint32_t colour);
 /** Gives a buffer back: one of get, or of a final event with status ok. `invalid`: of another pool, or no such colour.
  * `bad_state`: it is queued, or here already. */
@@ -474,6 +477,7 @@ typedef struct fairlead_net_provision {
   uint32_t colour;       /**< of the pool's, if it has any */
   bool has_colour;       /**< else any */
   bool takes_loans;
+  uint8_t reserved[2]; /**< 0, else `invalid` */
 } fairlead_net_provision;
 
 /** Messages will be received into buffers of the pool, which the engine takes by itself. `bad_state` unless

@@ -67,6 +67,7 @@ bool PoolState::prune() {
 }
 
 Buffer* PoolState::get(std::uint32_t colour) {
+  if (!has_colour(colour)) return nullptr;
   engine::Spare* const spare = spares->take(colour);
   if (spare == nullptr) return nullptr;
   BufferState& state = BufferState::of(spare->cookie);

@@ -167,7 +167,11 @@ bool fairlead_net_pool_prune(fairlead_net_pool* pool) {
 
 fairlead_net_buffer* fairlead_net_pool_get(fairlead_net_pool* pool, uint32_t colour) {
   if (pool == nullptr) return nullptr;
-  const auto get = [&] { return c::handle_of<fairlead_net_buffer>(c::meant(pool)->get(colour)); };
+  const auto get = [&] {
+    net::Buffer* const got = c::meant(pool)->get(colour);
+    if (got == nullptr) c::fail(fairlead::Status::no_buffer, "the pool is empty, or it has no such colour");
+    return c::handle_of<fairlead_net_buffer>(got);
+  };
   return c::guarded_or<fairlead_net_buffer*>(nullptr, get);
 }
 

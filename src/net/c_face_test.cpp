@@ -248,11 +248,16 @@ TEST_F(CFaceTest, APoolProvidesReceiveBuffers) {
   fairlead_net_pool_options options{};
   options.struct_size = sizeof(options);
   options.buffer_size = 64;
+  options.colours = 2;
   fairlead_net_pool* pool = nullptr;
   ASSERT_EQ(fairlead_net_pool_create(domain_, &options, &pool), FAIRLEAD_OK);
   std::size_t made = 0;
   ASSERT_EQ(fairlead_net_pool_provision(pool, 3, &made), FAIRLEAD_OK);
   EXPECT_EQ(made, 3u);
+  EXPECT_EQ(fairlead_net_pool_get(pool, 2), nullptr);
+  EXPECT_NE(explained().find("no such colour"), std::string::npos);
+  fairlead_net_buffer* const got = fairlead_net_pool_get(pool, 1);
+  EXPECT_EQ(fairlead_net_pool_put(pool, got, 1), FAIRLEAD_OK);
   fairlead_net_machine* taker = nullptr;
   ASSERT_EQ(fairlead_net_machine_create(domain_, nullptr, nullptr, &taker), FAIRLEAD_OK);
   ASSERT_EQ(fairlead_net_machine_deliver_synchronously(taker), FAIRLEAD_OK);
@@ -265,6 +270,10 @@ TEST_F(CFaceTest, APoolProvidesReceiveBuffers) {
               FAIRLEAD_OK);
   };
   provision.user = pool;
+  provision.reserved[1] = 1;
+  EXPECT_EQ(fairlead_net_machine_attach(taker, pool, &provision), FAIRLEAD_INVALID);
+  EXPECT_NE(explained().find("reserved"), std::string::npos);
+  provision.reserved[1] = 0;
   ASSERT_EQ(fairlead_net_machine_attach(taker, pool, &provision), FAIRLEAD_OK) << explained();
   ASSERT_EQ(fairlead_net_machine_start_and_wait(taker, "0@lo:20480:34:3"), FAIRLEAD_OK);
   fairlead_net_end_point* const there = to("0@lo:20480:34:3");
@@ -273,6 +282,10 @@ TEST_F(CFaceTest, APoolProvidesReceiveBuffers) {
   send.length = 8;
   fairlead_net_buffer* const both[] = {buffer_, other_};
   std::size_t added = 0, delivered = 0;
+  send.reserved = 1;
+  EXPECT_EQ(fairlead_net_machine_add_all(peer_, both, 2, &send, &added), FAIRLEAD_INVALID);
+  EXPECT_EQ(fairlead_net_machine_add(peer_, buffer_, &send), FAIRLEAD_INVALID);
+  send.reserved = 0;
   ASSERT_EQ(fairlead_net_machine_add_all(peer_, both, 2, &send, &added), FAIRLEAD_OK);
   EXPECT_EQ(added, 2u);
   ASSERT_EQ(fairlead_net_machine_deliver_all(taker, 16, &delivered), FAIRLEAD_OK);

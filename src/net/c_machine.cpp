@@ -1,5 +1,7 @@
 // Of <fairlead/net.h>: transfer machines.
 
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,6 +48,24 @@ fairlead_status told(fairlead_net_machine* machine, Call&& call) {
 
 net::StopMode stop_mode(fairlead_net_stop_mode mode) {
   return mode == FAIRLEAD_NET_DRAIN ? net::StopMode::drain : net::StopMode::abort;
+}
+
+// A later field takes reserved bytes, or comes after them: nothing of a structure is padding.
+static_assert(sizeof(void*) != 8 || sizeof(fairlead_net_operation) == 72);
+static_assert(sizeof(void*) != 8 || sizeof(fairlead_net_provision) == 48);
+static_assert(offsetof(fairlead_net_operation, reserved) + sizeof(fairlead_net_operation::reserved) ==
+              sizeof(fairlead_net_operation));
+static_assert(offsetof(fairlead_net_provision, reserved) + sizeof(fairlead_net_provision::reserved) ==
+              sizeof(fairlead_net_provision));
+
+/// c::take() of a structure with reserved bytes.
+template <typename Struct>
+fairlead_status take_reserving(const Struct* from, Struct& to) {
+  if (const auto taken = c::take(from, to); taken != FAIRLEAD_OK) return taken;
+  constexpr decltype(Struct::reserved) kNothing{};
+  if (std::memcmp(&to.reserved, &kNothing, sizeof(kNothing)) == 0) return FAIRLEAD_OK;
+  return c::fail(fairlead::Status::invalid,
+                 "the field `reserved` is not 0: clear the structure before you fill it, for instance with {0}");
 }
 
 constexpr std::uint64_t or_all(std::uint64_t bytes) {
@@ -140,7 +160,7 @@ fairlead_status fairlead_net_machine_attach(fairlead_net_machine* machine, const
                                             const fairlead_net_provision* provision) {
   if (c::is_any_null(pool, provision)) return c::fail_null();
   fairlead_net_provision wanted;
-  if (const auto taken = c::take(provision, wanted); taken != FAIRLEAD_OK) return taken;
+  if (const auto taken = take_reserving(provision, wanted); taken != FAIRLEAD_OK) return taken;
   return told(machine, [&](auto& own) {
     return own.attach(*c::meant(pool), {.on_event = c::adapt(wanted.callback, wanted.user),
                                         .size_min = or_all(wanted.size_min),
@@ -224,7 +244,7 @@ fairlead_status fairlead_net_machine_add(fairlead_net_machine* machine, fairlead
                                          const fairlead_net_operation* operation) {
   if (c::is_any_null(machine, buffer, operation)) return c::fail_null();
   fairlead_net_operation wanted;
-  if (const auto taken = c::take(operation, wanted); taken != FAIRLEAD_OK) return taken;
+  if (const auto taken = take_reserving(operation, wanted); taken != FAIRLEAD_OK) return taken;
   return c::guarded([&] {
     return add_as(wanted,
                   [&](const auto& meant) { return add_done(c::meant(machine)->add(*c::meant(buffer), meant)); });
@@ -238,7 +258,7 @@ fairlead_status fairlead_net_machine_add_all(fairlead_net_machine* machine, fair
   const std::span handles(buffers, count);
   if (std::ranges::find(handles, nullptr) != handles.end()) return c::fail_null();
   fairlead_net_operation wanted;
-  if (const auto taken = c::take(operation, wanted); taken != FAIRLEAD_OK) return taken;
+  if (const auto taken = take_reserving(operation, wanted); taken != FAIRLEAD_OK) return taken;
   return c::guarded([&] {
     std::vector<net::Buffer*> all;
     for (fairlead_net_buffer* const handle : handles) all.push_back(c::meant(handle));

@@ -50,7 +50,8 @@ class BufferPool {
   bool prune();
 
   /// A buffer for the caller's own use: the one of that colour that came back last. If there is none, the least
-  /// recently used of all. Null if the pool is empty. It stays the pool's: put() it back, do not destroy it.
+  /// recently used of all. Null if the pool is empty, or has no such colour. It stays the pool's: put() it back, do not
+  /// destroy it.
   [[nodiscard]] Buffer* get(std::uint32_t colour = kAnyColour);
   /// Gives a buffer back: one of get(), or of a final event with status ok. Transfer machines that have too few take it
   /// at once. `invalid`: of another pool, or no such colour. `bad_state`: it is queued, or here already.
