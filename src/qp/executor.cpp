@@ -251,6 +251,12 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   return true;
 }
 
+bool Executor::lose_receive(QueuePair& pair, Answer& answer) {
+  pair.current.has_receive = false;
+  completer_.flush_receive(pair, pair.current.receive_id);
+  return !pair.current.is_active || fail(pair, Verdict::invalid, Cause::no_such_shared_queue, answer);
+}
+
 /// The current request cannot be executed. RNR leaves everything as it was; all else ends a reliable pair.
 bool Executor::fail(QueuePair& pair, Verdict verdict, Cause cause, Answer& answer) {
   answer = {.verdict = verdict, .cause = cause, .rnr_code = pair.attributes.min_rnr_timer};

@@ -45,6 +45,10 @@ class Executor {
   bool put(QueuePair& pair, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
   bool finish(QueuePair& pair, Answer& answer);
 
+  /// The current message's receive goes with its queue. As the others; true if no message is coming now: the sender,
+  /// if it sends again, finds no such queue.
+  bool lose_receive(QueuePair& pair, Answer& answer);
+
   /// Communication is established by the first request.
   void note_heard(QueuePair& pair);
   /// The oldest receive becomes the current request's. False if there is none.

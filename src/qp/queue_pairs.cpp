@@ -30,7 +30,7 @@ Status QueuePairs::close_receive_queue(ReceiveQueueHandle handle) {
     // A message that has begun to arrive there has no receive any more.
     pairs_.for_each([&](QueuePair& pair) {
       const bool is_its = pair.plan.end == PairEnd::target && pair.current.queue == handle.slot;
-      if (is_its && pair.current.has_receive) completer_.enter_error(pair);
+      if (is_its && pair.current.has_receive) responder_.lose_receive(pair);
     });
   }
   return receives_.close(handle);

@@ -189,6 +189,15 @@ void Responder::take_chunk(std::uint32_t slot, const link::Delivery& delivery) {
   arrivals_.hold_more(pair, slot, delivery);
 }
 
+void Responder::lose_receive(QueuePair& pair) {
+  const std::uint32_t slot = pair.current.arrival;
+  const wire::Envelope envelope = pair.current.envelope;
+  Answer answer;
+  if (executor_.lose_receive(pair, answer)) return;
+  if (slot != Arrival::kNone && arrivals_[slot].pair != Arrival::kNone) arrivals_.drop(slot);
+  answers_.conclude(pair, envelope, answer);
+}
+
 void Responder::end_arrival(std::uint32_t slot) {
   Arrival& arrival = arrivals_[slot];
   arrival.is_linked = false;

@@ -26,6 +26,8 @@ class Responder {
   void take_chunk(std::uint32_t slot, const link::Delivery& delivery);
   /// The sender of a request that had begun to arrive is lost.
   void end_arrival(std::uint32_t slot);
+  /// XRC: the queue goes that the current message has its receive from.
+  void lose_receive(QueuePair& pair);
   /// UC: what is missing is not waited for any longer.
   void end_gap(QueuePair& pair);
 
