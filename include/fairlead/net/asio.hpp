@@ -17,9 +17,16 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/system_executor.hpp>
+#include <boost/asio/version.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
+
+#if BOOST_ASIO_VERSION >= 101900  // Boost 1.77
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#endif
 
 #include <fairlead/net/coroutine.hpp>
 #include <fairlead/net/transfer_machine.hpp>
@@ -95,19 +102,26 @@ class AsioBuffer {
   }
   AsioBuffer(const AsioBuffer&) = delete;
   AsioBuffer& operator=(const AsioBuffer&) = delete;
+  ~AsioBuffer() { slot_->machine = nullptr; }
 
   Buffer& operator*() const noexcept { return *buffer_; }
   Buffer* operator->() const noexcept { return buffer_.get(); }
 
   /// Adds the buffer, and completes with the Outcome of its final event, or with the reason why add() refused:
-  /// void(Outcome).
+  /// void(Outcome). From Boost 1.77 on a terminal cancellation through the handler's slot cancels the operation: its
+  /// Outcome is `canceled`, or the real one if that came first.
   template <typename Operation, typename Token>
   auto async_add(TransferMachine& machine, const Operation& operation, Token&& token) {
     const auto begin = [this, &machine, operation](auto handler) {
       auto waiter = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler));
       if (slot_->is_taken.exchange(true)) return waiter->complete({Status::bad_state, 0, 0, {}});
-      slot_->waiter = std::move(waiter);
       const auto slot = slot_;  // this may be gone after the add()
+      slot->machine = &machine;
+      waiter->watch_cancellation([slot, number = ++slot->number, buffer = buffer_.get()] {
+        TransferMachine* const adder = slot->machine;
+        if (adder != nullptr && slot->number == number) static_cast<void>(adder->cancel(*buffer));
+      });
+      slot->waiter = std::move(waiter);
       if (const Status status = machine.add(*buffer_, operation); status != Status::ok)
         slot->complete({status, 0, 0, {}});
     };
@@ -128,22 +142,43 @@ class AsioBuffer {
           work_(boost::asio::get_associated_executor(handler_, boost::asio::system_executor())) {}
     void complete(Outcome outcome) override {
       auto call = [handler = std::move(handler_), outcome = std::move(outcome)]() mutable {
+        forget_cancellation(handler);
         std::move(handler)(std::move(outcome));
       };
       boost::asio::post(work_.get_executor(), std::move(call));
     }
+    template <typename Cancel>
+    void watch_cancellation([[maybe_unused]] Cancel cancel) {
+#if BOOST_ASIO_VERSION >= 101900
+      using Type = boost::asio::cancellation_type;
+      const auto on_signal = [cancel = std::move(cancel)](Type type) {
+        if ((type & Type::terminal) != Type::none) cancel();
+      };
+      if (auto from = boost::asio::get_associated_cancellation_slot(handler_); from.is_connected())
+        from.assign(on_signal);
+#endif
+    }
 
    private:
+    static void forget_cancellation([[maybe_unused]] Handler& handler) {
+#if BOOST_ASIO_VERSION >= 101900
+      if (auto from = boost::asio::get_associated_cancellation_slot(handler); from.is_connected()) from.clear();
+#endif
+    }
+
     Handler handler_;
     boost::asio::executor_work_guard<boost::asio::associated_executor_t<Handler, boost::asio::system_executor>> work_;
   };
   struct Slot {
     void complete(Outcome outcome) {
       const auto done = std::move(waiter);
+      machine = nullptr;
       is_taken = false;  // the handler may take it again at once
       done->complete(std::move(outcome));
     }
     std::atomic<bool> is_taken = false;
+    std::atomic<TransferMachine*> machine = nullptr;  // of the operation; null if there is none, or no buffer any more
+    std::atomic<std::uint64_t> number = 0;            // of the operation
     std::unique_ptr<Waiter> waiter;
   };
 
