@@ -20,9 +20,11 @@
 #include "host/host_for_tests.hpp"
 #include "host/pair_calls.hpp"
 #include "host/pair_layout.hpp"
+#include "qp/opcode_traits.hpp"
 #include "queue/consumer.hpp"
 #include "queue/producer.hpp"
 #include "shm/arena.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -494,12 +496,14 @@ class TurnsOfPairs : public ::testing::Test {
     core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
     rings_ = shm::Memory::create({.head_bytes = PairLayout::bytes()}).value();
     new (rings_.head()) PairPage{};
-    ASSERT_TRUE(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
-                                        {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1}));
+    events_.emplace(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
+                                            {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1})
+                        .value());
     PairMemory shared{.rings = shm::Arena::view(rings_.descriptor(), PairLayout::bytes()).value(),
                       .regions = shm::Memory::create({.head_bytes = kRegionBytes}).value(),
                       .file = {},
                       .bytes = kRegionBytes};
+    shared.file = base::ForeignDescriptor(base::FileDescriptor(::dup(shared.regions.descriptor())), nullptr);
     pairs_ = ApplicationPairs::open(*core_->pairs(), *tools_, std::move(shared), {}).value();
     segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*segment_).value());
@@ -511,15 +515,33 @@ class TurnsOfPairs : public ::testing::Test {
     std::memcpy(requests_->pnext(), bytes, count);
     requests_->put();
   }
-  void call(CallKind kind, const PairCall& call) {
-    PairRequest request{.kind = std::to_underlying(Post::call),
-                        .opcode = std::to_underlying(kind),
-                        .bytes = static_cast<std::uint16_t>(sizeof call)};
-    std::memcpy(request.begin.data(), &call, request.begin.size());
+  void post(PairRequest request, std::span<const std::byte> body) {
+    const std::size_t here = std::min(body.size(), request.begin.size());
+    if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
     put(&request, sizeof request);
-    const auto rest = std::as_bytes(std::span(&call, 1)).subspan(request.begin.size());
-    for (std::size_t at = 0; at < rest.size(); at += sizeof request)
-      put(rest.data() + at, std::min(rest.size() - at, sizeof request));
+    for (std::size_t at = here; at < body.size(); at += sizeof request)
+      put(body.data() + at, std::min(body.size() - at, sizeof request));
+  }
+  void call(CallKind kind, const PairCall& call, std::span<const MemoryPiece> pieces = {}) {
+    std::vector<std::byte> body(sizeof call + pieces.size_bytes());
+    std::memcpy(body.data(), &call, sizeof call);
+    std::ranges::copy(std::as_bytes(pieces), body.begin() + sizeof call);
+    post({.kind = std::to_underlying(Post::call),
+          .opcode = std::to_underlying(kind),
+          .bytes = static_cast<std::uint16_t>(body.size())},
+         body);
+  }
+  void serve() {
+    while (pairs_->take_requests()) {
+    }
+    core_->progress();
+    pairs_->give_events();
+    while (const std::byte* const element = events_->get()) {
+      PairNews news;
+      std::memcpy(&news, element, sizeof news);
+      const bool is_success = news.completion.status == verbs::WcStatus::success;
+      successes_ += (news.retires & PairNews::kIsNotice) == 0 && is_success ? 1 : 0;
+    }
   }
   PairPage& page() { return *reinterpret_cast<PairPage*>(rings_.head()); }
   std::uint64_t served() { return page().served.load(); }
@@ -530,7 +552,101 @@ class TurnsOfPairs : public ::testing::Test {
   std::unique_ptr<ApplicationPairs> pairs_;
   std::optional<OneSegment> segment_;
   std::optional<queue::Producer> requests_;
+  std::optional<queue::Consumer> events_;
+  std::uint64_t successes_ = 0;
 };
+
+// Calls and posts that are good by themselves, in any order, of objects that are there, are ending or have gone:
+// nothing else happens, also while it is not detached yet, and in the end nothing is left.
+TEST_F(TurnsOfPairs, BringAnythingInAnyOrder) {
+  std::mt19937_64 random(20261125);
+  std::vector<PairAnswer> pairs, queues;
+  std::vector<std::uint32_t> keys, windows;
+  const auto below = [&](std::size_t bound) { return static_cast<std::uint32_t>(random() % bound); };
+  // The last few: most are still there.
+  const auto one_of = [&](const auto& all) {
+    using Value = std::decay_t<decltype(all)>::value_type;
+    return all.empty() ? Value{} : all[all.size() - 1 - below(std::min(all.size(), std::size_t{6}))];
+  };
+  for (int steps = tests::is_full_run() ? 2'000'000 : 12000; steps > 0; --steps) {
+    PairCall asked = HostilePairs::pair_call();
+    asked.domain = below(8) == 0 ? 1 : 0;
+    const PairAnswer pair = one_of(pairs), queue = one_of(queues);
+    asked.object = pair.object;
+    asked.generation = pair.generation;
+    asked.key = below(2) == 0 ? one_of(keys) : one_of(windows);
+    if (below(3) != 0) {
+      const auto opcode = static_cast<verbs::SendOpcode>(below(16));
+      PairRequest request{.remote_addr = below(64) * 8,
+                          .object = pair.object,
+                          .generation = pair.generation,
+                          .rkey = asked.key,
+                          .kind = static_cast<std::uint8_t>(below(3)),
+                          .flags = static_cast<std::uint8_t>(below(16))};
+      std::vector<verbs::Sge> pieces(below(2));
+      for (verbs::Sge& piece : pieces) piece = {below(64) * 8, below(8) == 0 ? 65536U : 8U, one_of(keys)};
+      if (request.kind == std::to_underlying(Post::post_to_queue)) {
+        request.object = queue.object;
+        request.generation = queue.generation;
+      } else if (request.kind == std::to_underlying(Post::post_send)) {
+        request.opcode = std::to_underlying(opcode);
+        const verbs::WindowBinding binding{.window = one_of(windows),
+                                           .key = one_of(windows) + below(2),
+                                           .lkey = one_of(keys),
+                                           .access = verbs::access::remote_write,
+                                           .addr = below(64) * 8,
+                                           .length = below(2) * 64};
+        std::memcpy(request.words.data(), &binding, sizeof binding);
+        if (!qp::is_opcode(opcode)) continue;
+      }
+      request.pieces = static_cast<std::uint8_t>(pieces.size());
+      post(request, std::as_bytes(std::span(pieces)));
+      if (below(4) == 0) serve();
+      continue;
+    }
+    const auto kind = static_cast<CallKind>(below(std::to_underlying(CallKind::unbind_windows) + 1));
+    const bool is_of_queue = kind >= CallKind::open_queue && kind <= CallKind::queue_facts;
+    if (is_of_queue) asked.object = queue.object, asked.generation = queue.generation;
+    asked.type = static_cast<std::uint8_t>(kind == CallKind::add_window ? 1 + below(2) : 2 + below(3));
+    asked.depth = 1 + below(32);
+    asked.pieces = 1;
+    asked.shares_receives = static_cast<std::uint8_t>(below(4) == 0);
+    asked.signals_all = 1;
+    asked.queue = queue.object;
+    asked.queue_generation = queue.generation;
+    asked.length = 65536;
+    asked.access = 0x1F;
+    asked.from = static_cast<std::uint8_t>(below(5));
+    asked.attributes.state = static_cast<std::uint8_t>(below(3) == 0 ? below(7) : asked.from + 1);
+    asked.attributes.dest_qp_num = below(2) == 0 ? pair.number : one_of(pairs).number;
+    asked.attributes.access_flags = 0x1F;
+    asked.attributes.path_mtu = 1;
+    asked.attributes.max_rd_atomic = asked.attributes.max_dest_rd_atomic = 2;
+    asked.attributes.rnr_retry = static_cast<std::uint8_t>(below(8));
+    asked.attributes.av.is_global = 1;
+    asked.attributes.av.dgid = core_->address().ip;
+    const MemoryPiece pieces[] = {{below(8) * 4096, 65536}, {below(8) * 4096, 65536}};
+    const bool has_pieces = kind == CallKind::add_region || kind == CallKind::change_region;
+    if (kind == CallKind::pair_facts) {
+      for (asked.from = 0; asked.from < 3; ++asked.from) {
+        asked.attributes.state = static_cast<std::uint8_t>(asked.from + 1);
+        asked.attributes.dest_qp_num = pair.number;
+        call(CallKind::change_pair, asked);
+      }
+    }
+    call(kind, asked, std::span(pieces).first(has_pieces ? 1 + below(2) : 0));
+    serve();
+    const PairAnswer& answer = page().replies[0].answer;
+    if (answer.status != 0) continue;
+    if (kind == CallKind::open_pair) pairs.push_back(answer);
+    if (kind == CallKind::open_queue) queues.push_back(answer);
+    if (kind == CallKind::add_region) keys.push_back(answer.key);
+    if (kind == CallKind::add_window) windows.push_back(answer.key);
+  }
+  EXPECT_GT(pairs.size(), 20u);
+  EXPECT_GT(windows.size(), 20u);
+  EXPECT_GT(successes_, 5u);
+}
 
 // Opening a queue pair with much room takes milliseconds.
 TEST_F(TurnsOfPairs, EndWithACall) {
