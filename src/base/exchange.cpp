@@ -72,7 +72,7 @@ std::string meaning_of(int error) {
     case ECONNRESET:
       return "the other end closed the connection before it had told all";
     case EPROTO:
-      return "the other end speaks another language than exchange(): both ends have to call it";
+      return "the other end speaks another language: both ends have to make the same call";
     case EMSGSIZE:
       return "the other end says more than 64 KiB";
     default:
@@ -113,7 +113,7 @@ Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> o
     const int ready = ::poll(&one, 1, milliseconds_until(deadline));
     if (ready < 0 && errno != EINTR) return failed(errno, meaning_of(errno));
     if (ready == 0 && MonotonicClock::now() >= deadline)
-      return failed(ETIMEDOUT, "the other end has told nothing by the deadline: has it called exchange()?");
+      return failed(ETIMEDOUT, "the other end has told nothing by the deadline: has it made the same call?");
   }
   return incoming.take();
 }

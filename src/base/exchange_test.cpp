@@ -83,7 +83,9 @@ TEST_F(Exchange, SeesAnEndThatGoes) {
 }
 
 TEST_F(Exchange, EndsAtItsDeadline) {
-  EXPECT_EQ(error_of(exchange(here_.get(), {}, MonotonicClock::now() + 1ms)), ETIMEDOUT);
+  const auto late = exchange(here_.get(), {}, MonotonicClock::now() + 1ms);
+  EXPECT_EQ(error_of(late), ETIMEDOUT);
+  EXPECT_EQ(late.error().message.find("exchange()"), std::string::npos) << "nobody outside has called that";
 }
 
 }  // namespace
