@@ -97,7 +97,12 @@ Status Answers::try_answer_read(QueuePair& pair, const wire::Envelope& envelope)
                          .size = envelope.a};
   message.wants_outcome = message.size > shared_.bounds.copied_max;
   GatherList list;
-  list.add(judged.place);
+  if (const Cause cause = shared_.gather(judged.place, list); cause != Cause::none) [[unlikely]] {
+    if (cause == Shared::kNoRoomToCopy) return Status::again;
+    const Verdict verdict = cause == Cause::out_of_range ? Verdict::access : Verdict::operation;
+    refuse_repeat(pair, envelope, {.answer = {.verdict = verdict, .cause = cause}, .place = {}});
+    return Status::ok;
+  }
   const Status status = shared_.submit(pair, {.pair = pair.index}, message, list);
   shared_.counters.answers_sent += status == Status::ok ? 1 : 0;
   return status;

@@ -82,7 +82,8 @@ bool Executor::execute_plain(QueuePair& pair, const wire::Envelope& envelope, st
         shared_.regions.locate(sges[0].lkey, queue.domain(), sges[0].addr, bytes.size(), verbs::access::local_write);
     if (place.is_refused()) [[unlikely]]
       return false;
-    place.write(bytes);
+    if (!place.write(bytes)) [[unlikely]]
+      return false;
   }
   const std::uint64_t id = queue.take_id();
   pair.turn.pass();
@@ -118,7 +119,8 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
     return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
   if (!judged.is_allowed()) return fail(pair, judged.answer.verdict, judged.answer.cause, answer);
   if (is_send && !check_receive(pair, size, answer)) return false;
-  if (envelope.operation == Wire::pair_atomic) run_atomic(pair, envelope, judged.place, answer);
+  if (envelope.operation == Wire::pair_atomic && !run_atomic(pair, envelope, judged.place, answer))
+    return fail(pair, Verdict::access, Cause::out_of_range, answer);
   pair.current.is_active = true;
   return true;
 }
@@ -161,8 +163,10 @@ bool Executor::check_receive(QueuePair& pair, std::uint64_t size, Answer& answer
   return true;
 }
 
-void Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer) {
-  std::atomic_ref target = place.word();
+bool Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer) {
+  std::uint64_t* const word = place.word();
+  if (word == nullptr) return false;
+  std::atomic_ref target(*word);
   std::uint64_t before = envelope.cookie;
   if ((envelope.flags & flags::fetch_add) != 0) {
     before = target.fetch_add(envelope.a);
@@ -171,6 +175,7 @@ void Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const
   }
   answer.value = before;
   pair.atomics.remember(wire::decode_request_key(envelope.key).sequence, before);
+  return true;
 }
 
 bool Executor::take_receive(QueuePair& pair, std::uint32_t slot) {
@@ -207,9 +212,18 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
       shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, domain_of(pair, current.envelope),
                              current.envelope.offset + offset, bytes.size(), verbs::access::remote_write, pair.number);
   if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
-  found.write(bytes);
-  return true;
+  return found.write(bytes) || fail(pair, Verdict::access, Cause::out_of_range, answer);
 }
+
+namespace {
+
+bool store_whole(const Permit& place, std::uint64_t value) {
+  std::uint64_t* const word = place.word();
+  if (word != nullptr) std::atomic_ref(*word).store(value, std::memory_order_release);
+  return word != nullptr;
+}
+
+}  // namespace
 
 bool Executor::finish(QueuePair& pair, Answer& answer) {
   const CurrentRequest done = pair.current;
@@ -221,11 +235,8 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
         shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
                                envelope.offset + begin, done.size - begin, verbs::access::remote_write, pair.number);
     if (found.is_refused()) return fail(pair, Verdict::access, found.cause(), answer);
-    if (is_word) {
-      found.word().store(done.word, std::memory_order_release);
-    } else {
-      found.store_last(done.last);
-    }
+    if (is_word ? !store_whole(found, done.word) : !found.store_last(done.last))
+      return fail(pair, Verdict::access, Cause::out_of_range, answer);
   }
   const bool invalidates = done.is(Wire::pair_send) && (envelope.flags & flags::invalidates) != 0;
   const std::uint32_t invalidated = invalidates ? wire::decode_request_key(envelope.key).rkey : 0;
@@ -305,7 +316,7 @@ Cause Executor::scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, 
     const std::uint64_t step = std::min<std::uint64_t>(sge.length - offset, bytes.size());
     const Permit found = shared_.regions.locate(sge.lkey, domain, sge.addr + offset, step, verbs::access::local_write);
     if (found.is_refused()) return found.cause();
-    found.write(bytes.first(step));
+    if (!found.write(bytes.first(step))) return Cause::out_of_range;
     bytes = bytes.subspan(step);
     offset = 0;
   }

@@ -60,7 +60,7 @@ class Executor {
  private:
   std::uint32_t domain_of(const QueuePair& pair, const wire::Envelope& envelope) const;
   bool enter_shared(QueuePair& pair, const wire::Envelope& envelope);
-  void run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer);
+  bool run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer);
   bool check_receive(QueuePair& pair, std::uint64_t size, Answer& answer);
   bool fail(QueuePair& pair, Verdict verdict, verbs::Cause cause, Answer& answer);
   void fail_receive(QueuePair& pair, const CurrentRequest& failed, const Answer& answer);

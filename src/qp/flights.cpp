@@ -21,12 +21,12 @@ void Flights::commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHan
 
 FlightOwner Flights::end(std::uint64_t cookie) {
   const auto slot = transport::Cookie::of(cookie).place;
-  const Flight* flight = flights_.find(slot, static_cast<std::uint32_t>(cookie >> 32));
+  Flight* const flight = flights_.find(slot, static_cast<std::uint32_t>(cookie >> 32));
   ENSURE(flight != nullptr, "the outcome of flight {} came twice", slot);
   const FlightOwner owner = flight->owner;
   for (const std::uint32_t region : flight->list.regions())
     if (region != GatherList::kNoRegion) regions_.let_go(region);
-  flights_.release(slot);
+  release(slot);
   return owner;
 }
 

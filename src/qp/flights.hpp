@@ -43,7 +43,10 @@ class Flights {
   const GatherList* prepare(const GatherList& list, std::uint32_t& slot);
   /// It is in flight: `message` was submitted with its cookie.
   void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer);
-  void release(std::uint32_t slot) { flights_.release(slot); }
+  void release(std::uint32_t slot) {
+    flights_[slot].list.clear();
+    flights_.release(slot);
+  }
   std::uint64_t cookie(std::uint32_t slot) const {
     return transport::Cookie{transport::Client::queue_pairs, false, slot, flights_.generation(slot)}.word();
   }

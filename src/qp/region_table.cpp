@@ -32,14 +32,15 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   return slot << 8 | entry.variant;
 }
 
-/// What is mapped at this moment, with the rights that are asked for.
+/// What is read for a peer has to be mapped at this moment. All else is found out by whoever writes or copies it.
 [[gnu::noinline]] Permit RegionTable::locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access,
                                                       std::uint32_t slot) {
   namespace rights = verbs::access;
-  const bool is_written = (access & (rights::local_write | rights::remote_write | rights::remote_atomic)) != 0;
   auto* const at = reinterpret_cast<std::byte*>(address);
-  if (at == nullptr || base::probe_memory(at, length, is_written) != 0) return Permit(verbs::Cause::out_of_range);
-  return {at, length, slot};
+  const bool is_asked = (access & rights::remote_read) != 0;
+  if (at == nullptr || length > UINT64_MAX - address || (is_asked && base::probe_memory(at, length, false) != 0))
+    return Permit(verbs::Cause::out_of_range);
+  return Permit::checked(at, length, slot);
 }
 
 // Windows ------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 #include "qp/region_table.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -38,11 +40,42 @@ TEST_F(Regions, PermitWhatLiesInThemWithTheRightsThatTheyHave) {
 TEST_F(Regions, APermitIsGoodForItsRangeOnly) {
   const std::array<std::byte, 9> bytes{std::byte{1}};
   const Permit permit = table_.locate(key_, 7, 1000, 8, verbs::access::remote_write);
-  permit.write(std::span(bytes).first(8));
-  permit.store_last(std::byte{5});
+  EXPECT_TRUE(permit.write(std::span(bytes).first(8)));
+  EXPECT_TRUE(permit.store_last(std::byte{5}));
   EXPECT_EQ(memory_[7], std::byte{5});
-  EXPECT_DEATH(permit.write(bytes), "9 bytes for a permit for 8");
-  EXPECT_DEATH(Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
+  EXPECT_DEATH((void)permit.write(bytes), "9 bytes for a permit for 8");
+  EXPECT_DEATH((void)Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
+}
+
+// Another thread may unmap it at any moment, also between the permit and its use.
+TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
+  namespace rights = verbs::access;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const there = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const bytes = static_cast<std::byte*>(there);
+  RegionTable table{100};
+  constexpr std::uint32_t kAll =
+      rights::local_write | rights::remote_write | rights::remote_read | rights::remote_atomic;
+  const std::uint32_t key = table.add({.access = kAll, .domain = 7, .is_everything = true});
+  const std::array<std::byte, 64> some{std::byte{1}};
+  for (const std::uint32_t access : {rights::local_write, rights::remote_write, rights::remote_atomic}) {
+    const Permit permit = table.locate(key, 7, reinterpret_cast<std::uintptr_t>(there), 64, access);
+    ASSERT_FALSE(permit.is_refused());
+    EXPECT_TRUE(permit.write(some));
+    EXPECT_EQ(bytes[0], std::byte{1});
+    EXPECT_TRUE(permit.store_last(std::byte{5}));
+    EXPECT_EQ(bytes[63], std::byte{5});
+    EXPECT_EQ(static_cast<void*>(permit.word()), there);
+    for (const int rest : {PROT_READ, PROT_NONE}) {
+      ::mprotect(there, page, rest);
+      EXPECT_FALSE(permit.write(some));
+      EXPECT_FALSE(permit.store_last(std::byte{5}));
+      EXPECT_EQ(permit.word(), nullptr);
+    }
+    ::mprotect(there, page, PROT_READ | PROT_WRITE);
+    EXPECT_DEATH((void)permit.write(std::array<std::byte, 65>{}), "65 bytes for a permit for 64");
+  }
+  ::munmap(there, page);
 }
 
 class Windows : public testing::Test {

@@ -1,6 +1,7 @@
 #include "qp/requester.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -119,6 +120,7 @@ bool Requester::start_connected(QueuePair& pair, RequestNumber number, const Sen
 
 /// What is wrong with it shows when all before it are complete.
 bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, Cause cause) {
+  if (cause == Shared::kNoRoomToCopy) return wait_for_room(pair);
   pair.sends[number].fail(status, cause);
   parts_.outstanding.complete_in_order(pair);
   return false;
@@ -221,14 +223,31 @@ bool Requester::execute_local(QueuePair& pair, RequestNumber number, QueuePair& 
     return true;
   }
   if (is_well && traits.has_result()) {
-    const Permit place = traits.is_atomic() ? Permit() : parts_.executor.judge(responder, envelope, 0).place;
-    const auto result = traits.is_atomic() ? std::as_bytes(std::span(&answer.value, 1))
-                                           : std::span<const std::byte>(place.at(), entry.length);
-    parts_.outstanding.place_result(pair, number, 0, result);
+    if (traits.is_atomic()) {
+      parts_.outstanding.place_result(pair, number, 0, std::as_bytes(std::span(&answer.value, 1)));
+    } else {
+      place_local_result(pair, number, responder, envelope);
+    }
     parts_.outstanding.finish_result(pair, number);
   }
   parts_.outstanding.take_answer(pair, number, answer);
   return true;
+}
+
+void Requester::place_local_result(QueuePair& pair, RequestNumber number, const QueuePair& responder,
+                                   const wire::Envelope& envelope) {
+  const Permit place = parts_.executor.judge(responder, envelope, 0).place;
+  if (!place.is_checked()) [[likely]]
+    return parts_.outstanding.place_result(pair, number, 0, {place.at(), place.range().iov_len});
+  std::array<std::byte, 16384> some;
+  const iovec from = place.range();
+  for (std::uint64_t done = 0; done < from.iov_len && !pair.sends[number].has_failed();) {
+    const std::uint64_t step = std::min<std::uint64_t>(from.iov_len - done, some.size());
+    if (!base::read_checked(some.data(), static_cast<const std::byte*>(from.iov_base) + done, step))
+      return parts_.outstanding.fail(pair, number, WcStatus::rem_access_err, Cause::out_of_range);
+    parts_.outstanding.place_result(pair, number, done, std::span(some).first(step));
+    done += step;
+  }
 }
 
 // As a message -------------------------------------------------------------------------------------------------------
@@ -289,9 +308,10 @@ bool Requester::start_short(QueuePair& pair, RequestNumber number) {
   const std::byte* from = pair.sends.inlined_of(number);
   if (entry.sge_count != 0 && entry.length != 0) {
     const verbs::Sge& sge = pair.sends.sges_of(number)[0];
-    from = shared_.regions.locate(sge.lkey, pair.plan.domain, sge.addr, sge.length, 0).at();
-    if (from == nullptr) [[unlikely]]
+    const Permit place = shared_.regions.locate(sge.lkey, pair.plan.domain, sge.addr, sge.length, 0);
+    if (place.is_refused() || place.is_checked()) [[unlikely]]
       return false;
+    from = place.at();
   }
   wire::ShmHead head{.kind = wire::ShmKind::ordered,
                      .operation = std::to_underlying(wire::Operation::pair_send),

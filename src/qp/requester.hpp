@@ -67,6 +67,8 @@ class Requester {
   bool start_of_window(QueuePair& pair, RequestNumber number);
   bool start_local(QueuePair& pair, RequestNumber number);
   bool execute_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list);
+  void place_local_result(QueuePair& pair, RequestNumber number, const QueuePair& responder,
+                          const wire::Envelope& envelope);
   bool start_remote(QueuePair& pair, RequestNumber number);
   bool refuse(QueuePair& pair, RequestNumber number, verbs::WcStatus status, verbs::Cause cause);
   bool wait_for_room(QueuePair& pair);

@@ -17,18 +17,45 @@ base::SocketAddress Shared::address_of(const verbs::AddressVector& vector, std::
   return there;
 }
 
-verbs::Cause Shared::gather(QueuePair& pair, RequestNumber number, std::uint32_t rights, GatherList& list) const {
+/// Into the list's own copy, which has room for so many bytes, at that offset.
+[[gnu::noinline]] verbs::Cause Shared::copy(const Permit& place, std::uint64_t bytes, std::uint64_t offset,
+                                            GatherList& list) {
+  const iovec from = place.range();
+  if (list.copy() == nullptr) {
+    if (!copies.has_room(bytes)) return kNoRoomToCopy;
+    list.keep(copies.take(bytes));
+    if (list.copy() == nullptr) return verbs::Cause::peer_failed;
+  }
+  std::byte* const to = list.copy() + offset;
+  if (!base::read_checked(to, from.iov_base, from.iov_len)) return verbs::Cause::out_of_range;
+  list.add(iovec{to, from.iov_len});
+  return verbs::Cause::none;
+}
+
+verbs::Cause Shared::gather(const Permit& place, GatherList& list) {
+  if (place.is_checked()) return copy(place, place.range().iov_len, 0, list);
+  list.add(place);
+  return verbs::Cause::none;
+}
+
+verbs::Cause Shared::gather(QueuePair& pair, RequestNumber number, std::uint32_t rights, GatherList& list) {
   list.clear();
   const SendEntry& entry = pair.sends[number];
   if (entry.has(verbs::send_flags::inlined)) {
     list.add(iovec{pair.sends.inlined_of(number), entry.length});
     return verbs::Cause::none;
   }
+  std::uint64_t offset = 0;
   for (const verbs::Sge& sge : pair.sends.sges_of(number)) {
     if (sge.length == 0) continue;
     const Permit found = regions.locate(sge.lkey, pair.plan.domain, sge.addr, sge.length, rights);
     if (found.is_refused()) return found.cause();
-    list.add(found);
+    if (found.is_checked() && rights == 0) [[unlikely]] {
+      if (const verbs::Cause cause = copy(found, entry.length, offset, list); cause != verbs::Cause::none) return cause;
+      offset += sge.length;
+    } else {
+      list.add(found);
+    }
   }
   return verbs::Cause::none;
 }

@@ -5,6 +5,7 @@
 
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
+#include "qp/checked_copies.hpp"
 #include "qp/flights.hpp"
 #include "qp/pair_counters.hpp"
 #include "qp/pair_timers.hpp"
@@ -30,6 +31,7 @@ struct Shared {
   PairBounds bounds;
   base::Instant now{};  // of the current call
   RegionTable regions{kRegionsMax};
+  CheckedCopies copies{};  // outlives the flights
   Flights flights{regions};
   PairTimers timers{};
   PairCounters counters{};
@@ -39,13 +41,20 @@ struct Shared {
   /// (address, number) alone lead to an engine: the upper bits of the number are its port's place in the range.
   base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;
   /// The pieces of a request's own memory, on which it needs these rights.
-  verbs::Cause gather(QueuePair& pair, RequestNumber number, std::uint32_t rights, GatherList& list) const;
+  verbs::Cause gather(QueuePair& pair, RequestNumber number, std::uint32_t rights, GatherList& list);
+  /// What a peer reads.
+  verbs::Cause gather(const Permit& place, GatherList& list);
   /// Hands a message to the transports for the pair's peer: a short one is copied, a long one refers to its pieces,
   /// which are held until its outcome.
   Status submit(QueuePair& pair, const FlightOwner& owner, link::Outgoing& message, const GatherList& list);
   std::uint64_t timestamp() const { return static_cast<std::uint64_t>(now.time_since_epoch().count()); }
 
   static constexpr std::uint32_t kRegionsMax = 65536;
+  /// Not yet: other copies are on their way.
+  static constexpr verbs::Cause kNoRoomToCopy{~0U};
+
+ private:
+  verbs::Cause copy(const Permit& place, std::uint64_t bytes, std::uint64_t offset, GatherList& list);
 };
 
 }  // namespace fairlead::qp

@@ -93,6 +93,58 @@ TEST_P(Everything, IsNotReceivedIntoWhereNothingIs) {
   EXPECT_EQ(c_.one_at_a().status, WcStatus::rem_op_err);
 }
 
+TEST_P(Everything, TakesNoAtomicWhereNothingIsWritten) {
+  std::uint64_t before = 0;
+  const Sge to = at(of_a_, reinterpret_cast<const std::byte*>(&before), 8);
+  const auto add = [&](const std::byte* remote) {
+    EXPECT_EQ(c_.pa.post_send({.id = 1,
+                               .sges = {&to, 1},
+                               .opcode = SendOpcode::fetch_add,
+                               .flags = send_flags::signaled,
+                               .rkey = of_b_.rkey(),
+                               .remote_addr = reinterpret_cast<std::uintptr_t>(remote),
+                               .compare_add = 5}),
+              0);
+    return c_.one_at_a().status;
+  };
+  EXPECT_EQ(add(pages_ + page_), WcStatus::success);
+  c_.b.meet_engine();
+  EXPECT_EQ(pages_[page_], std::byte{5});
+  EXPECT_EQ(add(pages_ + 2 * page_), WcStatus::rem_access_err);
+}
+
+// What is long is read for as long as it is on its way.
+TEST_P(Everything, MayGoWhileItIsOnItsWay) {
+  constexpr std::uint32_t kBytes = 2 << 20;
+  void* const large = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(large, 0x33, kBytes);
+  const Sge to = c_.a.sge(0, kBytes);
+  const std::uint64_t before = c_.counted_at_b("qp.answers_sent");
+  ASSERT_EQ(c_.pa.post_send({.id = 1,
+                             .sges = {&to, 1},
+                             .opcode = SendOpcode::read,
+                             .flags = send_flags::signaled,
+                             .rkey = of_b_.rkey(),
+                             .remote_addr = reinterpret_cast<std::uintptr_t>(large)}),
+            0);
+  if (GetParam() != Road::self) ASSERT_TRUE(c_.wait_until_counted_at_b("qp.answers_sent", before));
+  ::mprotect(large, kBytes, PROT_NONE);
+  EXPECT_EQ(c_.one_at_a().status, WcStatus::success);
+  c_.a.meet_engine();
+  EXPECT_EQ(c_.a.memory.front(), std::byte{0x33});
+  EXPECT_EQ(c_.a.memory[kBytes - 1], std::byte{0x33});
+
+  ::mprotect(large, kBytes, PROT_READ | PROT_WRITE);
+  const Sge from = at(of_a_, static_cast<const std::byte*>(large), kBytes), there = c_.b.sge(0, kBytes);
+  ASSERT_EQ(c_.pb.post_receive({.id = 2, .sges = {&there, 1}}), 0);
+  ASSERT_EQ(c_.pa.post_send({.id = 3, .sges = {&from, 1}}), 0);
+  ::mprotect(large, kBytes, PROT_NONE);
+  EXPECT_EQ(c_.one_at_b().status, WcStatus::success);
+  c_.b.meet_engine();
+  EXPECT_EQ(c_.b.memory[kBytes - 1], std::byte{0x33});
+  ::munmap(large, kBytes);
+}
+
 TEST(EverythingMoved, IsRefused) {
   Side side(1, Road::self);
   Registration moved{
