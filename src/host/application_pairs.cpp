@@ -7,8 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include <fairlead/verbs/device.hpp>
-
 #include "host/pair_calls.hpp"
 #include "qp/opcode_traits.hpp"
 #include "wire/pair_words.hpp"
@@ -45,23 +43,13 @@ Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& c
     return std::unexpected(std::move(stream.error()));
   }
   made->stream_ = *stream;
+  made->room_.serve(**stream);
   made->accounts_ = core.accounts();
   return made;
 }
 
 void ApplicationPairs::blame(std::string_view why) {
   if (fault_.empty()) fault_ = why;
-}
-
-ApplicationPairs::OwnPair* ApplicationPairs::find(std::uint32_t object, std::uint32_t generation) {
-  const auto found = pairs_.find(object);
-  if (found == pairs_.end() || found->second.is_ending || found->second.handle.generation != generation) return nullptr;
-  return &found->second;
-}
-
-ApplicationPairs::OwnQueue* ApplicationPairs::find_queue(std::uint32_t object, std::uint32_t generation) {
-  if (object >= queues_.size() || !queues_[object].is_open || queues_[object].generation != generation) return nullptr;
-  return &queues_[object];
 }
 
 // Posts --------------------------------------------------------------------------------------------------------------
@@ -100,13 +88,13 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
   bool is_good = true;
   if (head.kind == std::to_underlying(PairRequest::Kind::post_to_queue)) {
-    OwnQueue* const queue = find_queue(head.object, head.generation);
+    ServedQueue* const queue = queues_.find(head.object, head.generation);
     if (queue == nullptr) return;
     if (head.pieces > queue->pieces || head.bytes != 0) return blame("it posts a receive that no queue of it takes");
     ++queue->posted;
     is_good = tools_.posts.add_receive(core_, {.kind = Target::Kind::queue, .pair = {}, .queue = queue->handle}, taken);
   } else {
-    OwnPair* const pair = find(head.object, head.generation);
+    const ServedPair* const pair = pairs_.find(head.object, head.generation);
     if (pair == nullptr) return;
     const bool is_send = head.kind == std::to_underlying(PairRequest::Kind::post_send);
     if (is_send ? !qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode)) : head.bytes != 0)
@@ -160,42 +148,32 @@ bool ApplicationPairs::give_completions() {
   std::array<qp::PairEvent, kCompletionsInTurn> batch;
   const std::uint32_t count = stream_->take_events(batch, accounts_);
   for (const qp::PairEvent& event : std::span(batch).first(count)) {
-    const auto found = pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
-    if (found == pairs_.end()) continue;
-    const OwnPair& pair = found->second;
-    give({.completion = event.completion, .incarnation = pair.incarnation, .retires = event.retires});
-    if (!event.is_of_receives() || !pair.queue || queues_[*pair.queue].was_taken_from) continue;
-    queues_[*pair.queue].was_taken_from = true;
-    ++queues_taken_from_;
+    const ServedPair* const pair = pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
+    if (pair == nullptr) continue;
+    give({.completion = event.completion, .incarnation = pair->incarnation, .retires = event.retires});
+    if (event.is_of_receives() && pair->queue) queues_.take_from(*pair->queue);
   }
-  for (std::uint32_t slot = 0; queues_taken_from_ > 0; ++slot)
-    if (std::exchange(queues_[slot].was_taken_from, false)) show_taken(slot);
+  queues_.tell_taken();
   return count > 0;
-}
-
-void ApplicationPairs::show_taken(std::uint32_t slot) {
-  --queues_taken_from_;
-  const OwnQueue& queue = queues_[slot];
-  if (!queue.is_open) return;
-  page().taken[slot].store(queue.posted - core_.receive_queue_facts(queue.handle).posted, std::memory_order_release);
 }
 
 void ApplicationPairs::give_notice(const qp::Notice& notice) {
   PairNews news{.retires = PairNews::kIsNotice};
   news.completion.byte_len = notice.kind;
-  auto name = static_cast<std::uint32_t>(notice.cookie);
   if (notice.cookie == kStreamCookie) return blame("it does not take its completions, and posts all the same");
-  if ((notice.cookie & kQueueCookie) != 0) {
-    if (name >= queues_.size() || !queues_[name].is_open) return;
+  const auto name = static_cast<std::uint32_t>(notice.cookie);
+  if ((notice.cookie & ServedQueues::kCookie) != 0) {
+    const ServedQueue* const queue = queues_.find(name);
+    if (queue == nullptr) return;
     news.retires |= PairNews::kOfQueue;
-    news.incarnation = queues_[name].generation;
+    news.incarnation = queue->generation;
+    news.completion.wr_id = name;
   } else {
-    const auto found = pairs_by_cookie_.find(name);
-    if (found == pairs_by_cookie_.end()) return;
-    name = found->second;
-    news.incarnation = pairs_.at(name).incarnation;
+    const ServedPair* const pair = pairs_.find_by_cookie(name);
+    if (pair == nullptr) return;
+    news.incarnation = pair->incarnation;
+    news.completion.wr_id = pair->handle.index;
   }
-  news.completion.wr_id = name;
   give(news);
 }
 
@@ -223,27 +201,31 @@ bool ApplicationPairs::park() {
 // The end ------------------------------------------------------------------------------------------------------------
 
 void ApplicationPairs::leave() {
-  if (std::exchange(is_leaving_, true)) return;
-  for (auto& [index, pair] : pairs_) {
-    if (std::exchange(pair.is_ending, true)) continue;
+  if (!std::exchange(is_leaving_, true)) close_pairs();
+}
+
+// As many as may wait at a time.
+void ApplicationPairs::close_pairs() {
+  for (const ServedPair& pair : pairs_.open_ones()) {
     PairCall call{};
-    call.object = index;
-    endings_.push_back({PairCall::Kind::close_pair, call, PairCalls::kNoSlot, core_.begin_close_pair(pair.handle), {}});
+    call.object = pair.handle.index;
+    call.generation = pair.handle.generation;
+    carry_out(PairCall::Kind::close_pair, {call, {}}, PairCalls::kNoSlot);
   }
 }
 
 // After the queue pairs what they used, windows before regions.
 void ApplicationPairs::end_what_is_left() {
-  if (is_gone_ || !endings_.empty() || !pairs_.empty()) return;
-  for (const auto& [key, domain] : windows_) core_.remove_window(key);
-  windows_.clear();
-  for (auto& [key, region] : std::exchange(regions_, {})) {
-    Ending ending{PairCall::Kind::remove_region, {}, PairCalls::kNoSlot, {}, std::move(region)};
-    if (core_.begin_remove_region(key, ending.withdrawal) == Status::ok) endings_.push_back(std::move(ending));
+  if (is_gone_ || !endings_.empty()) return;
+  if (pairs_.count() != 0) return close_pairs();
+  memory_.remove_all_windows();
+  for (const std::uint32_t key : memory_.keys()) {
+    PairCall call{};
+    call.key = key;
+    carry_out(PairCall::Kind::remove_region, {call, {}}, PairCalls::kNoSlot);
   }
   if (!endings_.empty()) return;
-  for (OwnQueue& queue : queues_)
-    if (std::exchange(queue.is_open, false)) core_.close_receive_queue(queue.handle);
+  queues_.close_all();
   core_.close_completions(stream_);
   core_.close_notices(notices_);
   domains_.leave_all();

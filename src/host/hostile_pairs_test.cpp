@@ -499,11 +499,12 @@ class TurnsOfPairs : public ::testing::Test {
     events_.emplace(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
                                             {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1})
                         .value());
-    PairMemory shared{.rings = shm::Arena::view(rings_.descriptor(), PairLayout::bytes()).value(),
-                      .regions = shm::Memory::create({.head_bytes = kRegionBytes}).value(),
-                      .file = {},
-                      .bytes = kRegionBytes};
-    shared.file = base::ForeignDescriptor(base::FileDescriptor(::dup(shared.regions.descriptor())), nullptr);
+    PairMemory shared{
+        .rings = shm::Arena::view(rings_.descriptor(), PairLayout::bytes()).value(),
+        .regions = {
+            .memory = shm::Memory::create({.head_bytes = kRegionBytes}).value(), .file = {}, .bytes = kRegionBytes}};
+    shared.regions.file =
+        base::ForeignDescriptor(base::FileDescriptor(::dup(shared.regions.memory.descriptor())), nullptr);
     pairs_ = ApplicationPairs::open(*core_->pairs(), *tools_, std::move(shared), {}).value();
     segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*segment_).value());

@@ -187,8 +187,8 @@ Result<> Service::open_pairs(shm::Socket& visitor, const Call& call, shm::Letter
   auto memory = shm::Arena::view(file.get(), call.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
   Application& application = *attached.application;
-  PairMemory shared{
-      .rings = std::move(*rings), .regions = std::move(*memory), .file = std::move(file), .bytes = call.memory_bytes};
+  PairMemory shared{.rings = std::move(*rings),
+                    .regions = {.memory = std::move(*memory), .file = std::move(file), .bytes = call.memory_bytes}};
   if (auto opened = application.open_pairs(pair_tools_, std::move(shared)); !opened) return opened;
   ApplicationPairs& pairs = *application.pairs();
   pairs.connect(std::move(visitor));

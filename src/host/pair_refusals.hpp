@@ -1,0 +1,28 @@
+#pragma once
+// Answers to calls about queue pairs that the host engine refuses.
+
+#include <cerrno>
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <fairlead/error.hpp>
+
+namespace fairlead::host {
+
+inline std::unexpected<Error> refused(Status status, std::string message) {
+  return std::unexpected(Error{status, to_errno(status), std::move(message)});
+}
+
+/// The name is of no object of the application, or of one that is closed.
+inline std::unexpected<Error> stale(const char* what) {
+  return std::unexpected(Error{Status::stale, EINVAL, fmt::format("the host engine knows no such {}", what)});
+}
+
+inline std::unexpected<Error> senseless(const char* what) {
+  return refused(Status::invalid, fmt::format("{} of a kind that no library of ours asks for", what));
+}
+
+}  // namespace fairlead::host

@@ -1,0 +1,67 @@
+#pragma once
+// Memory regions and windows that one application has at the host engine.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/foreign_descriptor.hpp"
+#include "host/joined_memory.hpp"
+#include "host/pair_domains.hpp"
+#include "host/pair_layout.hpp"
+#include "qp/pair_core.hpp"
+#include "shm/memory.hpp"
+
+namespace fairlead::host {
+
+class ServedMemory {
+ public:
+  /// What the application shares, and its regions lie in.
+  struct Shared {
+    shm::Memory memory;
+    base::ForeignDescriptor file;
+    std::uint64_t bytes = 0;  // likewise
+  };
+  struct Region {
+    std::uint32_t domain = 0;  // as the application calls it
+    JoinedMemory joined;       // if it is not of one piece
+    std::uint32_t pieces = 0;  // of that ...
+    std::uint64_t bytes = 0;   // ... and of address space
+  };
+  using Pieces = std::span<const MemoryPiece>;
+
+  ServedMemory(qp::PairCore& core, Shared shared, PairDomains& domains)
+      : core_(core), shared_(std::move(shared)), domains_(domains) {}
+
+  Result<PairAnswer> add_region(const PairCall& call, Pieces pieces);
+  /// `before` gets what the region was; it goes to forget() when the withdrawal is over.
+  Result<qp::Withdrawal> begin_change_region(const PairCall& call, Pieces pieces, Region& before);
+  Result<qp::Withdrawal> begin_remove_region(std::uint32_t key, Region& before);
+  void forget(const Region& region);
+
+  Result<PairAnswer> add_window(const PairCall& call);
+  Result<PairAnswer> remove_window(const PairCall& call);
+  Result<PairAnswer> unbind_windows(const PairCall& call);
+  void remove_all_windows();
+
+  /// The keys of all regions.
+  std::vector<std::uint32_t> keys() const;
+
+ private:
+  Result<qp::RegionPlan> plan_of(const PairCall& call, Pieces pieces, Region& region) const;
+  Result<JoinedMemory> join(Pieces pieces, std::uint64_t bytes) const;
+  void count(const Region& region);
+
+  qp::PairCore& core_;
+  Shared shared_;
+  PairDomains& domains_;
+  std::unordered_map<std::uint32_t, Region> regions_;         // by key
+  std::unordered_map<std::uint32_t, std::uint32_t> windows_;  // domain by key
+  std::uint32_t joined_pieces_ = 0;                           // of regions that are not of one piece ...
+  std::uint64_t joined_bytes_ = 0;                            // ... until nothing reaches them
+};
+
+}  // namespace fairlead::host

@@ -1,0 +1,69 @@
+#pragma once
+// Queue pairs that one application has at the host engine.
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "host/pair_domains.hpp"
+#include "host/pair_layout.hpp"
+#include "host/pair_room.hpp"
+#include "host/served_queues.hpp"
+#include "qp/pair_core.hpp"
+
+namespace fairlead::host {
+
+struct ServedPair {
+  qp::PairHandle handle;
+  verbs::QpType type = verbs::QpType::rc;
+  std::uint32_t incarnation = 0;       // as the application calls it
+  std::uint32_t domain = 0;            // likewise
+  std::optional<std::uint32_t> queue;  // whose receives it takes
+  PairRoom::Share share;
+  std::uint32_t cookie = 0;  // in the engine's notices
+  bool is_ending = false;
+  bool is_resetting = false;  // until then it stays as it is: what is in flight ends
+};
+
+class ServedPairs {
+ public:
+  ServedPairs(qp::PairCore& core, PairRoom& room, PairDomains& domains, std::uint32_t most)
+      : core_(core), room_(room), domains_(domains), most_(most) {}
+
+  /// Where its completions and notices go.
+  struct Streams {
+    qp::CompletionStream* completions = nullptr;
+    qp::NoticeStream* notices = nullptr;
+  };
+  /// `queue`: whose receives it takes; null: its own.
+  Result<PairAnswer> open(const PairCall& call, const Streams& streams, const ServedQueue* queue);
+  Result<PairAnswer> facts(const PairCall& call);
+
+  // What waits for what is in flight.
+  Result<qp::Withdrawal> begin_close(const PairCall& call);
+  Result<qp::Withdrawal> begin_change(const PairCall& call);
+  Result<qp::Withdrawal> begin_fail(const PairCall& call);
+  void end_close(std::uint32_t index);
+  void end_change(const PairCall& call);
+
+  /// By the index in its number: null if it is closing, or has another life.
+  ServedPair* find(std::uint32_t index, std::uint32_t generation);
+  /// Also one that is closing; null if there is none.
+  const ServedPair* find(std::uint32_t index) const;
+  const ServedPair* find_by_cookie(std::uint32_t cookie) const;
+  /// Those that are not closing yet.
+  std::vector<ServedPair> open_ones() const;
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(pairs_.size()); }
+
+ private:
+  qp::PairCore& core_;
+  PairRoom& room_;
+  PairDomains& domains_;
+  const std::uint32_t most_;
+  std::unordered_map<std::uint32_t, ServedPair> pairs_;  // by the index in their numbers
+  std::unordered_map<std::uint32_t, std::uint32_t> by_cookie_;
+  std::uint32_t cookies_ = 0;
+};
+
+}  // namespace fairlead::host

@@ -1,0 +1,60 @@
+#pragma once
+// Shared receive queues that one application has at the host engine.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+
+#include "host/pair_domains.hpp"
+#include "host/pair_layout.hpp"
+#include "host/pair_room.hpp"
+#include "qp/pair_core.hpp"
+
+namespace fairlead::host {
+
+struct ServedQueue {
+  qp::ReceiveQueueHandle handle;
+  std::uint32_t slot = 0, generation = 0;
+  std::uint32_t domain = 0;
+  std::uint32_t posted = 0;  // ever
+  std::uint32_t depth = 0, pieces = 0;
+  bool is_open = false, was_taken_from = false;
+};
+
+class ServedQueues {
+ public:
+  /// How many receives were taken from each queue ever, for the application.
+  using Taken = std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax>;
+
+  // In the cookies of the engine's notices, besides the slot.
+  static constexpr std::uint64_t kCookie = 1ULL << 32;
+
+  ServedQueues(qp::PairCore& core, PairRoom& room, PairDomains& domains, Taken& taken)
+      : core_(core), room_(room), domains_(domains), taken_(taken) {}
+
+  Result<PairAnswer> open(const PairCall& call, qp::NoticeStream* notices);
+  Result<PairAnswer> close(const PairCall& call);
+  Result<PairAnswer> change(const PairCall& call);
+  Result<PairAnswer> facts(const PairCall& call);
+  void close_all();
+
+  /// Null if it is closed, or has another life.
+  ServedQueue* find(std::uint32_t slot, std::uint32_t generation);
+  /// Null if it is closed.
+  const ServedQueue* find(std::uint32_t slot) const;
+
+  /// A receive of it has completed. Told to the application by tell_taken(), once for many.
+  void take_from(std::uint32_t slot);
+  void tell_taken();
+
+ private:
+  qp::PairCore& core_;
+  PairRoom& room_;
+  PairDomains& domains_;
+  Taken& taken_;
+  std::deque<ServedQueue> queues_;
+  std::uint32_t taken_from_ = 0;  // that tell_taken() is for
+};
+
+}  // namespace fairlead::host
