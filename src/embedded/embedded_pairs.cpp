@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,10 @@ namespace {
 
 Error no_room(const char* message) {
   return {Status::no_memory, ENOMEM, message};
+}
+
+std::unexpected<Error> without_memory() {
+  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});  // short enough to need none
 }
 
 }  // namespace
@@ -44,7 +49,8 @@ void EmbeddedPairs::press(const qp::Withdrawal& withdrawal) {
 }
 
 // First nothing in flight refers to it, then no peer of this host is at what was withdrawn before.
-bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) {
+// Without memory to find out who those are it is asked again.
+bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) try {
   if (withdrawal.kind == qp::Withdrawal::Kind::nothing) return true;
   {
     const Driver::Locked lock(driver_);
@@ -74,6 +80,8 @@ bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) {
     unshare(withdrawal.remap);
   }
   return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void EmbeddedPairs::finish(qp::Withdrawal withdrawal) {
@@ -194,11 +202,13 @@ Result<> EmbeddedPairs::begin_change_region(std::uint32_t key, const qp::RegionP
 }
 
 // Windows are not published: peers reach them by messages alone, so nobody has to be waited for.
-Result<std::uint32_t> EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain) {
+Result<std::uint32_t> EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain) try {
   const Driver::Locked lock(driver_);
   const std::uint32_t key = driver_.engine().pairs().regions().add_window(type, domain);
   if (key == 0) return std::unexpected(no_room("all memory windows of the device are in use: deallocate some"));
   return key;
+} catch (const std::bad_alloc&) {
+  return without_memory();
 }
 
 void EmbeddedPairs::remove_window(std::uint32_t key) {
@@ -211,11 +221,13 @@ void EmbeddedPairs::unbind_windows(std::uint32_t region) {
   driver_.engine().pairs().regions().unbind_windows_of_region(region);
 }
 
-Result<qp::NoticeStream*> EmbeddedPairs::open_notices() {
+Result<qp::NoticeStream*> EmbeddedPairs::open_notices() try {
   auto semaphore = qp::NoticeStreams::make_semaphore();
   if (!semaphore) return std::unexpected(std::move(semaphore.error()));
   const Driver::Locked lock(driver_);
   return notices_.open(std::move(*semaphore));
+} catch (const std::bad_alloc&) {
+  return without_memory();
 }
 
 void EmbeddedPairs::close_notices(qp::NoticeStream* stream) {
@@ -228,9 +240,11 @@ void EmbeddedPairs::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
   stream->produce(notice);
 }
 
-Result<qp::CompletionStream*> EmbeddedPairs::open_completions(const qp::CompletionStream::Plan& plan) {
+Result<qp::CompletionStream*> EmbeddedPairs::open_completions(const qp::CompletionStream::Plan& plan) try {
   const Driver::Locked lock(driver_);
   return driver_.engine().pairs().open_completions(plan);
+} catch (const std::bad_alloc&) {
+  return without_memory();
 }
 
 Status EmbeddedPairs::close_completions(qp::CompletionStream* stream) {
@@ -248,11 +262,13 @@ void EmbeddedPairs::listen(qp::CompletionStream* stream, qp::NoticeStream* chann
   stream->listen(channel);
 }
 
-Result<qp::ReceiveQueueHandle> EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan) {
+Result<qp::ReceiveQueueHandle> EmbeddedPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan) try {
   const Driver::Locked lock(driver_);
   qp::ReceiveQueueHandle queue;
   if (driver_.engine().pairs().open_receive_queue(plan, queue) == Status::ok) return queue;
   return std::unexpected(no_room("all shared receive queues of the device are in use"));
+} catch (const std::bad_alloc&) {
+  return without_memory();
 }
 
 Status EmbeddedPairs::close_receive_queue(qp::ReceiveQueueHandle queue) {
@@ -260,9 +276,11 @@ Status EmbeddedPairs::close_receive_queue(qp::ReceiveQueueHandle queue) {
   return driver_.engine().pairs().close_receive_queue(queue);
 }
 
-Status EmbeddedPairs::change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) {
+Status EmbeddedPairs::change_receive_queue(qp::ReceiveQueueHandle queue, std::uint32_t depth, std::uint32_t limit) try {
   const Driver::Locked lock(driver_);
   return driver_.engine().pairs().change_receive_queue(queue, depth, limit);
+} catch (const std::bad_alloc&) {
+  return Status::no_memory;
 }
 
 qp::ReceiveQueueFacts EmbeddedPairs::receive_queue_facts(qp::ReceiveQueueHandle queue) {
@@ -276,7 +294,7 @@ int EmbeddedPairs::post_to_receive_queue(qp::ReceiveQueueHandle queue, std::span
   return driver_.engine().pairs().post_to_receive_queue(queue, requests, taken);
 }
 
-Result<qp::OpenPair> EmbeddedPairs::open_pair(const qp::PairPlan& plan) {
+Result<qp::OpenPair> EmbeddedPairs::open_pair(const qp::PairPlan& plan) try {
   const Driver::Locked lock(driver_);
   qp::OpenPair opened;
   const Status status = driver_.engine().pairs().open_pair(plan, opened.handle, opened.number);
@@ -287,6 +305,8 @@ Result<qp::OpenPair> EmbeddedPairs::open_pair(const qp::PairPlan& plan) {
       Error{status, EADDRNOTAVAIL,
             "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so peers could not find "
             "it: choose a port inside, or another port_first"});
+} catch (const std::bad_alloc&) {
+  return without_memory();
 }
 
 void EmbeddedPairs::close_pair(qp::PairHandle pair) {

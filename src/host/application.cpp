@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/say.hpp"
+
 namespace fairlead::host {
 namespace {
 
@@ -84,7 +86,9 @@ Result<Answer> Application::open_port(const Call& call) {
       call.count == 0 ? core_->open_port(number) : core_->open_port_dynamic(call.number, call.count, number);
   if (!handle) return std::unexpected(handle.error());
   const std::span events(memory_.head() + Layout::events(call.index), Layout::events_bytes());
-  auto port = ApplicationPort::open(*core_, *handle, events, page().ports[call.index]);
+  Result<std::unique_ptr<ApplicationPort>> port;
+  if (!base::say([&] { port = ApplicationPort::open(*core_, *handle, events, page().ports[call.index]); }))
+    port = std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});
   if (!port) {
     core_->close_port(*handle);
     return std::unexpected(std::move(port.error()));

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/core.hpp"
 #include "host/allowance.hpp"
@@ -70,10 +71,10 @@ class Application {
   /// It has left, and nothing refers to its memory any more.
   bool is_gone() const noexcept { return is_leaving_ && ports_open_ == 0 && (!pairs_ || pairs_->is_gone()); }
   bool is_leaving() const noexcept { return is_leaving_; }
-  /// It has done what no library of ours does: it has to go.
+  /// It has done what no library of ours does, or there is no memory for it: it has to go. The text is a literal.
   void blame(std::string_view why);
   /// Why it has to go; empty if it need not.
-  const std::string& fault() const noexcept { return fault_; }
+  std::string_view fault() const noexcept { return fault_; }
 
   /// Passes on what it asks for, at most kRequestsInTurn, and as many bytes as its allowance lets it. True if there was
   /// anything.
@@ -145,7 +146,7 @@ class Application {
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
   std::uint64_t posted_ = 0;  // of the pending ones: those that the engine has
   bool is_leaving_ = false;
-  std::string fault_;
+  std::string_view fault_;
   const base::Instant attached_at_ = base::MonotonicClock::now();
 };
 

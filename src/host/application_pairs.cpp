@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/say.hpp"
 #include "host/pair_calls.hpp"
 #include "qp/opcode_traits.hpp"
 #include "wire/pair_words.hpp"
@@ -49,12 +50,12 @@ Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& c
 }
 
 void ApplicationPairs::blame(std::string_view why) {
-  if (fault_.empty()) fault_ = why;
+  if (fault_.empty()) fault_ = why;  // a literal
 }
 
 // Posts --------------------------------------------------------------------------------------------------------------
 
-bool ApplicationPairs::take_requests() {
+bool ApplicationPairs::take_requests() try {
   if (is_leaving_) return false;
   std::uint32_t count = 0;
   has_called_ = false;
@@ -73,6 +74,9 @@ bool ApplicationPairs::take_requests() {
   }
   if (inbox_.is_damaged()) blame("it has damaged the ring of what it posts");
   return count > 0;
+} catch (...) {
+  tools_.posts.forget();  // they are everybody's
+  throw;
 }
 
 void ApplicationPairs::take(const TakenRequest& taken) {
@@ -201,7 +205,7 @@ bool ApplicationPairs::park() {
 // The end ------------------------------------------------------------------------------------------------------------
 
 void ApplicationPairs::leave() {
-  if (!std::exchange(is_leaving_, true)) close_pairs();
+  if (!std::exchange(is_leaving_, true)) base::say([&] { close_pairs(); });  // what is left is tried again
 }
 
 // As many as may wait at a time.

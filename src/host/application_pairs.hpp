@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -76,7 +75,7 @@ class ApplicationPairs {
   void leave();
   bool is_gone() const noexcept { return is_gone_; }
   /// Why it has to go; empty if it need not.
-  const std::string& fault() const noexcept { return fault_; }
+  std::string_view fault() const noexcept { return fault_; }
 
  private:
   static constexpr std::uint64_t kStreamCookie = ~0ULL;  // in the engine's notices
@@ -152,7 +151,7 @@ class ApplicationPairs {
   std::uint64_t served_ = 0, turn_bytes_ = 0;
   bool has_called_ = false;  // in this turn
   bool has_answered_ = false, has_told_ = false, is_leaving_ = false, is_gone_ = false;
-  std::string fault_;
+  std::string_view fault_;
 };
 
 }  // namespace fairlead::host

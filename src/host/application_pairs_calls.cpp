@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "host/application_pairs.hpp"
@@ -33,14 +35,18 @@ void ApplicationPairs::take_call(const TakenRequest& taken) {
             head.slot);
 }
 
-void ApplicationPairs::carry_out(Kind kind, const TakenCall& taken, std::uint16_t slot) {
+/// What finds no memory has not happened.
+void ApplicationPairs::carry_out(Kind kind, const TakenCall& taken, std::uint16_t slot) try {
   const std::uint64_t number = taken.call.number;
   if (!waits(kind)) return answer(slot, number, carry_out_at_once(kind, taken));
   if (endings_.size() >= kEndingsMax) return answer(slot, number, refused(Status::again, "too many calls at once"));
+  if (endings_.size() == endings_.capacity()) endings_.reserve(2 * endings_.size() + 1);
   ServedMemory::Region before;
   auto begun = begin(kind, taken, before);
   if (!begun) return answer(slot, number, std::unexpected(std::move(begun.error())));
   endings_.push_back({kind, taken.call, slot, std::move(*begun), std::move(before)});
+} catch (const std::bad_alloc&) {
+  answer(slot, taken.call.number, std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"}));
 }
 
 /// Whether what is in flight has to end before the call is answered.

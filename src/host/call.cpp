@@ -48,6 +48,7 @@ std::optional<Call> call_from(std::span<const std::byte> bytes) {
 }
 
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text) {
+  if (text.empty()) return to.send(std::as_bytes(std::span(&answer, 1)), {});  // without memory for it
   std::vector<std::byte> bytes(sizeof answer + std::min(text.size(), kTextMost));
   std::memcpy(bytes.data(), &answer, sizeof answer);
   std::ranges::copy(std::as_bytes(std::span(text)).first(bytes.size() - sizeof answer), bytes.begin() + sizeof answer);
@@ -79,6 +80,7 @@ Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<co
     answered.text.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof(Answer), letter->bytes - sizeof(Answer));
     const Status status = status_from(answered.answer.status);
     if (status == Status::ok) return answered;
+    if (answered.text.empty()) answered.text = "the host engine has no memory for what is asked for";
     return std::unexpected(Error{status, answered.answer.system_errno, std::move(answered.text)});
   }
   return std::unexpected(Error{Status::silent, 0,

@@ -141,11 +141,13 @@ void HostPairs::unbind_windows(std::uint32_t region) {
 
 // Streams ------------------------------------------------------------------------------------------------------------
 
-Result<qp::NoticeStream*> HostPairs::open_notices() {
+Result<qp::NoticeStream*> HostPairs::open_notices() try {
   auto semaphore = qp::NoticeStreams::make_semaphore();
   if (!semaphore) return std::unexpected(std::move(semaphore.error()));
   const std::scoped_lock lock(mutex_);
   return notices_.open(std::move(*semaphore));
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});
 }
 
 void HostPairs::close_notices(qp::NoticeStream* stream) {
@@ -158,9 +160,11 @@ void HostPairs::tell(qp::NoticeStream* stream, const qp::Notice& notice) {
   stream->produce(notice);
 }
 
-Result<qp::CompletionStream*> HostPairs::open_completions(const qp::CompletionStream::Plan& plan) {
+Result<qp::CompletionStream*> HostPairs::open_completions(const qp::CompletionStream::Plan& plan) try {
   const std::scoped_lock lock(mutex_);
   return streams_.emplace_back(std::make_unique<qp::CompletionStream>(plan)).get();
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});
 }
 
 Status HostPairs::close_completions(qp::CompletionStream* stream) {

@@ -2,9 +2,12 @@
 // Protection domains of all applications at the engines of a host engine. Each application has numbers of its own for
 // them; here each gets one that no other has, so that nobody's keys fit another's queue pairs.
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
+
+#include "host/map_place.hpp"
 
 namespace fairlead::host {
 
@@ -12,12 +15,15 @@ namespace fairlead::host {
 class DomainNumbers {
  public:
   std::uint32_t take() {
-    if (unused_.empty()) return next_++;
+    if (unused_.empty()) {
+      if (unused_.capacity() < next_) unused_.reserve(2 * std::size_t{next_});  // so that all can be given back
+      return next_++;
+    }
     const std::uint32_t number = unused_.back();
     unused_.pop_back();
     return number;
   }
-  void give_back(std::uint32_t number) { unused_.push_back(number); }
+  void give_back(std::uint32_t number) noexcept { unused_.push_back(number); }
 
  private:
   std::uint32_t next_ = 1;
@@ -31,10 +37,12 @@ class PairDomains {
 
   /// The engine's number of it, for one more that is in it.
   std::uint32_t enter(std::uint32_t domain) {
-    const auto [entry, is_new] = all_.try_emplace(domain);
-    if (is_new) entry->second.number = numbers_.take();
-    ++entry->second.members;
-    return entry->second.number;
+    if (const auto known = all_.find(domain); known != all_.end()) {
+      ++known->second.members;
+      return known->second.number;
+    }
+    MapPlace place(all_);
+    return place.fill(domain, {.number = numbers_.take(), .members = 1}).number;
   }
   void leave(std::uint32_t domain) {
     const auto entry = all_.find(domain);

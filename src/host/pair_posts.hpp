@@ -26,6 +26,11 @@ class PairPosts {
   bool add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram);
   bool add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken);
   bool flush(qp::PairCore& core);
+  /// What was added and not passed on.
+  void forget() noexcept {
+    count_ = 0;
+    bytes_ = 0;
+  }
 
  private:
   static constexpr std::uint32_t kMost = 32;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "host/map_place.hpp"
 #include "host/pair_refusals.hpp"
 
 namespace fairlead::host {
@@ -78,6 +79,7 @@ Result<PairAnswer> ServedMemory::add_region(const PairCall& call, Pieces pieces)
         Status::no_memory,
         fmt::format("this process has {} memory regions at the host engine, the most one may have", kPairRegionsMax));
   }
+  MapPlace place(regions_);
   Region region{.domain = call.domain, .joined = {}};
   auto plan = plan_of(call, pieces, region);
   if (!plan) return std::unexpected(std::move(plan.error()));
@@ -88,7 +90,7 @@ Result<PairAnswer> ServedMemory::add_region(const PairCall& call, Pieces pieces)
     return std::unexpected(key.error());
   }
   count(region);
-  regions_.emplace(*key, std::move(region));
+  place.fill(*key, std::move(region));
   PairAnswer answer;
   answer.key = *key;
   return answer;
@@ -140,12 +142,13 @@ Result<PairAnswer> ServedMemory::add_window(const PairCall& call) {
         Status::no_memory,
         fmt::format("this process has {} memory windows at the host engine, the most one may have", kPairWindowsMax));
   }
+  MapPlace place(windows_);
   const auto key = core_.add_window(static_cast<verbs::WindowType>(call.type), domains_.enter(call.domain));
   if (!key) {
     domains_.leave(call.domain);
     return std::unexpected(key.error());
   }
-  windows_.emplace(*key, call.domain);
+  place.fill(*key, call.domain);
   PairAnswer answer;
   answer.key = *key;
   return answer;

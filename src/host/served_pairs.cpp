@@ -6,6 +6,7 @@
 
 #include <fairlead/verbs/device.hpp>
 
+#include "host/map_place.hpp"
 #include "host/pair_refusals.hpp"
 
 namespace fairlead::host {
@@ -89,6 +90,8 @@ Result<PairAnswer> ServedPairs::open(const PairCall& call, const Streams& stream
   }
   if (!room_.reserve(share.completions))
     return refused(Status::no_memory, "queue pair: the host engine has no memory for it");
+  MapPlace place(pairs_);
+  MapPlace place_by_cookie(by_cookie_);
   ServedPair pair{.handle = {},
                   .type = static_cast<QpType>(call.type),
                   .incarnation = call.incarnation,
@@ -117,8 +120,8 @@ Result<PairAnswer> ServedPairs::open(const PairCall& call, const Streams& stream
   }
   pair.handle = opened->handle;
   room_.take(share);
-  by_cookie_.emplace(pair.cookie, opened->handle.index);
-  pairs_.emplace(opened->handle.index, pair);
+  place_by_cookie.fill(pair.cookie, opened->handle.index);
+  place.fill(opened->handle.index, pair);
   PairAnswer answer;
   answer.object = opened->handle.index;
   answer.generation = opened->handle.generation;

@@ -98,6 +98,7 @@ Result<PairAnswer> ServedQueues::change(const PairCall& call) {
                                                   room_.bytes_most()));
   }
   const Status status = core_.change_receive_queue(queue->handle, call.depth, call.limit);
+  if (status == Status::no_memory) return refused(status, "shared receive queue: the host engine has no memory for it");
   if (status != Status::ok) return refused(status, "shared receive queue: more are posted than it shall hold");
   room_.give_back(before);
   room_.take(after);

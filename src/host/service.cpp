@@ -17,6 +17,7 @@
 #include "base/event_descriptor.hpp"
 #include "base/log.hpp"
 #include "base/processor.hpp"
+#include "base/say.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -110,6 +111,12 @@ void Service::pass(base::Instant deadline) {
   }
 }
 
+/// Whoever needs memory that there is not has to go, and nobody else.
+template <typename Serve>
+void Service::serve(Application& application, Serve&& serve) {
+  if (!base::say(serve)) application.blame("the host engine has no memory for it");
+}
+
 /// True if anything happened.
 bool Service::serve_awake(base::Instant now) {
   if (awake_.empty()) return false;
@@ -119,12 +126,17 @@ bool Service::serve_awake(base::Instant now) {
   std::erase_if(awake_, [&](std::uint64_t number) {
     Attached& attached = applications_.at(number);
     Application& application = *attached.application;
-    const bool asked = application.take_requests(now, is_alone);
-    const bool got = application.give_events();
+    bool asked = false, got = false;
+    serve(application, [&] {
+      asked = application.take_requests(now, is_alone);
+      got = application.give_events();
+    });
     any |= asked || got;
     if (!application.fault().empty() && !application.is_leaving()) {
-      base::log(LogLevel::warning, LogTopic::engine, {},
-                fmt::format("{} is detached: {}", application.name(), application.fault()));
+      base::say([&] {
+        base::log(LogLevel::warning, LogTopic::engine, {},
+                  fmt::format("{} is detached: {}", application.name(), application.fault()));
+      });
       application.leave();
     }
     has_gone_ones_ |= application.is_gone();
@@ -162,7 +174,7 @@ void Service::drop_gone() {
   std::erase_if(applications_, [&](auto& entry) {
     Application& application = *entry.second.application;
     if (!application.is_gone()) return false;
-    base::log(LogLevel::info, LogTopic::engine, {}, fmt::format("{} has left", application.name()));
+    base::say([&] { base::log(LogLevel::info, LogTopic::engine, {}, fmt::format("{} has left", application.name())); });
     std::erase(awake_, entry.first);
     by_secret_.erase(application.secret());
     return true;
@@ -208,15 +220,12 @@ void Service::dispatch(std::uint64_t source) {
   if (found == applications_.end()) return;
   const auto index = static_cast<std::uint32_t>(source & ((1U << kIndexBits) - 1));
   wake(found->first, found->second);
-  if (index == kProcess) {
-    found->second.application->leave();
-  } else if (index == kPairs) {
-    hear_pairs(source, *found->second.application);
-  } else if (index == 0) {
-    hear(source, *found->second.application);
-  } else {
-    hear_port(source, *found->second.application, index - 1);
-  }
+  Application& application = *found->second.application;
+  if (index == kProcess) return application.leave();
+  serve(application, [&] {
+    if (index == kPairs) return hear_pairs(source, application);
+    index == 0 ? hear(source, application) : hear_port(source, application, index - 1);
+  });
 }
 
 /// False if there is more than was read: the descriptor is asked about once more.

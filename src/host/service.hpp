@@ -73,6 +73,8 @@ class Service {
 
   Result<shm::Listener> listen();
   void pass(base::Instant deadline);
+  template <typename Serve>
+  void serve(Application& application, Serve&& serve);
   bool serve_awake(base::Instant now);
   void wake(std::uint64_t number, Attached& attached);
   void wake_due(base::Instant now);
@@ -86,6 +88,7 @@ class Service {
   void hear_pairs(std::uint64_t source, Application& application);
   void accept_visitors();
   void greet_visitors();
+  bool accept_visitor(bool& has_room);
   void greet(Visitor& visitor, const Call& call, shm::Letter& letter);
   std::string list() const;
   static std::string describe(const engine::Core& core, const Call& call);

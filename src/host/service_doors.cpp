@@ -14,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "base/log.hpp"
+#include "base/say.hpp"
+#include "host/map_place.hpp"
 #include "host/service.hpp"
 #include "shm/arena.hpp"
 
@@ -25,23 +27,29 @@ constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // to a
 
 }  // namespace
 
+/// False if there is none now.
+bool Service::accept_visitor(bool& has_room) {
+  auto socket = listener_.accept();
+  if (!socket) {
+    has_room = socket.error() == EAGAIN || socket.error() == EINTR || socket.error() == ECONNABORTED;
+    if (!has_room && !is_closed_to_visitors_) {
+      base::log(LogLevel::warning, LogTopic::engine, {},
+                fmt::format("nobody can attach for now: accept failed with {}: raise ulimit -n", socket.error()));
+    }
+    return false;
+  }
+  if (!watch(socket->descriptor(), kVisitors, EPOLLIN | EPOLLET)) return true;
+  visitors_.add(std::move(*socket), base::MonotonicClock::now());
+  has_room = !visitors_.is_full();
+  return true;
+}
+
 /// Who comes while there is no room, or no descriptor, waits: the listener is not looked at for a while.
 void Service::accept_visitors() {
   bool has_room = !visitors_.is_full();
-  for (std::uint32_t i = 0; i < kCallsInTurn && has_room; ++i) {
-    auto socket = listener_.accept();
-    if (!socket) {
-      has_room = socket.error() == EAGAIN || socket.error() == EINTR || socket.error() == ECONNABORTED;
-      if (!has_room && !is_closed_to_visitors_) {
-        base::log(LogLevel::warning, LogTopic::engine, {},
-                  fmt::format("nobody can attach for now: accept failed with {}: raise ulimit -n", socket.error()));
-      }
-      break;
-    }
-    if (!watch(socket->descriptor(), kVisitors, EPOLLIN | EPOLLET)) continue;
-    visitors_.add(std::move(*socket), base::MonotonicClock::now());
-    has_room = !visitors_.is_full();
-  }
+  bool is_more = true;
+  for (std::uint32_t i = 0; i < kCallsInTurn && has_room && is_more; ++i)
+    if (!base::say([&] { is_more = accept_visitor(has_room); })) has_room = false;
   if (has_room == is_closed_to_visitors_)
     watch(listener_.descriptor(), kListener, has_room ? std::uint32_t{EPOLLIN} : 0U, true);
   is_closed_to_visitors_ = !has_room;
@@ -57,7 +65,9 @@ void Service::greet_visitors() {
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
     if (!call) return false;
-    greet(visitor, *call, *letter);
+    // Where its socket has become an application's, that one's end tells it.
+    if (!base::say([&] { greet(visitor, *call, *letter); }))
+      send_answer(visitor.socket, {.status = static_cast<std::uint32_t>(Status::no_memory), .system_errno = ENOMEM});
     return false;
   });
   accept_visitors();
@@ -134,6 +144,10 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   std::uint64_t secret = 0;
   if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
     return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
+  // Once it is there, nothing needs memory any more.
+  MapPlace place(applications_);
+  MapPlace place_by_secret(by_secret_);
+  if (awake_.capacity() <= applications_.size()) awake_.reserve(2 * applications_.size() + 1);
   auto application =
       Application::make(std::move(visitor), std::move(*memory), call.memory_bytes, *engine, secret, *quota);
   if (!application) return std::unexpected(std::move(application.error()));
@@ -145,18 +159,18 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   base::FileDescriptor process(static_cast<int>(
       ::syscall(SYS_pidfd_open, static_cast<pid_t>((*application)->socket().credentials().process), 0)));
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
-  base::log(LogLevel::info, LogTopic::engine, core->address().to_string(),
-            fmt::format("{} attaches", (*application)->name()));
+  base::say([&] {
+    base::log(LogLevel::info, LogTopic::engine, core->address().to_string(),
+              fmt::format("{} attaches", (*application)->name()));
+  });
   send_answer((*application)->socket(), {.operations_max = quota->operations,
                                          .application = secret,
                                          .epoch = core->epoch(),
                                          .message_size_max = core->message_size_max(),
                                          .address = to_plain(core->address())});
-  by_secret_.emplace(secret, number);
-  Attached& attached = applications_[number];
-  attached.application = std::move(*application);
-  attached.process = std::move(process);
-  attached.is_parked = true;
+  place_by_secret.fill(secret, number);
+  Attached& attached =
+      place.fill(number, {.application = std::move(*application), .process = std::move(process), .is_parked = true});
   wake(number, attached);
   applications_count_.store(applications_.size(), std::memory_order_relaxed);
   return {};

@@ -22,11 +22,11 @@ class PairTable {
 
   bool is_full() const { return free_.empty(); }
   bool is_empty() const { return free_.size() == kMost - kFirstIndex; }
-  /// Not when it is full.
+  /// Not when it is full. Throws std::bad_alloc; then nothing has happened.
   QueuePair& add(const PairPlan& plan) {
     const std::uint32_t index = free_.front();
-    free_.pop();
     pairs_[index] = std::make_unique<QueuePair>(plan, index, generations_[index]);
+    free_.pop();
     pairs_[index]->number = number_first_ + index;
     return *pairs_[index];
   }

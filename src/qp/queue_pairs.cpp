@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/ensure.hpp"
@@ -83,15 +84,24 @@ Status QueuePairs::find_receives(const PairPlan& plan, ReceiveQueueHandle& handl
   return receives_.open({.depth = capacity.max_recv_wr, .sges = capacity.max_recv_sge, .domain = plan.domain}, handle);
 }
 
+QueuePair& QueuePairs::add_pair(const PairPlan& plan, ReceiveQueueHandle receives) try {
+  std::vector<verbs::Sge> sges(receives_[receives.slot].sges_max());
+  QueuePair& pair = pairs_.add(plan);
+  pair.receive_sges = std::move(sges);
+  return pair;
+} catch (const std::bad_alloc&) {
+  if (!plan.has_shared_receives) receives_.close(receives);
+  throw;
+}
+
 Status QueuePairs::open_pair(const PairPlan& plan, PairHandle& handle, std::uint32_t& number) {
   if (shared_.bounds.number_first == base::Slab<int>::kNone) return Status::not_available;
   if (plan.capacity.max_send_sge > kSgesMax) return Status::invalid;
   if (pairs_.is_full()) return Status::no_memory;
   ReceiveQueueHandle receives;
   if (const Status status = find_receives(plan, receives); status != Status::ok) return status;
-  QueuePair& pair = pairs_.add(plan);
+  QueuePair& pair = add_pair(plan, receives);
   pair.receives = receives.slot;
-  pair.receive_sges.resize(receives_[receives.slot].sges_max());
   ++receives_[receives.slot].users;
   if (plan.send_stream != nullptr) ++plan.send_stream->users;
   if (plan.receive_stream != nullptr) ++plan.receive_stream->users;

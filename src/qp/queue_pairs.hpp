@@ -62,6 +62,7 @@ class QueuePairs {
   CompletionStream* open_completions(const CompletionStream::Plan& plan);
   Status close_completions(CompletionStream* stream);
 
+  /// Throws std::bad_alloc, as all that opens something; then nothing has happened.
   Status open_pair(const PairPlan& plan, PairHandle& handle, std::uint32_t& number);
   /// Ends it in any state; it can be freed when is_quiet().
   void begin_close(PairHandle handle, base::Instant now);
@@ -115,6 +116,7 @@ class QueuePairs {
   friend struct PairsForTests;
 
   QueuePair* find_open(PairHandle handle);
+  QueuePair& add_pair(const PairPlan& plan, ReceiveQueueHandle receives);
   Status find_receives(const PairPlan& plan, ReceiveQueueHandle& handle);
   void reset(QueuePair& pair);
   void apply(QueuePair& pair, verbs::QpState from, const verbs::QpAttributes& attributes);

@@ -15,7 +15,7 @@ namespace fairlead::qp {
 ReceiveQueue::ReceiveQueue(const ReceiveQueuePlan& plan) : plan_(plan), is_limit_armed_(plan.limit != 0) {
   plan_.depth = std::max(plan.depth, 1U);
   plan_.sges = std::max(plan.sges, 1U);
-  make_room();
+  make_room(plan_.depth);
 }
 
 void ReceiveQueue::post(const verbs::ReceiveRequest& request) {
@@ -27,22 +27,20 @@ void ReceiveQueue::post(const verbs::ReceiveRequest& request) {
 
 Status ReceiveQueue::change(std::uint32_t depth, std::uint32_t limit) {
   if (depth < count() || depth == 0) return Status::invalid;
-  if (depth != plan_.depth) {
-    plan_.depth = depth;
-    make_room();
-  }
+  if (depth != plan_.depth) make_room(depth);
   plan_.limit = limit;
   is_limit_armed_ = limit != 0;
   return Status::ok;
 }
 
-// Room for as many as `plan_` says; what is posted stays.
-void ReceiveQueue::make_room() {
-  const std::uint32_t size = std::bit_ceil(plan_.depth), mask_before = mask_;
+// Room for so many; what is posted stays. Without memory nothing has happened.
+void ReceiveQueue::make_room(std::uint32_t depth) {
+  const std::uint32_t size = std::bit_ceil(depth), mask_before = mask_;
   std::vector<Entry> entries_before(size);
   std::vector<verbs::Sge> sges_before(std::size_t{size} * plan_.sges);
   entries_.swap(entries_before);
   sges_.swap(sges_before);
+  plan_.depth = depth;
   mask_ = size - 1;
   for (ReceiveNumber number = head_; number != tail_; ++number) {
     const std::uint32_t from = number.value & mask_before, at = number.value & mask_;
@@ -64,9 +62,11 @@ void ReceiveQueue::check(std::uint32_t slot) const {
 }
 
 Status ReceiveQueues::open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {
+  ReceiveQueue made(plan);
+  if (plan.xrc_domain != 0 && numbered_.empty()) numbered_.assign(wire::SharedQueue::kNumberMost + 1, kNone);
   const std::uint32_t slot = queues_.acquire();
   if (slot == base::Slab<ReceiveQueue>::kNone) return Status::no_memory;
-  queues_[slot] = ReceiveQueue(plan);
+  queues_[slot] = std::move(made);
   if (plan.xrc_domain != 0) {
     const std::uint32_t number = take_number(slot);
     if (number == 0) {
@@ -83,7 +83,6 @@ Status ReceiveQueues::open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& han
 /// 0 if all are taken.
 std::uint32_t ReceiveQueues::take_number(std::uint32_t slot) {
   constexpr std::uint32_t kMostNumber = wire::SharedQueue::kNumberMost;
-  if (numbered_.empty()) numbered_.assign(kMostNumber + 1, kNone);
   for (std::uint32_t tries = 0; tries < kMostNumber; ++tries) {
     number_ = number_ % kMostNumber + 1;
     if (numbered_[number_] != kNone) continue;

@@ -75,7 +75,7 @@ class ReceiveQueue {
     std::uint32_t sge_count = 0;
   };
 
-  void make_room();
+  void make_room(std::uint32_t depth);
   void tell_limit();
 
   ReceiveQueuePlan plan_;

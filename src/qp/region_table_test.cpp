@@ -54,9 +54,9 @@ TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
   void* const there = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   auto* const bytes = static_cast<std::byte*>(there);
   RegionTable table{100};
-  constexpr std::uint32_t kAll =
+  constexpr std::uint32_t kEveryRight =
       rights::local_write | rights::remote_write | rights::remote_read | rights::remote_atomic;
-  const std::uint32_t key = table.add({.access = kAll, .domain = 7, .is_everything = true});
+  const std::uint32_t key = table.add({.access = kEveryRight, .domain = 7, .is_everything = true});
   const std::array<std::byte, 64> some{std::byte{1}};
   for (const std::uint32_t access : {rights::local_write, rights::remote_write, rights::remote_atomic}) {
     const Permit permit = table.locate(key, 7, reinterpret_cast<std::uintptr_t>(there), 64, access);

@@ -71,8 +71,8 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
     if (!running) return std::unexpected(std::move(running.error()));
     event_thread = std::move(*running);
   }
-  if (!owner->queues.take()) return failure(ENOMEM, "all completion queues of the context are in use");
   auto state = std::make_shared<QueueState>();
+  if (!owner->queues.take()) return failure(ENOMEM, "all completion queues of the context are in use");
   state->context = owner;
   state->event_thread = std::move(event_thread);
   state->on_event = options.on_event;
@@ -92,7 +92,10 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
         state->event_thread ? reinterpret_cast<std::uintptr_t>(&state->on_event) : options.cookie);
   }
   auto stream = owner->pair_core->open_completions(plan);
-  if (!stream) return std::unexpected(std::move(stream.error()));
+  if (!stream) {
+    state->drop_names();
+    return std::unexpected(std::move(stream.error()));
+  }
   state->stream = *stream;
   state->capacity = state->stream->capacity();
   return CompletionQueue(std::move(state));
@@ -105,8 +108,7 @@ Result<> CompletionQueue::destroy() {
     if (state_->event_thread && state_->event_thread->is_this_thread()) {
       return failure(EBUSY, "a completion queue cannot be destroyed by its own callback");
     }
-    if (state_->channel) state_->channel->owners.remove(state_->number_in_channel);
-    state_->context->event_owners.remove(state_->number_in_context);
+    state_->drop_names();
   }
   state_.reset();
   return {};

@@ -27,6 +27,7 @@ struct ChannelState {
 
 struct QueueState {
   ~QueueState() {
+    if (!context) return;                                                       // there was no room for it
     if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);  // nobody is called after that
     if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
     if (channel) --channel->queues;
@@ -34,6 +35,11 @@ struct QueueState {
   }
 
   bool is_dead() const { return context->is_dead(); }
+  /// Notices that name it are nobody's from now on.
+  void drop_names() {
+    if (channel) channel->owners.remove(number_in_channel);
+    context->event_owners.remove(number_in_context);
+  }
 
   std::shared_ptr<ContextState> context;
   std::shared_ptr<ChannelState> channel;

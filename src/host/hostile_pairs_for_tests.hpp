@@ -1,0 +1,183 @@
+#pragma once
+// An application that speaks to the host engine by itself, without the library: it asks for what it likes, and writes
+// what it likes into all that it shares for its queue pairs.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "host/call.hpp"
+#include "host/one_segment.hpp"
+#include "host/pair_calls.hpp"
+#include "host/pair_layout.hpp"
+#include "queue/consumer.hpp"
+#include "queue/producer.hpp"
+#include "shm/arena.hpp"
+#include "shm/memory.hpp"
+#include "shm/socket.hpp"
+
+namespace fairlead::host {
+
+inline constexpr auto kPatienceWithPairs = std::chrono::seconds(10);  // ends a failing test only
+inline constexpr std::uint64_t kRegionBytes = 1 << 20;
+using CallKind = PairCall::Kind;
+using Post = PairRequest::Kind;
+
+class HostilePairs {
+ public:
+  explicit HostilePairs(const std::string& file, std::uint64_t region_bytes = kRegionBytes)
+      : name_(shm::Name::of_file(file).value()), region_bytes_(region_bytes) {
+    attach_memory_ = shm::Arena::create(Layout::head_bytes(), Layout::head_bytes() + 4096).value();
+    const Call attach{.kind = static_cast<std::uint32_t>(Call::Kind::attach),
+                      .memory_bytes = attach_memory_.bytes(),
+                      .address = to_plain(base::SocketAddress::from_ip("127.0.0.1", 0).value())};
+    const int file_of_memory = attach_memory_.descriptor();
+    socket_ = connect();
+    secret_ = make_call(socket_, attach, {&file_of_memory, 1}).value().answer.application;
+    rings_ = shm::Memory::create({.head_bytes = PairLayout::bytes()}).value();
+    regions_ = shm::Memory::create({.head_bytes = region_bytes_}).value();
+    new (rings_.head()) PairPage{};
+    events_.emplace(queue::Consumer::create({rings_.head() + PairLayout::events(), PairLayout::events_bytes()},
+                                            {.element_bytes = sizeof(PairNews), .elements = kPairEventsMax + 1})
+                        .value());
+  }
+  shm::Socket connect() { return shm::Socket::connect(name_, users_).value(); }
+  Call open_call() const {
+    return {.kind = static_cast<std::uint32_t>(Call::Kind::open_pairs),
+            .application = secret_,
+            .memory_bytes = region_bytes_};
+  }
+  Result<Answered> open(const Call& call, std::initializer_list<int> files) {
+    pairs_socket_ = connect();
+    return make_call(pairs_socket_, call, files);
+  }
+  /// As a good one. Throws what the host engine says if it says no.
+  void settle() {
+    (void)open(open_call(), {rings_.descriptor(), regions_.descriptor()}).value();
+    segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
+    requests_.emplace(queue::Producer::attach(*segment_).value());
+  }
+
+  /// The host engine has closed our connection.
+  bool is_detached() {
+    std::byte unread[8];
+    const auto letter = socket_.receive(unread);
+    return is_detached_ |= letter && letter->bytes == 0;
+  }
+  void wait_until_detached() {
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; !is_detached(); std::this_thread::yield())
+      if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
+  }
+  /// With what follows it.
+  void ask(PairRequest request, std::span<const std::byte> body = {}) {
+    const std::size_t here = std::min(body.size(), request.begin.size());
+    if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
+    put(&request, sizeof request);
+    for (body = body.subspan(here); !body.empty(); body = body.subspan(std::min(body.size(), sizeof request)))
+      put(body.data(), std::min(body.size(), sizeof request));
+    socket_.nudge();
+  }
+  /// Without an answer.
+  void tell(CallKind kind, const PairCall& call) {
+    ask({.kind = std::to_underlying(Post::call),
+         .opcode = std::to_underlying(kind),
+         .bytes = static_cast<std::uint16_t>(sizeof call),
+         .slot = PairCalls::kNoSlot},
+        std::as_bytes(std::span(&call, 1)));
+  }
+  /// What it answers; `restarted` if it detaches us.
+  Status call(CallKind kind, PairCall call, std::initializer_list<MemoryPiece> pieces = {}) {
+    call.number = ++calls_;
+    std::vector<std::byte> body(sizeof call + pieces.size() * sizeof(MemoryPiece));
+    std::memcpy(body.data(), &call, sizeof call);
+    if (pieces.size() > 0) std::memcpy(body.data() + sizeof call, pieces.begin(), pieces.size() * sizeof(MemoryPiece));
+    ask({.kind = std::to_underlying(Post::call),
+         .opcode = std::to_underlying(kind),
+         .bytes = static_cast<std::uint16_t>(body.size())},
+        body);
+    PairReply& reply = page().replies[0];
+    while (reply.answered.load(std::memory_order_acquire) != call.number)
+      if (is_detached()) return Status::restarted;
+    answer = reply.answer;
+    return status_from(answer.status);
+  }
+  /// The next completion's.
+  verbs::WcStatus next_status() {
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; base::MonotonicClock::now() < end;) {
+      const std::byte* const element = events_->get();
+      if (element == nullptr) continue;
+      PairNews news;
+      std::memcpy(&news, element, sizeof news);
+      if ((news.retires & PairNews::kIsNotice) == 0) return news.completion.status;
+    }
+    ADD_FAILURE() << "no completion";
+    return verbs::WcStatus::general_err;
+  }
+  static PairCall pair_call() {
+    PairCall call{.domain = 1, .incarnation = 1};
+    call.max_send_wr = call.max_recv_wr = 4;
+    call.max_send_sge = call.max_recv_sge = 2;
+    call.max_inline = 64;
+    call.type = std::to_underlying(verbs::QpType::rc);
+    return call;
+  }
+  /// A queue pair in that state, connected to itself.
+  PairRequest pair_in(verbs::QpState to) {
+    EXPECT_EQ(call(CallKind::open_pair, pair_call()), Status::ok);
+    PairRequest request{.object = answer.object, .generation = answer.generation};
+    PairCall change = pair_call();
+    change.object = answer.object;
+    change.generation = answer.generation;
+    change.attributes.dest_qp_num = answer.number;
+    change.attributes.path_mtu = 1;
+    change.attributes.access_flags = verbs::access::remote_write;
+    change.attributes.timeout = 14;
+    change.attributes.av.is_global = 1;
+    change.attributes.av.dgid = base::SocketAddress::from_ip("127.0.0.1", 0)->ip;
+    for (std::uint8_t state = 1; state <= std::to_underlying(to); ++state) {
+      change.from = static_cast<std::uint8_t>(state - 1);
+      change.attributes.state = state;
+      EXPECT_EQ(call(CallKind::change_pair, change), Status::ok) << answer.text.data();
+    }
+    return request;
+  }
+
+  PairPage& page() { return *reinterpret_cast<PairPage*>(rings_.head()); }
+  std::span<std::byte> rings() { return {rings_.head(), PairLayout::bytes()}; }
+  int rings_file() const { return rings_.descriptor(); }
+  int regions_file() const { return regions_.descriptor(); }
+  void nudge() { socket_.nudge(), pairs_socket_.nudge(); }
+
+  PairAnswer answer;
+
+ private:
+  void put(const void* bytes, std::size_t count) {
+    std::byte* element = requests_->pnext();
+    while (element == nullptr && !is_detached()) element = requests_->pnext();
+    if (element == nullptr) return;
+    std::memcpy(element, bytes, count);
+    requests_->put();
+  }
+
+  shm::Name name_;
+  std::uint64_t region_bytes_;
+  shm::Users users_;
+  shm::Socket socket_, pairs_socket_;
+  shm::Arena attach_memory_;
+  shm::Memory rings_, regions_;
+  std::optional<OneSegment> segment_;
+  std::optional<queue::Producer> requests_;
+  std::optional<queue::Consumer> events_;
+  std::uint64_t secret_ = 0, calls_ = 0;
+  bool is_detached_ = false;
+};
+
+}  // namespace fairlead::host
