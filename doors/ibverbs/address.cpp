@@ -44,7 +44,7 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || attributes == nullptr) return refuse(EINVAL);
@@ -52,15 +52,20 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   if (!native) return refuse(native.error());
   Address* address = table<Address>().create(domain->owner, pd, std::move(*native));
   return address != nullptr ? address : static_cast<ibv_ah*>(refuse(ENOMEM));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_destroy_ah(ibv_ah* ah) {
+int ibv_destroy_ah(ibv_ah* ah) try {
   const Call call;
   Address* address = find(ah);
   return address != nullptr && table<Address>().destroy(address) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_init_ah_from_wc(ibv_context* abi, std::uint8_t port, ibv_wc* completion, ibv_grh* header, ibv_ah_attr* out) {
+int ibv_init_ah_from_wc(ibv_context* abi, std::uint8_t port, ibv_wc* completion, ibv_grh* header,
+                        ibv_ah_attr* out) try {
   const Call call;
   OpenContext* context = find_context(abi);
   const bool has_header = completion != nullptr && (completion->wc_flags & IBV_WC_GRH) != 0;
@@ -81,19 +86,23 @@ int ibv_init_ah_from_wc(ibv_context* abi, std::uint8_t port, ibv_wc* completion,
   *out = to_abi(*vector);
   out->port_num = port;
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_grh* header, std::uint8_t port) {
+ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_grh* header, std::uint8_t port) try {
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
   ibv_ah_attr attributes{};
   if (ibv_init_ah_from_wc(&domain->owner.context, port, completion, header, &attributes) != 0) return nullptr;
   return ibv_create_ah(pd, &attributes);
+} catch (const std::exception&) {
+  return thrown();
 }
 
 int ibv_resolve_eth_l2_from_gid(ibv_context* abi, ibv_ah_attr* attributes, std::uint8_t mac[ETHERNET_LL_SIZE],
-                                std::uint16_t* vlan) {
+                                std::uint16_t* vlan) try {
   const Call call;
   if (find_context(abi) == nullptr || attributes == nullptr || mac == nullptr) return fail(EINVAL);
   // There is no layer 2 below us that anybody could see: an address of local administration that tells hosts apart.
@@ -101,5 +110,7 @@ int ibv_resolve_eth_l2_from_gid(ibv_context* abi, ibv_ah_attr* attributes, std::
   std::memcpy(mac + 2, attributes->grh.dgid.raw + 12, 4);
   if (vlan != nullptr) *vlan = 0xffff;
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 }

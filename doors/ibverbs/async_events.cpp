@@ -61,7 +61,7 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-int ibv_get_async_event(ibv_context* abi, ibv_async_event* out) {
+int ibv_get_async_event(ibv_context* abi, ibv_async_event* out) try {
   auto native = native_of(abi);
   if (!native || out == nullptr) {
     fail(EINVAL);
@@ -84,9 +84,12 @@ int ibv_get_async_event(ibv_context* abi, ibv_async_event* out) {
   const std::lock_guard guard(got.mutex);
   got.unacknowledged.push_back({out->element.qp, out->event_type, *native, *event});
   return 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return -1;
 }
 
-void ibv_ack_async_event(ibv_async_event* event) {
+void ibv_ack_async_event(ibv_async_event* event) try {
   if (event == nullptr) return;
   GotEvents& got = got_events();
   std::unique_lock lock(got.mutex);
@@ -98,5 +101,7 @@ void ibv_ack_async_event(ibv_async_event* event) {
   got.unacknowledged.erase(found);
   lock.unlock();
   acknowledged.context.ack_async_event(acknowledged.native);
+} catch (const std::exception&) {
+  (void)thrown();
 }
 }

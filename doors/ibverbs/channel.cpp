@@ -25,7 +25,7 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) {
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr) return refuse(EINVAL);
@@ -34,9 +34,11 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* abi) {
   auto* channel = new Channel(*context, std::move(*native));
   registry<Channel>().insert(channel);
   return channel;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_destroy_comp_channel(ibv_comp_channel* abi) {
+int ibv_destroy_comp_channel(ibv_comp_channel* abi) try {
   const Call call;
   Channel* channel = find(abi);
   if (channel == nullptr) return fail(EINVAL);
@@ -48,9 +50,11 @@ int ibv_destroy_comp_channel(ibv_comp_channel* abi) {
   }
   registry<Channel>().rest(channel);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_get_cq_event(ibv_comp_channel* abi, ibv_cq** out, void** cookie) {
+int ibv_get_cq_event(ibv_comp_channel* abi, ibv_cq** out, void** cookie) try {
   auto native = native_of(abi);
   if (!native || out == nullptr || cookie == nullptr) {
     fail(EINVAL);
@@ -70,10 +74,15 @@ int ibv_get_cq_event(ibv_comp_channel* abi, ibv_cq** out, void** cookie) {
   *out = queue->face();
   *cookie = queue->cq_context;
   return 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return -1;
 }
 
-void ibv_ack_cq_events(ibv_cq* abi, unsigned count) {
+void ibv_ack_cq_events(ibv_cq* abi, unsigned count) try {
   const Call call;
   if (Queue* queue = find(abi); queue != nullptr) queue->native->ack_events(count);
+} catch (const std::exception&) {
+  (void)thrown();
 }
 }

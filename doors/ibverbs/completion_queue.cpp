@@ -76,7 +76,7 @@ int request_notify(ibv_cq* abi, int solicited_only) {
   return code == 0 ? 0 : fail(code);
 }
 
-ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) {
+ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || attributes == nullptr || attributes->cqe == 0) return refuse(EINVAL);
@@ -99,12 +99,16 @@ ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) {
   if (queue == nullptr) return nullptr;
   set_operations(*queue, attributes->wc_flags);
   return table<Queue>().publish(queue);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int modify_queue(ibv_cq* abi, ibv_modify_cq_attr* attributes) {
+int modify_queue(ibv_cq* abi, ibv_modify_cq_attr* attributes) try {
   const Call call;
   if (find(abi) == nullptr || attributes == nullptr) return fail(EINVAL);
   return fail(EOPNOTSUPP);  // moderation: events are not held back here
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -113,7 +117,8 @@ using namespace fairlead::ibverbs;
 
 extern "C" {
 
-ibv_cq* ibv_create_cq(ibv_context* abi, int capacity, void* cookie, ibv_comp_channel* channel_abi, int comp_vector) {
+ibv_cq* ibv_create_cq(ibv_context* abi, int capacity, void* cookie, ibv_comp_channel* channel_abi,
+                      int comp_vector) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || capacity <= 0 || comp_vector < 0) return refuse(EINVAL);
@@ -125,18 +130,22 @@ ibv_cq* ibv_create_cq(ibv_context* abi, int capacity, void* cookie, ibv_comp_cha
                              .comp_vector = static_cast<std::uint32_t>(comp_vector)},
                             channel_abi, cookie);
   return queue != nullptr ? table<Queue>().publish(queue)->face() : nullptr;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_resize_cq(ibv_cq* abi, int capacity) {
+int ibv_resize_cq(ibv_cq* abi, int capacity) try {
   const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr || capacity <= 0) return fail(EINVAL);
   if (const auto done = queue->native->resize(static_cast<std::uint32_t>(capacity)); !done) return fail(done.error());
   std::atomic_ref(queue->cqe).store(static_cast<int>(queue->native->capacity()), std::memory_order_relaxed);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_destroy_cq(ibv_cq* abi) {
+int ibv_destroy_cq(ibv_cq* abi) try {
   const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
@@ -144,5 +153,7 @@ int ibv_destroy_cq(ibv_cq* abi) {
   auto native = *queue->native;
   if (const auto done = native.destroy(); !done) return fail(done.error());
   return table<Queue>().destroy(queue) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 }

@@ -92,7 +92,7 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-ibv_device** ibv_get_device_list(int* count) {
+ibv_device** ibv_get_device_list(int* count) try {
   auto& devices = listed();
   auto* list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
   if (list == nullptr) return refuse(ENOMEM);
@@ -100,6 +100,8 @@ ibv_device** ibv_get_device_list(int* count) {
   if (count != nullptr) *count = static_cast<int>(devices.size());
   errno = 0;
   return list;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 void ibv_free_device_list(ibv_device** list) {
@@ -110,20 +112,26 @@ const char* ibv_get_device_name(ibv_device* device) {
   return device != nullptr ? device->name : nullptr;
 }
 
-__be64 ibv_get_device_guid(ibv_device* device) {
+__be64 ibv_get_device_guid(ibv_device* device) try {
   const ListedDevice* found = find_device(device);
   return found != nullptr ? std::byteswap(found->identity->guid) : 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return 0;
 }
 
-int ibv_get_device_index(ibv_device* device) {
+int ibv_get_device_index(ibv_device* device) try {
   const auto& devices = listed();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (&devices[i].abi == device) return static_cast<int>(i);
   }
   return -1;
+} catch (const std::exception&) {
+  (void)thrown();
+  return -1;
 }
 
-ibv_context* ibv_open_device(ibv_device* device) {
+ibv_context* ibv_open_device(ibv_device* device) try {
   ListedDevice* listed_device = find_device(device);
   if (listed_device == nullptr) return refuse(ENODEV);
   const Identity& identity = *listed_device->identity;
@@ -135,9 +143,11 @@ ibv_context* ibv_open_device(ibv_device* device) {
   }
   auto* context = new OpenContext(identity, std::move(*native));
   return show(*context, device, ::memfd_create("fairlead", MFD_CLOEXEC));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_context* ibv_import_device(int descriptor) {
+ibv_context* ibv_import_device(int descriptor) try {
   struct stat wanted{}, status{};
   if (::fstat(descriptor, &wanted) != 0) return refuse(EBADF);
   for (OpenContext* each : registry<OpenContext>().all()) {
@@ -149,9 +159,11 @@ ibv_context* ibv_import_device(int descriptor) {
     return show(*context, each->context.device, descriptor);
   }
   return refuse(EOPNOTSUPP);  // another process' device
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_close_device(ibv_context* abi) {
+int ibv_close_device(ibv_context* abi) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || !registry<OpenContext>().erase(context)) return fail(EINVAL);
@@ -167,5 +179,7 @@ int ibv_close_device(ibv_context* abi) {
   // Programs look into a context before they call anything, also by way of an object that is destroyed.
   registry<OpenContext>().rest(context);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 }

@@ -44,7 +44,7 @@ DeviceMemory* make(OpenContext& context) {
 
 }  // namespace
 
-ibv_dm* add_device_memory(ibv_context* abi, ibv_alloc_dm_attr* attributes) {
+ibv_dm* add_device_memory(ibv_context* abi, ibv_alloc_dm_attr* attributes) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr || attributes == nullptr || attributes->comp_mask != 0 || attributes->length == 0) {
@@ -61,9 +61,11 @@ ibv_dm* add_device_memory(ibv_context* abi, ibv_alloc_dm_attr* attributes) {
   memory->bytes = owner;
   memory->length = length;
   return table<DeviceMemory>().publish(memory);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int remove_device_memory(ibv_dm* abi) {
+int remove_device_memory(ibv_dm* abi) try {
   const Call call;
   DeviceMemory* memory = find(abi);
   if (memory == nullptr || memory->is_imported) return fail(EINVAL);
@@ -73,13 +75,17 @@ int remove_device_memory(ibv_dm* abi) {
     if (region != nullptr && region->device_bytes == memory->bytes) return fail(EBUSY);
   }
   return table<DeviceMemory>().destroy(memory) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_mr* add_device_region(ibv_pd* pd, ibv_dm* abi, std::uint64_t offset, std::size_t length, unsigned access) {
+ibv_mr* add_device_region(ibv_pd* pd, ibv_dm* abi, std::uint64_t offset, std::size_t length, unsigned access) try {
   const Call call;
   std::byte* bytes = place(abi, offset, length);
   if (bytes == nullptr || (access & IBV_ACCESS_ZERO_BASED) == 0) return refuse(EINVAL);
   return add_region(pd, bytes, length, {}, access, find(abi)->bytes);
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -88,7 +94,7 @@ using namespace fairlead::ibverbs;
 
 extern "C" {
 
-ibv_dm* ibv_import_dm(ibv_context* abi, std::uint32_t handle) {
+ibv_dm* ibv_import_dm(ibv_context* abi, std::uint32_t handle) try {
   const Call call;
   OpenContext* context = find_context(abi);
   const DeviceMemory* original = table<DeviceMemory>().find(handle);
@@ -99,11 +105,15 @@ ibv_dm* ibv_import_dm(ibv_context* abi, std::uint32_t handle) {
   memory->length = original->length;
   memory->is_imported = true;
   return table<DeviceMemory>().publish(memory);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-void ibv_unimport_dm(ibv_dm* abi) {
+void ibv_unimport_dm(ibv_dm* abi) try {
   const Call call;
   DeviceMemory* memory = table<DeviceMemory>().find(abi);
   if (memory != nullptr && memory->is_imported) table<DeviceMemory>().destroy(memory);
+} catch (const std::exception&) {
+  (void)thrown();
 }
 }

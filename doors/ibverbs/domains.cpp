@@ -8,22 +8,26 @@
 
 namespace fairlead::ibverbs {
 
-ibv_td* add_thread_domain(ibv_context* abi, ibv_td_init_attr* attributes) {
+ibv_td* add_thread_domain(ibv_context* abi, ibv_td_init_attr* attributes) try {
   const Call call;
   if (find_context(abi) == nullptr || attributes == nullptr) return refuse(EINVAL);
   if (attributes->comp_mask != 0) return refuse(EOPNOTSUPP);
   auto* domain = new ibv_td{abi};
   registry<ibv_td>().insert(domain);
   return domain;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int remove_thread_domain(ibv_td* domain) {
+int remove_thread_domain(ibv_td* domain) try {
   if (!registry<ibv_td>().erase(domain)) return fail(EINVAL);
   registry<ibv_td>().rest(domain);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_pd* add_parent_domain(ibv_context* abi, ibv_parent_domain_init_attr* attributes) {
+ibv_pd* add_parent_domain(ibv_context* abi, ibv_parent_domain_init_attr* attributes) try {
   const Call call;
   constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if (find_context(abi) == nullptr || attributes == nullptr) return refuse(EINVAL);
@@ -36,9 +40,11 @@ ibv_pd* add_parent_domain(ibv_context* abi, ibv_parent_domain_init_attr* attribu
   domain->base = base->parents;
   ++*domain->base;
   return table<Domain>().publish(domain);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int advise_region(ibv_pd* pd, ibv_advise_mr_advice, std::uint32_t, ibv_sge* list, std::uint32_t count) {
+int advise_region(ibv_pd* pd, ibv_advise_mr_advice, std::uint32_t, ibv_sge* list, std::uint32_t count) try {
   const Call call;
   if (find(pd) == nullptr || (count != 0 && list == nullptr)) return fail(EINVAL);
   const std::vector<std::uint32_t> regions = table<Region>().all();
@@ -51,6 +57,8 @@ int advise_region(ibv_pd* pd, ibv_advise_mr_advice, std::uint32_t, ibv_sge* list
     if (!is_known) return fail(ENOENT);
   }
   return 0;  // advice: the kernel fetches pages when they are touched
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -59,7 +67,7 @@ using namespace fairlead::ibverbs;
 
 extern "C" {
 
-ibv_pd* ibv_import_pd(ibv_context* abi, std::uint32_t handle) {
+ibv_pd* ibv_import_pd(ibv_context* abi, std::uint32_t handle) try {
   const Call call;
   OpenContext* context = find_context(abi);
   const Domain* original = table<Domain>().find(handle);
@@ -68,15 +76,19 @@ ibv_pd* ibv_import_pd(ibv_context* abi, std::uint32_t handle) {
   if (domain == nullptr) return refuse(ENOMEM);
   domain->is_imported = true;
   return table<Domain>().publish(domain);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-void ibv_unimport_pd(ibv_pd* pd) {
+void ibv_unimport_pd(ibv_pd* pd) try {
   const Call call;
   Domain* domain = find(pd);
   if (domain != nullptr && domain->is_imported) table<Domain>().destroy(domain);
+} catch (const std::exception&) {
+  (void)thrown();
 }
 
-ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) {
+ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) try {
   const Call call;
   Domain* domain = find(pd);
   const Region* original = table<Region>().find(handle);
@@ -89,11 +101,15 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) {
   region->lkey = original->lkey;
   region->rkey = original->rkey;
   return table<Region>().publish(region);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-void ibv_unimport_mr(ibv_mr* mr) {
+void ibv_unimport_mr(ibv_mr* mr) try {
   const Call call;
   Region* region = find(mr);
   if (region != nullptr && !region->native) table<Region>().destroy(region);
+} catch (const std::exception&) {
+  (void)thrown();
 }
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "doors/ibverbs/objects.hpp"
@@ -75,7 +76,7 @@ void explain_at_exit() {
   (void)is_installed;
 }
 
-void explain_failure(const verbs::WorkCompletion& completion) {
+void explain_failure(const verbs::WorkCompletion& completion) try {
   if (!settings().explains) return;
   Report& all = report();
   const std::lock_guard guard(all.mutex);
@@ -94,13 +95,15 @@ void explain_failure(const verbs::WorkCompletion& completion) {
   } else {
     ++all.failures_not_kept;
   }
+} catch (const std::bad_alloc&) {  // the completion is told all the same
 }
 
-void explain_context(const std::string& device, const verbs::Context& context) {
+void explain_context(const std::string& device, const verbs::Context& context) try {
   if (!settings().explains) return;
   Report& all = report();
   const std::lock_guard guard(all.mutex);
   if (all.closed.size() < kContextsKept) all.closed.push_back(describe(device, context));
+} catch (const std::bad_alloc&) {  // it is closed all the same
 }
 
 }  // namespace fairlead::ibverbs

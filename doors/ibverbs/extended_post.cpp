@@ -1,6 +1,7 @@
 // Extended queue pairs: requests built by calls between wr_start() and wr_complete(), then posted together. Builders
 // cannot fail; what is wrong is remembered and answered by wr_complete(), which then posts nothing.
 #include <cstring>
+#include <new>
 
 #include "doors/ibverbs/operations.hpp"
 
@@ -15,16 +16,25 @@ Pair* pair_of(ibv_qp_ex* abi) {
   return pair != nullptr && pair->bracket.is_mine() ? pair : nullptr;
 }
 
-void add(ibv_qp_ex* abi, const verbs::SendRequest& request) {
-  Pair* pair = pair_of(abi);
-  if (pair == nullptr) return;
-  Staged& staged = pair->staged;
+/// What finds no memory is told by wr_complete().
+template <typename Build>
+void build(Staged& staged, Build&& one) noexcept try {
+  one();
+} catch (const std::bad_alloc&) {
+  staged.error = ENOMEM;
+}
+
+void add_to(Staged& staged, const ibv_qp_ex* abi, const verbs::SendRequest& request) {
   Staged::Piece& piece = staged.pieces.emplace_back();
   piece.request = request;
   piece.request.id = abi->wr_id;
   piece.request.flags = abi->wr_flags;
   piece.sge_first = staged.sges.size();
   piece.inline_first = staged.inlined.size();
+}
+
+void add(ibv_qp_ex* abi, const verbs::SendRequest& request) {
+  if (Pair* pair = pair_of(abi); pair != nullptr) build(pair->staged, [&] { add_to(pair->staged, abi, request); });
 }
 
 void spoil(ibv_qp_ex* abi, int error) {
@@ -51,7 +61,7 @@ void start(ibv_qp_ex* abi) {
   pair->staged.error = 0;
 }
 
-int post_staged(Pair& pair) {
+int post_staged(Pair& pair) try {
   Staged& staged = pair.staged;
   if (staged.error != 0) return staged.error;
   // The pieces lie still only now. Those of inline data need a list entry each.
@@ -72,6 +82,8 @@ int post_staged(Pair& pair) {
   }
   if (staged.requests.empty()) return 0;
   return pair.native->post_send_all(staged.requests);
+} catch (const std::bad_alloc&) {
+  return ENOMEM;
 }
 
 int complete(ibv_qp_ex* abi) {
@@ -95,7 +107,9 @@ void set_sge_list(ibv_qp_ex* abi, std::size_t count, const ibv_sge* list) {
   Staged& staged = pair->staged;
   piece->sge_first = staged.sges.size();
   piece->sge_count = count;
-  for (std::size_t i = 0; i < count; ++i) staged.sges.push_back({list[i].addr, list[i].length, list[i].lkey});
+  build(staged, [&] {
+    for (std::size_t i = 0; i < count; ++i) staged.sges.push_back({list[i].addr, list[i].length, list[i].lkey});
+  });
 }
 
 void set_sge(ibv_qp_ex* abi, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
@@ -119,10 +133,12 @@ void set_inline_list(ibv_qp_ex* abi, std::size_t count, const ibv_data_buf* list
   piece->inline_first = inlined.size();
   piece->inline_length = length;
   piece->request.flags |= verbs::send_flags::inlined;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto* bytes = static_cast<const std::byte*>(list[i].addr);
-    inlined.insert(inlined.end(), bytes, bytes + list[i].length);
-  }
+  build(pair->staged, [&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto* bytes = static_cast<const std::byte*>(list[i].addr);
+      inlined.insert(inlined.end(), bytes, bytes + list[i].length);
+    }
+  });
 }
 
 void set_inline(ibv_qp_ex* abi, void* data, std::size_t length) {

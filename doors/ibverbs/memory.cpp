@@ -49,7 +49,7 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-ibv_pd* ibv_alloc_pd(ibv_context* abi) {
+ibv_pd* ibv_alloc_pd(ibv_context* abi) try {
   const Call call;
   OpenContext* context = find_context(abi);
   if (context == nullptr) return refuse(EINVAL);
@@ -57,9 +57,11 @@ ibv_pd* ibv_alloc_pd(ibv_context* abi) {
   if (!native) return refuse(native.error());
   Domain* domain = table<Domain>().create(*context, std::move(*native));
   return domain != nullptr ? domain : static_cast<ibv_pd*>(refuse(ENOMEM));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_dealloc_pd(ibv_pd* pd) {
+int ibv_dealloc_pd(ibv_pd* pd) try {
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr || domain->is_imported) return fail(EINVAL);
@@ -72,27 +74,35 @@ int ibv_dealloc_pd(ibv_pd* pd) {
   auto native = domain->native;
   if (const auto done = native.deallocate(); !done) return fail(done.error());
   return table<Domain>().destroy(domain) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) try {
   return add_region(pd, address, length, {}, static_cast<unsigned>(access));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) {
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) try {
   return add_region(pd, address, length, iova, static_cast<unsigned>(access));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) try {
   // Programs reach ibv_reg_mr() this way too, with the address itself as iova: zero-based wins then.
   if ((access & IBV_ACCESS_ZERO_BASED) != 0) return add_region(pd, address, length, {}, access);
   return add_region(pd, address, length, iova, access);
+} catch (const std::exception&) {
+  return thrown();
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
   return refuse(EOPNOTSUPP);
 }
 
-int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) try {
   constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
   const Call call;
   Region* region = find(mr);
@@ -117,13 +127,18 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   describe(*region);
   if (changes_domain) region->pd = pd;
   return 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return IBV_REREG_MR_ERR_CMD;
 }
 
-int ibv_dereg_mr(ibv_mr* mr) {
+int ibv_dereg_mr(ibv_mr* mr) try {
   const Call call;
   Region* region = find(mr);
   if (region == nullptr || !region->native) return fail(EINVAL);
   if (const auto done = region->native->remove(); !done) return fail(done.error());
   return table<Region>().destroy(region) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 }

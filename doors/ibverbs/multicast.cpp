@@ -27,7 +27,7 @@ using namespace fairlead::ibverbs;
 
 extern "C" {
 
-int ibv_attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) {
+int ibv_attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || gid == nullptr || !is_group_lid(pair->owner, lid)) return fail(EINVAL);
@@ -37,13 +37,17 @@ int ibv_attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) {
   if (done.error().status != fairlead::Status::invalid)
     fairlead::base::log(fairlead::LogLevel::error, fairlead::LogTopic::verbs, {}, done.error().message);
   return fail(done.error());
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_detach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) {
+int ibv_detach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || gid == nullptr || !is_group_lid(pair->owner, lid)) return fail(EINVAL);
   const auto done = pair->native->detach_multicast(group_of(*gid));
   return done ? 0 : fail(done.error());
+} catch (const std::exception&) {
+  return thrown();
 }
 }

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +36,30 @@ inline int fail(const Error& error) {
 inline std::nullptr_t refuse(const Error& error) {
   fail(error);
   return nullptr;
+}
+
+/// What an entry point answers when something was thrown, none of which leaves for C: an errno, or null.
+class Thrown {
+ public:
+  explicit Thrown(int code) : code_(code) {}
+  operator int() const { return code_; }  // NOLINT(google-explicit-constructor): it stands for either
+  template <typename Object>
+  operator Object*() const {  // NOLINT(google-explicit-constructor)
+    return nullptr;
+  }
+
+ private:
+  int code_;
+};
+/// Of what is being handled: ENOMEM, or EIO.
+inline Thrown thrown() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Thrown(fail(ENOMEM));
+  } catch (...) {
+    return Thrown(fail(EIO));
+  }
 }
 
 /// The public mutex and condition of an object.

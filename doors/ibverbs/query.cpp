@@ -112,7 +112,7 @@ void hand_out(const Structure& value, void* out, std::size_t size) {
 
 }  // namespace
 
-int query_port(ibv_context* abi, std::uint8_t port, ibv_port_attr* out, std::size_t size) {
+int query_port(ibv_context* abi, std::uint8_t port, ibv_port_attr* out, std::size_t size) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr) return fail(EINVAL);
@@ -120,10 +120,12 @@ int query_port(ibv_context* abi, std::uint8_t port, ibv_port_attr* out, std::siz
   if (!attributes) return fail(attributes.error());
   hand_out(*attributes, out, size);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
-                          std::size_t size) {
+                          std::size_t size) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || size < sizeof out->orig_attr) return fail(EINVAL);
@@ -140,14 +142,18 @@ int query_device_extended(ibv_context* abi, const ibv_query_device_ex_input* inp
   attributes.xrc_odp_caps = kPagedRc;
   hand_out(attributes, out, size);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int query_values(ibv_context* abi, ibv_values_ex* values) {
+int query_values(ibv_context* abi, ibv_values_ex* values) try {
   const Call call;
   if (find_context(abi) == nullptr || values == nullptr) return fail(EINVAL);
   if ((values->comp_mask & ~IBV_VALUES_MASK_RAW_CLOCK) != 0) return fail(EINVAL);
   if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) ::clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -157,19 +163,23 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-int ibv_query_device(ibv_context* abi, ibv_device_attr* out) {
+int ibv_query_device(ibv_context* abi, ibv_device_attr* out) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr) return fail(EINVAL);
   fill(*context, *out);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_query_port(ibv_context* abi, std::uint8_t port, _compat_ibv_port_attr* out) {
+int ibv_query_port(ibv_context* abi, std::uint8_t port, _compat_ibv_port_attr* out) try {
   return query_port(abi, port, reinterpret_cast<ibv_port_attr*>(out), kPortAttrOldSize);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_query_gid(ibv_context* abi, std::uint8_t port, int index, ibv_gid* out) {
+int ibv_query_gid(ibv_context* abi, std::uint8_t port, int index, ibv_gid* out) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || index < 0) {
@@ -183,6 +193,9 @@ int ibv_query_gid(ibv_context* abi, std::uint8_t port, int index, ibv_gid* out) 
   }
   std::memcpy(out->raw, gid->data(), gid->size());
   return 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return -1;
 }
 
 int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsigned* type);
@@ -198,7 +211,7 @@ int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsi
 }
 
 int _ibv_query_gid_ex(ibv_context* abi, std::uint32_t port, std::uint32_t index, ibv_gid_entry* out,
-                      std::uint32_t flags, std::size_t size) {
+                      std::uint32_t flags, std::size_t size) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || flags != 0 || port != 1) return fail(EINVAL);
@@ -207,10 +220,12 @@ int _ibv_query_gid_ex(ibv_context* abi, std::uint32_t port, std::uint32_t index,
   if (is_zero(*gid)) return fail(ENODATA);
   hand_out(entry_of(*context, *gid, index), out, size);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 ssize_t _ibv_query_gid_table(ibv_context* abi, ibv_gid_entry* out, std::size_t count, std::uint32_t flags,
-                             std::size_t size) {
+                             std::size_t size) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || flags != 0) return -fail(EINVAL);
@@ -225,9 +240,12 @@ ssize_t _ibv_query_gid_table(ibv_context* abi, ibv_gid_entry* out, std::size_t c
     ++filled;
   }
   return static_cast<ssize_t>(filled);
+} catch (const std::exception&) {
+  (void)thrown();
+  return -errno;
 }
 
-int ibv_query_pkey(ibv_context* abi, std::uint8_t port, int index, __be16* out) {
+int ibv_query_pkey(ibv_context* abi, std::uint8_t port, int index, __be16* out) try {
   const Call call;
   const OpenContext* context = find_context(abi);
   if (context == nullptr || out == nullptr || index < 0) {
@@ -241,13 +259,19 @@ int ibv_query_pkey(ibv_context* abi, std::uint8_t port, int index, __be16* out) 
   }
   *out = htobe16(*key);
   return 0;
+} catch (const std::exception&) {
+  (void)thrown();
+  return -1;
 }
 
-int ibv_get_pkey_index(ibv_context* abi, std::uint8_t port, __be16 wanted) {
+int ibv_get_pkey_index(ibv_context* abi, std::uint8_t port, __be16 wanted) try {
   __be16 key = 0;
   for (int index = 0; ibv_query_pkey(abi, port, index, &key) == 0; ++index) {
     if (key == wanted) return index;
   }
+  return -1;
+} catch (const std::exception&) {
+  (void)thrown();
   return -1;
 }
 }

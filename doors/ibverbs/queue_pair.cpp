@@ -157,7 +157,7 @@ ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
 
 }  // namespace
 
-ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
+ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) try {
   const Call call;
   constexpr std::uint32_t kKnown =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -182,6 +182,8 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) {
     set_operations(*pair);
   }
   return &table<Pair>().publish(pair)->qp_base;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -191,11 +193,13 @@ namespace verbs = fairlead::verbs;
 
 extern "C" {
 
-ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
   const Call call;
   if (attributes == nullptr) return refuse(EINVAL);
   Pair* pair = make(pd, *attributes);
   return pair != nullptr ? &table<Pair>().publish(pair)->qp_base : nullptr;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* abi) {
@@ -204,7 +208,7 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* abi) {
   return pair != nullptr && pair->is_extended ? pair : nullptr;
 }
 
-int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) {
+int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || attributes == nullptr) return fail(EINVAL);
@@ -214,9 +218,11 @@ int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) {
   }
   if ((mask & IBV_QP_STATE) != 0) show_state(*pair, attributes->qp_state);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
+int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || out == nullptr) return fail(EINVAL);
@@ -234,18 +240,24 @@ int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
              .sq_sig_all = pair->signals_all ? 1 : 0};
   }
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) try {
   return 0;  // chunks of a long message are placed as they come
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_destroy_qp(ibv_qp* abi) {
+int ibv_destroy_qp(ibv_qp* abi) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr) return fail(EINVAL);
   if (pair->bracket.is_entered()) return fail(EBUSY);  // somebody builds requests for it
   if (const auto done = pair->native->destroy(); !done) return fail(done.error());
   return table<Pair>().destroy(pair) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 }

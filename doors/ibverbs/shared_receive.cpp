@@ -40,7 +40,7 @@ ibv_srq* make(ibv_pd* pd, void* cookie, ibv_srq_attr& attributes, const Xrc& xrc
 
 }  // namespace
 
-ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) {
+ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) try {
   if (attributes == nullptr || (attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return refuse(EINVAL);
   const bool has_type = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
   if (has_type && attributes->srq_type == IBV_SRQT_XRC) {
@@ -53,14 +53,18 @@ ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) {
   }
   if (has_type && attributes->srq_type != IBV_SRQT_BASIC) return refuse(EOPNOTSUPP);  // tag matching
   return make(attributes->pd, attributes->srq_context, attributes->attr);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int shared_receive_number(ibv_srq* abi, std::uint32_t* number) {
+int shared_receive_number(ibv_srq* abi, std::uint32_t* number) try {
   const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || number == nullptr) return fail(EINVAL);
   *number = queue->native->number();
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs
@@ -69,12 +73,14 @@ using namespace fairlead::ibverbs;
 
 extern "C" {
 
-ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) try {
   if (attributes == nullptr) return refuse(EINVAL);
   return make(pd, attributes->srq_context, attributes->attr);
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) {
+int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) try {
   const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || attributes == nullptr || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
@@ -83,23 +89,29 @@ int ibv_modify_srq(ibv_srq* abi, ibv_srq_attr* attributes, int mask) {
   if ((mask & IBV_SRQ_LIMIT) != 0) limit = attributes->srq_limit;
   if (const auto done = queue->native->modify(max_wr, limit); !done) return fail(done.error());
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) {
+int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) try {
   const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || out == nullptr) return fail(EINVAL);
   const fairlead::verbs::SharedReceiveOptions now = queue->native->query();
   *out = {.max_wr = now.max_wr, .max_sge = now.max_sge, .srq_limit = now.limit};
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int ibv_destroy_srq(ibv_srq* abi) {
+int ibv_destroy_srq(ibv_srq* abi) try {
   const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
   auto native = *queue->native;
   if (const auto done = native.destroy(); !done) return fail(done.error());
   return table<SharedReceive>().destroy(queue) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 }

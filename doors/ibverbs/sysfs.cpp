@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "doors/ibverbs/abi.hpp"
@@ -18,7 +20,7 @@ const char* ibv_get_sysfs_path() {
   return "/sys";
 }
 
-int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t size) {
+int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t size) try {
   const int in = ::open((std::string(folder) + "/" + file).c_str(), O_RDONLY | O_CLOEXEC);
   if (in < 0 || size == 0) {
     if (in >= 0) ::close(in);
@@ -36,6 +38,9 @@ int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t
     text[size - 1] = '\0';
   }
   return static_cast<int>(end);
+} catch (const std::bad_alloc&) {
+  errno = ENOMEM;
+  return -1;
 }
 
 int ibv_read_ibdev_sysfs_file(char*, size_t, void*, const char*, ...) {

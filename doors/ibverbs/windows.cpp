@@ -3,7 +3,7 @@
 
 namespace fairlead::ibverbs {
 
-ibv_mw* add_window(ibv_pd* pd, ibv_mw_type type) {
+ibv_mw* add_window(ibv_pd* pd, ibv_mw_type type) try {
   const Call call;
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
@@ -11,13 +11,17 @@ ibv_mw* add_window(ibv_pd* pd, ibv_mw_type type) {
   if (!native) return refuse(native.error());
   Window* window = table<Window>().create(domain->owner, pd, type, std::move(*native));
   return window != nullptr ? window : static_cast<ibv_mw*>(refuse(ENOMEM));
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int remove_window(ibv_mw* abi) {
+int remove_window(ibv_mw* abi) try {
   const Call call;
   Window* window = find(abi);
   if (window == nullptr) return fail(EINVAL);
   return table<Window>().destroy(window) ? 0 : fail(EINVAL);
+} catch (const std::exception&) {
+  return thrown();
 }
 
 int read_binding(ibv_mw* abi, std::uint32_t key, const ibv_mw_bind_info& from, verbs::WindowBinding& to) {
@@ -33,7 +37,7 @@ int read_binding(ibv_mw* abi, std::uint32_t key, const ibv_mw_bind_info& from, v
   return 0;
 }
 
-int bind_window(ibv_qp* abi, ibv_mw* abi_window, ibv_mw_bind* wanted) {
+int bind_window(ibv_qp* abi, ibv_mw* abi_window, ibv_mw_bind* wanted) try {
   const Call call;
   Pair* pair = find(abi);
   Window* window = find(abi_window);
@@ -49,6 +53,8 @@ int bind_window(ibv_qp* abi, ibv_mw* abi_window, ibv_mw_bind* wanted) {
   if (const int error = pair->native->post_send({&request, 1}, taken); error != 0) return fail(error);
   window->rkey = key;
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs

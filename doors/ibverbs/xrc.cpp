@@ -11,7 +11,7 @@ XrcDomain* find(const ibv_xrcd* abi) {
   return abi != nullptr && registry<XrcDomain>().contains(domain) ? domain : nullptr;
 }
 
-ibv_xrcd* open_xrc_domain(ibv_context* abi, ibv_xrcd_init_attr* attributes) {
+ibv_xrcd* open_xrc_domain(ibv_context* abi, ibv_xrcd_init_attr* attributes) try {
   const Call call;
   constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   OpenContext* context = find_context(abi);
@@ -25,9 +25,11 @@ ibv_xrcd* open_xrc_domain(ibv_context* abi, ibv_xrcd_init_attr* attributes) {
   auto* domain = new XrcDomain(*context, std::move(*native));
   registry<XrcDomain>().insert(domain);
   return domain;
+} catch (const std::exception&) {
+  return thrown();
 }
 
-int close_xrc_domain(ibv_xrcd* abi) {
+int close_xrc_domain(ibv_xrcd* abi) try {
   const Call call;
   XrcDomain* domain = find(abi);
   if (domain == nullptr) return fail(EINVAL);
@@ -39,6 +41,8 @@ int close_xrc_domain(ibv_xrcd* abi) {
   }
   registry<XrcDomain>().rest(domain);
   return 0;
+} catch (const std::exception&) {
+  return thrown();
 }
 
 namespace {
@@ -75,7 +79,7 @@ ibv_qp* create_target(ibv_qp_init_attr_ex& attributes) {
   return made;
 }
 
-ibv_qp* open_target(ibv_context* abi, ibv_qp_open_attr* attributes) {
+ibv_qp* open_target(ibv_context* abi, ibv_qp_open_attr* attributes) try {
   const Call call;
   constexpr std::uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   if (find_context(abi) == nullptr || attributes == nullptr || (attributes->comp_mask & kNeeded) != kNeeded ||
@@ -85,6 +89,8 @@ ibv_qp* open_target(ibv_context* abi, ibv_qp_open_attr* attributes) {
   return make_target(attributes->xrcd, cookie, [&](const auto& domain, std::uint64_t) {
     return verbs::QueuePair::open_target(domain, attributes->qp_num);
   });
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs

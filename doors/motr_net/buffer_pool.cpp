@@ -21,25 +21,51 @@ namespace {
 using Buffers = std::list<m0_net_buffer*>;
 
 /// Those that are in the pool: all, the least recently used first, and of each colour, the one that came last first.
+/// What a buffer needs in the lists it has from the beginning, also while it is out.
 struct Shelves {
   struct Place {
     Buffers::iterator in_all, in_colour;
     std::uint32_t colour;  // the last shelf: none
   };
-  Buffers all;
+  Buffers all, out_of_all;
   std::vector<Buffers> colours;
+  Buffers out_of_colours;
   std::unordered_map<m0_net_buffer*, Place> places;
   std::vector<std::unique_ptr<m0_net_buffer>> owned;
 
   void take(m0_net_buffer* buf) {
-    const Place place = places.at(buf);
-    all.erase(place.in_all);
-    colours[place.colour].erase(place.in_colour);
-    places.erase(buf);
+    const Place& place = places.find(buf)->second;
+    out_of_all.splice(out_of_all.end(), all, place.in_all);
+    out_of_colours.splice(out_of_colours.end(), colours[place.colour], place.in_colour);
   }
   void put(m0_net_buffer* buf, std::uint32_t colour) {
-    Buffers& shelf = colours[colour];
-    places[buf] = {all.insert(all.end(), buf), shelf.insert(shelf.begin(), buf), colour};
+    Place& place = places.find(buf)->second;
+    place.colour = colour;
+    all.splice(all.end(), out_of_all, place.in_all);
+    colours[colour].splice(colours[colour].begin(), out_of_colours, place.in_colour);
+  }
+  /// A new one, which is out.
+  m0_net_buffer* add() {
+    m0_net_buffer* const buf = owned.emplace_back(std::make_unique<m0_net_buffer>()).get();
+    *buf = {};
+    try {
+      Buffers in_all{buf}, in_colour{buf};
+      places[buf] = {in_all.begin(), in_colour.begin(), 0};
+      out_of_all.splice(out_of_all.end(), in_all);
+      out_of_colours.splice(out_of_colours.end(), in_colour);
+    } catch (const std::bad_alloc&) {
+      owned.pop_back();
+      throw;
+    }
+    return buf;
+  }
+  /// One that is out.
+  void remove(m0_net_buffer* buf) {
+    const auto place = places.find(buf);
+    out_of_all.erase(place->second.in_all);
+    out_of_colours.erase(place->second.in_colour);
+    places.erase(place);
+    std::erase_if(owned, [&](const auto& one) { return one.get() == buf; });
   }
 };
 
@@ -65,19 +91,18 @@ void shelve(m0_net_buffer_pool* pool, m0_net_buffer* buf, std::uint32_t colour) 
 }
 
 bool make_one(m0_net_buffer_pool* pool) {
-  auto buf = std::make_unique<m0_net_buffer>();
-  *buf = {};
-  if (m0_bufvec_alloc_aligned(&buf->nb_buffer, pool->nbp_seg_nr, pool->nbp_seg_size, pool->nbp_align) != 0)
-    return false;
-  if (m0_net_buffer_register(buf.get(), pool->nbp_ndom) != 0) {
+  Shelves& shelves = shelves_of(pool);
+  m0_net_buffer* const buf = shelves.add();
+  const bool has_memory =
+      m0_bufvec_alloc_aligned(&buf->nb_buffer, pool->nbp_seg_nr, pool->nbp_seg_size, pool->nbp_align) == 0;
+  if (!has_memory || m0_net_buffer_register(buf, pool->nbp_ndom) != 0) {
     m0_bufvec_free(&buf->nb_buffer);
+    shelves.remove(buf);
     return false;
   }
-  Shelves& shelves = shelves_of(pool);
-  shelves.owned.push_back(std::move(buf));
   ++pool->nbp_buf_nr;
-  shelves.owned.back()->nb_pool = pool;
-  m0_net_buffer_pool_put(pool, shelves.owned.back().get(), M0_BUFFER_ANY_COLOUR);
+  buf->nb_pool = pool;
+  m0_net_buffer_pool_put(pool, buf, M0_BUFFER_ANY_COLOUR);
   return true;
 }
 
@@ -88,7 +113,7 @@ void destroy(m0_net_buffer_pool* pool, m0_net_buffer* buf) {
   --pool->nbp_buf_nr;
   m0_net_buffer_deregister(buf, pool->nbp_ndom);
   m0_bufvec_free(&buf->nb_buffer);
-  std::erase_if(shelves.owned, [&](const auto& one) { return one.get() == buf; });
+  shelves.remove(buf);
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -31,9 +33,13 @@ constexpr std::size_t kBudget = 256;
 
 /// What a transfer machine is here. Under its mutex.
 struct OwnMachine {
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
   fairlead_net_machine* machine = nullptr;
   std::string network;  // as its own address says it
-  std::unordered_map<std::string, m0_net_end_point*> end_points;
+  std::unordered_map<std::string, m0_net_end_point*, Hash, std::equal_to<>> end_points;
 };
 
 int error_of(fairlead_status status) {
@@ -61,7 +67,8 @@ const fairlead_net_end_point* own(const m0_net_end_point* ep) {
 void release_end_point(m0_ref* ref) {
   m0_net_end_point* const ep = reinterpret_cast<m0_net_end_point*>(ref);  // its first member
   m0_net_transfer_mc* const tm = ep->nep_tm;
-  own(tm).end_points.erase(ep->nep_addr);
+  auto& all = own(tm).end_points;
+  if (const auto place = all.find(std::string_view(ep->nep_addr)); place != all.end()) all.erase(place);
   --tm->ntm_end_points.tl_length;
   fairlead_net_end_point_free(static_cast<fairlead_net_end_point*>(ep->nep_xprt_private));
   std::free(const_cast<char*>(ep->nep_addr));
@@ -75,19 +82,23 @@ m0_net_end_point* find_or_make(m0_net_transfer_mc* tm, const fairlead_net_end_po
   OwnMachine& machine = own(tm);
   try {
     const std::string text = fairlead::motr::to_motr(address.data(), machine.network);
-    m0_net_end_point*& place = machine.end_points[text];
-    if (place != nullptr) {
-      m0_net_end_point_get(place);
-      return place;
+    if (const auto known = machine.end_points.find(text); known != machine.end_points.end()) {
+      m0_net_end_point_get(known->second);
+      return known->second;
     }
+    std::unique_ptr<char, decltype(&std::free)> kept(::strdup(text.c_str()), &std::free);
+    std::unique_ptr<fairlead_net_end_point, decltype(&fairlead_net_end_point_free)> copy(
+        fairlead_net_end_point_copy(from), &fairlead_net_end_point_free);
     auto made = std::make_unique<m0_net_end_point>();
+    if (!kept || !copy) throw std::bad_alloc();
+    machine.end_points.emplace(text, made.get());
     *made = {.nep_ref = {1, release_end_point},
              .nep_tm = tm,
              .nep_next = nullptr,
-             .nep_addr = ::strdup(text.c_str()),
-             .nep_xprt_private = fairlead_net_end_point_copy(from)};
+             .nep_addr = kept.release(),
+             .nep_xprt_private = copy.release()};
     ++tm->ntm_end_points.tl_length;
-    return place = made.release();
+    return made.release();
   } catch (const std::bad_alloc&) {
     refuse(ENOMEM, "no memory for an end point");
     return nullptr;
@@ -304,23 +315,35 @@ uint32_t rpc_max_recv_msgs(m0_net_domain*, m0_bcount_t rpc_size) {
   return static_cast<uint32_t>(rpc_size == 0 || rpc_size > kBufferMost ? 1 : kBufferMost / rpc_size);
 }
 
-constexpr m0_net_xprt_ops kOperations{.xo_dom_init = dom_init,
+/// That operation, from which nothing is thrown into C.
+template <auto Operation>
+struct WithoutThrowing;
+template <typename... Arguments, int (*Operation)(Arguments...)>
+struct WithoutThrowing<Operation> {
+  static int call(Arguments... arguments) noexcept try {
+    return Operation(arguments...);
+  } catch (const std::bad_alloc&) {
+    return refuse(ENOMEM, "no memory");
+  }
+};
+
+constexpr m0_net_xprt_ops kOperations{.xo_dom_init = WithoutThrowing<dom_init>::call,
                                       .xo_dom_fini = dom_fini,
                                       .xo_get_max_buffer_size = max_buffer_size,
                                       .xo_get_max_buffer_segment_size = max_segment_size,
                                       .xo_get_max_buffer_segments = max_segments,
                                       .xo_get_max_buffer_desc_size = max_desc_size,
-                                      .xo_end_point_create = end_point_create,
-                                      .xo_buf_register = buf_register,
+                                      .xo_end_point_create = WithoutThrowing<end_point_create>::call,
+                                      .xo_buf_register = WithoutThrowing<buf_register>::call,
                                       .xo_buf_deregister = buf_deregister,
-                                      .xo_buf_add = buf_add,
+                                      .xo_buf_add = WithoutThrowing<buf_add>::call,
                                       .xo_buf_del = buf_del,
-                                      .xo_tm_init = tm_init,
-                                      .xo_tm_start = tm_start,
-                                      .xo_tm_stop = tm_stop,
+                                      .xo_tm_init = WithoutThrowing<tm_init>::call,
+                                      .xo_tm_start = WithoutThrowing<tm_start>::call,
+                                      .xo_tm_stop = WithoutThrowing<tm_stop>::call,
                                       .xo_tm_fini = tm_fini,
-                                      .xo_tm_confine = tm_confine,
-                                      .xo_bev_deliver_sync = deliver_sync,
+                                      .xo_tm_confine = WithoutThrowing<tm_confine>::call,
+                                      .xo_bev_deliver_sync = WithoutThrowing<deliver_sync>::call,
                                       .xo_bev_deliver_all = deliver_all,
                                       .xo_bev_pending = pending,
                                       .xo_bev_notify = notify,
@@ -335,7 +358,7 @@ extern "C" const m0_net_xprt m0_net_lnet_xprt = {"lnet", &kOperations};
 
 // Addresses ---------------------------------------------------------------------------------------------------------
 
-int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) {
+int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) try {
   if (addr1 == nullptr || addr2 == nullptr) return -1;
   const std::string_view a(addr1), b(addr2);
   if (a.find(':') == a.npos || b.find(':') == b.npos) return -1;
@@ -343,9 +366,12 @@ int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) {
   int order = -1;
   if (a_network && b_network) fairlead_net_compare_nids(a_network->c_str(), b_network->c_str(), &order);
   return order;
+} catch (const std::bad_alloc&) {
+  refuse(ENOMEM, "no memory to compare addresses");
+  return -1;
 }
 
-int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) {
+int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) try {
   if (addrs == nullptr) return refuse(EINVAL, "nowhere to put the nids");
   std::string lines(fairlead_net_local_nids(nullptr, 0) + 256, '\0');  // an interface may come meanwhile
   lines.resize(std::min(lines.size() - 1, fairlead_net_local_nids(lines.data(), lines.size())));
@@ -357,10 +383,17 @@ int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) {
   for (std::size_t i = 0; !rest.empty(); ++i) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     all[i] = ::strndup(line.data(), line.size());
+    if (all[i] == nullptr) {
+      *addrs = all;
+      m0_net_lnet_ifaces_put(nullptr, addrs);
+      return refuse(ENOMEM, "no memory for the nids");
+    }
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
   *addrs = all;
   return 0;
+} catch (const std::bad_alloc&) {
+  return refuse(ENOMEM, "no memory for the nids");
 }
 
 void m0_net_lnet_ifaces_put(m0_net_domain*, char* const** addrs) {

@@ -35,7 +35,10 @@ void fairlead_net_end_point_free(fairlead_net_end_point* end_point) {
 }
 
 size_t fairlead_net_end_point_address(const fairlead_net_end_point* end_point, char* text, size_t size) {
-  return c::write_text(end_point != nullptr ? c::meant(end_point)->address() : "", text, size);
+  c::write_text("", text, size);
+  return c::guarded_or(std::size_t{0}, [&] {
+    return end_point != nullptr ? c::write_text(c::meant(end_point)->address(), text, size) : 0;
+  });
 }
 
 bool fairlead_net_end_point_equal(const fairlead_net_end_point* a, const fairlead_net_end_point* b) {
