@@ -185,7 +185,6 @@ class Engine {
   Messages messages_;
   std::unique_ptr<qp::QueuePairs> pairs_;
   transport::LostPeers lost_peers_;
-  std::uint64_t closings_seen_ = 0;  // of connections in shared memory
   bool is_leaving_ = false;
   base::Instant attend_at_{};  // when the comings and goings of shared memory are looked at
   base::Instant now_{};        // of the current call, for completions

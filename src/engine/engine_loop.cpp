@@ -84,10 +84,7 @@ bool Engine::collect_local(base::Instant now) {
 void Engine::attend(LocalArrivals& arrivals, bool& any) {
   attend_at_ = arrivals.now + kAttendEvery;
   // Most have ended with the notice of their peer's loss, which says why; a peer that was not known yet has none.
-  if (const std::uint64_t closings = shm_transport()->connections().peers().releases(); closings != closings_seen_) {
-    closings_seen_ = closings;
-    messages_.end_abandoned(Status::refused, arrivals.now);
-  }
+  messages_.end_abandoned(Status::refused, arrivals.now);
   ports_.forget_poller();  // all that a peer has left
   any |= shm_transport()->attend(arrivals.now, arrivals);
   transports_->vouch(arrivals.now);

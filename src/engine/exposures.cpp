@@ -157,41 +157,46 @@ void Exposures::publish(std::uint32_t slot) {
 bool Exposures::withdraw(std::uint32_t slot) {
   const Operation& operation = context_.operations[slot];
   if (!operation.is_published) return true;
-  shm::PublishedExposure& exposure = published(operation.key);
   if (operation.is_cma) {
     own_record(operation.key).key.store(0, std::memory_order_relaxed);
     if (is_held_by_calls(operation)) return false;
   }
-  if (!exposure.claim(operation.key, 0) && is_held(exposure)) return false;
+  const std::uint64_t taker = published(operation.key).swap(operation.key, 0);
+  if (taker != operation.key && may_live(taker)) return false;
   hide(slot);
   return true;
+}
+
+/// Nobody finds it any more.
+void Exposures::close(const Operation& exposure) {
+  if (exposure.is_cma) own_record(exposure.key).key.store(0, std::memory_order_relaxed);
+  published(exposure.key).holder.store(0, std::memory_order_relaxed);
 }
 
 /// Frees its place in the table.
 void Exposures::hide(std::uint32_t slot) {
   Operation& operation = context_.operations[slot];
-  if (operation.is_cma) own_record(operation.key).key.store(0, std::memory_order_relaxed);
-  published(operation.key).holder.store(0, std::memory_order_relaxed);
+  close(operation);
   published_[place_of(operation.key)] = kNone;
   operation.is_published = operation.is_cma = false;
 }
 
-/// By a peer that may still be at it. Anybody may have written there.
-bool Exposures::is_held(const shm::PublishedExposure& exposure) {
-  const std::uint64_t name = exposure.holder.load(std::memory_order_relaxed);
+/// A peer that is called so in the table, where anybody may have written.
+bool Exposures::may_live(std::uint64_t name) {
   return name != 0 && name <= shm::DoorbellPage::kBits &&
          context_.shm_transport()->connections().peers().may_live(static_cast<std::uint32_t>(name - 1));
 }
 
-bool Exposures::is_held_by_calls(const Operation& exposure) {
-  return exposure.is_cma &&
-         context_.shm_transport()->connections().read_sections().is_used(shm::Withdrawn::exposure(exposure.key));
+/// By another peer than that of slot `except`.
+bool Exposures::is_held_by_calls(const Operation& exposure, std::uint32_t except) {
+  return exposure.is_cma && context_.shm_transport()->connections().read_sections().is_used(
+                                shm::Withdrawn::exposure(exposure.key), except);
 }
 
 // What peers have done -----------------------------------------------------------------------------------------------
 
 std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, base::Instant now) {
-  const std::uint32_t slot = find_claimed(delivery);
+  const std::uint32_t slot = find_done(delivery);
   if (slot == kNone) {
     ++context_.counters.refused_stale;
     return kNone;
@@ -201,34 +206,54 @@ std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, bas
   const bool is_put = operation.kind == OperationKind::expose_writable;
   ++(is_put ? context_.counters.puts_received : context_.counters.gets_received);
   operation.other = {context_.transports->address(delivery.peer), envelope.source_port};
-  if (!is_held_by_calls(operation)) {
-    complete(slot, Status::ok, envelope.a, now);
-    return kNone;
-  }
-  // Somebody came too late, or lies. He may be about to look at our records, or be at it.
-  operation.is_carried_out = operation.is_busy = true;
-  operation.length_done = envelope.a;
-  own_record(operation.key).key.store(0, std::memory_order_relaxed);
-  withdrawing_.push_back({.name = context_.operations.name_of(slot)});
-  return slot;
+  const auto user = static_cast<std::uint32_t>(context_.shm_transport()->name_of(delivery.peer) - 1);
+  return end_used(slot, user, Status::ok, envelope.a, now);
 }
 
-/// The one of which a peer says that it has carried it out, if that may be; else kNone.
-std::uint32_t Exposures::find_claimed(const link::Delivery& delivery) {
+/// The one of which a peer says that it has carried it out, if that may be; else kNone. The table is not asked: whoever
+/// has the key and the arena could have done it, and what others write there takes nothing away from whoever has.
+std::uint32_t Exposures::find_done(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   const std::uint64_t key = envelope.key ^ context_.epoch;
   const std::uint32_t slot = published_.empty() ? kNone : published_[place_of(key)];
   if (slot == kNone || !shm::Transport::has(delivery.peer)) return kNone;
   const Operation& operation = context_.operations[slot];
-  const bool is_good = operation.key == key && context_.ports[operation.port].number == envelope.target_port &&
-                       envelope.a <= operation.length && !operation.is_carried_out;
-  if (!is_good) return kNone;
-  // Who had claimed it when it was cancelled is not asked of the table, where it stands no more.
   const std::uint64_t sender = context_.shm_transport()->name_of(delivery.peer);
+  const bool is_good = operation.key == key && context_.ports[operation.port].number == envelope.target_port &&
+                       envelope.a <= operation.length && !operation.is_used_up &&
+                       context_.shm_transport()->connections().peer(static_cast<std::uint32_t>(sender - 1)).sees_ours;
+  if (!is_good) return kNone;
+  // Since it was cancelled it is known who had claimed it.
   const auto is_senders = [&](const Withdrawal& one) { return slot_of(one.name) == slot && one.taker == sender; };
-  const bool is_claimed = operation.is_withdrawn ? std::ranges::any_of(withdrawing_, is_senders)
-                                                 : published(key).holder.load(std::memory_order_relaxed) == sender;
-  return is_claimed ? slot : kNone;
+  return !operation.is_withdrawn || std::ranges::any_of(withdrawing_, is_senders) ? slot : kNone;
+}
+
+std::uint32_t Exposures::end_abandoned(const shm::Departure& gone, Status status, base::Instant now) {
+  const std::uint32_t slot = published_.empty() ? kNone : published_[place_of(gone.at)];
+  if (slot == kNone) return kNone;
+  const Operation& operation = context_.operations[slot];
+  if (operation.is_used_up || operation.is_withdrawn || !shm::Withdrawn::exposure(operation.key).is_used(gone.at))
+    return kNone;
+  const std::uint64_t name = std::uint64_t{gone.slot} + 1;
+  if (published(operation.key).swap(name, 0) != name) return kNone;  // it was only looking at it
+  return end_used(slot, gone.slot, status, 0, now);
+}
+
+/// By the peer of slot `user`. Its slot if it cannot end yet: somebody else came too late, or lies, and may be about to
+/// look at our records, or be at it.
+std::uint32_t Exposures::end_used(std::uint32_t slot, std::uint32_t user, Status status, std::uint64_t length,
+                                  base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  close(operation);  // whoever enters from here on finds nothing
+  if (!is_held_by_calls(operation, user)) {
+    complete(slot, status, length, now);
+    return kNone;
+  }
+  operation.is_used_up = operation.is_busy = true;
+  operation.status = status;
+  operation.length_done = length;
+  withdrawing_.push_back({.name = context_.operations.name_of(slot)});
+  return slot;
 }
 
 void Exposures::retry_withdrawals(base::Instant now) {
@@ -239,9 +264,9 @@ void Exposures::retry_withdrawals(base::Instant now) {
 bool Exposures::retry(Withdrawal& withdrawal, base::Instant now) {
   const Operation* const operation = context_.operations.find(withdrawal.name);
   if (operation == nullptr) return true;
-  if (operation->is_carried_out) {
+  if (operation->is_used_up) {
     if (is_held_by_calls(*operation)) return false;
-    complete(slot_of(withdrawal.name), Status::ok, operation->length_done, now);
+    complete(slot_of(withdrawal.name), operation->status, operation->length_done, now);
     return true;
   }
   const auto status = end_of(withdrawal, *operation);
@@ -264,19 +289,6 @@ std::optional<Status> Exposures::end_of(Withdrawal& withdrawal, const Operation&
   if (!taker.reader.has_record() || taker.reader.read() >= withdrawal.ring_read_at) return Status::canceled;
   connections.watch().remind(slot);
   return std::nullopt;
-}
-
-void Exposures::end_abandoned(Status status, base::Instant now) {
-  for (std::size_t place = 0; place < published_.size(); ++place) {
-    const std::uint32_t slot = published_[place];
-    if (slot == kNone) continue;
-    const Operation& operation = context_.operations[slot];
-    const shm::PublishedExposure& exposure = published(place);
-    const bool is_claimed = exposure.holder.load(std::memory_order_relaxed) != operation.key;
-    if (!operation.is_carried_out && !operation.is_withdrawn && is_claimed && !is_held(exposure) &&
-        !is_held_by_calls(operation))
-      complete(slot, status, 0, now);
-  }
 }
 
 }  // namespace fairlead::engine

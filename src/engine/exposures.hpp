@@ -17,6 +17,7 @@
 #include "shm/publish_count.hpp"
 
 namespace fairlead::shm {
+struct Departure;
 struct OwnedExposure;
 struct PublishedExposure;
 }  // namespace fairlead::shm
@@ -38,8 +39,8 @@ class Exposures {
 
   /// A peer says that it has carried it out. The slot of one that cannot end yet, as somebody else is still at it.
   std::uint32_t deliver_carried_out(const link::Delivery& delivery, base::Instant now);
-  /// What peers had claimed that are no more.
-  void end_abandoned(Status status, base::Instant now);
+  /// The same of one that a peer had claimed that is no more.
+  std::uint32_t end_abandoned(const shm::Departure& gone, Status status, base::Instant now);
   /// What ended while a peer held it is tried again in each pass.
   bool is_withdrawing() const { return !withdrawing_.empty(); }
   void retry_withdrawals(base::Instant now);
@@ -48,7 +49,7 @@ class Exposures {
   static constexpr std::uint32_t kKeySlotBits = 20;
 
   std::uint64_t make_key(std::uint32_t slot);
-  /// Of one that was cancelled, or is done, while a peer was at it.
+  /// Of one that was cancelled, or is used up, while a peer was at it.
   struct Withdrawal {
     std::uint64_t name = 0;          // of the operation
     std::uint64_t taker = 0;         // the peer that had claimed it, as it is called in the table; 0: none
@@ -62,9 +63,12 @@ class Exposures {
   void hide(std::uint32_t slot);
   shm::PublishedExposure& published(std::uint64_t key);
   shm::OwnedExposure& own_record(std::uint64_t key);
-  bool is_held(const shm::PublishedExposure& exposure);
-  bool is_held_by_calls(const Operation& exposure);
-  std::uint32_t find_claimed(const link::Delivery& delivery);
+  bool may_live(std::uint64_t name);
+  bool is_held_by_calls(const Operation& exposure, std::uint32_t except = kNone);
+  std::uint32_t find_done(const link::Delivery& delivery);
+  std::uint32_t end_used(std::uint32_t slot, std::uint32_t user, Status status, std::uint64_t length,
+                         base::Instant now);
+  void close(const Operation& exposure);
   bool retry(Withdrawal& withdrawal, base::Instant now);
   std::optional<Status> end_of(Withdrawal& withdrawal, const Operation& exposure);
 

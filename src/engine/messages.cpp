@@ -25,9 +25,7 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
     case wire::Operation::done:
       return settle(transfers_.deliver_done(delivery), now);
     case wire::Operation::carried_out:
-      if (const std::uint32_t slot = exposures_.deliver_carried_out(delivery, now); slot != kNone)
-        patience_.grant(context_.operations.name_of(slot), now);
-      return;
+      return await_others(exposures_.deliver_carried_out(delivery, now), now);
     case wire::Operation::lent:
       return loans_.deliver(delivery, now);
     case wire::Operation::given_back:
@@ -230,6 +228,16 @@ void Messages::end_peer(link::PeerHandle peer, Status status, base::Instant now)
   answers_.drop(peer, status, now);
 }
 
+void Messages::end_abandoned(Status status, base::Instant now) {
+  while (const auto gone = context_.shm_transport()->connections().take_departed())
+    await_others(exposures_.end_abandoned(*gone, status, now), now);
+}
+
+/// An exposure that cannot end yet; kNone: none.
+void Messages::await_others(std::uint32_t exposure, base::Instant now) {
+  if (exposure != kNone) patience_.grant(context_.operations.name_of(exposure), now);
+}
+
 void Messages::progress(base::Instant now) {
   if (exposures_.is_withdrawing()) [[unlikely]]
     exposures_.retry_withdrawals(now);
@@ -261,7 +269,7 @@ void Messages::end_by_force(std::uint32_t slot, base::Instant now) {
       [[fallthrough]];
     case OperationKind::expose_writable:
       // Somebody had come too late for it, or lies.
-      if (operation.is_carried_out) return exposures_.complete(slot, Status::ok, operation.length_done, now);
+      if (operation.is_used_up) return exposures_.complete(slot, operation.status, operation.length_done, now);
       // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A mapped peer that has
       // claimed it has stopped in the middle, or something in the table says so that is not true.
       return exposures_.complete(slot, Status::canceled, 0, now);

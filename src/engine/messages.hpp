@@ -108,8 +108,8 @@ class Messages {
   void end_arrival(std::uint64_t target, Status status, base::Instant now);
   /// Everything that waits for the peer.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
-  /// What peers that are gone had claimed.
-  void end_abandoned(Status status, base::Instant now) { exposures_.end_abandoned(status, now); }
+  /// What peers that are gone were at.
+  void end_abandoned(Status status, base::Instant now);
   /// What was cancelled long ago.
   void expire(base::Instant now) {
     if (!grace_.is_empty()) [[unlikely]]
@@ -169,6 +169,7 @@ class Messages {
   Status refusal(std::uint32_t target_port, std::uint64_t size, bool is_asked);
   void settle(std::uint32_t slot, base::Instant now);
   void end_impatient(Patience& patience, base::Instant now);
+  void await_others(std::uint32_t exposure, base::Instant now);
   void end_torn(std::uint32_t slot, Status status, base::Instant now);
   void take_readable(std::uint32_t slot, base::Instant now);
   void end_by_force(std::uint32_t slot, base::Instant now);

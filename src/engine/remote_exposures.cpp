@@ -48,8 +48,9 @@ bool RemoteExposures::carry_out(PortHandle handle, bool is_put, const Transfer& 
       ++context_.counters.not_carried_out;
       return false;
     }
-    tell_owner(peer, context_.ports[handle.slot].number, transfer, length, now);
+    tell_owner(peer, context_.ports[handle.slot].number, transfer, length);
   }
+  there->alert();
   ++(is_put ? context_.counters.puts_carried_out : context_.counters.gets_carried_out);
   context_.ports.produce(handle.slot, {.cookie = transfer.cookie,
                                        .length = length,
@@ -118,18 +119,15 @@ bool RemoteExposures::copy_by_calls(shm::Connection& there, shm::PublishedExposu
   return true;
 }
 
+/// Without a ring: that may take a system call, and we are inside.
 void RemoteExposures::tell_owner(link::PeerHandle peer, std::uint32_t own_port, const Transfer& transfer,
-                                 std::uint64_t length, base::Instant now) {
-  const Status told = context_.transports->submit(peer,
-                                                  {.envelope = {.operation = wire::Operation::carried_out,
-                                                                .source_port = own_port,
-                                                                .target_port = transfer.target.port,
-                                                                .key = transfer.key ^ transfer.target_epoch,
-                                                                .a = length},
-                                                   .pieces = {},
-                                                   .wants_outcome = false},
-                                                  now);
-  ENSURE(told == Status::ok, "no room for a record, though there was: {}", static_cast<int>(told));
+                                 std::uint64_t length) {
+  const bool is_told = context_.shm_transport()->write(peer, {.operation = wire::Operation::carried_out,
+                                                              .source_port = own_port,
+                                                              .target_port = transfer.target.port,
+                                                              .key = transfer.key ^ transfer.target_epoch,
+                                                              .a = length});
+  ENSURE(is_told, "no room for a record, though there was");
 }
 
 }  // namespace fairlead::engine

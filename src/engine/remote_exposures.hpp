@@ -27,8 +27,7 @@ class RemoteExposures {
                    const Transfer& transfer, std::uint64_t length);
   bool copy_by_calls(shm::Connection& there, shm::PublishedExposure& exposure, bool is_put, const Transfer& transfer,
                      std::uint64_t& length);
-  void tell_owner(link::PeerHandle peer, std::uint32_t own_port, const Transfer& transfer, std::uint64_t length,
-                  base::Instant now);
+  void tell_owner(link::PeerHandle peer, std::uint32_t own_port, const Transfer& transfer, std::uint64_t length);
 
   MessageContext& context_;
 };

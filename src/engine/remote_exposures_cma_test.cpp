@@ -196,6 +196,43 @@ TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   EXPECT_EQ(end->length, 4096u);
 }
 
+// It tells before it leaves, and the owner may look in between.
+TEST_F(EngineCma, WhoeverHasToldIsNotWaitedFor) {
+  const std::uint64_t key = expose(4096, true);
+  shm::Connection& to = far_of_near();
+  to.enter(shm::Use::of_exposure(key));
+  ASSERT_TRUE(shown(key).claim(key, to.doorbell_bit + 1));
+  write_record(to, {.operation = wire::Operation::carried_out,
+                    .source_port = 9,
+                    .target_port = kPort,
+                    .key = key ^ 102U,
+                    .a = 4096});
+  const auto end = far_.event();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::ok);
+  to.leave();
+}
+
+// Nobody has cancelled anything, and its event comes when the last has let go.
+TEST_F(EngineCma, WhatAPeerThatIsGoneHadClaimedEndsWhenNobodyElseIsAtIt) {
+  const std::uint64_t key = expose(4096, true);
+  auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
+  ASSERT_TRUE(second->ask(direct_place(2), {}));
+  for (int step = 0; step < 10; ++step) pass(), second->attend({});
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
+  to.enter(shm::Use::of_exposure(key));
+  ASSERT_TRUE(shown(key).claim(key, to.doorbell_bit + 1));
+  far_of_near().enter(shm::Use::of_exposure(key));
+  second.reset();
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  EXPECT_EQ(owned(key).key.load(), 0u);
+  far_of_near().leave();
+  const auto end = next(far_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::refused);
+}
+
 TEST_F(EngineCma, WhatSomebodyHoldsForLongEndsByForce) {
   const std::uint64_t key = expose(4096, true);
   far_of_near().enter(shm::Use::of_exposure(key));

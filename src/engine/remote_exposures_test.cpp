@@ -3,11 +3,13 @@
 // between them.
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <array>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/engine_pair_for_tests.hpp"
@@ -233,32 +235,101 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   }
 }
 
-// Whoever was let in and says what it did not do.
-TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItHasNotClaimedIsNotBelieved) {
+// Whoever was let in and says what cannot be: it knows no key, or what it says does not fit.
+TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItCannotIsNotBelieved) {
   std::mt19937_64 random(6);
   const auto there = far_.shared(4096);
-  const Exposed exposed(far_, there, true), held(far_, there, true);
+  const Exposed exposed(far_, there, true);
   const auto liar = guest();
   shm::Connection& to = liar->peer(liar->find(direct_place(2)));
-  ASSERT_TRUE(shown(held).claim(held.key, to.doorbell_bit + 1));
-  const auto say = [&](std::uint64_t key, std::uint64_t length) {
-    const wire::Envelope envelope{.operation = wire::Operation::carried_out,
-                                  .source_port = 9,
-                                  .target_port = random() % 4 == 0 ? 5 : kPort,
-                                  .key = key ^ 102U,
-                                  .a = length};
-    write_record(to, envelope);
+  shm::Connections& far = *far_.engine->connections();
+  const auto say = [&](std::uint64_t key, std::uint64_t length, std::uint32_t port = kPort) {
+    write_record(to, {.operation = wire::Operation::carried_out,
+                      .source_port = 9,
+                      .target_port = port,
+                      .key = key ^ 102U,
+                      .a = length});
   };
   for (int step = 0; step < 300; ++step) {
-    say(random() % 2 == 0 ? exposed.key : random() >> random() % 64, random() % 5000);
-    say(held.key, 4097 + random());
+    say(random() >> random() % 64, random() % 5000);
+    say(exposed.key, 4097 + random());
+    say(exposed.key, 4096, 5);
   }
+  bool& has_arena = far.peer(far.find(direct_place(3))).sees_ours;
+  ASSERT_TRUE(std::exchange(has_arena, false));
+  say(exposed.key, 4096);
   EXPECT_FALSE(far_.event());
-  EXPECT_EQ(far_.counter("engine.refused.stale"), 600u);
-  for (int step = 0; step < 20 && far_.engine->use().operations > 1; ++step) say(held.key, 4096);
-  EXPECT_EQ(far_.event()->length, 4096u) << "what it has claimed is its own";
-  EXPECT_EQ(put(exposed, there), Status::ok);
-  EXPECT_EQ(next(far_)->status, Status::ok);
+  EXPECT_EQ(far_.counter("engine.refused.stale"), 901u);
+  has_arena = true;
+  say(exposed.key, 4096);
+  EXPECT_EQ(far_.event()->length, 4096u) << "it could have done it";
+  say(exposed.key, 4096);
+  EXPECT_EQ(far_.counter("engine.refused.stale"), 902u) << "once";
+}
+
+// All peers of the owner can write over the word by which one of them has claimed it.
+TEST_F(EngineDirect, WhatAnybodyWritesInTheTableTakesNothingFromWhoeverHasDoneIt) {
+  const auto there = far_.shared(4096);
+  std::vector<std::byte> mine(4096, std::byte{7});
+  for (const std::uint64_t lie : {0ULL, 1ULL, 2ULL, 5000ULL, ~0ULL}) {
+    const Exposed exposed(far_, there, true);
+    ASSERT_EQ(put(exposed, mine), Status::ok);
+    ASSERT_EQ(near_.event()->status, Status::ok) << "it is done, and the owner has not run yet";
+    shown(exposed).holder.store(lie);
+    const auto end = next(far_);
+    ASSERT_TRUE(end) << lie;
+    EXPECT_EQ(end->status, Status::ok);
+    EXPECT_EQ(end->length, 4096u);
+  }
+}
+
+// The table says that it had claimed all of them; it was at one.
+TEST_F(EngineDirect, APeerThatIsGoneEndsNoMoreThanWhatItWasAt) {
+  const auto there = far_.shared(4096);
+  auto second = guest();
+  shm::Connection& to = second->peer(second->find(direct_place(2)));
+  const std::uint64_t name = to.doorbell_bit + 1;
+  const Exposed before(far_, there, true), claimed(far_, there, true), after(far_, there, true);
+  for (const Exposed* one : {&before, &claimed, &after}) shown(*one).holder.store(name);
+  to.enter(shm::Use::of_exposure(claimed.key));
+  second.reset();
+  const auto end = next(far_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::refused);
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  EXPECT_EQ(shown(claimed).holder.load(), 0u);
+  EXPECT_EQ(far_.engine->use().operations, 2u);
+  // It was only looking at this one.
+  second = guest();
+  shm::Connection& again = second->peer(second->find(direct_place(2)));
+  again.enter(shm::Use::of_exposure(after.key));
+  shown(after).holder.store(after.key);
+  second.reset();
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  std::vector<std::byte> mine(10);
+  EXPECT_EQ(put(after, mine), Status::ok);
+  EXPECT_EQ(next(far_)->status, Status::ok) << "it still serves";
+}
+
+// The ring of the doorbell may be a system call, which is made outside.
+TEST_F(EngineDirect, WhatIsWrittenRingsOnlyWhenTheSleeperIsAlerted) {
+  auto& transport = const_cast<shm::Transport&>(*std::as_const(*near_.engine).shm_transport());
+  const auto peer = transport.find(direct_place(2));
+  ASSERT_TRUE(peer);
+  shm::Connection& to = *transport.mapped_peer(*peer);
+  for (int step = 0; step < 100 && !far_.engine->arm(); ++step) pass();
+  const int news = far_.engine->connections()->descriptor();
+  const auto is_readable = [&] {
+    pollfd one{news, POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
+  };
+  ASSERT_FALSE(is_readable());
+  ASSERT_TRUE(transport.write(*peer, {.operation = wire::Operation::carried_out}));
+  EXPECT_FALSE(is_readable());
+  to.alert();
+  EXPECT_TRUE(is_readable());
 }
 
 // Whoever has claimed it may stop in the middle.

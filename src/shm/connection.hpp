@@ -70,8 +70,9 @@ struct Connection {
   std::uint32_t doorbell_bit = 0;  // ours in it
   PairSide* own = nullptr;         // written, never read
   const PairSide* other = nullptr;
-  bool is_watched = false;  // told in own->is_watching
-  std::uint16_t turn = 0;   // of the last time that we were in its memory; never read from own->at
+  bool is_watched = false;    // told in own->is_watching
+  std::uint16_t turn = 0;     // of the last time that we were in its memory; never read from own->at
+  std::uint64_t left_at = 0;  // closed: the exposure that it was at, until somebody has been told
   RingWriter writer;
   RingReader reader;
   std::string_view end_reason;    // why it is ended
@@ -132,6 +133,9 @@ struct Connection {
     own->is_watching.store(0, std::memory_order_seq_cst);
   }
   bool is_audible() const noexcept { return state == State::open || state == State::ended; }
+  /// What it says that it is at in our memory (shm/use.hpp); 0: nothing. Whoever has our greeting has the arena, though
+  /// its answer may not have been read. Strangers have none, whatever they say.
+  std::uint64_t at() const noexcept;
 };
 
 }  // namespace fairlead::shm

@@ -87,6 +87,8 @@ class Connections {
   Connection& peer(std::uint32_t slot) { return peers_[slot]; }
   const Connection& peer(std::uint32_t slot) const { return peers_[slot]; }
   const ConnectionTable& peers() const noexcept { return peers_; }
+  /// A peer that is gone from the middle of an exposure: each once, when what it had written has been read.
+  std::optional<Departure> take_departed() { return peers_.take_departed(); }
 
   /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
   void attend(base::Instant now);

@@ -23,12 +23,11 @@ class ReadSections {
   std::vector<SectionReader> readers(Withdrawn withdrawn) const;
   /// Whether that peer has left since, or is no more.
   bool has_left(const SectionReader& reader) const;
-  /// The same without the barrier, of what initiators claim, or make a fence for: whether anybody is at it.
-  bool is_used(Withdrawn withdrawn) const noexcept;
+  /// The same without the barrier, of what initiators claim, or make a fence for: whether anybody is at it, but for the
+  /// peer of one slot.
+  bool is_used(Withdrawn withdrawn, std::uint32_t except = ConnectionTable::kNone) const noexcept;
 
  private:
-  static std::uint64_t at_of(const Connection& peer) noexcept;
-
   const ConnectionTable& peers_;
 };
 

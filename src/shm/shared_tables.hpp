@@ -2,8 +2,8 @@
 // What an engine tells its peers of the same host of its regions, queue pairs and exposed memory, at the start of its
 // arena (shm/arena.hpp), so that they can carry out one-sided requests by themselves.
 //
-// Written by the owner alone, who never reads it, but for who holds an exposure. A record is even while it holds, odd
-// while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
+// Written by the owner alone, who never reads it, but for the result of its own swaps. A record is even while it holds,
+// odd while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
 // arena: whoever lies here misleads others about his own memory only. Every peer of the owner can write here, too, so
 // the versions of records come from the owner's own count.
 
@@ -98,9 +98,12 @@ struct alignas(64) PublishedExposure {
     record.publish(exposure, publications);
     holder.store(exposure.key, std::memory_order_release);
   }
-  bool claim(std::uint64_t key, std::uint64_t name) noexcept {
-    return holder.compare_exchange_strong(key, name, std::memory_order_acq_rel, std::memory_order_relaxed);
+  /// Puts `to` in the place of `from`; what stood there.
+  std::uint64_t swap(std::uint64_t from, std::uint64_t to) noexcept {
+    holder.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
+    return from;
   }
+  bool claim(std::uint64_t key, std::uint64_t name) noexcept { return swap(key, name) == key; }
 };
 
 struct alignas(4096) SharedTables {

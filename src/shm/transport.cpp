@@ -174,14 +174,13 @@ void Transport::look_after(std::uint32_t index, base::Instant now) {
   Arriving& arriving = peer.arriving;
   if (arriving.done != arriving.done_seen || !arriving.is_under_way) arriving.moved_at = now;
   arriving.done_seen = arriving.done;
-  if (now - peer.moved_at >= options_.give_up_after) give_up(peer, "it has stopped to read");
-  if (now - arriving.moved_at >= options_.give_up_after) give_up(peer, "it has begun a message and does not go on");
+  const auto give_up = [&](std::string_view reason) {
+    peer.has_stopped = true;
+    connections_->end(peer.connection_slot, reason);
+  };
+  if (now - peer.moved_at >= options_.give_up_after) give_up("it has stopped to read");
+  if (now - arriving.moved_at >= options_.give_up_after) give_up("it has begun a message and does not go on");
   expire_at_ = std::min(expire_at_, now + options_.give_up_after / 8);
-}
-
-void Transport::give_up(Peer& peer, std::string_view reason) {
-  peer.has_stopped = true;
-  connections_->end(peer.connection_slot, reason);
 }
 
 bool Transport::is_quiet() const {

@@ -75,7 +75,7 @@ class Transport {
     const Connection* there = connection_of(peers_[peer]);
     return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
   }
-  /// Whether a message without payload leaves at once.
+  /// Whether write() would.
   bool has_room(link::PeerHandle peer);
   /// How a peer calls itself in our tables.
   std::uint64_t name_of(link::PeerHandle peer) const { return std::uint64_t{peers_[peer].connection_slot} + 1; }
@@ -93,6 +93,8 @@ class Transport {
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now,
                 link::Reference* reference = nullptr);
   bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie);
+  /// A message without payload or outcome, if it can leave at once; the caller alerts the peer.
+  bool write(link::PeerHandle peer, const wire::Envelope& envelope);
   /// The fast path (transport_fast_path.hpp): short messages of one piece that nothing waits before are written at
   /// once, as far as there is room. How many; sent(index, number) tells of each its number among those to the peer.
   template <typename Sent>
@@ -160,7 +162,6 @@ class Transport {
   void open(std::uint32_t connection_slot, base::Instant now);
   void lose(std::uint32_t index, Status status, base::Instant now, link::Diagnosis diagnosis = link::Diagnosis::none);
   void look_after(std::uint32_t index, base::Instant now);
-  void give_up(Peer& peer, std::string_view reason);
 
   Connection* connection_of(const Peer& peer) {
     return peer.connection_slot == kNone ? nullptr : &connections_->peer(peer.connection_slot);

@@ -33,11 +33,20 @@ Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message,
   return status;
 }
 
+bool Transport::write(link::PeerHandle handle, const wire::Envelope& envelope) {
+  Peer& peer = peers_[handle];
+  Connection* const to = connection_of(peer);
+  const link::Outgoing message{.envelope = envelope, .pieces = {}, .wants_outcome = false};
+  if (to == nullptr || !peer.shorts.empty() || !outbox_.write_short(peer, *to, message, nullptr)) return false;
+  ++counters_.messages_sent;
+  return true;
+}
+
 bool Transport::has_room(link::PeerHandle handle) {
   const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::whole);
   Peer& peer = peers_[handle];
   Connection* const to = connection_of(peer);
-  if (to == nullptr || !peer.shorts.empty()) return false;
+  if (to == nullptr || !peer.shorts.empty() || !peer.pending.has_room(1)) return false;
   return to->writer.reserve(bytes) != nullptr || (to->writer.look() && to->writer.reserve(bytes) != nullptr);
 }
 

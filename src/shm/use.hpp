@@ -19,6 +19,8 @@ class Use {
   static constexpr Use of_exposure(std::uint64_t key) noexcept { return Use(kExposure | (key & (kExposure - 1))); }
 
   constexpr std::uint64_t name() const noexcept { return name_; }
+  /// Whether this is what a peer says that it is at.
+  static constexpr bool is_of_exposure(std::uint64_t at) noexcept { return (at & kExposure) != 0; }
 
  private:
   friend class Withdrawn;
