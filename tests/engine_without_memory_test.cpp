@@ -405,8 +405,8 @@ void meet_and_part(std::uint16_t number) {
   path::SimNetwork network(1);
   base::Instant now{1s};
   const auto there = static_cast<std::uint16_t>(number + 1);
-  engine::DirectSide near(network, number, false, shm::kCarriedOutMax, spared);
-  auto far = std::make_unique<engine::DirectSide>(network, there, false, shm::kCarriedOutMax, spared);
+  engine::DirectSide near(network, number, false, onesided::kCarriedOutMax, spared);
+  auto far = std::make_unique<engine::DirectSide>(network, there, false, onesided::kCarriedOutMax, spared);
   std::vector<std::byte> bytes(60'000), place(40 * bytes.size());
   const iovec from{bytes.data(), bytes.size()}, into{place.data(), place.size()};
   engine::OperationHandle name;

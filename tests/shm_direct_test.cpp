@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/file_descriptor.hpp"
-#include "shm/shared_tables.hpp"
+#include "onesided/shared_tables.hpp"
 #include "verbs/pair_for_tests.hpp"
 
 namespace fairlead::verbs {
@@ -199,16 +199,17 @@ TEST_F(ShmDirect, ATargetThatDiesFailsWhatComesAfter) {
 }
 
 /// The tables of all arenas that this process has mapped.
-std::vector<shm::SharedTables*> all_tables() {
-  std::vector<shm::SharedTables*> found;
+std::vector<onesided::SharedTables*> all_tables() {
+  std::vector<onesided::SharedTables*> found;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;
     char dash = 0;
     std::istringstream in(line);
     in >> std::hex >> begin >> dash >> end;
-    if (line.find("/memfd:fairlead") != std::string::npos && end - begin > sizeof(shm::SharedTables) + (1ULL << 30))
-      found.push_back(reinterpret_cast<shm::SharedTables*>(begin));
+    if (line.find("/memfd:fairlead") != std::string::npos &&
+        end - begin > sizeof(onesided::SharedTables) + (1ULL << 30))
+      found.push_back(reinterpret_cast<onesided::SharedTables*>(begin));
   }
   return found;
 }
@@ -218,7 +219,7 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   int succeeded = 0, failed = 0;
   const auto wild = [&]() -> std::uint64_t {
     const std::uint64_t near = random() % 5 - 2;
-    constexpr std::uint64_t kArena = sizeof(shm::SharedTables) + (16ULL << 30);
+    constexpr std::uint64_t kArena = sizeof(onesided::SharedTables) + (16ULL << 30);
     const std::array<std::uint64_t, 6> choices{random(), near, kArena + near, near - 4096, 1ULL << 63, kArena / 2};
     return choices[random() % choices.size()];
   };
@@ -240,12 +241,12 @@ TEST_F(ShmDirect, LiesInTheTablesHurtNobodyButTheLiar) {
     }
     const auto tables = all_tables();
     ASSERT_FALSE(tables.empty());
-    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % shm::SharedTables::kPairs;
-    shm::PublishCount lies;
+    const std::uint32_t slot = c.b.region.rkey() >> 8, index = c.pb.number() % onesided::SharedTables::kPairs;
+    onesided::PublishCount lies;
     for (int step = 0; step < 200; ++step) {
-      for (shm::SharedTables* one : tables) {
-        shm::SharedRegion region;
-        shm::SharedPair pair;
+      for (onesided::SharedTables* one : tables) {
+        onesided::SharedRegion region;
+        onesided::SharedPair pair;
         one->regions[slot].read(region);
         one->pairs[index].read(pair);
         if (region.key != c.b.region.rkey()) continue;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "shm/shared_tables.hpp"
+#include "onesided/shared_tables.hpp"
 
 namespace fairlead::embedded {
 
@@ -28,10 +28,10 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
                               .admits_all = options.admits_all_users(),
                               .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
                               .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
-                              .arena_bytes = shared == 0 ? 0 : sizeof(shm::SharedTables) + shared,
-                              .arena_head_bytes = sizeof(shm::SharedTables),
+                              .arena_bytes = shared == 0 ? 0 : sizeof(onesided::SharedTables) + shared,
+                              .arena_head_bytes = sizeof(onesided::SharedTables),
                               .huge_max = options.get(engine::Option::shm_huge_max),
-                              .identity_bytes = has_cma ? sizeof(shm::OwnedRecords) : 0});
+                              .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0});
   if (!connections) {
     if (is_forced) return std::unexpected(std::move(connections.error()));
     base::log(LogLevel::warning, LogTopic::shm, own.to_string(),

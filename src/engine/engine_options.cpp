@@ -13,9 +13,9 @@
 #include "engine/unknown_variables.hpp"
 #include "link/link_options.hpp"
 #include "link/seal_settings.hpp"
+#include "onesided/shared_tables.hpp"
 #include "path/udp_options.hpp"
 #include "shm/connections.hpp"
-#include "shm/shared_tables.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -109,15 +109,15 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"shm_huge_max", "bytes", 256 * kMi, 0, 1048576 * kMi, "FAIRLEAD_SHM_HUGE_MAX",
      "memory from 2 MiB up to this size, allocated by the library for peers of this host to reach, gets huge pages at "
      "once, if the kernel has them; 0: never"},
-    {"shm_cma_max", "bytes", 256 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_MAX",
+    {"shm_cma_max", "bytes", 256 * kKi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_CMA_MAX",
      "one-sided operations up to this size on memory that is not shared use process_vm_writev and process_vm_readv, "
      "if the peer does not poll just then and the kernel permits it; 0: never"},
-    {"shm_cma_awake_max", "bytes", 0, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_CMA_AWAKE_MAX",
+    {"shm_cma_awake_max", "bytes", 0, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_CMA_AWAKE_MAX",
      "the same for a peer that polls; the ring is quicker then"},
-    {"shm_pull_min", "bytes", 8 * kKi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
+    {"shm_pull_min", "bytes", 8 * kKi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
      "messages from this size on that lie in shared memory are copied once, by the receiver, instead of through the "
      "ring; those up to 8 KiB never"},
-    {"shm_pull_max", "bytes", 4 * kMi, 0, shm::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
+    {"shm_pull_max", "bytes", 4 * kMi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
      "the size up to which messages are copied so; 0: none"},
     {"seal_rekey_bytes", "bytes", link::SealSettings::kBytesMax, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
      "how much a sealed session encrypts and decrypts before it makes new keys"},

@@ -13,8 +13,8 @@
 
 #include "base/place_for_tests.hpp"
 #include "engine/engine.hpp"
+#include "onesided/shared_tables.hpp"
 #include "path/sim_network.hpp"
-#include "shm/shared_tables.hpp"
 #include "shm/transport.hpp"
 #include "wire/shm_record.hpp"
 
@@ -31,18 +31,18 @@ inline base::SocketAddress direct_place(std::uint16_t number) {
 
 inline shm::ConnectionOptions direct_options(bool has_cma = false) {
   return {.ring_bytes = 64 * 1024,
-          .arena_bytes = sizeof(shm::SharedTables) + kShown,
-          .arena_head_bytes = sizeof(shm::SharedTables),
-          .identity_bytes = has_cma ? sizeof(shm::OwnedRecords) : 0};
+          .arena_bytes = sizeof(onesided::SharedTables) + kShown,
+          .arena_head_bytes = sizeof(onesided::SharedTables),
+          .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0};
 }
 
 /// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
 /// of whoever looks up to `awake_max`.
-inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max = shm::kCarriedOutMax) {
+inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max = onesided::kCarriedOutMax) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
   EXPECT_TRUE(options.set(Option::active_messages_max, 128));
-  const std::uint64_t most = has_cma ? shm::kCarriedOutMax : 0;
+  const std::uint64_t most = has_cma ? onesided::kCarriedOutMax : 0;
   EXPECT_TRUE(options.set(Option::shm_cma_max, most) &&
               options.set(Option::shm_cma_awake_max, std::min(most, awake_max)));
   return options;
@@ -53,12 +53,13 @@ struct DirectSide {
   using Wrap = std::function<std::unique_ptr<path::Path>(std::unique_ptr<path::Path>)>;
 
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool has_cma,
-             std::uint64_t awake_max = shm::kCarriedOutMax, const Wrap& wrap = {}) {
+             std::uint64_t awake_max = onesided::kCarriedOutMax, const Wrap& wrap = {}) {
     auto connections = shm::Connections::open(direct_place(number), number + 100U, direct_options(has_cma)).value();
     auto shm = std::make_unique<shm::Transport>(
-        std::move(connections),
-        shm::TransportOptions{
-            .give_up_after = 5s, .connect_within = 1s, .pull_min = 1, .pull_max = has_cma ? shm::kCarriedOutMax : 0});
+        std::move(connections), shm::TransportOptions{.give_up_after = 5s,
+                                                      .connect_within = 1s,
+                                                      .pull_min = 1,
+                                                      .pull_max = has_cma ? onesided::kCarriedOutMax : 0});
     std::unique_ptr<path::Path> path = *network.attach(direct_place(number));
     if (wrap) path = wrap(std::move(path));
     engine = std::make_unique<Engine>(std::move(path), direct_place(number), direct_engine_options(has_cma, awake_max),
@@ -79,7 +80,9 @@ struct DirectSide {
     ADD_FAILURE() << "no counter " << name;
     return 0;
   }
-  shm::SharedTables& tables() { return *reinterpret_cast<shm::SharedTables*>(engine->connections()->arena()->head()); }
+  onesided::SharedTables& tables() {
+    return *reinterpret_cast<onesided::SharedTables*>(engine->connections()->arena()->head());
+  }
 
   std::unique_ptr<Engine> engine;
   PortHandle port;
@@ -88,7 +91,7 @@ struct DirectSide {
 /// Near has found far, and each sees what the other shows of its memory.
 class EnginePair : public testing::Test {
  protected:
-  explicit EnginePair(bool has_cma = false, std::uint64_t awake_max = shm::kCarriedOutMax)
+  explicit EnginePair(bool has_cma = false, std::uint64_t awake_max = onesided::kCarriedOutMax)
       : far_(network_, 2, has_cma, awake_max), near_(network_, 1, has_cma, awake_max) {}
   void SetUp() override {
     ASSERT_TRUE(near_.engine->connections()->ask(direct_place(2), {}));

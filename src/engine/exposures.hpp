@@ -1,11 +1,7 @@
 #pragma once
-// Memory for one put or one get, by whoever knows its key. Peers of this host carry it out by themselves where they
-// reach the memory: it is published in the table that they see (shm/shared_tables.hpp), and outside the arena also in
-// records that only we can write. A record tells us afterwards, and the exposure ends.
-//
-// Whoever wants a published exposure claims it in the table: one succeeds. The owner withdraws it likewise, so nobody
-// writes to what has been withdrawn. If somebody had claimed it, or it lies outside the arena, it ends only when nobody
-// says that it is at it (docs/one-sided.md), and as what the claimer told before it left.
+// Memory for one put or one get, by whoever knows its key. It is used by a transfer that a peer asks for, or by a peer
+// of this host that carries it out by itself where it reaches the memory (onesided/exposure_publisher.hpp). A record
+// tells us afterwards, and the exposure ends.
 
 #include <cstdint>
 #include <optional>
@@ -14,13 +10,7 @@
 #include "engine/core.hpp"
 #include "engine/message_context.hpp"
 #include "link/token_source.hpp"
-#include "shm/publish_count.hpp"
-
-namespace fairlead::shm {
-struct Departure;
-struct OwnedExposure;
-struct PublishedExposure;
-}  // namespace fairlead::shm
+#include "onesided/exposure_publisher.hpp"
 
 namespace fairlead::engine {
 
@@ -28,7 +18,7 @@ class Exposures {
  public:
   static constexpr std::uint32_t kNone = Operations::kNone;
 
-  Exposures(MessageContext& context, link::TokenSource& secrets) : context_(context), secrets_(secrets) {}
+  Exposures(MessageContext& context, link::TokenSource& secrets);
 
   Status add(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
   /// Takes it for a transfer, which it is good for: from then on the key names nothing.
@@ -43,39 +33,31 @@ class Exposures {
   std::uint32_t end_abandoned(const shm::Departure& gone, Status status, base::Instant now);
   /// What ended while a peer held it is tried again in each pass.
   bool is_withdrawing() const { return !withdrawing_.empty(); }
+  /// As Engine::check(), of one.
+  void check(std::uint32_t slot);
   void retry_withdrawals(base::Instant now);
 
  private:
   static constexpr std::uint32_t kKeySlotBits = 20;
 
-  std::uint64_t make_key(std::uint32_t slot);
   /// Of one that was cancelled, or is used up, while a peer was at it.
   struct Withdrawal {
-    std::uint64_t name = 0;          // of the operation
-    std::uint64_t taker = 0;         // the peer that had claimed it, as it is called in the table; 0: none
-    std::uint32_t generation = 0;    // of that peer's slot
-    std::uint64_t ring_read_at = 0;  // when it had left, and so told what it has done
+    std::uint64_t name = 0;     // of the operation
+    onesided::Claimer claimer;  // of one that was cancelled
   };
 
+  std::uint64_t make_key(std::uint32_t slot);
   bool is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status);
   void publish(std::uint32_t slot);
-  bool withdraw(std::uint32_t slot);
-  void hide(std::uint32_t slot);
-  shm::PublishedExposure& published(std::uint64_t key);
-  shm::OwnedExposure& own_record(std::uint64_t key);
-  bool may_live(std::uint64_t name);
-  bool is_held_by_calls(const Operation& exposure, std::uint32_t except = kNone);
-  std::uint32_t find_done(const link::Delivery& delivery);
+  void hide(Operation& exposure);
+  std::uint32_t find_done(const link::Delivery& delivery, std::uint64_t sender);
   std::uint32_t end_used(std::uint32_t slot, std::uint32_t user, Status status, std::uint64_t length,
                          base::Instant now);
-  void close(const Operation& exposure);
   bool retry(Withdrawal& withdrawal, base::Instant now);
-  std::optional<Status> end_of(Withdrawal& withdrawal, const Operation& exposure);
 
   MessageContext& context_;
   link::TokenSource& secrets_;
-  std::vector<std::uint32_t> published_;  // in the table that peers of this host see, by place; made when needed
-  shm::PublishCount publications_;
+  onesided::ExposurePublisher publisher_;
   std::vector<Withdrawal> withdrawing_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shm/shared_tables.hpp"
+#include "onesided/shared_tables.hpp"
 
 namespace fairlead::engine {
 
@@ -13,7 +13,7 @@ std::optional<std::uint64_t> Loans::place_of(const Send& send, base::Instant now
   shm::Transport* const transport = context_.shm_transport();
   shm::Arena* const arena = transport != nullptr ? transport->connections().arena() : nullptr;
   if (arena == nullptr || send.part.memory.size() != 1 || send.part.length == 0 ||
-      send.part.length > shm::kCarriedOutMax)
+      send.part.length > onesided::kCarriedOutMax)
     return std::nullopt;
   const auto place = arena->find({static_cast<const std::byte*>(send.part.memory[0].iov_base), send.part.length});
   if (!place || context_.transports->resolve(send.to.engine, now, peer) != Status::ok) return std::nullopt;
@@ -98,8 +98,8 @@ void Loans::deliver(const link::Delivery& delivery, base::Instant now) {
   }
   const auto arena = context_.shm_transport()->arena_of(delivery.peer);
   if (arena.memory == nullptr) return tell_given_back(delivery.peer, envelope.cookie, Status::not_available, now);
-  if (envelope.offset < sizeof(shm::SharedTables) || envelope.offset > arena.bytes ||
-      envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > shm::kCarriedOutMax) {
+  if (envelope.offset < sizeof(onesided::SharedTables) || envelope.offset > arena.bytes ||
+      envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > onesided::kCarriedOutMax) {
     ++context_.counters.refused_loans;
     return tell_given_back(delivery.peer, envelope.cookie, Status::invalid, now);
   }

@@ -161,7 +161,7 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   ASSERT_EQ(to.state, shm::Connection::State::open);
   std::uint64_t sum = 0;
   std::vector<std::uint64_t> taken;
-  const std::uint64_t arena = sizeof(shm::SharedTables) + kShown;
+  const std::uint64_t arena = sizeof(onesided::SharedTables) + kShown;
   for (int step = 0; step < 2000; ++step) {
     if (step % 16 == 0) receive(far_, buffer, random() % 2 == 0, 16);
     const std::uint64_t close = random() % 9 - 4;

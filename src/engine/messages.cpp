@@ -295,6 +295,8 @@ void Messages::check(std::vector<std::uint32_t>& of_port) {
            operation.length);
     ENSURE(operation.kind != OperationKind::receive || operation.is_busy || operation.is_in_chain,
            "operation {}: a receive that takes nothing and does not end", slot);
+    if (operation.kind == OperationKind::expose_readable || operation.kind == OperationKind::expose_writable)
+      exposures_.check(slot);
     ENSURE(operation.first_placement == kNone ||
                context_.placements[operation.first_placement].operation == context_.operations.name_of(slot),
            "operation {}: its first message is another's", slot);

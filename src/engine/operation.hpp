@@ -30,7 +30,6 @@ struct Operation {
   bool takes_loans = false;   // receive
   bool is_spare = false;      // receive: the port has posted it by itself
   bool is_published = false;  // exposure: peers of this host may use it by themselves
-  bool is_cma = false;        // and it lies outside the arena: by cross-memory attach
   bool is_withdrawn = false;  // cancelled while one of them may have been at it
   bool is_used_up = false;    // by one of them; another one is still looking at it
   std::uint32_t port = 0;     // slot

@@ -54,12 +54,12 @@ class EngineCma : public EnginePair {
     EXPECT_EQ(std::memcmp(there_.data(), source_.data(), size), 0);
     EXPECT_EQ(near_.counter("engine.direct.puts"), before);
   }
-  shm::OwnedExposure& owned(std::uint64_t key) {
-    return reinterpret_cast<shm::OwnedRecords*>(far_.engine->connections()->records())
-        ->exposures[key % shm::SharedTables::kExposures];
+  onesided::OwnedExposure& owned(std::uint64_t key) {
+    return reinterpret_cast<onesided::OwnedRecords*>(far_.engine->connections()->records())
+        ->exposures[key % onesided::SharedTables::kExposures];
   }
-  shm::PublishedExposure& shown(std::uint64_t key) {
-    return far_.tables().exposures[key % shm::SharedTables::kExposures];
+  onesided::PublishedExposure& shown(std::uint64_t key) {
+    return far_.tables().exposures[key % onesided::SharedTables::kExposures];
   }
   shm::Connection& far_of_near() {
     return near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2)));
@@ -117,13 +117,13 @@ TEST_F(EngineCma, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
 TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
-  shm::PublishCount lies;
+  onesided::PublishCount lies;
   for (int step = 0; step < 1000; ++step) {
     const std::size_t size = 1 + random() % 20'000;
     const bool is_writable = random() % 2 == 0;
     const std::uint64_t key = expose(size, is_writable);
     there_[size] = std::byte{0x22};
-    shm::SharedExposure lie;
+    onesided::SharedExposure lie;
     ASSERT_TRUE(shown(key).record.read(lie));
     ASSERT_EQ(lie.offset, 0u);
     if (random() % 4 == 0)

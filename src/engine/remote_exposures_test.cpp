@@ -56,8 +56,8 @@ class EngineDirect : public EnginePair {
     EXPECT_EQ(connections->peer(connections->find(direct_place(2))).state, shm::Connection::State::open);
     return connections;
   }
-  shm::PublishedExposure& shown(const Exposed& exposed) {
-    return far_.tables().exposures[exposed.key % shm::SharedTables::kExposures];
+  onesided::PublishedExposure& shown(const Exposed& exposed) {
+    return far_.tables().exposures[exposed.key % onesided::SharedTables::kExposures];
   }
 
   std::deque<iovec> pieces_;
@@ -192,7 +192,7 @@ TEST_F(EngineDirect, WhatFindsNoPlaceInTheTableGoesThroughTheRing) {
   const auto there = far_.shared(4096);
   std::vector<std::byte> mine(10);
   std::vector<std::unique_ptr<Exposed>> all;
-  for (std::uint32_t i = 0; i <= shm::SharedTables::kExposures; ++i)
+  for (std::uint32_t i = 0; i <= onesided::SharedTables::kExposures; ++i)
     all.push_back(std::make_unique<Exposed>(far_, there, true));
   EXPECT_GE(far_.counter("engine.direct.crowded"), 1u);
   for (const std::size_t one : {std::size_t{0}, all.size() - 1}) {
@@ -208,16 +208,16 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   const auto there = far_.shared(20'000);
   const auto wild = [&]() -> std::uint64_t {
     const std::uint64_t close = random() % 5 - 2;
-    const std::array<std::uint64_t, 6> choices{random(),     close,      sizeof(shm::SharedTables) + kShown + close,
-                                               close - 4096, 1ULL << 63, kShown / 2};
+    const std::array<std::uint64_t, 6> choices{
+        random(), close, sizeof(onesided::SharedTables) + kShown + close, close - 4096, 1ULL << 63, kShown / 2};
     return choices[random() % choices.size()];
   };
-  shm::PublishCount lies;
+  onesided::PublishCount lies;
   for (int step = 0; step < 2000; ++step) {
     const bool is_writable = random() % 2 == 0;
     const Exposed exposed(far_, there.first(1 + random() % 20'000), is_writable);
-    shm::PublishedExposure& place = shown(exposed);
-    shm::SharedExposure lie;
+    onesided::PublishedExposure& place = shown(exposed);
+    onesided::SharedExposure lie;
     ASSERT_TRUE(place.record.read(lie));
     if (random() % 4 != 0) lie.offset = wild();
     if (random() % 4 != 0) lie.length = wild();

@@ -3,9 +3,6 @@
 #include <atomic>
 
 #include "base/scatter.hpp"
-#include "qp/cma.hpp"
-#include "shm/read_section.hpp"
-#include "shm/shared_tables.hpp"
 
 namespace fairlead::qp {
 
@@ -13,43 +10,9 @@ using verbs::Cause;
 using verbs::QpType;
 using verbs::SendOpcode;
 
-std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& pair, const SendEntry& entry,
-                                        const shm::SharedPair& there, const shm::SharedRegion& region) {
-  const std::uint32_t right = entry.traits().right;
-  const base::SocketAddress& here = shared.address;
-  if (there.number != pair.attributes.dest_qp_num || there.peer_number != pair.number || (there.rights & right) == 0 ||
-      there.peer_port != here.port || there.peer_scope != here.scope || there.peer_ip != here.ip) {
-    return std::nullopt;
-  }
-  if (region.key != entry.rkey || region.domain != there.domain || (region.access & right) == 0) return std::nullopt;
-  const std::uint64_t offset = entry.remote_addr - region.iova;
-  if (entry.remote_addr < region.iova || offset > region.length || entry.length > region.length - offset ||
-      offset < region.begin || offset > region.end || entry.length > region.end - offset) {
-    return std::nullopt;
-  }
-  return region.offset + (offset - region.begin);
-}
-
-/// Where the request's bytes lie in the peer's arena; null if not there, or it is not permitted. Holds until we leave.
-std::byte* OneSided::reach(const QueuePair& pair, const SendEntry& entry, const shm::Connection& peer) const {
-  const auto& tables = *reinterpret_cast<const shm::SharedTables*>(peer.arena->head());
-  shm::SharedPair there;
-  shm::SharedRegion region;
-  if (entry.rkey >> 8 >= shm::SharedTables::kRegions || !tables.regions[entry.rkey >> 8].read(region) ||
-      !tables.pairs[pair.attributes.dest_qp_num % shm::SharedTables::kPairs].read(there)) {
-    return nullptr;
-  }
-  const auto found = find_place(shared_, pair, entry, there, region);
-  if (!found) return nullptr;
-  const std::uint64_t at = *found;
-  if (at > peer.arena_bytes || entry.length > peer.arena_bytes - at || at < sizeof(shm::SharedTables)) return nullptr;
-  if (entry.traits().is_word() && (entry.remote_addr % 8 != 0 || at % 8 != 0)) return nullptr;
-  return peer.arena->head() + at;
-}
-
 bool OneSided::may_carry_out(QueuePair& pair, const SendEntry& entry, bool is_first) const {
   return entry.traits().is_one_sided() && shared_.shm_transport() != nullptr && !entry.is_sent && entry.length != 0 &&
-         entry.length <= shm::kCarriedOutMax && (is_first || !pair.sends.awaits_program());
+         entry.length <= onesided::kCarriedOutMax && (is_first || !pair.sends.awaits_program());
 }
 
 shm::Connection* OneSided::find_mapped_peer(const QueuePair& pair) const {
@@ -66,16 +29,24 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
   if (peer == nullptr) return Result::sent_as_message;
   GatherList list;
   if (entry.traits().has_data() && shared_.gather(pair, number, 0, list) != Cause::none) return Result::sent_as_message;
+  const onesided::RegionRequest request{.from = shared_.address,
+                                        .own_pair = pair.number,
+                                        .pair = pair.attributes.dest_qp_num,
+                                        .key = entry.rkey,
+                                        .right = entry.traits().right,
+                                        .address = entry.remote_addr,
+                                        .length = entry.length,
+                                        .is_word = entry.traits().is_word()};
   {
-    const auto use = shm::Use::of_region(entry.rkey >> 8, pair.attributes.dest_qp_num);
-    const shm::ReadSection section(*peer, use);
-    std::byte* const there = reach(pair, entry, *peer);
+    onesided::RemoteMemory memory(*peer, request.use());
+    std::byte* const there = memory.find_mapped(request);
     if (there != nullptr && !is_first) {
       ++shared_.counters.direct_waits;
       return Result::later;
     }
-    if (there == nullptr && (!is_first || !carry_out_by_calls(pair, number, *peer, list)))
-      return Result::sent_as_message;
+    const bool is_done = there != nullptr || (is_first && may_call(pair, number, *peer, list) &&
+                                              carry_out_by_calls(entry, request, memory, list));
+    if (!is_done) return Result::sent_as_message;
     pair.route.is_proven = true;
     pair.sends.carried_out();
     copy(pair, number, there, list);
@@ -84,13 +55,25 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
   return Result::done;
 }
 
-bool OneSided::carry_out_by_calls(QueuePair& pair, RequestNumber number, shm::Connection& peer,
-                                  GatherList& list) const {
+/// The list is of memory that may be written then, if there is a result.
+bool OneSided::may_call(QueuePair& pair, RequestNumber number, const shm::Connection& peer, GatherList& list) const {
   const SendEntry& entry = pair.sends[number];
   if (!pair.is(QpType::rc) || entry.traits().is_word()) return false;
   if (entry.traits().has_result() && shared_.gather(pair, number, verbs::access::local_write, list) != Cause::none)
     return false;
-  return qp::carry_out_by_calls(shared_, pair, entry, peer, list.pieces());
+  return peer.may_call(entry.length, shared_.bounds.cma_max, shared_.bounds.cma_awake_max);
+}
+
+bool OneSided::carry_out_by_calls(const SendEntry& entry, const onesided::RegionRequest& request,
+                                  onesided::RemoteMemory& memory, const GatherList& list) {
+  const bool is_read = entry.traits().has_result();
+  const auto at = memory.find_by_calls(request);
+  const bool is_done =
+      at && (is_read ? memory.read(list.pieces(), *at, entry.length) : memory.write(*at, list.pieces(), entry.length));
+  PairCounters& counters = shared_.counters;
+  if (memory.has_failed()) ++counters.calls_failed;
+  if (is_done) ++(is_read ? counters.reads_by_calls : counters.writes_by_calls);
+  return is_done;
 }
 
 namespace {

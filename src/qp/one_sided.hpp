@@ -1,7 +1,9 @@
 #pragma once
-// One-sided requests to an engine of the same host whose memory we have mapped: we carry them out by ourselves, and
-// nobody there has to run. What it does not publish is reached by system calls (cma.hpp). Only what certainly succeeds
-// goes this way; all else is sent as a message, so that errors, events and their order come from the responder as ever.
+// One-sided requests to an engine of the same host that shows us its memory: we carry them out by ourselves, and nobody
+// there has to run (onesided/remote_memory.hpp). What lies outside its arena is reached by system calls: writes and
+// reads of reliable queue pairs, which no other request may overtake. If a call fails the request is sent: the
+// responder does all of it (again), or says what is wrong. Only what certainly succeeds goes this way; all else is sent
+// as a message, so that errors, events and their order come from the responder as ever.
 //
 // Order. A request is carried out when all before it have ended. Behind messages it waits for that, unless one of them
 // is for the peer's program, which may take its time: then it is sent, too. A request that was sent once is never
@@ -9,19 +11,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 
+#include "onesided/remote_memory.hpp"
 #include "qp/gather_list.hpp"
 #include "qp/outstanding.hpp"
 #include "qp/queue_pair.hpp"
 #include "qp/shared.hpp"
-#include "shm/connection.hpp"
-
-namespace fairlead::shm {
-struct SharedPair;
-struct SharedRegion;
-}  // namespace fairlead::shm
 
 namespace fairlead::qp {
 
@@ -36,8 +31,9 @@ class OneSided {
  private:
   bool may_carry_out(QueuePair& pair, const SendEntry& entry, bool is_first) const;
   shm::Connection* find_mapped_peer(const QueuePair& pair) const;
-  std::byte* reach(const QueuePair& pair, const SendEntry& entry, const shm::Connection& peer) const;
-  bool carry_out_by_calls(QueuePair& pair, RequestNumber number, shm::Connection& peer, GatherList& list) const;
+  bool may_call(QueuePair& pair, RequestNumber number, const shm::Connection& peer, GatherList& list) const;
+  bool carry_out_by_calls(const SendEntry& entry, const onesided::RegionRequest& request,
+                          onesided::RemoteMemory& memory, const GatherList& list);
   void copy(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list);
   void run_atomic(QueuePair& pair, RequestNumber number, std::byte* there);
   void finish(QueuePair& pair, RequestNumber number);
@@ -45,9 +41,5 @@ class OneSided {
   Shared& shared_;
   Outstanding& outstanding_;
 };
-
-/// Where the request's bytes lie, as the record of the region tells places; none if the two do not permit it.
-std::optional<std::uint64_t> find_place(const Shared& shared, const QueuePair& pair, const SendEntry& entry,
-                                        const shm::SharedPair& there, const shm::SharedRegion& region);
 
 }  // namespace fairlead::qp

@@ -1,11 +1,9 @@
 #include "qp/published_tables.hpp"
 
-#include "shm/shared_tables.hpp"
-
 namespace fairlead::qp {
 namespace {
 
-shm::SharedPair record_of(const QueuePair& pair) {
+onesided::SharedPair record_of(const QueuePair& pair) {
   // The first request of all tells that communication is established: it has to come as a message.
   const bool is_open = pair.can_receive() && !pair.is_closing && !pair.route.is_local &&
                        (pair.has_heard || pair.state() != verbs::QpState::rtr);
@@ -26,32 +24,15 @@ shm::SharedPair record_of(const QueuePair& pair) {
 
 }  // namespace
 
-shm::SharedTables* PublishedTables::tables() const {
-  shm::Arena* arena = shared_.shm_transport() != nullptr ? shared_.shm_transport()->connections().arena() : nullptr;
-  return arena != nullptr ? reinterpret_cast<shm::SharedTables*>(arena->head()) : nullptr;
-}
-
-shm::OwnedRecords* PublishedTables::records() const {
-  return shared_.shm_transport() != nullptr
-             ? reinterpret_cast<shm::OwnedRecords*>(shared_.shm_transport()->connections().records())
-             : nullptr;
-}
-
 void PublishedTables::publish(const QueuePair& pair) {
-  shm::SharedTables* const arena = tables();
-  if (arena == nullptr || pair.is(verbs::QpType::ud)) return;
-  const shm::SharedPair record = record_of(pair);
-  const std::uint32_t place = pair.number % shm::SharedTables::kPairs;
-  arena->pairs[place].publish(record, publications_);
-  if (shm::OwnedRecords* const own = records()) own->pairs[place].publish(record, publications_);
+  if (!publisher_.is_seen() || pair.is(verbs::QpType::ud)) return;
+  publisher_.publish_pair(pair.number % onesided::SharedTables::kPairs, record_of(pair));
 }
 
 void PublishedTables::publish_region(std::uint32_t key) {
-  shm::SharedTables* const arena = tables();
-  if (arena == nullptr || key >> 8 >= shm::SharedTables::kRegions) return;  // peers reach the last slot by messages
-  shm::SharedRegion inside, whole;
-  if (shared_.regions.is_known(key)) {
-    const RegionPlan& plan = shared_.regions.plan(key);
+  onesided::SharedRegion inside, whole;
+  if (regions_.is_known(key)) {
+    const RegionPlan& plan = regions_.plan(key);
     whole = {.key = key,
              .domain = plan.domain,
              .access = plan.access,
@@ -67,8 +48,7 @@ void PublishedTables::publish_region(std::uint32_t key) {
       inside.offset = plan.arena.offset;
     }
   }
-  arena->regions[key >> 8].publish(inside, publications_);
-  if (shm::OwnedRecords* const own = records()) own->regions[key >> 8].publish(whole, publications_);
+  publisher_.publish_region(key >> 8, inside, whole);
 }
 
 }  // namespace fairlead::qp

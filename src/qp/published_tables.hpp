@@ -1,23 +1,18 @@
 #pragma once
 // What peers of this host may see of our regions and queue pairs, so that they carry out one-sided requests by
-// themselves (docs/shm.md): records in our arena, and in memory that they reach by system calls.
+// themselves (onesided/publisher.hpp).
 
 #include <cstdint>
 
+#include "onesided/publisher.hpp"
 #include "qp/queue_pair.hpp"
 #include "qp/shared.hpp"
-#include "shm/publish_count.hpp"
-
-namespace fairlead::shm {
-struct OwnedRecords;
-struct SharedTables;
-}  // namespace fairlead::shm
 
 namespace fairlead::qp {
 
 class PublishedTables {
  public:
-  explicit PublishedTables(Shared& shared) : shared_(shared) {}
+  explicit PublishedTables(Shared& shared) : regions_(shared.regions), publisher_(shared.connections()) {}
 
   /// As it is now: nothing while it takes no requests.
   void publish(const QueuePair& pair);
@@ -25,11 +20,8 @@ class PublishedTables {
   void publish_region(std::uint32_t key);
 
  private:
-  shm::SharedTables* tables() const;
-  shm::OwnedRecords* records() const;
-
-  Shared& shared_;
-  shm::PublishCount publications_;
+  const RegionTable& regions_;
+  onesided::Publisher publisher_;
 };
 
 }  // namespace fairlead::qp

@@ -37,6 +37,9 @@ struct Shared {
   PairCounters counters{};
 
   shm::Transport* shm_transport() const { return transports != nullptr ? transports->shm_transport() : nullptr; }
+  shm::Connections* connections() const {
+    return shm_transport() != nullptr ? &shm_transport()->connections() : nullptr;
+  }
   bool is_here(const base::SocketAddress& engine) const { return engine == address; }
   /// (address, number) alone lead to an engine: the upper bits of the number are its port's place in the range.
   base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;

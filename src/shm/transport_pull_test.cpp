@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(, TransportPullFrom, testing::Range(0, 12));
 
 TEST_P(TransportPullFrom, AWrongPlaceEndsThePeer) {
   std::mt19937_64 random(static_cast<std::uint64_t>(GetParam()));
-  const std::uint64_t bytes = sizeof(SharedTables) + engine::kShown;
+  const std::uint64_t bytes = sizeof(onesided::SharedTables) + engine::kShown;
   std::vector<std::byte> buffer(100'000);
   receive(buffer);
   const std::uint64_t size = 1 + random() % 100'000;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace fairlead::shm {
+namespace fairlead::onesided {
 
 class PublishCount {
  public:
@@ -15,4 +15,4 @@ class PublishCount {
   std::uint64_t publications_ = 0;
 };
 
-}  // namespace fairlead::shm
+}  // namespace fairlead::onesided

@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shm/publish_count.hpp"
+#include "onesided/publish_count.hpp"
 #include "wire/pair_words.hpp"
 
-namespace fairlead::shm {
+namespace fairlead::onesided {
 
 inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
 
@@ -139,4 +139,4 @@ static_assert(sizeof(SharedRecord<SharedRegion>) == 64 &&
               sizeof(SharedRecord<SharedPair>) == sizeof(SharedRecord<SharedPair>::Image) &&
               sizeof(PublishedExposure) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-}  // namespace fairlead::shm
+}  // namespace fairlead::onesided

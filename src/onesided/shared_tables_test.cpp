@@ -1,8 +1,8 @@
-#include "shm/shared_tables.hpp"
+#include "onesided/shared_tables.hpp"
 
 #include <gtest/gtest.h>
 
-namespace fairlead::shm {
+namespace fairlead::onesided {
 namespace {
 
 // All peers of the owner can write to the tables.
@@ -32,4 +32,4 @@ TEST(SharedTables, NoVersionComesTwice) {
 }
 
 }  // namespace
-}  // namespace fairlead::shm
+}  // namespace fairlead::onesided

@@ -25,7 +25,7 @@ constexpr std::uint32_t kAll = verbs::access::remote_write | verbs::access::remo
 
 class Cma : public engine::EnginePair {
  protected:
-  explicit Cma(std::uint64_t awake_max = shm::kCarriedOutMax) : engine::EnginePair(true, awake_max) {}
+  explicit Cma(std::uint64_t awake_max = onesided::kCarriedOutMax) : engine::EnginePair(true, awake_max) {}
   void SetUp() override {
     engine::EnginePair::SetUp();
     b_.pairs().publish_region(b_.key);
@@ -80,7 +80,9 @@ class Cma : public engine::EnginePair {
     EXPECT_TRUE(is_same(100, 200, length));
     EXPECT_EQ(by_calls(), before);
   }
-  shm::OwnedRecords& owned() { return *reinterpret_cast<shm::OwnedRecords*>(far_.engine->connections()->records()); }
+  onesided::OwnedRecords& owned() {
+    return *reinterpret_cast<onesided::OwnedRecords*>(far_.engine->connections()->records());
+  }
   shm::Connection& far_of_near() {
     return near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   }
@@ -140,7 +142,7 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   };
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 1);
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 256);
-  expect_refused(SendOpcode::write, b_.at(1000), shm::SharedTables::kRegions << 8 | 1);
+  expect_refused(SendOpcode::write, b_.at(1000), onesided::SharedTables::kRegions << 8 | 1);
   expect_refused(SendOpcode::write, b_.at(end - 63), b_.key);
   expect_refused(SendOpcode::write, b_.at(0) - 1, b_.key);
   expect_refused(SendOpcode::read, b_.at(end), b_.key);
@@ -177,18 +179,18 @@ TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
   const std::uint32_t far_key = b_.pairs().regions().add(
       {.base = bystander.data(), .length = 4096, .iova = there, .access = verbs::access::local_write, .domain = 1});
   b_.pairs().publish_region(far_key);
-  shm::SharedTables& tables = far_.tables();
-  shm::PublishCount lies;
+  onesided::SharedTables& tables = far_.tables();
+  onesided::PublishCount lies;
   for (int step = 0; step < 400; ++step) {
     // A region that gives no right, or none at all, as if it were of the arena, or all memory.
     const std::uint32_t key = random() % 2 == 0 ? far_key : b_.key + 256;
-    shm::SharedRegion lie{
+    onesided::SharedRegion lie{
         .key = key, .domain = 1, .access = ~0ULL, .iova = 0, .length = ~0ULL, .begin = 0, .end = ~0ULL};
     if (random() % 2 == 0) lie.offset = random() % 2 == 0 ? 1ULL << 40 : random();
     if (random() % 2 == 0) lie.end = random();
     tables.regions[key >> 8].publish(lie, lies);
-    shm::SharedPair pair;
-    shm::SharedRecord<shm::SharedPair>& shown = tables.pairs[b_.number % shm::SharedTables::kPairs];
+    onesided::SharedPair pair;
+    onesided::SharedRecord<onesided::SharedPair>& shown = tables.pairs[b_.number % onesided::SharedTables::kPairs];
     ASSERT_TRUE(shown.read(pair));
     pair.rights = ~0U;
     if (random() % 4 == 0) pair.domain = static_cast<std::uint32_t>(random());
@@ -205,8 +207,8 @@ TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
 }
 
 TEST_F(Cma, ARecordThatIsBeingChangedIsNotBelieved) {
-  using Record = shm::SharedRecord<shm::SharedRegion>;
-  shm::SharedRegion value;
+  using Record = onesided::SharedRecord<onesided::SharedRegion>;
+  onesided::SharedRegion value;
   Record::Image one{};
   one[0] = 4;
   one[1] = 17;
@@ -303,10 +305,10 @@ TEST_F(Cma, WhatFailsHalfWayIsAskedFor) {
   auto* const half =
       static_cast<std::byte*>(::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ::munmap(half + kPage, kPage);
-  shm::SharedRegion region;
+  onesided::SharedRegion region;
   ASSERT_TRUE(owned().regions[b_.key >> 8].read(region));
   region.offset = reinterpret_cast<std::uintptr_t>(half) - 200;  // so that a part of it is not there
-  shm::PublishCount lies;
+  onesided::PublishCount lies;
   owned().regions[b_.key >> 8].publish(region, lies);
   expect_write_through_the_ring(2 * kPage);
   EXPECT_EQ(failed(), 1u);

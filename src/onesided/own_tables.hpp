@@ -1,0 +1,20 @@
+#pragma once
+// Where an engine's own records lie.
+
+#include "onesided/shared_tables.hpp"
+#include "shm/connections.hpp"
+
+namespace fairlead::onesided {
+
+struct OwnTables {
+  SharedTables* tables = nullptr;   // null: nothing is published
+  OwnedRecords* records = nullptr;  // null: no memory outside the arena is reached
+
+  static OwnTables of(shm::Connections* connections) {
+    if (connections == nullptr || connections->arena() == nullptr) return {};
+    return {reinterpret_cast<SharedTables*>(connections->arena()->head()),
+            reinterpret_cast<OwnedRecords*>(connections->records())};
+  }
+};
+
+}  // namespace fairlead::onesided
