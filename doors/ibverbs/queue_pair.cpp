@@ -1,4 +1,5 @@
 // Queue pairs: making, changing, asking.
+#include "doors/ibverbs/fail_pair.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -184,6 +185,23 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) try {
   return &table<Pair>().publish(pair)->qp_base;
 } catch (const std::exception&) {
   return thrown();
+}
+
+bool fail_pair(const Identity& device, std::uint32_t number, std::uint32_t peer) {
+  for (const std::uint32_t handle : table<Pair>().all()) {
+    const Call call;
+    Pair* pair = table<Pair>().find(handle);
+    if (pair == nullptr || pair->qp_base.qp_num != number || &pair->owner.identity != &device) continue;
+    const verbs::QpAttributes now = pair->native->query();
+    const bool is_connected = now.state != verbs::QpState::reset && now.state != verbs::QpState::init;
+    if (!is_connected || now.dest_qp_num != peer) return false;
+    verbs::QpAttributes failed;
+    failed.state = verbs::QpState::err;
+    if (!pair->native->modify(failed, IBV_QP_STATE)) return false;
+    show_state(*pair, IBV_QPS_ERR);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace fairlead::ibverbs

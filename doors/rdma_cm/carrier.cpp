@@ -204,7 +204,7 @@ void Carrier::receive(End& end, const net::BufferEvent& event) {
     const std::lock_guard guard(inbox_);
     if (event.status == Status::ok) {
       if (auto message = decode(event.buffer.bytes(event.offset, event.length))) {
-        if (message->kind != Kind::alive)
+        if (message->kind != Kind::alive || message->to != 0)
           collected_.deliveries.push_back({.local = end.local,
                                            .port = end.port,
                                            .from = std::string(event.sender.address()),

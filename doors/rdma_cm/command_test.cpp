@@ -238,6 +238,36 @@ TEST(ManagerCommand, ConnectsTalksAndDisconnects) {
   EXPECT_EQ(server.destroy(listener), 1U);
 }
 
+/// A connection from `client` to `server`: its ids there.
+std::pair<std::uint32_t, std::uint32_t> connect_ids(const Device& client, const Device& server) {
+  const std::uint32_t listener = listener_on(server, 1), active = client.create(2);
+  client.route(active, local(server.port_of(listener)));
+  EXPECT_EQ(client.connect(active), 0);
+  const std::uint32_t passive = server.expect_event(Event::connect_request).id;
+  EXPECT_EQ(server.accept(passive, 3), 0);
+  client.expect_event(Event::connect_response);
+  EXPECT_EQ(client.accept(active, 0, false), 0);
+  server.expect_event(Event::established);
+  return {active, passive};
+}
+
+// A peer that was stopped, or cut off, for so long that the other side gave it up goes on as if nothing had been.
+TEST(ManagerCommand, HearsThatItsPeerHasGivenItUpMeanwhile) {
+  Device server, client;
+  const auto [active, passive] = connect_ids(client, server);
+  Service& service = Service::of_process();
+  const std::shared_ptr<EventFile> file = file_of(server.get());
+  {
+    const std::lock_guard guard(service.mutex());
+    const std::shared_ptr<Id> id = service.find(passive, *file);
+    ASSERT_NE(id, nullptr);
+    id->connection.lose(Status::silent, Instant::clock::now());
+  }
+  ASSERT_TRUE(client.is_readable(kEventAtMost)) << "nobody told it";
+  client.expect_event(Event::disconnected);
+  EXPECT_EQ(client.disconnect(active), 0);
+}
+
 TEST(ManagerCommand, RefusesWhatTheKernelRefuses) {
   Device device(O_RDWR | O_NONBLOCK);
   struct {

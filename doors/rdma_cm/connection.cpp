@@ -141,6 +141,7 @@ Step Connection::reject(Reason reason, const PrivateData& data) {
 
 Step Connection::disconnect(Instant now) {
   if (!has_begun()) return refuse_step(EINVAL);
+  if (std::exchange(is_lost_, false) && state_ == State::over) enter(State::over);
   if (state_ == State::connected) {
     enter(State::leaving, now + kLeaveAtMost);
     return {.send = say(Kind::dreq)};
@@ -230,7 +231,7 @@ Step Connection::take_disconnect(Instant now) {
   switch (state_) {
     case State::replied:  // RTU is on its way, or was overtaken
     case State::connected:
-      enter(State::left);
+      enter(State::left, now + kHeedsAtMost);
       return tell(Event::disconnected);
     case State::leaving:  // both at once
       enter(State::resting, now + kRest);
@@ -272,10 +273,13 @@ Step Connection::lose(Status why, Instant now) {
                             : tell(Event::rejected, std::to_underlying(Reason::consumer_defined));
       return tell(Event::unreachable, -ETIMEDOUT);
     case State::connected:
+      is_lost_ = true;
+      [[fallthrough]];
     case State::leaving:
       enter(State::resting, now + kRest);
       return tell(Event::disconnected);
     case State::left:
+      is_lost_ = true;
       enter(State::resting, now + kRest);
       return {};
     default:
@@ -303,7 +307,12 @@ Step Connection::expire(Instant now) {
       break;
     case State::resting:
       step = tell(Event::timewait_exit);
-      enter(State::over);
+      enter(State::over, is_lost_ ? now + kHeedsAtMost : kNever);
+      break;
+    case State::left:
+    case State::over:
+      step.fails_pair = !is_datagram_;
+      enter(state_);
       break;
     default:
       enter(state_);

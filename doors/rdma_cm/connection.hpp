@@ -64,6 +64,7 @@ struct Step {
   int error = 0;  // errno: refused, nothing has changed
   std::optional<Message> send{};
   std::optional<Told> tell{};
+  bool fails_pair = false;  // the peer is gone, and the program does nothing: its queue pair shall fail
 };
 
 enum class State : std::uint8_t {
@@ -89,6 +90,8 @@ class Connection {
   static constexpr Duration kReadyAtMost = std::chrono::seconds(60);    // from our reply to the initiator's RTU
   static constexpr Duration kLeaveAtMost = std::chrono::seconds(16);    // of the peer's program to our DREQ
   static constexpr Duration kRest = std::chrono::milliseconds(500);
+  /// Of a program whose peer is gone, to disconnect; longer than the time after which its own requests fail (8.6 s).
+  static constexpr Duration kHeedsAtMost = std::chrono::seconds(10);
   static constexpr Duration kBusyPause = std::chrono::milliseconds(20);
   /// A request that finds nobody is sent again for so long: programs end a listener and make it anew, perftest between
   /// two connections, which takes us longer than the kernel.
@@ -137,6 +140,10 @@ class Connection {
   bool is_datagram() const { return is_datagram_; }
   /// Whether it would wait in vain if the peer's process were gone.
   bool needs_peer() const;
+  /// Asks the peer whether it lives, and still has this connection. A peer that could not hear us may have given it up.
+  Message ask() const { return state_ == State::connected ? say(Kind::alive) : Message{}; }
+  /// Whether a peer that asks for it waits in vain.
+  bool is_over() const { return state_ >= State::resting; }
   /// Whether connect or accept has begun, or a request came.
   bool has_begun() const { return state_ >= State::requesting; }
 
@@ -157,6 +164,7 @@ class Connection {
   std::uint64_t name_, peer_name_ = 0;
   std::uint32_t psn_, peer_psn_ = 0;
   bool is_datagram_;
+  bool is_lost_ = false;  // the peer is, and the program has not disconnected
   State state_ = State::idle;
   Instant due_ = kNever;    // of the state
   Instant again_ = kNever;  // the request is sent anew

@@ -211,6 +211,41 @@ TEST(Connection, LosesItsPeerInEachState) {
   expect_quiet(connected.initiator.lose(Status::silent, kStart));
 }
 
+// A program that waits for completions alone, and looks at no event, hears of it by its queue pair.
+TEST(Connection, FailsThePairOfAProgramThatDoesNotHeedTheEnd) {
+  const Instant later = kStart + Connection::kRest + Connection::kHeedsAtMost;
+  Ends lost;
+  lost.connect();
+  expect_told(lost.initiator.lose(Status::silent, kStart), Event::disconnected);
+  expect_told(lost.initiator.expire(kStart + Connection::kRest), Event::timewait_exit);
+  EXPECT_EQ(lost.initiator.due(), later);
+  EXPECT_TRUE(lost.initiator.expire(later).fails_pair);
+  EXPECT_EQ(lost.initiator.due(), kNever);
+
+  Ends left;
+  left.connect();
+  expect_told(left.responder.take(*left.initiator.destroy(), kStart), Event::disconnected);
+  EXPECT_TRUE(left.responder.expire(kStart + Connection::kHeedsAtMost).fails_pair);
+  EXPECT_EQ(left.responder.due(), kNever);
+  expect_sent(left.responder.disconnect(later), Kind::drep);
+}
+
+TEST(Connection, LeavesThePairOfAProgramThatHeedsTheEnd) {
+  for (const Duration after : {Duration(0ms), Connection::kRest}) {
+    Ends lost;
+    lost.connect();
+    expect_told(lost.initiator.lose(Status::silent, kStart), Event::disconnected);
+    if (after != 0ms) expect_told(lost.initiator.expire(kStart + after), Event::timewait_exit);
+    EXPECT_EQ(lost.initiator.disconnect(kStart + after).error, 0);
+    while (lost.initiator.due() != kNever) EXPECT_FALSE(lost.initiator.expire(lost.initiator.due()).fails_pair);
+  }
+  Ends left;
+  left.connect();
+  expect_told(left.responder.take(*left.initiator.destroy(), kStart), Event::disconnected);
+  expect_sent(left.responder.disconnect(kStart), Kind::drep);
+  while (left.responder.due() != kNever) EXPECT_FALSE(left.responder.expire(left.responder.due()).fails_pair);
+}
+
 TEST(Connection, WaitsForAPeerThatDoesNotAnswerOnlySoLong) {
   Ends ends;
   ends.connect();

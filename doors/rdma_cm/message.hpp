@@ -24,8 +24,9 @@ enum class Kind : std::uint8_t {
   drep = 6,
   sidr_req = 7,
   sidr_rep = 8,
-  busy = 9,   // answers req and sidr_req: the listener's backlog is full, ask again
-  alive = 10  // says nothing: that it is taken tells that the receiver lives
+  busy = 9,  // answers req and sidr_req: the listener's backlog is full, ask again
+  alive =
+      10  // that it is taken tells that the receiver lives; a connection that it names and is over is answered by dreq
 };
 inline constexpr unsigned kKinds = 11;
 
@@ -56,7 +57,7 @@ struct Terms {
 
 struct Message {
   Kind kind = Kind::alive;
-  std::uint8_t reason = 0;  // of rej; the status of sidr_rep
+  std::uint8_t reason = 0;  // of rej, and of a dreq that answers alive; the status of sidr_rep
   std::uint16_t port_space = 0;
   std::uint8_t qp_type = 0;
   std::uint16_t source_port = 0;  // of the initiator, for the program to see

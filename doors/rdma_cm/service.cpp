@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "base/process_mark.hpp"
+#include "doors/ibverbs/fail_pair.hpp"
 #include "doors/rdma_cm/addressing.hpp"
 #include "doors/rdma_cm/event_answer.hpp"
 
@@ -31,6 +32,12 @@ constexpr Duration kLeaveAtMost = std::chrono::milliseconds(300);
 template <typename Number>
 bool draw(Number& number) {
   return ::getrandom(&number, sizeof number, 0) == sizeof number;
+}
+
+// Its receives are flushed, so that a program that waits for completions alone hears of it, too.
+void fail_pair(const Id& id) {
+  const ibverbs::Identity* const identity = find_identity(id.device);
+  if (identity != nullptr) ibverbs::fail_pair(*identity, id.terms.qp_num, id.connection.peer_terms().qp_num);
 }
 
 bool is_gone(Status status) {
@@ -186,6 +193,7 @@ void Service::destroy(const std::shared_ptr<Id>& id) {
 void Service::apply(const std::shared_ptr<Id>& id, const Step& step) {
   if (step.send) post(*id, *step.send);
   if (step.tell) tell(id, *step.tell);
+  if (step.fails_pair) fail_pair(*id);
   arm(*id);
   if (id->connection.needs_peer() && ask_at_ == kNever) {
     ask_at_ = Clock::now() + kAliveEvery;
@@ -295,11 +303,11 @@ void Service::fail(const Failed& failed, Instant now) {
 }
 
 void Service::lose_peer(const std::string& address, Status status, Instant now) {
-  ++counters_.lost_peers;
   std::vector<std::shared_ptr<Id>> lost;
   for (const auto& [handle, id] : ids_) {
     if (id->peer_address == address && id->connection.needs_peer()) lost.push_back(id);
   }
+  if (!lost.empty()) ++counters_.lost_peers;
   for (const auto& id : lost) apply(id, id->connection.lose(status, now));
 }
 
@@ -309,7 +317,16 @@ void Service::take(const Delivery& delivery, Instant now) {
   const Message& message = delivery.message;
   if (message.kind == Kind::req || message.kind == Kind::sidr_req) return take_request(delivery);
   const std::shared_ptr<Id> id = addressee(delivery);
-  if (id) return apply(id, id->connection.take(message, now));
+  if (message.kind == Kind::alive) {
+    if (message.to != 0 && (!id || id->connection.is_over()))
+      answer_without_id(delivery, Kind::dreq, std::to_underlying(Reason::invalid_comm_id));
+    return;
+  }
+  if (id) {
+    // Whoever has forgotten one connection has probably forgotten others.
+    if (message.kind == Kind::dreq && message.reason == std::to_underlying(Reason::invalid_comm_id)) ask_at_ = now;
+    return apply(id, id->connection.take(message, now));
+  }
   ++counters_.unknown_name;
   if (message.kind == Kind::dreq) answer_without_id(delivery, Kind::drep, 0);
   if (message.kind == Kind::rep) answer_without_id(delivery, Kind::rej, std::to_underlying(Reason::invalid_comm_id));
@@ -439,14 +456,22 @@ void Service::expire(Instant now) {
 
 void Service::ask_peers(Instant now) {
   if (now < ask_at_) return;
-  std::map<std::string, std::pair<Ip, Ip>> peers;  // our address, and theirs
+  std::map<std::string, std::vector<const Id*>> peers;
   for (const auto& [handle, id] : ids_) {
-    if (id->connection.needs_peer()) peers.emplace(id->peer_address, std::pair(id->device, id->peer));
+    if (id->connection.needs_peer()) peers[id->peer_address].push_back(id.get());
   }
   ask_at_ = peers.empty() ? kNever : now + kAliveEvery;
-  for (const auto& [address, ends] : peers)
-    post(Sent{
-        .handle = 0, .name = 0, .local = ends.first, .host = ends.second, .to = address, .message = {}, .tries = 0});
+  for (const auto& [address, ids] : peers) {
+    const Id& id = *ids[asked_ % ids.size()];
+    post(Sent{.handle = 0,
+              .name = 0,
+              .local = id.device,
+              .host = id.peer,
+              .to = address,
+              .message = id.connection.ask(),
+              .tries = 0});
+  }
+  ++asked_;
 }
 
 Instant Service::next_due() const {

@@ -125,6 +125,7 @@ class Service {
   std::set<std::pair<Instant, std::uint32_t>> timers_;
   Outbox outbox_;
   Instant ask_at_ = kNever;
+  std::size_t asked_ = 0;  // rounds; each asks for another connection of a peer
   std::uint16_t next_port_ = 0;
   ServiceCounters counters_;
 };
