@@ -47,7 +47,7 @@ struct DeviceLimits {
   std::uint32_t max_sge = 32;
   std::uint32_t max_inline = 1024;  ///< bytes
   std::uint32_t max_cq = 16384;
-  std::uint32_t max_cqe = 65536;
+  std::uint32_t max_cqe = 1U << 20;
   std::uint32_t max_mr = 65536;
   std::uint32_t max_mw = 65536;
   std::uint32_t max_pd = 65536;
