@@ -9,7 +9,7 @@ die() {
 packages_for() {
   case $1 in
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libssl-dev libipsec-mb-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev ;;
-    test) echo libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core libpmix-dev openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio libfabric-bin python3 ;;
+    test) echo libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core libpmix-dev openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich python3 ;;
     bench) echo libck-dev libreaderwriterqueue-dev ;;
     plot) echo gnuplot-nox ;;
     fuzz) echo clang-19 libclang-rt-19-dev ;;

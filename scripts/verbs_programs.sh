@@ -36,6 +36,8 @@ if [ "$(id -u)" = 0 ]; then
     exit 2
   fi
 fi
+prefix=()  # words before `fairlead run`
+rspreload=/usr/lib/$(uname -m)-linux-gnu/rsocket/librspreload.so
 limit=$([ $short = yes ] && echo 60 || echo 240)  # seconds
 folder=$(mktemp -d) server=
 chmod 755 "$folder"
@@ -59,7 +61,8 @@ figure() {
     ibv_*) awk '/usec\/iter/ { printf "%s us an exchange", $(NF - 1) }' "$2" ;;
     *_lat) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 8) printf "%s B: typical %s us, 99.9 %% %s us", $1, $5, $NF; else if (NF > 4) printf "%s B: typical %s us", $1, $5 }' "$2" ;;
     ucx_perftest) awk '/^Final:/ { printf "%s us, %s MB/s", $3, $6 }' "$2" ;;
-    mpirun) tail -n 1 "$2" | tr -d '\n' ;;
+    mpirun | mpiexec.mpich) tail -n 1 "$2" | tr -d '\n' ;;
+    iperf) awk '/bits\/sec/ { line = $0 } END { $0 = line; if (NF > 1) printf "%s %s", $(NF - 1), $NF }' "$2" ;;
     *_bw) awk '/^ [0-9]+ / { line = $0 } END { $0 = line; if (NF > 3) printf "%s B: %s MB/s", $1, $4 }' "$2" ;;
   esac
 }
@@ -69,9 +72,9 @@ is_chosen() {
   local options=$1 word
   shift
   for word in "${words[@]}"; do
-    [[ "$options $*" == *"$word"* ]] || return 1
+    [[ "${prefix[*]} $options $*" == *"$word"* ]] || return 1
   done
-  printf -v line '%-62s %-12s' "$*${UCX_TLS:+ ($UCX_TLS)}" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
+  printf -v line '%-62s %-12s' "${prefix:+${prefix[*]##*/} }$*${UCX_TLS:+ ($UCX_TLS)}" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
   command -v "$1" >/dev/null && return
   skipped=$((skipped + 1))
   echo "skip $line $1 is not installed"
@@ -98,7 +101,7 @@ pair() {
   local options=$1 code server_code
   shift
   next_port
-  local run=("${ordinary_user[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" 127.0.0.1)
+  local run=("${ordinary_user[@]}" "${prefix[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" 127.0.0.1)
   # shellcheck disable=SC2206
   run+=($options --)
   if [ "$1" = qperf ]; then
@@ -136,7 +139,7 @@ managed() {
   is_chosen "$options" $theirs || return 0
   next_port
   [[ "$ours" != port=* ]] || { port=${ours%% *}; port=${port#port=} ours=${ours#* }; }
-  local run=("${ordinary_user[@]}" "$fairlead" run)
+  local run=("${ordinary_user[@]}" "${prefix[@]}" "$fairlead" run)
   # shellcheck disable=SC2206
   run+=($options --)
   # shellcheck disable=SC2086
@@ -150,7 +153,7 @@ managed() {
   # shellcheck disable=SC2086
   timeout "$limit" "${run[@]}" ${theirs//PORT/$port} >"$folder/client" 2>&1
   code=$?
-  if [[ " cmtime rcopy udpong " == *" ${theirs%% *} "* ]]; then
+  if [[ " cmtime iperf rcopy udpong " == *" ${theirs%% *} "* ]]; then
     kill $server 2>/dev/null
     wait $server 2>/dev/null
     server_code=0
@@ -177,6 +180,17 @@ mpi() {
   # shellcheck disable=SC2086
   (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpi_program.py) >"$folder/client" 2>&1
   tell_end mpirun $?
+}
+
+# mpich TRANSPORT "OPTIONS OF fairlead run" RANKS: the same over MPICH.
+mpich() {
+  local -x UCX_TLS=$1,self
+  local job=(mpiexec.mpich -n "$3")
+  is_chosen "$2" "${job[@]}" || return 0
+  cp "$here/tests/mpich_program.py" "$folder"
+  # shellcheck disable=SC2086
+  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpich_program.py) >"$folder/client" 2>&1
+  tell_end mpiexec.mpich $?
 }
 
 faults="--path udp --fault drop=1%,reorder=5:16,duplicate=1%"
@@ -315,6 +329,30 @@ over_manager() {
     pair "$path" ib_send_lat -R -c UD -n 500
     pair "$path" qperf -cm1 -t 1 rc_lat
     managed "$path" "fi_pingpong -p verbs -e msg -B PORT" "fi_pingpong -p verbs -e msg -P PORT 127.0.0.1"
+    managed "$path" "fi_pingpong -p verbs;ofi_rxm -e rdm -B PORT" "fi_pingpong -p verbs;ofi_rxm -e rdm -P PORT 127.0.0.1"
+    # A thousand connections.
+    managed "$path" "ucmatose -c 1000 -C 5 -p PORT" "ucmatose -c 1000 -C 5 -p PORT -s 127.0.0.1"
+    managed "$path" "cmtime -p PORT" "cmtime -p PORT -c 1000 -s 127.0.0.1"
+  done
+}
+
+# A program of TCP, over rsockets. librspreload has no accept4(), so Python's and netcat's servers cannot be used.
+over_rsockets() {
+  local path prefix=(env "LD_PRELOAD=$rspreload")
+  for path in "--path shm" "--path udp" "$faults"; do
+    managed "$path" "iperf -s -p PORT" "iperf -p PORT -t 2 -c 127.0.0.1"
+  done
+}
+
+# Few descriptors, and no memory that may be locked.
+within_limits() {
+  local path prefix=(prlimit --nofile=64:64 --memlock=0:0)
+  for path in "--path shm" "--path udp"; do
+    pair "$path" ib_write_bw -n 500
+    pair "$path" ib_send_lat -R -n 500
+    managed "$path" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
+    managed "$path" "ucmatose -c 100 -C 5 -p PORT" "ucmatose -c 100 -C 5 -p PORT -s 127.0.0.1"
+    ucx rc "$path" -t tag_lat -n 200
   done
 }
 
@@ -329,6 +367,7 @@ over_ucx() {
       done
       for ranks in 2 4 8; do
         mpi $transport "$path" $ranks
+        mpich $transport "$path" $ranks
       done
     done
   done
@@ -352,6 +391,8 @@ else
   perftests
   others
   over_manager
+  over_rsockets
+  within_limits
   over_ucx
   under_faults
 fi

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/child_process.hpp"
+#include "tests/environment.hpp"
 #include "tests/ordinary_user.hpp"
 #include "tests/two_namespaces.hpp"
 
@@ -117,6 +118,16 @@ TEST(VerbsPrograms, ARunInWhichNothingPassedIsNone) {
                                  ordinary_user().command(), "no-such-program"});
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.output, HasSubstr("0 passed, 0 failed, 0 skipped"));
+}
+
+// Killed or stopped at random instants: whoever is left ends or goes on, and leaves nothing.
+TEST(VerbsPrograms, OutliveTheirPeers) {
+  if (const auto fault = TwoNamespaces().set_up()) GTEST_SKIP() << *fault;
+  Words words{"python3", FAIRLEAD_SOURCE_FOLDER "/scripts/kill_programs.py", "--command", FAIRLEAD_COMMAND};
+  words = words + split(is_full_run() ? "--instants 4" : "--instants 1 TCP shm");
+  const Finished finished = run(words, 60min);
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("passed, 0 failed"));
 }
 
 TEST(VerbsProgram, DevicesAreListed) {

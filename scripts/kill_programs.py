@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Kills and stops verbs programs of Debian under `fairlead run` at random instants. Whoever is left has to end, or to go
+on, in time; and nothing may be left: no process, no port, no file. Everything runs in namespaces of its own (processes,
+network), so nothing else is touched. A line for each program; the exit code says whether all went well."""
+
+import argparse
+import glob
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PORT = 15000  # in a network namespace of our own
+FIO = f"fio --name=job --ioengine=rdma --port={PORT} --bs=64k"
+LIMIT = 60  # seconds: the time-outs of docs/ibverbs.md, those of the program, and much patience with a busy host
+STARTS_WITHIN = 30
+RSPRELOAD = f"/usr/lib/{os.uname().machine}-linux-gnu/rsocket/librspreload.so"
+BIG_FILE_BYTES = 200_000_000
+SHORT_STOP = (0.02, 1.5)  # shorter than any time-out: nobody may notice
+LONG_STOP = (7.0, 9.0)  # longer than the link's give-up time of 5 s
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+
+
+class Program:
+    """Two sides that find each other at PORT, or a job that starts all of its processes. `serves`: the server is for many
+    clients, and is ended after the last."""
+
+    def __init__(self, name, server, client, serves=False, preload=None, is_deaf=False):
+        self.name, self.server, self.client, self.serves, self.preload = name, server, client, serves, preload
+        self.is_deaf = is_deaf  # the client, when it only waits for data and its peer is gone
+
+    def needs(self):
+        return (self.server or self.client).split()[0]
+
+
+def fio(verb, depth, size):
+    return Program(
+        f"fio {verb} with verify",
+        f"{FIO} --size={size} --rw=read --iodepth=32 --verify=crc32c",
+        f"{FIO} --size={size} --hostname=127.0.0.1 --rw=write --verify=crc32c --do_verify=0 --verb={verb} --iodepth={depth}",
+    )
+
+
+def pair(name, words, address="127.0.0.1"):
+    return Program(name, f"{words} -p {PORT}", f"{words} -p {PORT} {address}")
+
+
+PROGRAMS = [
+    fio("write", 8, "300m"),
+    fio("send", 1, "100m"),
+    # Not rstream: it looks at an old errno when its peer is gone (rrecv() answers 0), and asks for ever. And librdmacm wakes
+    # the initiator of an rsocket, when it only waits for data, neither for an event nor for a flushed receive.
+    Program("rcopy", f"rcopy -p {PORT}", f"rcopy BIG_FILE 127.0.0.1:COPY -p {PORT}", serves=True, is_deaf=True),
+    Program(
+        "iperf over rsockets",
+        f"iperf -s -p {PORT}",
+        f"iperf -p {PORT} -t 2 -c 127.0.0.1",
+        serves=True,
+        preload=RSPRELOAD,
+        is_deaf=True,
+    ),
+    pair("ib_write_bw by TCP", "ib_write_bw -n 10000"),
+    pair("ib_write_bw -R", "ib_write_bw -R -n 10000"),
+    pair("ib_send_lat -R", "ib_send_lat -R -n 10000"),
+    Program("rping", f"rping -s -P -p {PORT}", f"rping -c -a 127.0.0.1 -v -V -C 300 -p {PORT}", serves=True),
+    Program("Open MPI over UCX", None, "mpirun --oversubscribe -np 2 --mca pml ucx --mca osc ucx RUN /usr/bin/python3 MPI_PROGRAM"),
+]
+
+
+class Side:
+    """A program and all that it starts."""
+
+    def __init__(self, words, folder, name):
+        self.log = os.path.join(folder, name)
+        with open(self.log, "w", encoding="utf-8") as out:
+            self.process = subprocess.Popen(words, stdout=out, stderr=out, cwd=folder, start_new_session=True)
+
+    def processes(self):
+        """Those that live, first the one that we started."""
+        mine = self.process.pid
+        return [mine] * (self.process.poll() is None) + [p for p in living() if p != mine and session_of(p) == mine]
+
+    def said(self):
+        with open(self.log, encoding="utf-8", errors="replace") as text:
+            return text.read()[-3000:]
+
+
+def living():
+    """All processes of our namespace but our own; zombies do not count."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) in (1, os.getpid()):
+            continue
+        if (state := stat_of(int(name))) and state[0] != "Z":
+            found.append(int(name))
+    return found
+
+
+def stat_of(process):
+    """State, parent, group, session."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[:4]
+    except OSError:
+        return None
+
+
+def session_of(process):
+    stat = stat_of(process)
+    return int(stat[3]) if stat else None
+
+
+def sockets():
+    """UDP sockets and TCP listeners of our namespace, except what a connection leaves behind in the kernel."""
+    shown = subprocess.run(["ss", "-H", "-lntu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [" ".join(line.split()[i] for i in (0, 4)) for line in shown]
+
+
+def is_listening():
+    return any(line.endswith(f":{PORT}") for line in sockets())
+
+
+def wait_for(condition, limit):
+    end = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+class Fault(Exception):
+    pass
+
+
+class Run:
+    """One program over one path, disturbed again and again."""
+
+    def __init__(self, program, options, asked, folder):
+        self.program, self.asked, self.folder = program, asked, folder
+        preload = ["env", f"LD_PRELOAD={program.preload}"] if program.preload else []
+        self.run = [*preload, asked.command, "run", *options.split(), "--"]
+        self.options = options
+        self.sides = {}
+
+    def words(self, line):
+        line = line.replace("MPI_PROGRAM", os.path.join(HERE, "tests/mpi_program.py"))
+        line = line.replace("BIG_FILE", os.path.join(self.folder, "big_file")).replace("COPY", self.folder + "/copy")
+        words = []
+        for word in line.split():
+            words += self.run if word == "RUN" else [word]
+        return words if "RUN" in line.split() else [*self.run, *words]
+
+    def start(self, which):
+        line = self.program.server if which == "server" else self.program.client
+        self.sides[which] = Side(self.words(line), self.folder, which)
+        return self.sides[which]
+
+    def begin(self):
+        self.sides = {}
+        if self.program.server:
+            server = self.start("server")
+            if not wait_for(lambda: is_listening() or not server.processes(), STARTS_WITHIN) or not server.processes():
+                raise Fault("the server does not listen")
+        self.start("client")
+
+    def undisturbed(self):
+        """How long it takes, in seconds."""
+        begun = time.monotonic()
+        self.begin()
+        begun_client = time.monotonic()
+        self.expect_end("undisturbed", must_succeed=True)
+        return time.monotonic() - (begun_client if self.program.server else begun)
+
+    def expect_end(self, what, must_succeed=False):
+        sides = dict(self.sides)
+        if self.program.serves and "server" in sides:
+            if not wait_for(lambda: not sides["client"].processes(), LIMIT):
+                raise Fault(f"{what}: the client hangs")
+            self.end_server()
+        for name, side in sides.items():
+            if not wait_for(lambda side=side: not side.processes(), LIMIT):
+                if name == "server" and self.goes_on():
+                    continue
+                raise Fault(f"{what}: the {name} hangs")
+        for name, side in sides.items():
+            code = side.process.wait()
+            if -code in FAULTS:
+                raise Fault(f"{what}: the {name} crashed: {signal.Signals(-code).name}")
+            if must_succeed and code and not (self.program.serves and name == "server"):
+                raise Fault(f"{what}: the {name} ended with {code}")
+
+    def end_server(self):
+        server = self.sides["server"]
+        for process in server.processes():
+            kill(process, signal.SIGTERM)
+
+    def goes_on(self):
+        """Whether a server that waits for its client yet serves another one."""
+        if not is_listening():
+            return False
+        client = self.start("client")
+        return wait_for(lambda: not client.processes() and not self.sides["server"].processes(), LIMIT)
+
+    def disturb(self, chance, delay):
+        """One instant. Returns what was done, in words."""
+        side = chance.choice(sorted(self.sides_wanted()))
+        kind = chance.choices(["kill", "short stop", "long stop"], [5, 3, 2])[0]
+        if self.program.is_deaf and (side == "server" or kind == "long stop"):
+            kind = "short stop"
+        pause = chance.uniform(*(SHORT_STOP if kind == "short stop" else LONG_STOP))
+        which = chance.random()
+        what = f"{kind} of the {side} after {delay:.3f} s"
+        self.begin()
+        time.sleep(delay)
+        processes = self.sides[side].processes()
+        if processes:
+            victim = processes[int(which * len(processes))]
+            if kind == "kill":
+                kill(victim, signal.SIGKILL)
+            else:
+                kill(victim, signal.SIGSTOP)
+                time.sleep(pause)
+                kill(victim, signal.SIGCONT)
+                what += f" for {pause:.1f} s"
+        self.expect_end(what, must_succeed=kind == "short stop")
+        self.expect_nothing_left(what)
+        return kind
+
+    def sides_wanted(self):
+        return {"client", "server"} if self.program.server else {"client"}
+
+    def expect_nothing_left(self, what):
+        if not wait_for(lambda: not living(), STARTS_WITHIN):
+            raise Fault(f"{what}: left running: {[command_of(p) for p in living()]}")
+        if not wait_for(lambda: not sockets(), STARTS_WITHIN):
+            raise Fault(f"{what}: left open: {sockets()}")
+        # What a killed process leaves, the next one of the user removes.
+        look = ["ls", "/sys/class/infiniband"]
+        subprocess.run([*self.run, *look], capture_output=True, check=False, timeout=LIMIT)
+        # Open MPI's own memory (vader) is not ours: mpirun removes it, unless that is killed.
+        left = [name for name in os.listdir("/dev/shm") if not name.startswith("vader_")]
+        left += glob.glob(os.path.join(os.environ["XDG_RUNTIME_DIR"], "fairlead*", "*"))
+        if left:
+            raise Fault(f"{what}: left behind: {left}")
+
+    def clean_up(self):
+        for process in living():
+            kill(process, signal.SIGKILL)
+        wait_for(lambda: not living(), STARTS_WITHIN)
+        for name in os.listdir("/dev/shm"):
+            os.unlink(os.path.join("/dev/shm", name))
+
+    def report(self, fault, seed):
+        print(f"FAIL {self.program.name:24} {self.options:12} seed {seed}: {fault}")
+        for process in living():
+            print(f"     left: {process} {stat_of(process)} {command_of(process)}")
+        for name, side in self.sides.items():
+            print("".join(f"     {name}: {line}\n" for line in side.said().splitlines()[-15:]), end="")
+        sys.stdout.flush()
+
+
+def kill(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
+def command_of(process):
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as words:
+            return words.read().replace(b"\0", b" ").decode(errors="replace")[:200]
+    except OSError:
+        return ""
+
+
+def disturb_often(run, asked):
+    """Each instant has a seed of its own, so that it can be tried again alone. Returns whether all went well."""
+    went_well, done = True, {}
+    begun = time.monotonic()
+    try:
+        takes = run.undisturbed()
+    except Fault as fault:
+        run.report(fault, asked.seed)
+        run.clean_up()
+        return False
+    for seed in range(asked.seed, asked.seed + asked.instants):
+        chance = random.Random(seed)
+        try:
+            kind = run.disturb(chance, chance.uniform(0, takes))
+            done[kind] = done.get(kind, 0) + 1
+        except Fault as fault:
+            run.report(fault, seed)
+            run.clean_up()
+            went_well = False
+    if went_well:
+        summary = ", ".join(f"{count} {kind}s" for kind, count in sorted(done.items()))
+        print(f"ok   {run.program.name:24} {run.options:12} {summary}; {time.monotonic() - begun:.0f} s", flush=True)
+    return went_well
+
+
+def enter_namespaces():
+    """Starts this script anew as the first process of its own namespaces."""
+    if os.environ.get("KILL_PROGRAMS") == "inside":
+        return
+    user = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
+    os.environ["KILL_PROGRAMS"] = "inside"
+    namespaces = ["--net", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
+    os.execvp("unshare", ["unshare", *user, *namespaces, sys.executable, *sys.argv])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--command", default=os.path.join(HERE, "build/bin/fairlead"), help="the command fairlead")
+    parser.add_argument("--instants", type=int, default=12, help="for each program and path")
+    parser.add_argument("--seed", type=int, default=1, help="of the first instant; the next has the next seed")
+    parser.add_argument("words", nargs="*", help="only lines that contain all of these")
+    asked = parser.parse_args()
+    asked.command = os.path.abspath(asked.command)
+    enter_namespaces()
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/dev/shm"], check=True)
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", UCX_TLS="rc,self")
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        with open(os.path.join(folder, "big_file"), "wb") as big:
+            big.truncate(BIG_FILE_BYTES)
+        for path in ("--path shm", "--path udp"):
+            for program in PROGRAMS:
+                if not all(word in f"{program.name} {path}" for word in asked.words):
+                    continue
+                if not shutil.which(program.needs()):
+                    print(f"skip {program.name:24} {program.needs()} is not installed")
+                    continue
+                well = disturb_often(Run(program, path, asked, folder), asked)
+                passed, failed = passed + well, failed + (not well)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
