@@ -240,12 +240,12 @@ void print_floor() {
   for (const std::size_t bytes : {64U, 1'400U, 8'900U, 64'900U}) {
     fmt::print("  {:6} bytes   libcrypto {:7.0f} {:7.0f}", bytes, aead_time(seal::make_libcrypto_aead, bytes, false),
                aead_time(seal::make_libcrypto_aead, bytes, true));
-    if (seal::ipsec_mb() != nullptr)
+    if (seal::has_ipsec_mb())
       fmt::print("   libipsec-mb {:7.0f} {:7.0f}", aead_time(seal::make_ipsec_mb_aead, bytes, false),
                  aead_time(seal::make_ipsec_mb_aead, bytes, true));
     fmt::print("\n");
   }
-  fmt::print("used by engines here: {}\n\n", seal::ipsec_mb() != nullptr ? "libipsec-mb" : "libcrypto");
+  fmt::print("used by engines here: {}\n\n", seal::has_ipsec_mb() ? "libipsec-mb" : "libcrypto");
 }
 
 std::vector<Row> make_rows(const Talk& talk, int side, const std::string& key) {

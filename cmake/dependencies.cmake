@@ -6,7 +6,9 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 # Of these two the headers alone: src/seal loads the libraries when something is sealed (docs/building.md).
 find_path(FAIRLEAD_OPENSSL_INCLUDE openssl/kdf.h REQUIRED)
-find_path(FAIRLEAD_IPSEC_MB_INCLUDE intel-ipsec-mb.h REQUIRED)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  find_path(FAIRLEAD_IPSEC_MB_INCLUDE intel-ipsec-mb.h REQUIRED)
+endif()
 # Headers alone, compiled into src/base: nobody who links the library needs it.
 find_path(FAIRLEAD_TOML_INCLUDE toml++/toml.h REQUIRED)
 if(FAIRLEAD_TOOLS OR FAIRLEAD_BENCHMARKS)

@@ -4,6 +4,10 @@
 set -euo pipefail
 build=$1
 shift
+case $(uname -m) in  # what marks the targets of indirect jumps
+  aarch64) branches=-mbranch-protection=standard marks='\b(bti|paciasp)\b' ;;
+  *) branches=-fcf-protection=full marks='\bendbr64\b' ;;
+esac
 bad=0
 
 complain() {
@@ -25,13 +29,13 @@ for binary in "$@"; do
   want "$binary" "$symbols" ' __stack_chk_fail' 'has no guarded stacks (-fstack-protector-strong)'
   want "$binary" "$symbols" ' __[a-z]+_chk' 'calls nothing that checks its buffers (_FORTIFY_SOURCE)'
   want "$binary" "$symbols" '__glibcxx_assert_fail' 'checks no conditions of the standard library (_GLIBCXX_ASSERTIONS)'
-  [ "$(objdump -d --no-show-raw-insn "$binary" | grep -c endbr64)" -gt 100 ] ||
-    complain "$binary: does not mark the targets of its jumps (-fcf-protection)"
+  [ "$(objdump -d --no-show-raw-insn "$binary" | grep -cE "$marks")" -gt 100 ] ||
+    complain "$binary: does not mark the targets of its jumps ($branches)"
   ! grep -q TEXTREL <<<"$dynamic" || complain "$binary: its code is written to when it is loaded"
 done
 
 # What leaves no trace in a binary, or might be there by somebody else's object.
-for flag in -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full; do
+for flag in -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fstack-clash-protection $branches; do
   without=$(grep '"command"' "$build/compile_commands.json" | grep -E ' -c [^ ]*/(src|doors|tools)/' | grep -cv -- " $flag " || true)
   [ "$without" = 0 ] || complain "$without sources are compiled without $flag"
 done

@@ -6,58 +6,10 @@
 #include "base/ensure.hpp"
 #include "seal/ipsec_mb.hpp"
 #include "seal/libcrypto.hpp"
+#include "seal/octets.hpp"
 
 namespace fairlead::seal {
 namespace {
-
-const std::uint8_t* octets(Bytes bytes) {
-  return reinterpret_cast<const std::uint8_t*>(bytes.data());
-}
-std::uint8_t* octets(std::byte* bytes) {
-  return reinterpret_cast<std::uint8_t*>(bytes);
-}
-std::span<const std::byte> piece_bytes(const iovec& piece) {
-  return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
-}
-
-class IpsecMbAead final : public Aead {
- public:
-  explicit IpsecMbAead(const CipherKey& key) : table_(*ipsec_mb()) { table_.gcm128_pre(key.raw(), &key_); }
-  ~IpsecMbAead() override {
-    ::explicit_bzero(&key_, sizeof key_);
-    ::explicit_bzero(&context_, sizeof context_);
-  }
-
-  void seal(const Nonce& nonce, Bytes associated, std::span<const iovec> plain, std::byte* output) override {
-    if (plain.size() == 1) {
-      const Bytes all = piece_bytes(plain[0]);
-      table_.gcm128_enc(&key_, &context_, octets(output), octets(all), all.size(), octets(nonce), octets(associated),
-                        associated.size(), octets(output + all.size()), kTagBytes);
-      return;
-    }
-    table_.gcm128_init(&key_, &context_, octets(nonce), octets(associated), associated.size());
-    for (const iovec& piece : plain) {
-      if (piece.iov_len == 0) continue;
-      table_.gcm128_enc_update(&key_, &context_, octets(output), octets(piece_bytes(piece)), piece.iov_len);
-      output += piece.iov_len;
-    }
-    table_.gcm128_enc_finalize(&key_, &context_, octets(output), kTagBytes);
-  }
-
-  bool open(const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) override {
-    if (sealed.size() < kTagBytes) return false;
-    const std::size_t size = sealed.size() - kTagBytes;
-    std::array<std::byte, kTagBytes> tag;
-    table_.gcm128_dec(&key_, &context_, octets(output), octets(sealed), size, octets(nonce), octets(associated),
-                      associated.size(), octets(tag.data()), kTagBytes);
-    return is_equal(tag, sealed.last(kTagBytes));
-  }
-
- private:
-  const IMB_MGR& table_;
-  alignas(64) gcm_key_data key_;
-  alignas(64) gcm_context_data context_;
-};
 
 class LibcryptoAead final : public Aead {
  public:
@@ -128,12 +80,8 @@ std::unique_ptr<Aead> make_libcrypto_aead(const CipherKey& key) {
   return std::make_unique<LibcryptoAead>(key);
 }
 
-std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey& key) {
-  return std::make_unique<IpsecMbAead>(key);
-}
-
 AeadMaker best_aead_maker() {
-  return ipsec_mb() != nullptr ? make_ipsec_mb_aead : make_libcrypto_aead;
+  return has_ipsec_mb() ? make_ipsec_mb_aead : make_libcrypto_aead;
 }
 
 }  // namespace fairlead::seal

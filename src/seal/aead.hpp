@@ -27,7 +27,6 @@ class Aead {
 /// Makes one that computes in a certain way; after load_libcrypto().
 using AeadMaker = std::unique_ptr<Aead> (*)(const CipherKey& key);
 std::unique_ptr<Aead> make_libcrypto_aead(const CipherKey& key);
-std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey& key);  // if ipsec_mb() is there
 
 /// The best that there is here.
 AeadMaker best_aead_maker();

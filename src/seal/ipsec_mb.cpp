@@ -1,8 +1,16 @@
 #include "seal/ipsec_mb.hpp"
 
-#include <dlfcn.h>
+#include "base/ensure.hpp"
 
+#if defined(__x86_64__)
+#include <dlfcn.h>
+#include <intel-ipsec-mb.h>
+
+#include <array>
 #include <cstdint>
+#include <cstring>
+
+#include "seal/octets.hpp"
 
 namespace fairlead::seal {
 namespace {
@@ -32,11 +40,74 @@ const IMB_MGR* load() {
   return is_good ? table : nullptr;
 }
 
-}  // namespace
-
 const IMB_MGR* ipsec_mb() {
   static const IMB_MGR* const kTable = load();  // for as long as the process lives
   return kTable;
 }
 
+class IpsecMbAead final : public Aead {
+ public:
+  explicit IpsecMbAead(const CipherKey& key) : table_(*ipsec_mb()) { table_.gcm128_pre(key.raw(), &key_); }
+  ~IpsecMbAead() override {
+    ::explicit_bzero(&key_, sizeof key_);
+    ::explicit_bzero(&context_, sizeof context_);
+  }
+
+  void seal(const Nonce& nonce, Bytes associated, std::span<const iovec> plain, std::byte* output) override {
+    if (plain.size() == 1) {
+      const Bytes all = piece_bytes(plain[0]);
+      table_.gcm128_enc(&key_, &context_, octets(output), octets(all), all.size(), octets(nonce), octets(associated),
+                        associated.size(), octets(output + all.size()), kTagBytes);
+      return;
+    }
+    table_.gcm128_init(&key_, &context_, octets(nonce), octets(associated), associated.size());
+    for (const iovec& piece : plain) {
+      if (piece.iov_len == 0) continue;
+      table_.gcm128_enc_update(&key_, &context_, octets(output), octets(piece_bytes(piece)), piece.iov_len);
+      output += piece.iov_len;
+    }
+    table_.gcm128_enc_finalize(&key_, &context_, octets(output), kTagBytes);
+  }
+
+  bool open(const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output) override {
+    if (sealed.size() < kTagBytes) return false;
+    const std::size_t size = sealed.size() - kTagBytes;
+    std::array<std::byte, kTagBytes> tag;
+    table_.gcm128_dec(&key_, &context_, octets(output), octets(sealed), size, octets(nonce), octets(associated),
+                      associated.size(), octets(tag.data()), kTagBytes);
+    return is_equal(tag, sealed.last(kTagBytes));
+  }
+
+ private:
+  const IMB_MGR& table_;
+  alignas(64) gcm_key_data key_;
+  alignas(64) gcm_context_data context_;
+};
+
+}  // namespace
+
+bool has_ipsec_mb() {
+  return ipsec_mb() != nullptr;
+}
+
+std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey& key) {
+  ENSURE(has_ipsec_mb(), "libipsec-mb is not there");
+  return std::make_unique<IpsecMbAead>(key);
+}
+
 }  // namespace fairlead::seal
+
+#else  // the library is for x86-64 only
+namespace fairlead::seal {
+
+bool has_ipsec_mb() {
+  return false;
+}
+
+std::unique_ptr<Aead> make_ipsec_mb_aead(const CipherKey&) {
+  ENSURE(false, "libipsec-mb is not there");
+  return nullptr;
+}
+
+}  // namespace fairlead::seal
+#endif
