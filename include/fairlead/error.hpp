@@ -1,6 +1,6 @@
 #pragma once
-// What went wrong, told so that a stranger can act. Set-up calls return Result<T>; hot calls
-// return a Status; what fails later arrives as the Status of an event.
+// Errors. Set-up calls return Result<T>, whose Error is one line with the cause and the remedy. Hot calls return a
+// Status. Operations that fail later report a Status in their event.
 
 #include <cstdint>
 #include <expected>
@@ -17,18 +17,18 @@ enum class Status : std::uint8_t {
   again,          ///< a bounded queue is full; poll, then try again
   canceled,       ///< cancelled by its owner before it finished (-ECANCELED)
   timed_out,      ///< its deadline passed first (-ETIMEDOUT)
-  too_late,       ///< its deadline had passed when it was submitted (-ETIME)
+  too_late,       ///< its deadline had already passed when it was submitted (-ETIME)
   too_big,        ///< longer than the other side's buffer (-EFBIG)
   message_size,   ///< message longer than any buffer can take (-EMSGSIZE)
   no_buffer,      ///< the receiver had no buffer posted (-ENOBUFS)
   not_permitted,  ///< wrong kind of buffer or access right (-EPERM)
-  stale,          ///< descriptor or key of an earlier time (-ENOENT)
+  stale,          ///< the descriptor or key is no longer valid (-ENOENT)
   invalid,        ///< malformed argument (-EINVAL)
   bad_state,      ///< the object is not in a state that allows this (-EBADFD)
   unreachable,    ///< never heard from the peer (-EHOSTUNREACH)
   silent,         ///< the peer was heard before, but stopped acknowledging (-ETIMEDOUT)
   restarted,      ///< the peer's engine is a new incarnation (-ECONNRESET)
-  refused,        ///< nobody listens at the peer's port (-ECONNREFUSED)
+  refused,        ///< no process listens at the peer's port (-ECONNREFUSED)
   no_memory,      ///< a bounded pool is exhausted (-ENOMEM)
   in_use,         ///< the address is taken (-EADDRINUSE)
   not_available,  ///< no free address left, or not local (-EADDRNOTAVAIL)
@@ -36,7 +36,7 @@ enum class Status : std::uint8_t {
   system,         ///< the kernel refused; see Error::system_errno
 };
 
-/// The errno (positive) that C programs of the field expect for a status; 0 for ok.
+/// The positive errno that C programs expect for a status; 0 for ok.
 int to_errno(Status status) noexcept;
 
 /// "again", "timed out", ... in lower case.
@@ -55,8 +55,8 @@ using Result = std::expected<T, Error>;
 /// Prints the error's line on standard error and ends the program with exit code 1.
 [[noreturn]] void exit_with(const Error& error);
 
-/// What the call has made, or exit_with(): for programs that have nothing better to do, such as examples.
-/// (value() would throw an exception that has lost the line.)
+/// Returns the value, or calls exit_with(). It is for programs that cannot do anything better, such as examples.
+/// (value() would throw an exception without the error's line.)
 template <typename T>
 T value_or_exit(Result<T> result) {
   if (!result) exit_with(result.error());

@@ -1,5 +1,5 @@
 #pragma once
-// What can be set, in one table: by environment variable, or by name in net::DomainSettings.
+// All settings, in one table. Set them by environment variable, or by name in net::DomainSettings.
 
 #include <cstdint>
 #include <span>
@@ -17,7 +17,7 @@ struct OptionRow {
   std::string_view sentence;
 };
 
-/// One row that is no number.
+/// One row whose value is a word, not a number.
 struct WordOptionRow {
   std::string_view name;    ///< "path"
   std::string_view wanted;  ///< "auto, udp or shm"
@@ -25,7 +25,7 @@ struct WordOptionRow {
   std::string_view sentence;
 };
 
-/// All rows; they live as long as the process.
+/// All rows. They remain valid for the life of the process.
 std::span<const OptionRow> option_table() noexcept;
 std::span<const WordOptionRow> word_option_table() noexcept;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Points in time of the public interface: absolute, on the clock that never jumps.
+// Points in time of the public interface: absolute, on the monotonic clock.
 
 #include <chrono>
 

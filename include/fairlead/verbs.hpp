@@ -1,5 +1,5 @@
 #pragma once
-// RDMA verbs in user space: completion queues, queue pairs, registered memory, over any network (docs/verbs.md).
+// RDMA verbs in user space: completion queues, queue pairs and registered memory, over any IP network (docs/verbs.md).
 //
 //   auto context = verbs::Context::open(verbs::devices()->front());
 //   auto domain = verbs::ProtectionDomain::allocate(*context);
@@ -9,8 +9,8 @@
 //   verbs::connect(*pair, verbs::Invitation::from_bytes(*theirs)->pair);   // or modify(): RESET -> INIT -> RTR -> RTS
 //   pair->post_receive(...); pair->post_send(...); queue->poll(...);       // or queue->wait(..., deadline)
 //
-// Objects are handles. Those of them that may be busy (destroy() answers EBUSY) are shared: objects made with them keep
-// them alive, so a program that just lets go is safe. destroy() tells whether the order was right.
+// Objects are handles. Objects that others depend on are shared: their dependents keep them alive, so a program may
+// destroy its handles in any order. destroy() returns EBUSY if dependents still exist.
 
 #include <fairlead/verbs/completion_queue.hpp>
 #include <fairlead/verbs/connection.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// The unit of polling and waiting: some endpoints of one process.
+// A bundle is the unit of polling and waiting: a set of endpoints of one process.
 
 #include <memory>
 
@@ -19,35 +19,35 @@ class Bundle {
   static constexpr std::size_t kEndpointsMax = 256;
 
   Bundle(const Domain& domain, BundleMode mode);
-  /// Frees its endpoints too, all of them.
+  /// Also frees all its endpoints.
   ~Bundle();
   Bundle(const Bundle&) = delete;
   Bundle& operator=(const Bundle&) = delete;
 
-  /// no_memory: kEndpointsMax are there, or the engine has no port left.
+  /// no_memory: the bundle has kEndpointsMax endpoints, or the engine has no free port.
   [[nodiscard]] Result<Endpoint*> add_endpoint();
-  /// invalid: it is not of this bundle.
+  /// invalid: the endpoint belongs to another bundle.
   Status free_endpoint(Endpoint& endpoint);
-  /// The endpoint keeps its name, tables, segment and tag. invalid: it is not of this bundle.
+  /// The endpoint keeps its name, tables, segment and tag. invalid: it belongs to another bundle.
   Status move_endpoint(Endpoint& endpoint, Bundle& to);
 
-  /// Makes progress and runs the handlers of what has arrived, at most DomainSettings::poll_max. bad_state in a
-  /// handler.
+  /// Makes progress, then runs the handlers of arrived messages, at most DomainSettings::poll_max of them. bad_state:
+  /// called in a handler.
   Status poll();
-  /// Waits until a message is there for one of the endpoints, a request has come back, or the deadline; then polls
-  /// once. Looks for a moment, then sleeps; without outstanding requests nothing wakes it but a message. timed_out;
-  /// bad_state in a handler.
+  /// Waits until a message for one of the endpoints arrives, a request is returned, or the deadline passes; then polls
+  /// once. It spins for a moment, then sleeps. If no requests are outstanding, only a message wakes it. timed_out;
+  /// bad_state: called in a handler.
   Status wait(Instant deadline = kNever);
   bool has_message() const;
 
-  /// For foreign epoll loops: readable when a message is there and arm() was called after the last poll. Nothing is
-  /// polled while it sleeps. -1: no descriptor could be had.
+  /// For the program's own epoll loop. The descriptor becomes readable when a message is there and arm() was called
+  /// after the last poll. The library does not poll while the program sleeps. -1: the kernel gave no descriptor.
   int descriptor();
-  /// False if a message is there already (do not sleep).
+  /// False: a message is already there; do not sleep.
   bool arm();
 
-  /// Handlers run in a thread of the bundle as messages come, while the application computes, until stop_interrupts().
-  /// From here on the bundle is parallel.
+  /// Starts a thread of the bundle that runs handlers as messages arrive, until stop_interrupts(). The bundle becomes
+  /// parallel.
   Status start_interrupts();
   void stop_interrupts();
 

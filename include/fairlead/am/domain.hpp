@@ -1,5 +1,5 @@
 #pragma once
-// A place on the network for endpoints of this process.
+// A domain is a network address for endpoints of this process.
 
 #include <memory>
 #include <string>
@@ -14,23 +14,23 @@ namespace fairlead::am {
 struct DomainState;
 
 struct DomainSettings {
-  std::string ip = "127.0.0.1";  ///< local address, IPv4 or IPv6; no names
-  /// Settings of the engine by name and value, on top of the environment's.
+  std::string ip = "127.0.0.1";  ///< local address, IPv4 or IPv6; host names are not resolved
+  /// Engine settings by name and value; they override the environment.
   std::vector<std::pair<std::string, std::string>> engine{};
-  /// After this a request without a reply comes back with congestion; zero: never.
+  /// A request without a reply returns with `congestion` after this time; zero: never.
   Duration request_timeout{};
-  /// Most arrivals that one poll() serves.
+  /// Messages that one poll() handles at most.
   unsigned poll_max = 32;
 };
 
-/// A handle; bundles keep the domain alive by themselves. Domains of one address share its engine.
+/// A handle; bundles keep their domain alive. Domains of one address share its engine.
 class Domain {
  public:
   /// `invalid` names the setting; not_available: the address is not local; system.
   [[nodiscard]] static Result<Domain> open(const DomainSettings& settings = {});
-  /// For a process that ends without destructors (_exit()). Messages on their way have a moment to arrive, and all
-  /// peers are told that this engine ends. So what they still send here is no error (Refusal::left). From here on
-  /// nobody is met any more. Takes 0.2 s at most. Any thread; not in a handler of a signal.
+  /// For a process that ends without destructors (_exit()). Gives messages in flight a moment to arrive, and tells all
+  /// peers that this engine ends. Messages that they still send here then return with Refusal::left, which is not an
+  /// error. The engine accepts no new peers. Takes at most 0.2 s. Any thread; not in a signal handler.
   void leave();
 
  private:

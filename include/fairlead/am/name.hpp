@@ -1,5 +1,5 @@
 #pragma once
-// What names an endpoint anywhere, and what lets its owner choose who may send to it.
+// The global name of an endpoint, and the tag by which its owner decides who may send to it.
 
 #include <array>
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace fairlead::am {
 
-/// The global name of an endpoint; a plain value that may travel.
+/// The global name of an endpoint. A plain value: programs may copy it and send it.
 struct Name {
   std::array<std::uint8_t, 16> ip{};  ///< network order; ::ffff:a.b.c.d for IPv4
   std::uint16_t udp_port = 0;         ///< of the engine
@@ -17,7 +17,7 @@ struct Name {
   std::string to_string() const;
 };
 
-/// Who may send to an endpoint: nobody, everybody, or whoever shows the same key.
+/// Who may send to an endpoint: nobody, everybody, or senders with the same key.
 struct Tag {
   enum class Rule : std::uint8_t { none, all, key } rule = Rule::none;
   std::uint64_t key = 0;

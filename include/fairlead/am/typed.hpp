@@ -1,6 +1,6 @@
 #pragma once
-// Handlers as functions of their argument types. The types are part of the index, so that a request with other values
-// does not compile:
+// Handlers as functions with typed arguments. The types are part of the index, so a request with other values does not
+// compile:
 //
 //   void on_sum(Token&, std::int64_t a, float b);               // short
 //   void on_text(Token&, std::span<std::byte> text, int line);  // medium or long
@@ -8,8 +8,9 @@
 //   endpoint.set_typed<&on_sum>(kSum);
 //   peer_endpoint.request(to, kSum, 5, 0.5F);
 //
-// Arguments are trivially copyable and take whole words of 4 bytes each, 16 together. A message with another number of
-// words, or with data for a handler that takes none, goes back to its sender as `bad_arguments`.
+// Arguments are trivially copyable. Each takes whole words of 4 bytes; all together take at most 16 words. A message
+// with another number of words, or with data for a handler that takes none, is returned to its sender with
+// `bad_arguments`.
 
 #include <array>
 #include <cstddef>
@@ -26,7 +27,7 @@ namespace fairlead::am {
 template <bool HasData, typename... Parameters>
 struct ArgumentTypes {};
 
-/// The index of a handler with those arguments. Both sides agree on it, as on the index itself.
+/// The index of a handler with those arguments. Both sides must agree on index and arguments.
 template <typename Arguments>
 struct TypedIndex {
   std::uint8_t value;
@@ -61,7 +62,7 @@ T unpack_argument(std::span<const Argument> words, std::size_t& at) {
   return value;
 }
 
-/// What a handler's type says: whether it takes data, and its arguments.
+/// Properties of a handler's type: whether it takes data, and its arguments.
 template <typename Function>
 struct Signature;
 

@@ -1,7 +1,7 @@
 #pragma once
-// The net face for programs of Boost.Asio: the events of a transfer machine on an io_context, and operations with a
-// completion token. Optional: not part of net.hpp, and the one public header that includes more than the standard
-// library (Boost 1.74 or later; the library itself does not link it).
+// The net interface for Boost.Asio programs: an io_context runs the events of a transfer machine, and operations take a
+// completion token. This header is optional and not part of net.hpp. It is the only public header that includes more
+// than the standard library: Boost 1.74 or later. The library itself does not link Boost.
 //
 //   AsioDelivery delivery(context, machine);  // a started machine with synchronous delivery
 //   AsioBuffer buffer(std::move(*Buffer::allocate(domain, 4096)));
@@ -33,13 +33,14 @@
 
 namespace fairlead::net {
 
-/// Delivers the events of a machine on an executor: on the threads that run it, one event at a time, and nothing
-/// between them. Made for a started machine with synchronous delivery; ends with its stop or its own destruction. As
-/// any I/O object of Boost.Asio, it must not outlive the context of its executor, nor the machine. While there is one,
-/// nobody else delivers or waits for the machine's events.
+/// Delivers the events of a machine on the threads that run an executor, one event at a time. The machine must be
+/// started and use synchronous delivery. Delivery ends when the machine stops, or with this object's destruction. Like
+/// any I/O object of Boost.Asio, it must not outlive its executor's context, nor the machine. While it exists, the
+/// program must not deliver or wait for the machine's events in another way.
 class AsioDelivery {
  public:
-  /// Throws boost::system::system_error if the machine is not started and synchronous, or there is no descriptor left.
+  /// Throws boost::system::system_error if the machine is not started, does not deliver synchronously, or if the
+  /// process has no free descriptor.
   template <typename Context>
     requires requires(Context& context) { context.get_executor(); }
   AsioDelivery(Context& context, TransferMachine& machine) : AsioDelivery(context.get_executor(), machine) {}
@@ -51,11 +52,11 @@ class AsioDelivery {
   }
   AsioDelivery(const AsioDelivery&) = delete;
   AsioDelivery& operator=(const AsioDelivery&) = delete;
-  /// On the executor, or when nothing of it runs. If several threads run it, let the executor be a strand.
+  /// Call it on the executor, or while no thread runs the executor. If several threads run the executor, use a strand.
   ~AsioDelivery() { state_->end(); }
 
  private:
-  static constexpr std::size_t kEventsInTurn = 64;  // then it is the turn of what else the executor has
+  static constexpr std::size_t kEventsInTurn = 64;  // then other handlers of the executor have their turn
 
   struct State {
     State(boost::asio::any_io_executor executor, TransferMachine& of) : readable(executor), machine(&of) {}
@@ -87,13 +88,14 @@ class AsioDelivery {
   std::shared_ptr<State> state_;
 };
 
-/// A buffer whose operations complete by a token, one at a time; a second one gets the Outcome bad_state. The machine
-/// may deliver in whatever way; the handler runs on its own executor, never in async_add(), and may go on with the same
-/// buffer. A receive for several messages tells of the last one alone: let messages_max be 1. Destroying an AsioBuffer
-/// cancels its operation, and the handler gets that; its executor has to live until then. Does not move.
+/// A buffer whose operations complete with a token, one operation at a time. A second operation completes with the
+/// Outcome bad_state. The machine may use either way of delivery. The handler runs on its own executor, never inside
+/// async_add(); it may add the same buffer again. A receive for several messages reports only the last one, so set
+/// messages_max to 1. Destroying an AsioBuffer cancels its operation. The handler still receives that Outcome, so its
+/// executor must live until then. Does not move.
 class AsioBuffer {
  public:
-  /// Its callbacks are set here.
+  /// Sets the buffer's callbacks.
   explicit AsioBuffer(std::unique_ptr<Buffer> buffer) : buffer_(std::move(buffer)) {
     // In a callback the buffer may be destroyed before its final event is told.
     static_cast<void>(buffer_->set_callback([slot = slot_](const BufferEvent& event) {
@@ -107,9 +109,9 @@ class AsioBuffer {
   Buffer& operator*() const noexcept { return *buffer_; }
   Buffer* operator->() const noexcept { return buffer_.get(); }
 
-  /// Adds the buffer, and completes with the Outcome of its final event, or with the reason why add() refused:
-  /// void(Outcome). From Boost 1.77 on a terminal cancellation through the handler's slot cancels the operation: its
-  /// Outcome is `canceled`, or the real one if that came first.
+  /// Adds the buffer. Completes with the Outcome of its final event, or with the status of a refused add(). Signature:
+  /// void(Outcome). Since Boost 1.77, a terminal cancellation through the handler's slot cancels the operation. Its
+  /// Outcome is then `canceled`, or the actual result if the operation finished first.
   template <typename Operation, typename Token>
   auto async_add(TransferMachine& machine, const Operation& operation, Token&& token) {
     const auto begin = [this, &machine, operation](auto handler) {
@@ -133,7 +135,7 @@ class AsioBuffer {
     virtual ~Waiter() = default;
     virtual void complete(Outcome outcome) = 0;
   };
-  /// Its executor has work for so long.
+  /// Holds a work guard on the handler's executor.
   template <typename Handler>
   class WaiterOf final : public Waiter {
    public:

@@ -1,5 +1,6 @@
 #pragma once
-// Receive buffers that the transfer machines of a domain share, and post by themselves (docs/net.md, "Buffer pools").
+// Receive buffers that the transfer machines of a domain share. The machines post them automatically (docs/net.md,
+// "Buffer pools").
 
 #include <cstddef>
 #include <cstdint>
@@ -14,29 +15,30 @@ namespace fairlead::net {
 
 struct PoolState;
 
-/// Stands for any colour, and for none in particular.
+/// Any colour, or no particular colour.
 inline constexpr std::uint32_t kAnyColour = ~std::uint32_t{0};
 inline constexpr std::uint32_t kColoursMax = 1024;
 
 struct BufferPoolSettings {
   std::uint64_t buffer_size = std::uint64_t{64} * 1024;  ///< bytes, of each buffer
-  /// How many colours 0..colours - 1 there are; 0..kColoursMax. A colour stands for a processor, or anything with a
-  /// cache: a buffer that comes back under a colour goes first to the one who asks for it.
+  /// The number of colours, 0..kColoursMax; colours are numbered from 0. A colour stands for a processor or another
+  /// cache domain. A buffer that is returned under a colour goes first to callers that ask for this colour.
   std::uint32_t colours = 0;
-  std::uint32_t threshold = 2;  ///< of on_below_threshold, and that prune() leaves
-  /// Called when fewer than `threshold` buffers are left in the pool: once, until there are as many again. By the
-  /// thread that took one, or, where a transfer machine's engine did, by the one that delivers events, a little later.
+  std::uint32_t threshold = 2;  ///< for on_below_threshold; prune() leaves this many
+  /// Called once when fewer than `threshold` buffers are left in the pool, and again only after the pool has refilled.
+  /// The thread that took the buffer calls it. If an engine took the buffer, the thread that delivers events calls it a
+  /// little later.
   std::function<void()> on_below_threshold = {};
-  /// Called by the thread that puts the first buffer into the empty pool.
+  /// Called when a buffer is put into the empty pool, by the thread that puts it.
   std::function<void()> on_not_empty = {};
 };
 
-/// A handle: the buffers live until it and all transfer machines that take buffers of it are gone. The callbacks run
-/// without a lock, and may call everything here, but not destroy the handle that is in a call. An exception that leaves
-/// one ends the process. Any thread.
+/// A handle. The buffers live until this handle and all transfer machines attached to the pool are gone. The callbacks
+/// run without a lock. They may call all functions here, but must not destroy a handle that is inside a call. An
+/// exception that leaves a callback ends the process. Any thread.
 class BufferPool {
  public:
-  /// An empty pool. `invalid`: a size of 0, or too many colours. `too_big`: above Domain::buffer_size_max().
+  /// Creates an empty pool. `invalid`: a size of 0, or too many colours. `too_big`: above Domain::buffer_size_max().
   /// `bad_state`: the domain is closed.
   [[nodiscard]] static Result<BufferPool> create(const Domain& domain, BufferPoolSettings settings = {});
 
@@ -44,20 +46,22 @@ class BufferPool {
   BufferPool& operator=(BufferPool&&) noexcept;
   ~BufferPool();
 
-  /// Makes so many buffers more, of no colour; how many were made. An error if none could be, as Buffer::allocate().
+  /// Adds `count` new buffers without a colour, and returns how many it could make. If it could make none, returns the
+  /// error of Buffer::allocate().
   Result<std::size_t> provision(std::size_t count);
-  /// Destroys the least recently used buffer of the pool. False if no more than `threshold` are in it.
+  /// Destroys the least recently used buffer of the pool. False if the pool has no more than `threshold` buffers.
   bool prune();
 
-  /// A buffer for the caller's own use: the one of that colour that came back last. If there is none, the least
-  /// recently used of all. Null if the pool is empty, or has no such colour. It stays the pool's: put() it back, do not
-  /// destroy it.
+  /// Takes a buffer for the caller's use: the most recently returned one of that colour. If there is none of that
+  /// colour, takes the least recently used buffer of all. Null if the pool is empty, or has no such colour. The pool
+  /// still owns the buffer: return it with put(), do not destroy it.
   [[nodiscard]] Buffer* get(std::uint32_t colour = kAnyColour);
-  /// Gives a buffer back: one of get(), or of a final event with status ok. Transfer machines that have too few take it
-  /// at once. `invalid`: of another pool, or no such colour. `bad_state`: it is queued, or here already.
+  /// Returns a buffer that the caller has from get(), or from a final event with status ok. Transfer machines that lack
+  /// buffers take it at once. `invalid`: the buffer is of another pool, or the colour does not exist. `bad_state`: the
+  /// buffer is queued, or already in the pool.
   Status put(Buffer& buffer, std::uint32_t colour = kAnyColour);
 
-  /// Buffers that are in the pool now, and all that belong to it.
+  /// free_count() is the number of buffers now in the pool; size() counts all buffers that belong to it.
   std::size_t free_count() const noexcept;
   std::size_t size() const noexcept;
 
@@ -68,13 +72,13 @@ class BufferPool {
   std::shared_ptr<PoolState> state_;
 };
 
-/// How a transfer machine takes buffers of a pool to receive messages.
+/// How a transfer machine uses the buffers of a pool to receive messages.
 struct Provision {
-  BufferCallback on_event;                ///< of these receives; the buffers' own callbacks are not called for them
-  std::uint64_t size_min = kWholeBuffer;  ///< as MessageReceive::size_min; the default is a buffer per message
+  BufferCallback on_event;                ///< for these receives; the buffers' own callbacks are not called
+  std::uint64_t size_min = kWholeBuffer;  ///< as MessageReceive::size_min; default: one message per buffer
   std::uint32_t messages_max = 1;         ///< as MessageReceive::messages_max
-  std::uint32_t length = 2;               ///< buffers that are posted ahead
-  std::uint32_t colour = kAnyColour;      ///< of the pool's
+  std::uint32_t length = 2;               ///< number of buffers to keep posted
+  std::uint32_t colour = kAnyColour;      ///< one of the pool's colours
   bool takes_loans = false;               ///< as MessageReceive::takes_loans
 };
 

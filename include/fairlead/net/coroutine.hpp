@@ -1,6 +1,6 @@
 #pragma once
-// The net face for coroutines: `co_await buffer.add(machine, MessageSend{...})` goes on with the final event. Optional;
-// not part of net.hpp.
+// The net interface for coroutines: `co_await buffer.add(machine, MessageSend{...})` resumes with the final event. This
+// header is optional and not part of net.hpp.
 
 #include <coroutine>
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace fairlead::net {
 
-/// How an operation ended, or why add() refused it; the fields are those of its final event.
+/// The result of an operation: the fields of its final event, or the status of a refused add().
 struct Outcome {
   Status status = Status::ok;
   std::uint64_t length = 0, offset = 0;
   EndPoint sender;
 };
 
-/// A buffer whose operations are awaited, one at a time; a second one is refused with `bad_state`. The coroutine goes
-/// on in the callback of the final event, on the thread that delivers it, and may await the next operation, also of the
-/// same buffer, or destroy it. Whoever destroys an AwaitedBuffer cancels its operation, and the coroutine goes on with
-/// that. The thread that delivers the events may also destroy a coroutine that waits: then nothing goes on.
-/// A receive for several messages tells of the last one alone: let messages_max be 1. Does not move.
+/// A buffer whose operations are awaited, one at a time; a second one is refused with `bad_state`. The coroutine
+/// resumes in the callback of the final event, on the thread that delivers events. It may then await the next operation
+/// of the same buffer, or destroy the buffer. Destroying an AwaitedBuffer cancels its operation, and the coroutine
+/// resumes with that result. The thread that delivers the events may also destroy a waiting coroutine; then nothing
+/// resumes. A receive for several messages reports only the last one, so set messages_max to 1. Does not move.
 class AwaitedBuffer {
   struct Waiter {
     std::coroutine_handle<> coroutine;
@@ -46,7 +46,8 @@ class AwaitedBuffer {
   Buffer& operator*() const noexcept { return *buffer_; }
   Buffer* operator->() const noexcept { return buffer_.get(); }
 
-  /// To be awaited: an Outcome. Nothing is queued before that. Where add() refuses, the coroutine goes on at once.
+  /// Returns an awaitable that yields an Outcome. It queues the buffer only when it is awaited. If add() refuses, the
+  /// coroutine resumes at once.
   template <typename Operation>
   [[nodiscard]] auto add(TransferMachine& machine, const Operation& operation) {
     return Awaiter<Operation>(*this, machine, operation);
@@ -97,7 +98,8 @@ class AwaitedBuffer {
   const std::unique_ptr<Buffer> buffer_;
 };
 
-/// A coroutine that nobody awaits: it begins when it is called, and goes with its end. What leaves it ends the process.
+/// A coroutine that is not awaited. It starts when it is called, and frees its frame when it ends. An exception that
+/// leaves it ends the process.
 struct Background {
   struct promise_type {
     Background get_return_object() const noexcept { return {}; }

@@ -1,9 +1,11 @@
 #pragma once
-// What one side of a bulk transfer gives to the other: which memory, how much, where (docs/net.md, "Descriptors").
+// A descriptor names the memory of a bulk transfer: which buffer, how many bytes, on which host (docs/net.md,
+// "Descriptors"). The passive side gives it to the active side.
 //
-// A descriptor is plain bytes of fixed size that may be copied, stored and sent; its layout is the same on every host.
-// It holds a 64-bit random key and names one life of one engine, so it cannot be guessed. It is refused as `stale` once
-// its buffer has completed or its process is gone. Whoever knows it may use the memory once.
+// A descriptor is a fixed number of plain bytes that programs may copy, store and send. Its layout is the same on every
+// host. It holds a 64-bit random key and names one incarnation of one engine, so it cannot be guessed. Once its buffer
+// has completed or its process has ended, a descriptor is refused as `stale`. Any holder of the descriptor may use the
+// memory once.
 
 #include <array>
 #include <cstddef>
@@ -20,15 +22,15 @@ inline constexpr std::size_t kDescriptorSize = 64;  ///< bytes
 
 using BufferDescriptor = std::array<std::byte, kDescriptorSize>;
 
-/// What a descriptor says.
+/// The contents of a descriptor.
 struct DescriptorFacts {
-  QueueKind kind = QueueKind::passive_bulk_receive;  ///< queue of the passive buffer
+  QueueKind kind = QueueKind::passive_bulk_receive;  ///< the queue of the passive buffer
   std::uint64_t size = 0;                            ///< bytes that may be written (receive) or read (send)
-  std::string address;                               ///< of the passive buffer's transfer machine
+  std::string address;                               ///< the transfer machine of the passive buffer
 };
 
-/// Reads a descriptor for people and for choosing a buffer; `invalid` tells what is wrong with it. An active add()
-/// makes the same checks by itself. Pure.
+/// Decodes a descriptor, for diagnostics or to choose a buffer of the right size. `invalid` names the fault in it. An
+/// active add() makes the same checks. Pure.
 [[nodiscard]] Result<DescriptorFacts> inspect(std::span<const std::byte> descriptor);
 
 }  // namespace fairlead::net

@@ -1,5 +1,5 @@
 #pragma once
-// What buffers and transfer machines have in common: settings and limits.
+// A domain holds the settings and limits that its buffers and transfer machines share.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,40 +14,39 @@ namespace fairlead::net {
 
 struct DomainState;
 
-/// What the buffers of a domain may be at most.
+/// Upper limits for the buffers of a domain.
 struct BufferLimits {
   std::uint64_t buffer_bytes = std::uint64_t{1} << 36;
-  std::uint64_t segment_bytes = std::uint64_t{1} << 36;  ///< Buffer::allocate() makes as many segments as it takes
+  std::uint64_t segment_bytes = std::uint64_t{1} << 36;  ///< Buffer::allocate() makes as many segments as needed
   std::size_t segments = 1024;
 
-  /// Motr's over LNet, for those who want to be told what would not go there.
+  /// The limits of Motr over LNet, for programs that must also run there.
   static constexpr BufferLimits motr() noexcept { return {std::uint64_t{1} << 20, 4096, 256}; }
 };
 
-/// Settings of the engine by name and value, e.g. {"ack_delay", "50"}, on top of the environment's
-/// (FAIRLEAD_ACK_DELAY=50).
+/// Engine settings by name and value, e.g. {"ack_delay", "50"}. They override the environment (FAIRLEAD_ACK_DELAY=50).
 struct DomainSettings {
   std::vector<std::pair<std::string, std::string>> engine = {};
-  BufferLimits limits = {};  ///< none above the defaults
+  BufferLimits limits = {};  ///< no limit may exceed its default
 };
 
-/// A handle: moving it does not disturb its buffers and machines, which keep the domain alive by themselves. Several
-/// domains per process are normal. The first transfer machine that starts at an address makes its engine, with its
-/// domain's settings. All later ones of the process share it.
+/// A handle. Its buffers and machines keep the domain alive, and moving the handle does not affect them. A process may
+/// have several domains. The first transfer machine that starts at an address creates the engine there, with the
+/// settings of its domain. All later machines of the process at that address share the engine.
 class Domain {
  public:
-  /// `invalid` names the setting or the environment variable that is unknown, unreadable or out of range, or the limit.
+  /// `invalid` names the setting, environment variable or limit that is unknown, unreadable or out of range.
   [[nodiscard]] static Result<Domain> open(const DomainSettings& settings = {});
 
   Domain(Domain&&) noexcept;
   Domain& operator=(Domain&&) noexcept;
   ~Domain();
 
-  /// Ends the domain: from then on nothing can be made in it. `bad_state` (and nothing changed) while it has
-  /// transfer machines or buffers. The destructor does without: what is left keeps the domain alive.
+  /// Closes the domain: nothing can be created in it afterwards. `bad_state` (nothing changed) while it has transfer
+  /// machines or buffers. The destructor has no such condition: remaining objects keep the domain alive.
   Result<> close();
 
-  /// Limits of a buffer: bytes altogether, bytes of a segment, segments.
+  /// Limits of a buffer: total bytes, bytes of a segment, number of segments.
   std::uint64_t buffer_size_max() const noexcept;
   std::uint64_t segment_size_max() const noexcept;
   std::size_t segments_max() const noexcept;

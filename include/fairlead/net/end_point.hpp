@@ -10,10 +10,9 @@ namespace fairlead::net {
 class EndPointTable;
 struct EndPointState;
 
-/// Within one transfer machine there is at most one object per address while anybody refers to it, so equal addresses
-/// compare equal. Copying takes a further reference, destroying gives it back; neither locks. All references of a
-/// transfer machine's end points have to be gone before its close().
-/// Thread rules: as of std::shared_ptr (different copies may be used by different threads).
+/// Within one transfer machine, all references to one address share one object, so equal addresses compare equal.
+/// Copying adds a reference and destroying releases it; neither locks. Destroy all references to a transfer machine's
+/// end points before its close(). Thread rules: as std::shared_ptr (different threads may use different copies).
 class EndPoint {
  public:
   /// Refers to nothing.
@@ -28,7 +27,7 @@ class EndPoint {
     if (state_ != nullptr) release();
   }
 
-  /// "10.0.0.5@udp:20480:34:1"; empty if this refers to nothing. Lives as long as a reference does.
+  /// "10.0.0.5@udp:20480:34:1"; empty if this refers to nothing. Valid as long as any reference exists.
   std::string_view address() const noexcept;
 
   explicit operator bool() const noexcept { return state_ != nullptr; }
@@ -42,9 +41,9 @@ class EndPoint {
   EndPointState* state_ = nullptr;
 };
 
-/// Where a message goes: names an end point without a reference to it, so that a send counts none. An EndPoint becomes
-/// one by itself. It may outlive its end point: add() answers `invalid` if the transfer machine has none of that name.
-/// Thread rules: as of an int.
+/// The destination of a message. It names an end point without holding a reference, so a send need not count
+/// references. An EndPoint converts to it implicitly. A Destination may outlive its end point: add() then returns
+/// `invalid`. Thread rules: as an int.
 class Destination {
  public:
   /// Names nothing.

@@ -1,9 +1,9 @@
 #pragma once
-// How two programs meet that know nothing of each other's addresses: each tells the other where its transfer machine
-// is, and which buffers the other may use.
+// Invitations connect two programs that do not know each other's addresses. Each program sends the address of its
+// transfer machine, and the descriptors of buffers that the other may use.
 //
-//   meet(machine, socket, ...)       a connected stream socket will do, TCP or Unix: both ends call it
-//   Invitation::to_text()            one line for a file, an environment variable, a human
+//   meet(machine, socket, ...)       over any connected stream socket, TCP or Unix: both ends call it
+//   Invitation::to_text()            one line of text for a file, an environment variable or a person
 
 #include <cstddef>
 #include <span>
@@ -20,34 +20,36 @@
 
 namespace fairlead::net {
 
-/// What a program tells another one. Whoever knows it may use the buffers, each once.
+/// The address of a transfer machine, and descriptors of its buffers. Any holder of an invitation may use each buffer
+/// once.
 struct Invitation {
   std::string address;                         ///< of a transfer machine, without `*`
-  std::vector<BufferDescriptor> exposed = {};  ///< of buffers that are queued there as passive
+  std::vector<BufferDescriptor> exposed = {};  ///< of buffers in that machine's passive queues
   bool operator==(const Invitation&) const = default;
 
   static constexpr std::size_t kExposedMost = 256;
-  /// Of a started machine and of buffers in its passive queues; `bad_state`: not started, or a buffer is not queued.
-  /// `too_big`: more than kExposedMost buffers.
+  /// Makes an invitation to a started machine and to buffers in its passive queues. `bad_state`: the machine is not
+  /// started, or a buffer is not queued. `too_big`: more than kExposedMost buffers.
   static Result<Invitation> of(const TransferMachine& machine, std::span<const Buffer* const> exposed = {});
 
-  /// Printable ASCII without an end of line: "fairlead-net-1 10.0.0.5@udp:20480:34:1", then each descriptor in hex.
+  /// Printable ASCII without a newline: "fairlead-net-1 10.0.0.5@udp:20480:34:1", then each descriptor in hex.
   std::string to_text() const;
-  /// `invalid` tells what is wrong: of another kind or version, or what it names is malformed or damaged. Whether the
-  /// rest is true only its use can tell. Blanks around it do not matter. Pure.
+  /// `invalid` names the fault: another kind or version, or a malformed or damaged address or descriptor. Whether the
+  /// address and descriptors are valid shows only when they are used. Leading and trailing blanks are ignored. Pure.
   static Result<Invitation> from_text(std::string_view text);
 };
 
-/// The other side, after both have met.
+/// What meet() received from the other side.
 struct Met {
-  EndPoint peer;                          ///< of the machine that meet() was given
+  EndPoint peer;                          ///< the other side's end point, on the machine that was passed to meet()
   std::vector<BufferDescriptor> exposed;  ///< for active operations
 };
 
-/// Tells the other end of a connected stream socket Invitation::of(machine, exposed), and takes what it tells by the
-/// same call. Blocking or not, the socket stays as it was, and may be closed. Errors of Invitation::of(), from_text()
-/// and create_end_point(); timed_out at the deadline; `system`, with an errno: ECONNRESET if the other end has gone,
-/// EPROTO if it speaks another language, or what the kernel says. Any thread.
+/// Sends Invitation::of(machine, exposed) over a connected stream socket, and receives the invitation of the other end,
+/// which makes the same call. The socket may be blocking or not. It stays open and unchanged; the program may close it
+/// afterwards. Errors: those of Invitation::of(), from_text() and create_end_point(); timed_out at the deadline;
+/// `system` with an errno. ECONNRESET: the other end has closed the socket. EPROTO: it uses another protocol. Other
+/// errnos are the kernel's. Any thread.
 [[nodiscard]] Result<Met> meet(TransferMachine& machine, int socket, std::span<const Buffer* const> exposed,
                                Instant deadline);
 

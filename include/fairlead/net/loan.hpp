@@ -1,5 +1,5 @@
 #pragma once
-// A message that its receiver reads where its sender has written it (docs/shm.md).
+// A loan is a message by reference: the receiver reads it in the sender's memory (docs/shm.md).
 
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace fairlead::net {
 
 class Machine;
 
-/// Handed out by the event of a receive buffer that takes loans (BufferEvent::loan). The sender's buffer stays queued
-/// until the loan is given back: by give_back(), by the destructor, or by the end of the receiving machine or process.
+/// The event of a receive buffer that takes loans carries it (BufferEvent::loan). The sender's buffer stays queued
+/// until the receiver returns the loan: by give_back(), by the destructor, or when its machine or process ends.
 ///
-/// The bytes may be read for as long as the loan lives, also after the sender's process, or the machine itself, has
-/// ended. They lie in memory that the sender shares. A sender that breaks the rules, or has cancelled the buffer, may
-/// change them meanwhile. So copy what must not change between a check and its use. Thread rules: as of any object;
-/// different loans may be used by different threads.
+/// The bytes are readable as long as the loan lives, even after the sender's process or the machine has ended. They lie
+/// in memory that the sender shares. A sender that breaks the rules, or has cancelled the buffer, may change them at
+/// any time. So copy data that must not change between check and use. Thread rules: different threads may use different
+/// loans; serialise calls on one loan.
 class Loan {
  public:
-  /// Nothing.
+  /// An empty loan.
   Loan() noexcept = default;
   Loan(Loan&& other) noexcept
       : bytes_(std::exchange(other.bytes_, {})),
@@ -38,11 +38,11 @@ class Loan {
   }
   ~Loan() { give_back(); }
 
-  /// The message; empty if this is nothing.
+  /// The message; empty if the loan is empty.
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
   explicit operator bool() const noexcept { return machine_ != nullptr; }
 
-  /// From here on this is nothing.
+  /// Returns the message to its sender; this loan becomes empty.
   void give_back() noexcept {
     if (machine_ != nullptr) [[likely]]
       end();
@@ -57,7 +57,7 @@ class Loan {
 
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> memory_;  // keeps the bytes mapped
-  std::shared_ptr<Machine> machine_;    // whose engine tells the sender
+  std::shared_ptr<Machine> machine_;    // its engine notifies the sender
   std::uint64_t name_ = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace fairlead::net {
 
-/// The numbers are stable: they travel in buffer descriptors.
+/// The numbers are stable: buffer descriptors contain them.
 enum class QueueKind : std::uint8_t {
   message_receive = 0,
   message_send = 1,

@@ -1,5 +1,5 @@
 #pragma once
-// An address with six queues of buffers: where an application sends, receives and transfers (docs/net.md).
+// A transfer machine is an address with six queues of buffers, for messages and bulk transfers (docs/net.md).
 
 #include <cstddef>
 #include <cstdint>
@@ -23,179 +23,189 @@
 
 namespace fairlead::net {
 
-/// Takes messages of any sender, in the order of adding. Each is placed directly behind the previous one. The buffer
-/// ends (final event) when fewer than `size_min` bytes are left or `messages_max` messages have arrived. A message that
-/// does not fit into the rest of one buffer goes to the next that can take it, or is dropped and counted. So let
-/// size_min be the largest message expected.
+/// Receives messages from any sender. Buffers are filled in the order in which they were added; each message is placed
+/// directly behind the previous one. The buffer completes (final event) when fewer than `size_min` bytes are left or
+/// `messages_max` messages have arrived. A message that does not fit into the rest of one buffer goes to the next
+/// buffer that can take it; if there is none, it is dropped and counted. So set size_min to the size of the largest
+/// expected message.
 struct MessageReceive {
   std::uint64_t size_min = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   std::uint32_t messages_max = 1;         ///< 1..kMessagesInBufferMax
   Instant deadline = kNever;              ///< of the whole buffer
-  /// Messages that are lent come as BufferEvent::loan. They count, but take no room. Without it, and those that are not
-  /// lent, they are copied into the buffer: look at the event.
+  /// Messages by reference arrive as BufferEvent::loan. They count as messages, but take no room in the buffer. All
+  /// other messages are copied into the buffer, and so is each one without takes_loans: look at the event.
   bool takes_loans = false;
 };
 inline constexpr std::uint32_t kMessagesInBufferMax = 4096;
 
-/// One message: the first `length` bytes of the buffer. Success says that the peer's engine has it, not that a buffer
-/// took it there (TransferMachine::messages_dropped() of the receiver counts those that none took). If that engine has
-/// no such transfer machine the message is `refused` (over the network, unless its acknowledgement comes first). A
-/// message longer than 64 KiB ends `no_buffer`, without travelling in full, if no buffer there can take it.
+/// Sends one message: the first `length` bytes of the buffer. Success means that the peer's engine has received the
+/// message. It does not mean that a buffer was there to take it: the receiver counts messages without a buffer in
+/// TransferMachine::messages_dropped(). If the engine has no such transfer machine, the message fails with `refused`
+/// (over the network, unless its acknowledgement comes first). If the message is longer than 64 KiB and no buffer there
+/// can take it, it fails with `no_buffer` before it is sent in full.
 struct MessageSend {
-  Destination to{};                     ///< an EndPoint of the same transfer machine
+  Destination to{};                     ///< an EndPoint that the same transfer machine created
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
-  /// Lends the buffer: a receiver on this host reads it in place, if Buffer::allocate() made it after the machine's
-  /// start. The final event comes when it has been given back (refused: the reader is gone, silent: given up). All
-  /// others get a copy, as without it. Cancelled, the buffer is free though it may still be read.
+  /// Sends the message by reference: a receiver on this host reads it in place, if Buffer::allocate() made the buffer
+  /// after the machine's start. The final event comes when the receiver has returned the loan (refused: the receiver
+  /// has ended; silent: it was given up). All other receivers get a copy. If the program cancels the buffer, it gets
+  /// the buffer back even though the receiver may still read it.
   bool is_loan = false;
-  /// The event waits for the receiver's word: ok if a buffer took it, no_buffer, or refused. Costs a round trip. Such a
-  /// message is not lent.
+  /// The event waits for the receiver's confirmation: ok if a buffer took the message, else no_buffer or refused. This
+  /// takes a round trip. Such a message is never sent by reference.
   bool is_confirmed = false;
 };
 
-/// Lets the holder of Buffer::descriptor() write the buffer, once.
+/// Permits the holder of Buffer::descriptor() to write the buffer once.
 struct PassiveReceive {
   Instant deadline = kNever;
 };
 
-/// Lets the holder of Buffer::descriptor() read the first `length` bytes, once.
+/// Permits the holder of Buffer::descriptor() to read the first `length` bytes once.
 struct PassiveSend {
   std::uint64_t length = kWholeBuffer;  ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
 };
 
-/// Reads what the descriptor of a passive_bulk_send buffer names; the buffer must be able to hold all of it.
+/// Reads the data of the passive_bulk_send buffer that the descriptor names. This buffer must be large enough for all
+/// of it.
 struct ActiveReceive {
   std::span<const std::byte> descriptor;  ///< kDescriptorSize bytes; not needed after add()
   Instant deadline = kNever;
 };
 
-/// Writes the first `length` bytes to what the descriptor of a passive_bulk_receive buffer names, which must be able
-/// to hold them.
+/// Writes the first `length` bytes to the passive_bulk_receive buffer that the descriptor names. That buffer must be
+/// large enough.
 struct ActiveSend {
   std::span<const std::byte> descriptor;  ///< kDescriptorSize bytes; not needed after add()
   std::uint64_t length = kWholeBuffer;    ///< bytes, 1..Buffer::size()
   Instant deadline = kNever;
 };
 
-/// What stop() does with buffers that are queued.
+/// What stop() does with queued buffers.
 enum class StopMode : std::uint8_t {
-  drain,  ///< waits until each has ended by itself
+  drain,  ///< waits until each has completed
   abort,  ///< cancels them
 };
 
 class Machine;
 
-/// It is an object with an identity (events refer to it) and does not move. States:
+/// Events refer to a transfer machine by its address, so it does not move. States:
 ///
 ///   initialized --start--> starting --> started --stop--> stopping --> stopped
 ///        |                     \------> failed
 ///        \--stop--> stopped                            close: any of initialized, stopped, failed --> undefined
 ///
-/// Each of started, stopped and failed is told by one event. start() fails at once, without an event, if the address
-/// is malformed. A stop() while starting is remembered and performed right after `started`.
+/// One event reports each change to started, stopped or failed. If the address is malformed, start() fails at once,
+/// without an event. A stop() while starting takes effect right after `started`.
 class TransferMachine {
  public:
-  /// `on_event` may be empty. State initialized, or undefined if the domain is closed.
+  /// `on_event` may be empty. The state is initialized, or undefined if the domain is closed.
   explicit TransferMachine(Domain& domain, MachineCallback on_event = {});
   TransferMachine(const TransferMachine&) = delete;
   TransferMachine& operator=(const TransferMachine&) = delete;
-  /// Of a running machine: stop(abort), and waits until it has stopped; the events until then are delivered. In a
-  /// callback of the machine itself it does not wait: the rest follows after the callback, without machine events.
+  /// Stops a running machine as stop(abort) does, and waits until it has stopped; events until then are delivered. In a
+  /// callback of the machine itself it does not wait: the stop then completes after the callback, without machine
+  /// events.
   ~TransferMachine();
 
   // ---- before the start
 
-  /// The event thread will run on these CPUs only; replaces an earlier choice. `bad_state` unless initialized;
-  /// `invalid`: none given. A CPU that this process may not use makes the start fail. Where delivery is synchronous
-  /// there is no such thread, and only that of notify() is bound.
+  /// Binds the event thread to these CPUs; replaces an earlier choice. `bad_state` unless initialized; `invalid`: no
+  /// CPU given. If this process may not use one of the CPUs, the start fails. A machine with synchronous delivery has
+  /// no event thread; then this binds only the thread of notify().
   [[nodiscard]] Result<> confine(std::span<const unsigned> cpus);
 
-  /// Buffer events will be delivered by deliver_all(), and there will be no event thread: start() starts by itself, and
-  /// deliver_all(), pending(), wait(), wait_any() and arm() keep the deadlines, tell machine events, and make the last
-  /// step of a stop. So call one of them until the machine is stopped, or stop_and_wait(). `bad_state` unless
-  /// initialized.
+  /// Selects synchronous delivery: deliver_all() delivers buffer events, and the machine has no event thread. start()
+  /// completes the start before it returns. deliver_all(), pending(), wait(), wait_any() and arm() check deadlines,
+  /// deliver machine events and complete a stop. So call one of them until the machine is stopped, or call
+  /// stop_and_wait(). `bad_state` unless initialized.
   [[nodiscard]] Result<> deliver_synchronously();
 
-  /// Messages will be received into buffers of a pool, which the engine takes by itself: `length` of them ahead, and
-  /// more whenever a message would find no buffer, however late the application is with its events; so nothing is
-  /// dropped as long as the pool has some. Buffers that are added for messages besides are filled in turn with them.
+  /// Receives messages into buffers of a pool. The engine keeps `length` of them posted. It takes more whenever a
+  /// message would find no buffer, even if the application handles its events late. So no message is dropped while the
+  /// pool has buffers. Receive buffers that the program adds itself are filled in turn with those of the pool.
   ///
-  /// A final event with status ok makes the buffer the application's, to be given back by BufferPool::put(), in the
-  /// callback or later. One with another status (canceled: the machine stops) does not: the pool has it back after the
-  /// callback. From stop() on the machine takes none, and those without a message go back, for either mode.
-  /// Statistics count a buffer from its first event on.
-  /// `bad_state` unless initialized. `invalid`: the pool is of another domain; no callback; size_min, messages_max or
-  /// colour out of range.
+  /// After a final event with status ok the buffer belongs to the application, which returns it with BufferPool::put(),
+  /// in the callback or later. After a final event with another status (canceled: the machine stops) the pool takes the
+  /// buffer back by itself. After stop(), in either mode, the machine takes no more buffers and returns those without a
+  /// message. Statistics count a buffer from its first event on.
+  ///
+  /// `bad_state` unless initialized. `invalid`: the pool is of another domain; there is no callback; size_min,
+  /// messages_max or colour is out of range.
   [[nodiscard]] Result<> attach(const BufferPool& pool, Provision provision);
-  /// Changes Provision::length or ::colour, from the next buffer on that is taken; a smaller length takes none back.
-  /// `bad_state`: no pool is attached, or the machine is neither initialized, starting nor started. `invalid`: the pool
-  /// has no such colour.
+  /// Change Provision::length or ::colour for the buffers that the engine takes from now on. A smaller length does not
+  /// return posted buffers. `bad_state`: no pool is attached, or the machine is not initialized, starting or started.
+  /// `invalid`: the pool has no such colour.
   Status set_receive_length(std::uint32_t length);
   Status set_receive_colour(std::uint32_t colour);
-  /// How many buffers of Provision::length are missing, as the pool had none. They are posted as soon as it has.
+  /// How many buffers of Provision::length are missing because the pool is empty. The engine posts them as soon as the
+  /// pool has buffers.
   std::uint32_t receive_deficit() const;
 
-  /// A machine event of kind `statistics` will come every so often while the machine is started: its address, dropped
-  /// messages, and to_record() of its statistics. `bad_state` unless initialized; `invalid`: not in 1 ms..1 day.
+  /// Requests a machine event of kind `statistics` at this interval while the machine is started. Its text holds the
+  /// address, the dropped messages, and to_record() of the statistics. `bad_state` unless initialized; `invalid`: not
+  /// in 1 ms..1 day.
   Result<> report_statistics(Duration every);
 
   // ---- start and stop
 
-  /// Takes an address (see address.hpp) and starts the event thread. That tells `started` with the machine's own end
-  /// point, or `failed`: not_available (not local, or no tmid free), in_use, invalid (portal), system. Where delivery
-  /// is synchronous that is told before this returns. `invalid`: malformed; the machine is failed then. `bad_state`
-  /// unless initialized.
+  /// Takes an address (see address.hpp) and starts the event thread, which then delivers one machine event. That is
+  /// `started`, with the machine's own end point, or `failed`: not_available (the address is not local, or no tmid is
+  /// free), in_use, invalid (portal), system. With synchronous delivery the event is delivered before start() returns.
+  /// `invalid`: the address is malformed; the machine is then failed. `bad_state` unless initialized.
   [[nodiscard]] Result<> start(std::string_view address);
-  /// start(), and waits for its outcome; returns the own end point. Not in a callback of this machine (bad_state).
+  /// Calls start(), waits for its outcome, and returns the machine's own end point. `bad_state` in a callback of this
+  /// machine.
   [[nodiscard]] Result<EndPoint> start_and_wait(std::string_view address);
 
-  /// Stops within microseconds once the queues are empty. Of an initialized machine: stopped at once, the event is
-  /// delivered by the caller. So it is where delivery is synchronous and nothing is queued; else go on delivering there
-  /// until the machine is stopped, or use stop_and_wait().
-  /// `bad_state` unless initialized, starting or started; stop(abort) also while stopping.
+  /// Stops the machine within microseconds once its queues are empty. An initialized machine stops at once, and the
+  /// caller's thread delivers the event. The same holds with synchronous delivery if no buffer is queued. Otherwise,
+  /// with synchronous delivery, go on delivering until the machine is stopped, or use stop_and_wait(). `bad_state`
+  /// unless initialized, starting or started; stop(abort) is also allowed while stopping.
   Result<> stop(StopMode mode);
-  /// stop(), and waits until stopped. Not in a callback of this machine (bad_state).
+  /// Calls stop() and waits until the machine is stopped. `bad_state` in a callback of this machine.
   Result<> stop_and_wait(StopMode mode);
 
-  /// Ends the machine: `bad_state` (nothing changed) unless initialized, stopped or failed, and while the
-  /// application still refers to any of its end points.
+  /// Closes the machine. `bad_state` (nothing changed) unless initialized, stopped or failed, and while the application
+  /// still holds references to its end points.
   Result<> close();
 
   MachineState state() const noexcept;
-  /// Why the start failed; ok and empty unless failed.
+  /// Why the start failed; status ok and an empty line unless failed.
   Error failure() const;
 
   // ---- end points
 
-  /// The own end point; empty before `started`.
+  /// The machine's own end point; empty before `started`.
   [[nodiscard]] EndPoint end_point() const;
-  /// The end point of another (or this) machine. `invalid`: malformed, `*`, or out of range. `unreachable`: of
-  /// another network than this machine (`0@lo`, IPv4, IPv6). `bad_state` unless started. Sends nothing.
+  /// Returns the end point of another (or this) machine. Sends nothing. `invalid`: the address is malformed, contains
+  /// `*`, or is out of range. `unreachable`: it is of another network than this machine (`0@lo`, IPv4, IPv6).
+  /// `bad_state` unless started.
   [[nodiscard]] Result<EndPoint> create_end_point(std::string_view address);
-  /// One line of what is known of the host behind an end point: when it was last heard, what is in flight.
+  /// One line about the host behind an end point: when it was last heard from, what is in flight.
   std::string describe(const EndPoint& end_point) const;
-  /// The last events with that host, a line each, the oldest first, for a report (docs/flight-recorder.md). Empty if
-  /// nothing is known.
+  /// The last events with that host for a report, one per line, oldest first (docs/flight-recorder.md). Empty if there
+  /// are none.
   std::string describe_flight(const EndPoint& end_point) const;
 
   // ---- buffers
 
-  /// Queues a buffer. ok promises one final event; on any other answer nothing has changed, and explain_last() tells
-  /// why:
+  /// Queues a buffer. ok guarantees one final event. With any other status nothing has changed, and explain_last()
+  /// gives the reason:
   ///
   /// - bad_state: the machine is not started, or the buffer is queued or closed
   /// - invalid: the buffer is of another domain or has no callback for this queue; a length, size_min or messages_max
   ///   is out of range; an end point is empty or of another machine; a descriptor is malformed or damaged
   /// - not_permitted: the descriptor is of the wrong kind of queue
   /// - too_big: active receive: shorter than the passive buffer's data; active send: longer than the passive buffer
-  /// - unreachable: the descriptor is of another network than this machine
-  /// - stale: the descriptor is of an earlier life of this machine's own address
+  /// - unreachable: the descriptor belongs to another network than this machine
+  /// - stale: the descriptor belongs to an earlier incarnation of this machine's own address
   /// - too_late: the deadline has passed
-  /// - message_size: longer than a message can be (message_size_max())
-  /// - again: a bound of the engine is reached: deliver events, then try again
-  /// - no_memory: no room for its events
+  /// - message_size: the message is longer than message_size_max()
+  /// - again: an engine limit is reached: deliver events, then try again
+  /// - no_memory: no memory for its events
   [[nodiscard]] Status add(Buffer& buffer, const MessageReceive& operation);
   [[nodiscard]] Status add(Buffer& buffer, const MessageSend& operation);
   [[nodiscard]] Status add(Buffer& buffer, const PassiveReceive& operation);
@@ -203,14 +213,14 @@ class TransferMachine {
   [[nodiscard]] Status add(Buffer& buffer, const ActiveReceive& operation);
   [[nodiscard]] Status add(Buffer& buffer, const ActiveSend& operation);
 
-  /// Queues buffers in this order, up to the first that is refused, as add(*buffer, operation) would for each. One lock
-  /// and one look at the clock serve all; it is for streams of small messages.
+  /// Queues buffers in this order, as add(*buffer, operation) would, up to the first one that is refused. It takes the
+  /// lock and reads the clock only once, for streams of small messages.
   struct Added {
-    std::size_t count = 0;       ///< queued, from the first on; nothing has changed for the others
-    Status status = Status::ok;  ///< why not more
+    std::size_t count = 0;       ///< how many were queued; nothing has changed for the others
+    Status status = Status::ok;  ///< why the next one was refused
   };
   [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
-  /// The same of buffers that receive, or are exposed: each as by an add() of its own.
+  /// The same for receive buffers and passive buffers: one add() for each.
   [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageReceive& operation) {
     return add_each(buffers, operation);
   }
@@ -221,14 +231,14 @@ class TransferMachine {
     return add_each(buffers, operation);
   }
 
-  /// Why the calling thread's last refused add() was refused, of any machine: its status, and one line. ok and empty if
-  /// there was none.
+  /// Why the last refused add() of the calling thread was refused, on any machine: its status and one line. ok and
+  /// empty if none was refused.
   [[nodiscard]] static Error explain_last();
 
-  /// Asks for the end of an operation (Motr's del). False if the buffer is not queued here (any more); true promises
-  /// exactly one more final event of it: `canceled`, or its real outcome if that came first. Within milliseconds,
-  /// whatever the peer does. A message that ended so arrives at most once, whole or not at all; its memory is not
-  /// touched after its final event.
+  /// Cancels an operation (`del` in Motr). False: the buffer is not, or no longer, queued here. True guarantees exactly
+  /// one final event within milliseconds, whatever the peer does: `canceled`, or the actual result if the operation
+  /// finished first. A cancelled message arrives at most once, as a whole or not at all. The engine does not touch the
+  /// memory after the final event.
   bool cancel(Buffer& buffer);
 
   /// Largest message in bytes; 0 before `started`.
@@ -236,39 +246,40 @@ class TransferMachine {
 
   // ---- synchronous delivery
 
-  /// Makes progress on this thread, then calls back for at most `budget` pending events; returns how many. 0 also
-  /// if another thread, or a callback further up this stack, is delivering.
-  /// `bad_state` unless started, or being stopped, and synchronous.
+  /// Makes progress on this thread, then delivers at most `budget` pending events and returns how many. Also returns 0
+  /// while another thread, or a callback further up this stack, delivers. `bad_state` unless the machine is started or
+  /// stopping, and delivers synchronously.
   std::expected<std::size_t, Status> deliver_all(std::size_t budget = 256);
-  /// Makes progress; true if deliver_all() would find an event. False in a state where that is refused.
+  /// Makes progress; true if an event is pending. False in a state in which deliver_all() returns `bad_state`.
   bool pending();
-  /// Waits until an event is pending or `deadline` passes: spins first, then sleeps. True if one is pending.
-  /// `bad_state` as deliver_all(), and while another thread waits. Ends early (false) when the machine is stopped.
+  /// Waits until an event is pending or `deadline` passes; it spins first, then sleeps. True if an event is pending.
+  /// False at the deadline, or earlier if the machine is stopped. `bad_state` as for deliver_all(), and while another
+  /// thread waits.
   std::expected<bool, Status> wait(Instant deadline);
-  /// Waits until one of the machines has a pending event: its index. `timed_out`: none by `deadline`. Looks for some
-  /// microseconds, then sleeps. `bad_state`: one cannot be armed, or is being stopped. `invalid`: no machines.
-  /// None of them may be destroyed meanwhile.
+  /// Waits until one of the machines has a pending event, and returns its index. It spins for some microseconds, then
+  /// sleeps. `timed_out`: no event by `deadline`. `bad_state`: a machine cannot be armed, or is stopping. `invalid`: no
+  /// machines. Do not destroy any of the machines during the call.
   [[nodiscard]] static std::expected<std::size_t, Status> wait_any(std::span<TransferMachine* const> machines,
                                                                    Instant deadline);
-  /// For the event loop of a program (poll, epoll, io_uring): descriptor() becomes readable with the first event after
-  /// an arm() that answered true, and with a stop. False: events are pending, deliver them first. Only look at it;
-  /// arm() makes it unreadable again:
+  /// For the event loop of a program (poll, epoll, io_uring). After arm() has returned true, descriptor() becomes
+  /// readable with the next event, and with a stop. False: events are pending; deliver them first. Do not read from the
+  /// descriptor; arm() makes it unreadable again:
   ///
   ///   while (machine.arm().value_or(false) == false) machine.deliver_all();   // then sleep on it
   ///
-  /// It becomes readable for deadlines, too. `bad_state` as deliver_all(), while a thread waits, and after a notify()
-  /// that was not called yet. The descriptor is the machine's, from `started` to `stopped`; -1 else. Whoever has it is
-  /// waked by the stop, too: then it stays readable until the machine's destruction.
+  /// It also becomes readable when a deadline passes. `bad_state` as for deliver_all(), while a thread waits, and while
+  /// a notify() is pending. The machine owns the descriptor, from `started` to `stopped`; otherwise it is -1. A stop
+  /// also wakes those that sleep on the descriptor: it then stays readable until the machine's destruction.
   [[nodiscard]] std::expected<bool, Status> arm();
   [[nodiscard]] int descriptor() const;
-  /// `signal` will be called once, as soon as an event is pending (at once if one is already). Replaces an earlier one
-  /// that was not called yet. `bad_state` as deliver_all(). The first notify() starts a thread, which calls and tells
-  /// machine events meanwhile: wait(), or arm() with a program's own event loop, do without.
+  /// Calls `signal` once, as soon as an event is pending (at once if one already is). Replaces an earlier signal that
+  /// was not called yet. `bad_state` as for deliver_all(). The first notify() starts a thread, which calls `signal` and
+  /// delivers machine events. wait(), and arm() with the program's own event loop, need no thread.
   [[nodiscard]] Status notify(std::function<void()> signal);
 
   // ---- figures
 
-  /// A consistent snapshot; `reset` starts the counts anew in the same moment.
+  /// A consistent snapshot; `reset` also sets the counts to zero, atomically.
   Statistics statistics(bool reset = false);
   /// Messages that arrived while no queued buffer could take them, since the start.
   std::uint64_t messages_dropped() const;

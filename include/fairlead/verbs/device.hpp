@@ -16,33 +16,33 @@ namespace fairlead::verbs {
 
 struct Device {
   std::string name{};            ///< "fairlead0", ...
-  std::string address{};         ///< "10.0.0.5": of GID 0
+  std::string address{};         ///< "10.0.0.5", the address of GID 0
   std::string interface_name{};  ///< "eth0"; empty if unknown
   std::uint32_t interface_index = 0;
   Gid gid{};
   std::uint64_t guid = 0;  ///< host order, not 0, the same in every process of the host
 };
 
-/// The devices of this host: addresses that are no loopback first, in the kernel's order. Never empty but on errors.
-/// FAIRLEAD_DEVICE=a.b.c.d[,...] chooses addresses.
+/// The devices of this host, in the kernel's order, loopback addresses last. The list is never empty; on failure there
+/// is an error. FAIRLEAD_DEVICE=a.b.c.d[,...] selects addresses.
 [[nodiscard]] Result<std::vector<Device>> devices();
 
 enum class Personality : std::uint8_t {
-  roce,  ///< Ethernet link layer: peers are named by GID, every address needs is_global
-  ib,    ///< InfiniBand link layer: peers may be named by LID, the lower 16 bits of their IPv4 address
+  roce,  ///< Ethernet link layer: GIDs name peers, and every address vector needs is_global
+  ib,    ///< InfiniBand link layer: LIDs may name peers; a LID is the lower 16 bits of the IPv4 address
 };
 
 struct ContextOptions {
   Personality personality = Personality::roce;
-  /// The engine's settings by name, on top of the environment's; they count for the first context of a device.
+  /// Engine settings by name; they override the environment. Only the first context of a device applies them.
   std::vector<std::pair<std::string, std::string>> engine{};
 };
 
-/// What is advertised is what is enforced.
+/// The device enforces the limits that it advertises.
 struct DeviceLimits {
   std::uint64_t max_mr_size = 1ULL << 46;
   std::uint64_t max_message_size = 1ULL << 30;
-  std::uint32_t max_qp = 16382;  ///< of one process and device; all contexts share them
+  std::uint32_t max_qp = 16382;  ///< per process and device, shared by all contexts
   std::uint32_t max_qp_wr = 16384;
   std::uint32_t max_sge = 32;
   std::uint32_t max_inline = 1024;  ///< bytes
@@ -58,8 +58,8 @@ struct DeviceLimits {
   std::uint32_t max_qp_rd_atom = 16;
   std::uint32_t max_res_rd_atom = 16 * 16382;
   std::uint32_t max_pkeys = 1;
-  std::uint32_t max_groups = 64;     ///< multicast groups that queue pairs are attached to, of one process and device
-  std::uint32_t max_group_qp = 256;  ///< queue pairs of one group
+  std::uint32_t max_groups = 64;     ///< multicast groups with attached queue pairs, per process and device
+  std::uint32_t max_group_qp = 256;  ///< queue pairs per group
   std::uint32_t comp_vectors = 4;
   std::uint8_t local_ca_ack_delay = 15;
 };
@@ -70,7 +70,7 @@ struct PortAttributes {
   PortState state = PortState::active;
   Mtu max_mtu = Mtu::bytes_4096;
   Mtu active_mtu = Mtu::bytes_4096;
-  std::uint32_t gid_count = 2;  ///< slot 0 is the address; the others are empty
+  std::uint32_t gid_count = 2;  ///< entry 0 is the device's address; the others are empty
   std::uint32_t pkey_count = 1;
   std::uint32_t max_message_size = 1U << 30;
   std::uint16_t lid = 0;  ///< personality ib
@@ -95,41 +95,44 @@ enum class AsyncEventType : std::uint8_t {
 
 struct AsyncEvent {
   AsyncEventType type = AsyncEventType::device_fatal;
-  std::uint64_t cookie = 0;  ///< of the queue pair, completion queue or shared receive queue; a port's number
+  std::uint64_t cookie = 0;  ///< of the queue pair, completion queue or shared receive queue; port events: the port
+                             ///< number
   std::uint64_t ticket = 0;  ///< for ack_async_event()
 };
 
 struct ContextState;
 
-/// Copies name the same context; it ends with the last object made in it. close() tells whether there still are some.
+/// An opened device. Copies refer to the same context. The context lives until the last object created in it is
+/// destroyed. close() reports whether such objects exist.
 class Context {
  public:
   [[nodiscard]] static Result<Context> open(const Device& device, const ContextOptions& options = {});
 
-  /// EBUSY, and nothing changed, while something made in it exists.
+  /// EBUSY, and nothing changed, while objects created in it exist.
   Result<> close();
 
   const Device& device() const noexcept;
   const DeviceLimits& limits() const noexcept;
   /// EINVAL unless `port` is 1.
   [[nodiscard]] Result<PortAttributes> query_port(std::uint8_t port) const;
-  /// Index 0 is the address, the others up to PortAttributes::gid_count are empty (zero); EINVAL beyond.
+  /// Index 0 is the device's address. The others below PortAttributes::gid_count are empty (zero); EINVAL beyond.
   [[nodiscard]] Result<Gid> query_gid(std::uint8_t port, std::uint32_t index) const;
   /// Index 0: 0xFFFF; EINVAL beyond.
   [[nodiscard]] Result<std::uint16_t> query_pkey(std::uint8_t port, std::uint32_t index) const;
 
-  /// Readable while asynchronous events wait (a semaphore: each event is an edge of its own). Non-blocking if the
-  /// caller sets O_NONBLOCK on it. The context's own; do not close it.
+  /// Readable while asynchronous events are pending. It is a semaphore eventfd: each event is a new edge for epoll. The
+  /// caller may set O_NONBLOCK. The context owns the descriptor; do not close it.
   int async_descriptor() const noexcept;
-  /// Waits for the next event as async_descriptor() says: EAGAIN if it does not block and there is none, EINTR.
+  /// Returns the next event. Blocks unless O_NONBLOCK is set on async_descriptor(); then EAGAIN means that there is no
+  /// event. EINTR: a signal arrived.
   [[nodiscard]] Result<AsyncEvent> get_async_event();
-  /// Each event that was got has to be acknowledged: destroying its object waits for that.
+  /// Acknowledge each fetched event: destroying its object waits for the acknowledgement.
   void ack_async_event(const AsyncEvent& event) noexcept;
 
-  /// Makes progress once, for those who wait for something other than a completion queue. True if anything happened.
+  /// Makes progress once, for programs that wait for something other than a completion. True if there was any work.
   bool progress() noexcept;
 
-  /// Counters of queue pairs that are not 0, a line each, and what is known of each peer: for `--explain`.
+  /// A report for `--explain`: the queue pair counters that are not 0, one per line, and the state of each peer.
   std::string describe() const;
 
   const std::shared_ptr<ContextState>& state() const noexcept { return state_; }

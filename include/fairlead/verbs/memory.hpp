@@ -15,11 +15,11 @@ namespace fairlead::verbs {
 struct DomainState;
 struct RegionState;
 
-/// Who may be used together: a key is refused by queue pairs of another domain.
+/// A protection domain groups objects that may be used together. Queue pairs of another domain refuse its keys.
 class ProtectionDomain {
  public:
   [[nodiscard]] static Result<ProtectionDomain> allocate(const Context& context);
-  /// EBUSY, and nothing changed, while a region, queue pair, shared receive queue or address handle is left in it.
+  /// EBUSY, and nothing changed, while it contains a region, queue pair, shared receive queue or address handle.
   Result<> deallocate();
 
   const std::shared_ptr<DomainState>& state() const noexcept { return state_; }
@@ -29,8 +29,8 @@ class ProtectionDomain {
   std::shared_ptr<DomainState> state_;
 };
 
-/// What to register. `iova` is the address that work requests use for the first byte: by default the address itself,
-/// 0 with access::zero_based.
+/// What to register. `iova` is the address by which work requests name the first byte. Its default is `address`, or 0
+/// with access::zero_based.
 struct Registration {
   void* address = nullptr;
   std::uint64_t length = 0;  ///< bytes; 0 is allowed
@@ -38,7 +38,7 @@ struct Registration {
   std::optional<std::uint64_t> iova{};
 };
 
-/// Memory of a peer. A write, a read or an atomic names it by `remote_addr` and `rkey`.
+/// Memory of a peer. A write, read or atomic names it by `remote_addr` and `rkey`.
 struct RemoteMemory {
   std::uint64_t address = 0;
   std::uint64_t length = 0;  ///< bytes
@@ -46,17 +46,19 @@ struct RemoteMemory {
   bool operator==(const RemoteMemory&) const = default;
 };
 
-/// Move-only; the destructor deregisters. Keys are used up slowly: a stale one matches none of the next 200,000
-/// regions.
+/// A memory region. Move-only; the destructor deregisters. Keys are not reused soon: a stale key matches none of the
+/// next 200,000 regions.
 class MemoryRegion {
  public:
-  /// EINVAL: rights that need local_write without it; EFAULT: not mapped, or not writable though local_write is asked
-  /// for; ENOMEM: limits. With access::on_demand, no address and length UINT64_MAX it is the whole address space: each
-  /// use asks the kernel whether the memory is there (a system call), and what must not be unmapped is what is in use.
+  /// Registers memory of the caller. EINVAL: the access flags need local_write. EFAULT: the memory is not mapped, or
+  /// not writable although local_write is requested. ENOMEM: a limit is reached. With access::on_demand, a null address
+  /// and length UINT64_MAX, the region is the whole address space. Then each use asks the kernel whether the memory is
+  /// mapped (a system call). Its memory may be unmapped at any time; requests that use unmapped memory fail.
   [[nodiscard]] static Result<MemoryRegion> add(const ProtectionDomain& domain, const Registration& registration);
 
-  /// Registers memory of its own: zeroed, in whole pages, gone with the region. Peers of this host reach it by
-  /// themselves whatever threads this program has, which is not sure of other memory (docs/shm.md). Errors as add().
+  /// Allocates and registers memory: zeroed, in whole pages, freed with the region. Peers of this host can always
+  /// access this memory directly. For other memory that depends on the threads of the program (docs/shm.md). Errors as
+  /// add().
   [[nodiscard]] static Result<MemoryRegion> allocate(const ProtectionDomain& domain, std::uint64_t length,
                                                      std::uint32_t access);
 
@@ -64,11 +66,13 @@ class MemoryRegion {
   MemoryRegion& operator=(MemoryRegion&&) noexcept;
   ~MemoryRegion();
 
-  /// Takes effect at once: later use fails here with loc_prot_err and at peers with rem_access_err, also of requests
-  /// under way. Returns when nothing reads the memory any more, which takes as long as what is in flight to a peer.
+  /// Deregisters the region with immediate effect: later use fails here with loc_prot_err and at peers with
+  /// rem_access_err, also for requests in progress. Returns when nothing reads the memory any more, i.e. when data in
+  /// flight from it is acknowledged or its peer is given up.
   Result<> remove();
 
-  /// Changes place, rights and domain in one step or not at all; absent is unchanged. The keys stay.
+  /// Changes place, access and domain in one step, or nothing on an error. Absent fields stay unchanged, and so do the
+  /// keys.
   struct Change {
     std::optional<Registration> place{};  ///< address, length and iova; its access is ignored
     std::optional<std::uint32_t> access{};
@@ -80,10 +84,10 @@ class MemoryRegion {
   std::uint32_t rkey() const noexcept;
   void* address() const noexcept;
   std::uint64_t length() const noexcept;
-  /// `length` bytes of it from `offset` on, as a work request here names them. What is not inside it fails when it is
+  /// `length` bytes from `offset` on, as an Sge for local work requests. A range outside the region fails when it is
   /// used.
   Sge sge(std::uint64_t offset, std::uint32_t length) const noexcept;
-  /// All of it from `offset` on, as a peer names it.
+  /// The region from `offset` on, as a peer names it.
   RemoteMemory remote(std::uint64_t offset = 0) const noexcept;
 
   const std::shared_ptr<RegionState>& state() const noexcept { return state_; }

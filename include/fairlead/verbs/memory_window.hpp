@@ -1,6 +1,6 @@
 #pragma once
-// Memory windows: a part of a memory region under a key of its own, with rights of its own, that comes and goes by work
-// requests, in order with the others of a queue pair.
+// Memory windows. A window gives peers a part of a memory region under a separate key with separate rights. Work
+// requests bind and invalidate windows, in order with the other requests of a queue pair.
 
 #include <cstdint>
 #include <memory>
@@ -14,9 +14,10 @@ namespace fairlead::verbs {
 
 struct WindowState;
 
-/// Move-only; the destructor deallocates, bound or not. Bound by SendOpcode::bind_window; invalidated by invalidate, by
-/// the peer's send_invalidate (type 2 both), by a binding of length 0 (type 1), and at the end of the queue pair that
-/// has bound it (type 2). A region with bound windows answers EBUSY when it is removed or changed.
+/// Move-only; the destructor deallocates the window, bound or not. SendOpcode::bind_window binds a window. A window of
+/// type 1 is unbound by a binding of length 0. A window of type 2 is unbound by invalidate, by the peer's
+/// send_invalidate, and by the end of the queue pair that bound it. Removing or changing a region with bound windows
+/// returns EBUSY.
 class MemoryWindow {
  public:
   [[nodiscard]] static Result<MemoryWindow> allocate(const ProtectionDomain& domain, WindowType type);
@@ -25,11 +26,11 @@ class MemoryWindow {
   MemoryWindow& operator=(MemoryWindow&&) noexcept;
   ~MemoryWindow();
 
-  /// Its keys are dead at once.
+  /// Its keys become invalid at once.
   Result<> deallocate();
 
   WindowType type() const noexcept;
-  /// The key that it was allocated with. Its upper 24 bits are those of all its keys.
+  /// The key assigned by allocate(). All keys of the window share its upper 24 bits.
   std::uint32_t rkey() const noexcept;
 
  private:
@@ -37,7 +38,7 @@ class MemoryWindow {
   std::shared_ptr<WindowState> state_;
 };
 
-/// The next key of a window: another in the lower 8 bits.
+/// The next key of a window; only the lower 8 bits differ.
 constexpr std::uint32_t next_key(std::uint32_t key) {
   return (key & ~0xFFU) | ((key + 1) & 0xFFU);
 }

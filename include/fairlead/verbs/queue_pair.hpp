@@ -20,10 +20,11 @@ struct SharedReceiveState;
 struct PairState;
 struct AddressState;
 
-/// An address vector that was checked. UD sends take vector().
+/// A checked address vector. Pass vector() to UD sends.
 class AddressHandle {
  public:
-  /// EINVAL: not is_global though the personality is roce, no such port or sgid_index, or a GID that is no address.
+  /// EINVAL: is_global is false although the personality is roce, the port or sgid_index does not exist, or the GID is
+  /// not an IP address.
   [[nodiscard]] static Result<AddressHandle> create(const ProtectionDomain& domain, const AddressVector& vector);
   Result<> destroy();
 
@@ -34,18 +35,18 @@ class AddressHandle {
   std::shared_ptr<AddressState> state_;
 };
 
-/// The sender of a received UD datagram: `grh` are the first 40 bytes of the buffer, for WorkCompletions with
-/// wc_flags::grh. EINVAL if they are no network header.
+/// Returns the sender of a received UD datagram. `grh` is the first 40 bytes of the buffer, if the completion has
+/// wc_flags::grh. EINVAL: these bytes are not a network header.
 [[nodiscard]] Result<AddressVector> address_of_sender(const WorkCompletion& completion,
                                                       std::span<const std::byte, 40> grh);
 
 struct SharedReceiveOptions {
   std::uint32_t max_wr = 1;
   std::uint32_t max_sge = 1;
-  std::uint32_t limit = 0;  ///< below so many entries one srq_limit_reached event; 0: none
+  std::uint32_t limit = 0;  ///< fewer entries raise one srq_limit_reached event; 0: no limit
   std::uint64_t cookie = 0;
-  const XrcDomain* xrc_domain = nullptr;   ///< XRC: whose targets may fill it
-  const CompletionQueue* queue = nullptr;  ///< XRC: its completions
+  const XrcDomain* xrc_domain = nullptr;   ///< XRC: the targets of this domain fill it
+  const CompletionQueue* queue = nullptr;  ///< XRC: receives its completions
 };
 
 class SharedReceiveQueue {
@@ -54,14 +55,15 @@ class SharedReceiveQueue {
                                                          const SharedReceiveOptions& options);
   /// EBUSY, and nothing changed, while a queue pair uses it.
   Result<> destroy();
-  /// Absent is unchanged. EINVAL: max_wr below what is posted or beyond the device, limit beyond max_wr.
+  /// Absent values stay unchanged. EINVAL: max_wr is below the number of posted receives or above the device's limit,
+  /// or limit is above max_wr.
   [[nodiscard]] Result<> modify(std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
-  /// As it is now: limit reads 0 after its event.
+  /// The current options. After its event, limit is 0.
   SharedReceiveOptions query() const;
-  /// XRC: what SendRequest::remote_srqn names it by.
+  /// XRC: the number for SendRequest::remote_srqn.
   std::uint32_t number() const noexcept;
 
-  /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (too many pieces).
+  /// Posts in order; `taken` is the number posted. Returns 0, ENOMEM (the queue is full) or EINVAL (too many SGEs).
   [[nodiscard]] int post(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
 
   const std::shared_ptr<SharedReceiveState>& state() const noexcept { return state_; }
@@ -71,7 +73,7 @@ class SharedReceiveQueue {
   std::shared_ptr<SharedReceiveState> state_;
 };
 
-/// Where a queue pair is. The sequences of both directions begin at 0.
+/// The address of a queue pair. The packet sequence numbers of both directions begin at 0.
 struct PairAddress {
   Gid gid{};
   std::uint32_t number = 0;  ///< of the queue pair
@@ -96,7 +98,7 @@ struct QpOptions {
   std::uint64_t cookie = 0;
 };
 
-/// What modify() changes, as bits with the numbers of IBV_QP_*.
+/// The attributes that modify() changes, as bits with the values of IBV_QP_*.
 namespace qp_mask {
 inline constexpr std::uint32_t state = 1U << 0;
 inline constexpr std::uint32_t cur_state = 1U << 1;
@@ -117,7 +119,7 @@ inline constexpr std::uint32_t min_rnr_timer = 1U << 15;
 inline constexpr std::uint32_t sq_psn = 1U << 16;
 inline constexpr std::uint32_t max_dest_rd_atomic = 1U << 17;
 inline constexpr std::uint32_t path_mig_state = 1U << 18;
-inline constexpr std::uint32_t capacity = 1U << 19;  ///< never allowed here
+inline constexpr std::uint32_t capacity = 1U << 19;  ///< always refused
 inline constexpr std::uint32_t dest_qp_num = 1U << 20;
 }  // namespace qp_mask
 
@@ -142,61 +144,66 @@ struct QpAttributes {
   std::uint8_t port_num = 0;
   std::uint8_t timeout = 0;  ///< 4.096 us * 2^timeout; 0: never
   std::uint8_t retry_cnt = 0;
-  std::uint8_t rnr_retry = 0;  ///< 7: for ever
+  std::uint8_t rnr_retry = 0;  ///< 7: retries for ever
   std::uint8_t alt_port_num = 0;
   std::uint8_t alt_timeout = 0;
 };
 
-/// Move-only; the destructor destroys.
+/// A queue pair. Move-only; the destructor destroys it.
 class QueuePair {
  public:
-  /// EINVAL: no queue, or capacity beyond the device; EOPNOTSUPP: SRQ with UC; ENOMEM: limits. xrc_send needs no
-  /// receive_queue; for xrc_recv there is create_target().
+  /// EINVAL: a completion queue is missing, or the capacity exceeds the device's limits. EOPNOTSUPP: UC with a shared
+  /// receive queue. ENOMEM: a limit is reached. xrc_send needs no receive_queue. For xrc_recv use create_target().
   [[nodiscard]] static Result<QueuePair> create(const ProtectionDomain& domain, const QpOptions& options);
 
-  /// XRC: a target of the domain. It has nothing to post to, and its receives complete in the queues of the shared
-  /// receive queues that requests name; qp_num is the target's.
+  /// XRC: creates a target of the domain. Programs cannot post to a target. Its receives complete in the completion
+  /// queue of the shared receive queue that the request names; qp_num is the target's.
   [[nodiscard]] static Result<QueuePair> create_target(const XrcDomain& domain, std::uint64_t cookie = 0);
-  /// Another handle to a target of the domain; it ends with its last handle. EINVAL if there is none of that number.
+  /// Opens another handle to a target of the domain. The target ends with its last handle. EINVAL: the domain has no
+  /// target of that number.
   [[nodiscard]] static Result<QueuePair> open_target(const XrcDomain& domain, std::uint32_t number);
 
   QueuePair(QueuePair&&) noexcept = default;
   QueuePair& operator=(QueuePair&&) noexcept;
   ~QueuePair();
 
-  /// What is posted ends without completions, and completions not yet polled are gone. Returns when nothing is in
-  /// flight any more and its asynchronous events are acknowledged. EBUSY, and nothing changed, while it is attached to
-  /// a group.
+  /// Discards posted requests and completions that were not polled yet. Returns when nothing is in flight any more and
+  /// all its asynchronous events are acknowledged. EBUSY, and nothing changed, while it is attached to a multicast
+  /// group.
   Result<> destroy();
 
   std::uint32_t number() const noexcept;
-  /// What a peer needs to connect to it (connection.hpp).
+  /// The address that a peer needs to connect to it (connection.hpp).
   PairAddress address() const noexcept;
   QpType type() const noexcept;
-  /// As granted: at least what was asked for.
+  /// The granted capacity, at least as much as requested.
   const QpCapacity& capacity() const noexcept;
 
-  /// All or nothing; EINVAL names the attribute that is missing, not allowed, or out of range in this transition.
+  /// Changes all attributes, or none. EINVAL names the attribute that is missing, not allowed, or out of range in this
+  /// transition.
   [[nodiscard]] Result<> modify(const QpAttributes& attributes, std::uint32_t mask);
   QpAttributes query() const;
   QpState state() const noexcept;
 
-  /// Multicast, UD: from now on it receives what anybody sends to `group` (remote_qpn kMulticastQpn, dgid the group,
-  /// the queue key this one has), on this host and others that IP multicast of the device's interface reaches. `group`
-  /// is ff..., or an IPv4 group as ::ffff:a.b.c.d. Attaching twice is attaching once. EINVAL: no UD, no group; ENOMEM:
-  /// limits; EPERM: the group's address is one that nothing unsealed is exchanged with; else the kernel's errno, and
-  /// the remedy. `lid` is another name of the group here, for senders with the personality ib that give no GID.
+  /// UD: joins a multicast group. The queue pair then receives all datagrams to `group` that carry its queue key
+  /// (senders set remote_qpn to kMulticastQpn and dgid to the group). Senders are on this host, or on hosts that IP
+  /// multicast of the device's interface reaches. `group` is ff..., or an IPv4 group as ::ffff:a.b.c.d. Attaching twice
+  /// has no further effect. `lid` is another name of the group here, for senders with personality ib that give no GID.
+  ///
+  /// EINVAL: the queue pair is not UD, or `group` is not a group. ENOMEM: a limit is reached. EPERM: the settings
+  /// forbid unsealed traffic with the group's address. Otherwise the kernel's errno, with the remedy.
   [[nodiscard]] Result<> attach_multicast(const Gid& group, std::uint16_t lid = 0);
-  /// EINVAL if it is not attached.
+  /// EINVAL: the queue pair is not attached to this group.
   Result<> detach_multicast(const Gid& group);
 
-  /// Posts in order; `taken` tells how many. 0, ENOMEM (full), EINVAL (opcode, pieces, inline length, or state).
+  /// Post in order; `taken` is the number posted. Return 0, ENOMEM (the queue is full) or EINVAL (opcode, number of
+  /// SGEs, inline length or state).
   [[nodiscard]] int post_send(std::span<const SendRequest> requests, std::size_t& taken) noexcept;
   [[nodiscard]] int post_receive(std::span<const ReceiveRequest> requests, std::size_t& taken) noexcept;
-  /// Posts all of them, or none if one cannot be: the first error then.
+  /// Posts all requests, or none; returns the first error.
   [[nodiscard]] int post_send_all(std::span<const SendRequest> requests) noexcept;
 
-  /// One request.
+  /// Post one request.
   [[nodiscard]] int post_send(const SendRequest& request) noexcept {
     std::size_t taken = 0;
     return post_send({&request, 1}, taken);

@@ -1,13 +1,12 @@
 #pragma once
-// Words and numbers of the verbs face. Where the C verbs have a number for a word, it is the same number, so that a
-// shim converts by a cast.
+// Types of the verbs interface. Enumerators have the same values as in the C verbs, so a shim can cast them.
 //
-// Errors. Calls that set up return Result<T>; Error::system_errno is always the errno that a C caller expects (EINVAL,
-// ENOMEM, EBUSY, EFAULT, EOPNOTSUPP, EAGAIN). Calls of the data path (post, poll, arm) return 0 or a positive errno,
-// neither allocate nor throw, and never call the kernel but for the I/O itself.
+// Errors. Set-up calls return Result<T>; Error::system_errno is always the errno that a C caller expects (EINVAL,
+// ENOMEM, EBUSY, EFAULT, EOPNOTSUPP, EAGAIN). Data path calls (post, poll, arm) return 0 or a positive errno. They do
+// not allocate or throw, and make no system calls except for the I/O itself.
 //
-// Threads. Every call may come from any thread, on the same object too; but nothing may be in use by one thread while
-// another destroys it.
+// Threads. Any thread may make any call, also several threads on the same object. But no thread may use an object while
+// another thread destroys it.
 
 #include <array>
 #include <cstdint>
@@ -17,23 +16,23 @@ namespace fairlead::verbs {
 /// A port's address on the fabric, in network order: an IPv6 address, or ::ffff:a.b.c.d.
 using Gid = std::array<std::uint8_t, 16>;
 
-/// The remote queue pair number of a datagram to a group.
+/// The remote queue pair number for a datagram to a multicast group.
 inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
 
 enum class QpType : std::uint8_t {
   rc = 2,
   uc = 3,
   ud = 4,
-  xrc_send = 9,   ///< as rc, to a target; each request names a shared receive queue behind it
-  xrc_recv = 10,  ///< a target: stands before all shared receive queues of an XRC domain
+  xrc_send = 9,   ///< as rc, to a target; each request names a shared receive queue of the target's domain
+  xrc_recv = 10,  ///< a target: serves all shared receive queues of an XRC domain
 };
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, err };
 
-/// Who may use a memory window, and how it is bound.
+/// The type of a memory window: who may use it, and how it is bound.
 enum class WindowType : std::uint8_t {
-  type_1 = 1,  ///< queue pairs of its domain; bound anew at any time, to a key that the device chooses
-  type_2 = 2,  ///< the queue pair that bound it; to a key of the program, and again only after it was invalidated
+  type_1 = 1,  ///< all queue pairs of its domain; may be rebound at any time; the device chooses the key
+  type_2 = 2,  ///< the queue pair that bound it; may be rebound after invalidation; the program chooses the key
 };
 
 /// Path MTU by its code; bytes = 128 << code.
@@ -42,25 +41,25 @@ constexpr std::uint32_t bytes_of(Mtu mtu) {
   return 128U << static_cast<unsigned>(mtu);
 }
 
-/// Rights of memory regions and of queue pairs, as bits.
+/// Access rights of memory regions and queue pairs, as bits.
 namespace access {
 inline constexpr std::uint32_t local_write = 1U << 0;
 inline constexpr std::uint32_t remote_write = 1U << 1;  ///< needs local_write
 inline constexpr std::uint32_t remote_read = 1U << 2;
 inline constexpr std::uint32_t remote_atomic = 1U << 3;  ///< needs local_write
-inline constexpr std::uint32_t mw_bind = 1U << 4;        ///< regions: memory windows may be bound to them
-inline constexpr std::uint32_t zero_based = 1U << 5;     ///< addresses in requests count from 0
-inline constexpr std::uint32_t on_demand = 1U << 6;      ///< nothing is pinned anyway; with no address and length
-                                                         ///< UINT64_MAX the region is all that is mapped when used
+inline constexpr std::uint32_t mw_bind = 1U << 4;        ///< regions: memory windows may be bound to the region
+inline constexpr std::uint32_t zero_based = 1U << 5;     ///< addresses in requests start at 0
+inline constexpr std::uint32_t on_demand = 1U << 6;      ///< no memory is pinned in any case; with a null address and
+                                                         ///< length UINT64_MAX the region is the whole address space
 inline constexpr std::uint32_t huge_pages = 1U << 7;     ///< ignored
 inline constexpr std::uint32_t optional_range = 0x3FFU << 20;  ///< relaxed ordering and others: ignored
 }  // namespace access
 
-/// Where to send: what an address handle or a connected queue pair holds.
+/// The address of a peer, for an address handle or a connected queue pair.
 struct AddressVector {
-  Gid dgid{};                    ///< the peer, if is_global
-  std::uint32_t flow_label = 0;  ///< kept, not used
-  std::uint16_t dlid = 0;        ///< the peer, unless is_global (personality ib only)
+  Gid dgid{};                    ///< the peer's GID, if is_global
+  std::uint32_t flow_label = 0;  ///< stored, not used
+  std::uint16_t dlid = 0;        ///< the peer's LID, unless is_global (personality ib only)
   std::uint8_t sgid_index = 0;
   std::uint8_t hop_limit = 0;
   std::uint8_t traffic_class = 0;
@@ -71,32 +70,32 @@ struct AddressVector {
   std::uint8_t port_num = 1;
 };
 
-/// Why a work request failed: WorkCompletion::vendor_err. explain() has the sentence.
+/// Why a work request failed: WorkCompletion::vendor_err. explain() returns a sentence.
 enum class Cause : std::uint32_t {
   none = 0,
-  never_heard,           ///< no answer from the peer's address, ever
+  never_heard,           ///< the peer's address has never answered
   no_ack,                ///< the peer was heard, then stopped acknowledging
-  peer_restarted,        ///< the peer's process is another one now
-  port_unreachable,      ///< nobody listens at the peer's UDP port
+  peer_restarted,        ///< the peer's process has been replaced by a new one
+  port_unreachable,      ///< no process listens at the peer's UDP port
   no_such_queue_pair,    ///< the peer's process has no queue pair of that number
   queue_pair_not_ready,  ///< the peer's queue pair is not in RTR, RTS, SQD or SQE
-  sequence_mismatch,     ///< rq_psn here and sq_psn there do not fit, or the peer is connected to somebody else
-  no_answer,             ///< the peer acknowledged the request and never answered it
+  sequence_mismatch,     ///< rq_psn here and sq_psn there differ, or the peer is connected to another queue pair
+  no_answer,             ///< the peer acknowledged the request but never answered it
   no_receive_posted,     ///< RNR: no receive work request at the peer
-  key_unknown,           ///< rkey or lkey names no region (any more), or one of another protection domain
-  out_of_range,          ///< the region does not contain these addresses
-  no_right,              ///< region or queue pair does not permit the operation
-  misaligned,            ///< atomics need addresses divisible by 8
-  too_long,              ///< longer than the receive, the MTU or the largest message
+  key_unknown,           ///< rkey or lkey names no region, a removed one, or one of another protection domain
+  out_of_range,          ///< the range lies outside the region
+  no_right,              ///< the access rights of region or queue pair do not permit the operation
+  misaligned,            ///< the address of an atomic is not divisible by 8
+  too_long,              ///< the message is longer than the receive, the MTU or the largest message
   wrong_queue_key,       ///< reserved
-  bad_request,           ///< the work request makes no sense on this queue pair
-  peer_failed,           ///< the peer could not finish it for reasons of its own
-  no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number; or only one end is
+  bad_request,           ///< the work request is invalid on this queue pair
+  peer_failed,           ///< the peer could not complete the request
+  no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number, or only one end is
                          ///< XRC
   host_ended,            ///< the host engine (fairleadd) has ended, and all queue pairs with it
 };
 
-/// One sentence, cause and remedy, for people.
+/// One sentence with cause and remedy, for people.
 const char* explain(Cause cause) noexcept;
 
 }  // namespace fairlead::verbs

@@ -1,5 +1,5 @@
 #pragma once
-// How a work request ended. Numbers and layout are those of ibv_wc.
+// The result of a work request. Values and layout are those of ibv_wc.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ enum class WcOpcode : std::uint32_t {
 
 /// Bits of WorkCompletion::wc_flags.
 namespace wc_flags {
-inline constexpr std::uint32_t grh = 1U << 0;  ///< UD: the first 40 bytes of the buffers are the network header
+inline constexpr std::uint32_t grh = 1U << 0;  ///< UD: the first 40 bytes of the buffer are the network header
 inline constexpr std::uint32_t with_imm = 1U << 1;
 inline constexpr std::uint32_t with_inv = 1U << 3;
 }  // namespace wc_flags
@@ -50,26 +50,26 @@ inline constexpr std::uint32_t with_inv = 1U << 3;
 struct WorkCompletion {
   std::uint64_t wr_id = 0;
   WcStatus status = WcStatus::success;
-  WcOpcode opcode = WcOpcode::send;  ///< also filled for failures
+  WcOpcode opcode = WcOpcode::send;  ///< also set for failures
   std::uint32_t vendor_err = 0;      ///< a Cause
-  std::uint32_t byte_len = 0;        ///< receives: of the message (UD: + 40); reads, atomics, sends, writes: length
-  std::uint32_t imm = 0;             ///< with wc_flags::with_imm; with with_inv the key that the peer has invalidated
+  std::uint32_t byte_len = 0;        ///< receives: length of the message (UD: + 40); all others: length of the request
+  std::uint32_t imm = 0;             ///< with_imm: the immediate data; with_inv: the key that the peer has invalidated
   std::uint32_t qp_num = 0;
   std::uint32_t src_qp = 0;  ///< UD receives
   std::uint32_t wc_flags = 0;
   std::uint16_t pkey_index = 0;
   std::uint16_t slid = 0;
-  std::uint8_t sl = 0;  ///< UD receives: the kind of network header, 1: IPv6, 2: IPv4, as mlx5 has it
+  std::uint8_t sl = 0;  ///< UD receives: type of the network header, as mlx5 reports it (1: IPv6, 2: IPv4)
   std::uint8_t dlid_path_bits = 0;
   std::uint16_t reserved = 0;
-  std::uint64_t timestamp_ns = 0;  ///< monotonic clock, when the engine produced it (behind what ibv_wc has)
+  std::uint64_t timestamp_ns = 0;  ///< monotonic time at which the engine produced it (behind the fields of ibv_wc)
 };
 static_assert(offsetof(WorkCompletion, timestamp_ns) == 48);
 
 const char* to_string(WcStatus status) noexcept;
 /// "send", "write", "read", "receive", ...
 const char* to_string(WcOpcode opcode) noexcept;
-/// For people: which request of which queue pair, how it ended, and of a failure the cause and the remedy.
+/// One line for people: the request, its queue pair and its result; for a failure also cause and remedy.
 std::string describe(const WorkCompletion& completion);
 
 }  // namespace fairlead::verbs

@@ -1,6 +1,6 @@
 #pragma once
-// What is posted to a queue pair: plain structures that are read during the call only (the memory that they name
-// belongs to the queue pair until their completion).
+// Work requests: plain structures that the library reads during the post only. The memory that they name belongs to the
+// queue pair until their completion.
 
 #include <cstdint>
 #include <span>
@@ -25,28 +25,29 @@ enum class SendOpcode : std::uint8_t {
   read = 4,
   compare_swap = 5,
   fetch_add = 6,
-  invalidate = 7,       ///< RC, UC: the window of type 2 with the key `rkey` is bound to nothing from now on
-  bind_window = 8,      ///< RC, UC: `binding`
+  invalidate = 7,       ///< RC, UC: unbinds the window of type 2 with the key `rkey`
+  bind_window = 8,      ///< RC, UC: binds a window as `binding` says
   send_invalidate = 9,  ///< RC, UC: a send that invalidates the peer's window with the key `rkey`
-  atomic_write = 10,    ///< RC: 8 bytes to an address divisible by 8, stored at once (IBV_WR_ATOMIC_WRITE is 15)
+  atomic_write = 10,    ///< RC: stores 8 bytes atomically; the address is divisible by 8 (IBV_WR_ATOMIC_WRITE is 15)
 };
 
-/// What bind_window does. Length 0 (type 1 only): the window is bound to nothing.
+/// The parameters of bind_window. Length 0 (type 1 only) unbinds the window.
 struct WindowBinding {
-  std::uint32_t window = 0;  ///< any of its keys
-  std::uint32_t key = 0;     ///< its key from now on: the upper 24 bits stay
-  std::uint32_t lkey = 0;    ///< of the region, which has access::mw_bind
+  std::uint32_t window = 0;  ///< any key of the window
+  std::uint32_t key = 0;     ///< its new key; the upper 24 bits stay the same
+  std::uint32_t lkey = 0;    ///< of the region, which needs access::mw_bind
   std::uint32_t access = 0;  ///< remote rights, and zero_based
-  std::uint64_t addr = 0;    ///< counts from the region's iova
+  std::uint64_t addr = 0;    ///< relative to the region's iova
   std::uint64_t length = 0;  ///< bytes
 };
 
 /// Bits of SendRequest::flags.
 namespace send_flags {
-inline constexpr std::uint32_t fence = 1U << 0;      ///< RC: begins after all earlier reads and atomics have ended
-inline constexpr std::uint32_t signaled = 1U << 1;   ///< a success has a completion, too
-inline constexpr std::uint32_t solicited = 1U << 2;  ///< the peer's completion wakes who armed for solicited ones
-inline constexpr std::uint32_t inlined = 1U << 3;    ///< copied during the call, lkeys not looked at
+inline constexpr std::uint32_t fence = 1U << 0;      ///< RC: starts after all earlier reads and atomics have completed
+inline constexpr std::uint32_t signaled = 1U << 1;   ///< also a success generates a completion
+inline constexpr std::uint32_t solicited = 1U << 2;  ///< the peer's completion is solicited: it also wakes waiters for
+                                                     ///< solicited completions only
+inline constexpr std::uint32_t inlined = 1U << 3;    ///< the data is copied during the call; lkeys are ignored
 }  // namespace send_flags
 
 struct SendRequest {
@@ -54,7 +55,7 @@ struct SendRequest {
   std::span<const Sge> sges{};
   SendOpcode opcode = SendOpcode::send;
   std::uint32_t flags = 0;
-  std::uint32_t imm = 0;          ///< opaque, arrives as it is (network order by custom)
+  std::uint32_t imm = 0;          ///< opaque, delivered unchanged (network order by convention)
   std::uint32_t rkey = 0;         ///< write, read, atomics, invalidate, send_invalidate
   std::uint64_t remote_addr = 0;  ///< write, read, atomics
   std::uint64_t compare_add = 0;  ///< atomics
@@ -63,7 +64,7 @@ struct SendRequest {
   // UD only
   const AddressVector* to = nullptr;  ///< read during the call: AddressHandle::vector()
   std::uint32_t remote_qpn = 0;
-  std::uint32_t remote_qkey = 0;  ///< with its top bit set: the queue pair's own
+  std::uint32_t remote_qkey = 0;  ///< if its top bit is set, the queue pair's own key is used
 
   std::uint32_t remote_srqn = 0;  ///< xrc_send: SharedReceiveQueue::number() at the peer
 
