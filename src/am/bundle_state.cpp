@@ -48,6 +48,9 @@ std::unique_ptr<EndpointState> BundleState::take_out(Endpoint& endpoint) {
     std::this_thread::sleep_for(kOtherThread);
     held.lock();
   }
+#ifndef NDEBUG
+  if (!is_inherited()) leaving.check();
+#endif
   return taken;
 }
 
@@ -82,6 +85,9 @@ unsigned BundleState::poll(Lock& held) {
       ++idle;
     }
   }
+#ifndef NDEBUG
+  for (const auto& each : endpoints) each->check();
+#endif
   if (left != domain->poll_max) return domain->poll_max - left;
   if (pace.may_skip()) [[likely]]
     return returned - returned_before;

@@ -101,6 +101,10 @@ struct EndpointState {
   void give_back_failed(Lock& lock, std::uint64_t name);
   void call_error_handler(Lock& lock, const Returned& returned);
 
+  /// Ends the process if anything contradicts itself. Looks at everything: in debug builds, after each poll and at the
+  /// end.
+  void check();
+
   static constexpr std::size_t kHeldMax = 4096;  // beyond, no further request is served
 
   struct Translation {

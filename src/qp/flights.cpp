@@ -30,4 +30,16 @@ FlightOwner Flights::end(std::uint64_t cookie) {
   return owner;
 }
 
+void Flights::count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32_t>& holds_by_region) {
+  const auto add = [](std::vector<std::uint32_t>& counts, std::uint32_t index) {
+    if (index >= counts.size()) counts.resize(index + 1);
+    ++counts[index];
+  };
+  flights_.for_each([&](std::uint32_t, const Flight& flight) {
+    add(by_pair, flight.owner.pair);
+    for (const std::uint32_t region : flight.list.regions())
+      if (region != GatherList::kNoRegion) add(holds_by_region, region);
+  });
+}
+
 }  // namespace fairlead::qp

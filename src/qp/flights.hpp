@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "base/slab.hpp"
 #include "link/link.hpp"
@@ -60,6 +61,8 @@ class Flights {
       if (flight.owner.pair == pair) visit(flight.peer);
     });
   }
+  /// As QueuePairs::check(): adds those of each queue pair, and the holds of each region.
+  void count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32_t>& holds_by_region);
   template <typename Visit>
   void for_each_of_region(std::uint32_t region, Visit&& visit) {
     flights_.for_each([&](std::uint32_t, const Flight& flight) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/ensure.hpp"
 
@@ -438,12 +440,26 @@ base::Instant QueuePairs::next_deadline() const {
 }
 
 void QueuePairs::check() {
+  std::vector<std::uint32_t> flights, holds, users;
+  std::map<const CompletionStream*, std::uint32_t> of_stream;
+  shared_.flights.count(flights, holds);
+  shared_.regions.check(holds);
   pairs_.for_each([&](QueuePair& pair) {
     pair.sends.check(pair.number, pair.flights);
     arrivals_.check(pair);
+    const std::uint32_t referenced = pair.index < flights.size() ? flights[pair.index] : 0;
+    ENSURE(referenced <= pair.flights, "queue pair {}: {} flights by reference, {} in all", pair.number, referenced,
+           pair.flights);
+    if (pair.receives >= users.size()) users.resize(pair.receives + 1);
+    ++users[pair.receives];
+    for (const CompletionStream* const stream : {pair.plan.send_stream, pair.plan.receive_stream})
+      if (stream != nullptr) ++of_stream[stream];
   });
   arrivals_.check_sum();
-  receives_.check();
+  receives_.check(users, of_stream);
+  for (const auto& stream : streams_)
+    ENSURE(stream->users == of_stream[stream.get()], "a completion stream has {} users, {} feed it", stream->users,
+           of_stream[stream.get()]);
 }
 
 }  // namespace fairlead::qp

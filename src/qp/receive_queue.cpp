@@ -113,8 +113,16 @@ void ReceiveQueues::let_go(std::uint32_t slot, bool is_own) {
   queues_.release(slot);
 }
 
-void ReceiveQueues::check() {
-  queues_.for_each([](std::uint32_t slot, const ReceiveQueue& queue) { queue.check(slot); });
+void ReceiveQueues::check(const std::vector<std::uint32_t>& users,
+                          std::map<const CompletionStream*, std::uint32_t>& of_stream) {
+  queues_.for_each([&](std::uint32_t slot, const ReceiveQueue& queue) {
+    queue.check(slot);
+    const std::uint32_t counted = slot < users.size() ? users[slot] : 0;
+    ENSURE(queue.users == counted, "receive queue {}: {} users, {} queue pairs have it", slot, queue.users, counted);
+    if (queue.xrc_number == 0) return;
+    ENSURE(numbered_[queue.xrc_number] == slot, "receive queue {}: its number is another's", slot);
+    ++of_stream[queue.stream()];
+  });
 }
 
 }  // namespace fairlead::qp

@@ -2,6 +2,7 @@
 // Posted receives in order, of one queue pair or shared by any number of them, in a ring whose size is a power of two.
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -109,7 +110,8 @@ class ReceiveQueues {
   static constexpr std::uint32_t kNone = base::Slab<ReceiveQueue>::kNone;
   /// A queue pair has ended; one of its own ends with it.
   void let_go(std::uint32_t slot, bool is_own);
-  void check();
+  /// As QueuePairs::check(). `users`: queue pairs, by slot. Adds those that feed a stream.
+  void check(const std::vector<std::uint32_t>& users, std::map<const CompletionStream*, std::uint32_t>& of_stream);
 
  private:
   static constexpr std::uint32_t kMost = 131'072;

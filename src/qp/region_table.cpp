@@ -160,6 +160,26 @@ void RegionTable::let_go(std::uint32_t slot) {
   }
 }
 
+void RegionTable::check(const std::vector<std::uint32_t>& holds) const {
+  std::vector<std::uint32_t> bound(entries_.size());
+  std::uint32_t used = 0, windows = 0, unused = 0;
+  for (std::uint32_t slot = 0; slot < entries_.size(); ++slot) {
+    const Entry& entry = entries_[slot];
+    const std::uint32_t counted = slot < holds.size() ? holds[slot] : 0;
+    ENSURE(entry.holds == counted, "region slot {}: held {} times, by {} messages", slot, entry.holds, counted);
+    ++(entry.is_window() ? windows : entry.is_used || entry.holds != 0 ? used : unused);
+    if (!entry.is_window() || !entry.is_used) continue;
+    ENSURE(entry.region < entries_.size() && entries_[entry.region].is_used, "window {}: bound to no region", slot);
+    ++bound[entry.region];
+  }
+  for (std::uint32_t slot = 0; slot < entries_.size(); ++slot)
+    ENSURE(bound[slot] == entries_[slot].windows, "region slot {}: {} windows, {} are bound to it", slot,
+           entries_[slot].windows, bound[slot]);
+  for (std::uint32_t slot = first_free_; slot != kNone && unused != 0; slot = entries_[slot].next_free) --unused;
+  ENSURE(used == used_ && windows == windows_ && unused == 0,
+         "{} regions and {} windows, {} and {} are known, {} slots are lost", used, windows, used_, windows_, unused);
+}
+
 void RegionTable::give_back(std::uint32_t slot) {
   entries_[slot].next_free = kNone;
   (last_free_ == kNone ? first_free_ : entries_[last_free_].next_free) = slot;

@@ -93,6 +93,8 @@ class RegionTable {
 
   void hold(std::uint32_t slot) { ++entries_[slot].holds; }
   void let_go(std::uint32_t slot);
+  /// As QueuePairs::check(). `holds`: by slot, as those count that hold.
+  void check(const std::vector<std::uint32_t>& holds) const;
 
   std::uint32_t used() const { return used_; }
 
