@@ -1,6 +1,7 @@
 #pragma once
-// Where others find us: a Unix socket that listens at the name of our address. The abstract name goes with the process;
-// a file outlives a killed one, so whoever comes next to the directory removes those at which nobody listens.
+// Peers find this engine by a Unix socket whose name holds the engine's address. The kernel removes an abstract name
+// with its process, but a socket file outlives a killed process. So each engine that opens the directory removes socket
+// files without a listener.
 
 #include <expected>
 #include <optional>
