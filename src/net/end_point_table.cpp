@@ -1,9 +1,11 @@
 #include "net/end_point_table.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 
-#include "base/ensure.hpp"
 #include "net/net_address.hpp"
+#include "net/taken_events.hpp"
 
 namespace fairlead::net {
 namespace {
@@ -43,34 +45,48 @@ EndPoint EndPointState::refer(EndPointState* state) noexcept {
 
 // The table ---------------------------------------------------------------------------------------------------------
 
-std::size_t EndPointTable::Hash::operator()(const engine::RemotePort& remote) const noexcept {
-  return base::SocketAddressHash{seed ^ (std::uint64_t{remote.port} << 32)}(remote.engine);
-}
-
-EndPointTable::EndPointTable(std::uint64_t seed)
-    : states_(0, Hash{seed}), next_serial_(static_cast<std::uint32_t>(seed)) {}
+EndPointTable::EndPointTable(std::uint64_t seed) : index_(seed), next_serial_(static_cast<std::uint32_t>(seed)) {}
 
 EndPointTable::~EndPointTable() {
-  for (const auto& [remote, state] : states_) release(state);
+  for (EndPointState* const state : places_) {
+    if (state != nullptr) net::release(state);
+  }
 }
 
 EndPoint EndPointTable::find_or_make(const engine::RemotePort& remote) {
   if (last_ != nullptr && last_->remote == remote) [[likely]]
     return EndPointState::refer(last_);
-  if (const auto found = states_.find(remote); found != states_.end()) {
-    last_ = found->second;
+  const std::uint64_t hash = index_.hash(remote);
+  if (EndPointState* const found = index_.find(remote, hash); found != nullptr) {
+    last_ = found;
     return EndPointState::refer(last_);
   }
-  if (states_.size() >= sweep_at_) sweep();
-  auto* state = new EndPointState;
+  if (size() >= sweep_at_) sweep();
+  index_.reserve_one();
+  auto state = std::make_unique<EndPointState>();
   state->remote = remote;
   state->address = address_text(remote);
   state->table = this;
-  state->place = take_place(state);
+  state->place = take_place(state.get());
   state->serial = next_serial_++;
-  states_.emplace(remote, state);
-  last_ = state;
-  return EndPointState::refer(state);
+  index_.insert(state.get(), hash);
+  last_ = state.release();
+  return EndPointState::refer(last_);
+}
+
+void EndPointTable::prefetch_senders(std::span<const engine::Completion> completions) const noexcept {
+  if (size() < kPrefetchLeast) return;
+  std::array<std::uint64_t, TakenEvents::kMost> hashes;
+  std::size_t count = 0;
+  const engine::RemotePort* before = last_ == nullptr ? nullptr : &last_->remote;
+  for (const engine::Completion& completion : completions) {
+    if (before != nullptr && *before == completion.source) continue;  // most come in runs
+    before = &completion.source;
+    if (count == hashes.size()) break;
+    hashes[count] = index_.hash(completion.source);
+    index_.prefetch_slot(hashes[count++]);
+  }
+  for (const std::uint64_t hash : std::span(hashes).first(count)) index_.prefetch_state(hash);
 }
 
 std::uint32_t EndPointTable::take_place(EndPointState* state) {
@@ -91,26 +107,28 @@ const EndPointState* EndPointTable::find(const Destination& destination) const n
 }
 
 bool EndPointTable::has_engine(const base::SocketAddress& engine) const {
-  return std::ranges::any_of(states_, [&](const auto& entry) { return entry.first.engine == engine; });
+  return std::ranges::any_of(places_,
+                             [&](const auto* state) { return state != nullptr && state->remote.engine == engine; });
 }
 
 bool EndPointTable::is_referred(const EndPoint& own) const {
-  return std::ranges::any_of(states_, [&](const auto& entry) {
-    const std::uint32_t expected = entry.second == EndPointState::of(own) ? 2 : 1;
-    return entry.second->references.load(std::memory_order_acquire) > expected;
+  return std::ranges::any_of(places_, [&](const EndPointState* state) {
+    const std::uint32_t expected = state == EndPointState::of(own) ? 2 : 1;
+    return state != nullptr && state->references.load(std::memory_order_acquire) > expected;
   });
 }
 
 void EndPointTable::sweep() {
   last_ = nullptr;
-  std::erase_if(states_, [this](const auto& entry) {
-    if (entry.second->references.load(std::memory_order_acquire) != 1) return false;
-    places_[entry.second->place] = nullptr;
-    free_places_.push_back(entry.second->place);
-    release(entry.second);
+  free_places_.reserve(places_.size());
+  index_.erase_if([this](EndPointState& state) {
+    if (state.references.load(std::memory_order_acquire) != 1) return false;
+    places_[state.place] = nullptr;
+    free_places_.push_back(state.place);
+    release(&state);
     return true;
   });
-  sweep_at_ = std::max(kSweepLeast, 2 * states_.size());
+  sweep_at_ = std::max(kSweepLeast, 2 * size());
 }
 
 }  // namespace fairlead::net

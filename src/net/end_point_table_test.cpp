@@ -84,6 +84,19 @@ TEST(EndPointTable, ForgetsStrangers) {
   }
 }
 
+// Whoever sends, known or not, and however many at once.
+TEST(EndPointTable, PrefetchesWithoutMakingAny) {
+  EndPointTable table(1);
+  std::vector<EndPoint> kept;
+  for (std::uint16_t i = 1; i <= 5000; ++i) kept.push_back(table.find_or_make(remote(i)));
+  std::vector<engine::Completion> messages(300);
+  for (std::uint16_t i = 0; i < messages.size(); ++i) messages[i].source = remote(4900 + i);
+  table.prefetch_senders(messages);
+  EXPECT_EQ(table.size(), kept.size());
+  for (std::size_t i = 4900; i <= kept.size(); ++i)
+    EXPECT_EQ(table.find_or_make(remote(static_cast<std::uint16_t>(i))), kept[i - 1]);
+}
+
 TEST(EndPointTable, CopiesNeedNoLock) {
   EndPointTable table(1);
   const EndPoint own = table.find_or_make(remote(1));

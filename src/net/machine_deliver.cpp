@@ -27,7 +27,9 @@ bool Machine::take_events(std::size_t most, Look look) {
   const std::span to = taken_.room(most);
   const std::size_t count = look == Look::pass ? core.poll(port_.handle, to) : core.next_events(port_.handle, to);
   OperationQueues::Released released;
-  for (engine::Completion& completion : taken_.fill(count)) queues_.settle(completion, released);
+  const std::span taken = taken_.fill(count);
+  port_.end_points.prefetch_senders(taken);
+  for (engine::Completion& completion : taken) queues_.settle(completion, released);
   if (released.events > 0) core.release_events(port_.handle, released.events);
   if (released.spares > 0) core.grant_spares(port_.handle, released.spares);
   return count != 0;
