@@ -31,7 +31,7 @@ class Socket {
   Socket() = default;
   /// A connection. `users` outlives it.
   Socket(base::FileDescriptor connection, Users& users);
-  /// refused: nobody listens; again: it is busy.
+  /// refused: no process listens; again: it is busy.
   static Result<Socket> connect(const Name& name, Users& users);
   /// A Unix socket of the kind that engines use.
   static base::FileDescriptor make();
