@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -15,7 +16,9 @@
 #include <fairlead/log.hpp>
 
 #include "base/environment.hpp"
+#include "daemon/successor.hpp"
 #include "daemon/supervisor.hpp"
+#include "host/replacement.hpp"
 #include "host/service.hpp"
 
 namespace {
@@ -38,7 +41,8 @@ struct Settings {
   std::string socket = default_socket();
   std::vector<std::string> engines, rules, users;
   host::ServiceOptions service;
-  bool is_check = false;
+  bool is_check = false, is_replace = false;
+  int resumed = -1, rehearsed = -1;  // descriptors of a state
 };
 
 Result<base::SocketAddress> parse_engine(const std::string& text) {
@@ -99,36 +103,97 @@ void raise_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<> serve(Settings& settings) {
+Result<std::unique_ptr<host::Service>> open_service(Settings& settings) {
+  if (settings.resumed < 0) {
+    settings.service.inherited = daemon::take_inherited_socket();
+    if (!settings.service.inherited.is_open()) make_directory(settings);
+    return host::Service::open(std::move(settings.service));
+  }
+  const auto state = daemon::read_state(base::FileDescriptor(settings.resumed));
+  if (!state) return std::unexpected(state.error());
+  return host::Service::resume(std::move(settings.service), *state);
+}
+
+/// It may have more on its way than comes to rest at once. It serves between two tries.
+Result<host::Handover> come_to_rest(host::Service& service) {
+  constexpr int kTries = 20;
+  constexpr auto kBetweenTries = std::chrono::milliseconds(50);
+  auto handover = service.hand_over();
+  for (int i = 1; i < kTries && !handover && handover.error().status == Status::again; ++i) {
+    if (service.run(base::MonotonicClock::now() + kBetweenTries)) break;
+    daemon::notify("WATCHDOG=1");
+    handover = service.hand_over();
+  }
+  return handover;
+}
+
+/// The successor is tried out while this program goes on serving; only then does it stand still.
+Error replace(host::Service& service, const daemon::Successor& successor) {
+  using std::chrono::milliseconds;
+  auto trial = come_to_rest(service);
+  if (!trial) return std::move(trial.error());
+  auto rehearsal = successor.rehearse(trial->state);
+  service.go_on(std::move(*trial));
+  while (rehearsal && !rehearsal->is_over()) {
+    if (service.run(base::MonotonicClock::now() + milliseconds(2))) return {Status::canceled, 0, "it is to end"};
+  }
+  if (rehearsal)
+    if (auto good = rehearsal->result(); !good) rehearsal = std::unexpected(std::move(good.error()));
+  if (!rehearsal) return std::move(rehearsal.error());
+  auto handover = come_to_rest(service);
+  if (!handover) return std::move(handover.error());
+  Error why = successor.take_over(handover->state, handover->descriptors);
+  service.go_on(std::move(*handover));
+  return why;
+}
+
+/// Asks the host engine at the socket, and waits until it has been replaced, or says why not.
+Result<> ask_for_replacement(const Settings& settings) {
+  const auto pause = host::ask_for_replacement(settings.socket);
+  if (!pause) return std::unexpected(pause.error());
+  fmt::print("replaced; it stood still for {}\n", *pause);
+  return {};
+}
+
+Result<> serve(Settings& settings, const daemon::Successor& successor) {
+  if (settings.is_replace) return ask_for_replacement(settings);
   if (auto completed = complete(settings); !completed) return completed;
+  if (settings.rehearsed >= 0) {
+    const auto state = daemon::read_state(base::FileDescriptor(settings.rehearsed));
+    return state ? host::Service::check(settings.service, *state) : std::unexpected(state.error());
+  }
   if (settings.is_check) {
     fmt::print("the settings are good; the socket would be {}\n", settings.socket);
     return {};
   }
-  settings.service.inherited = daemon::take_inherited_socket();
-  if (!settings.service.inherited.is_open()) make_directory(settings);
   raise_descriptors();
-  auto service = host::Service::open(std::move(settings.service));
+  auto service = open_service(settings);
   if (!service) return std::unexpected(std::move(service.error()));
   running = service->get();
   struct sigaction action{};
   action.sa_handler = end;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
-             settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
+  if (settings.resumed < 0) {
+    fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
+               settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
+  }
   daemon::notify("READY=1");
   // Twice as often as is asked for: a loop that stands still is what the supervisor wants to find.
   const base::Duration beat = daemon::watchdog_period() / 2;
   const auto next_beat = [beat] {
     return beat == base::Duration{} ? base::kNever : base::MonotonicClock::now() + beat;
   };
-  while (!(*service)->run(next_beat())) daemon::notify("WATCHDOG=1");
+  while (!(*service)->run(next_beat())) {
+    daemon::notify("WATCHDOG=1");
+    if ((*service)->takes_replacement_wish()) (*service)->refuse_replacement(replace(**service, successor));
+  }
   return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const daemon::Successor successor(argc, argv);
   Settings settings;
   CLI::App app("the host engine: owns the network, and serves the applications of this host", "fairleadd");
   app.set_config("--config", "", "a file of these options, TOML: socket = \"/run/fairlead/host\"");
@@ -153,11 +218,17 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_flag("--check", settings.is_check, "say whether the settings are good, and do nothing")->configurable(false);
+  app.add_flag("--replace", settings.is_replace,
+               "have the fairleadd that listens at --socket replaced by the program that lies where it lay; nobody "
+               "notices, and if that cannot be it goes on")
+      ->configurable(false);
+  app.add_option(daemon::Successor::kResume, settings.resumed)->group("")->configurable(false);
+  app.add_option(daemon::Successor::kRehearse, settings.rehearsed)->group("")->configurable(false);
   app.footer("What its engines do is set as anywhere: see `fairlead options`.");
   CLI11_PARSE(app, argc, argv);
   try {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
-    const auto served = serve(settings);
+    const auto served = serve(settings, successor);
     if (served) return 0;
     fmt::print(stderr, "fairleadd: {}\n", served.error().message);
   } catch (const std::exception& error) {

@@ -68,6 +68,8 @@ class Application {
   /// Operations of flows that have ended since the last call.
   std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
 
+  /// The engine is another one, which has room for no events yet.
+  void reserve_again();
   /// Posts nothing more, cancels receives and exposures.
   void wind_down(base::Instant now);
   void check_memory() { regions_.check(shared_.findings); }

@@ -55,6 +55,13 @@ bool Application::reserve(std::uint32_t port, std::uint32_t events) {
   return true;
 }
 
+void Application::reserve_again() {
+  for (Port& own : ports_) {
+    const bool has_room = engine_.ports().find(own.handle)->events->reserve(own.reserved) == Status::ok;
+    SIM_CHECK(shared_.findings, has_room, "host {}: no room for {} events any more", life_.host, own.reserved);
+  }
+}
+
 void Application::release(std::uint32_t port, std::uint32_t events) {
   ports_[port].reserved -= events;
 }

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/ensure.hpp"
+#include "engine/handover.hpp"
 #include "link/token_source.hpp"
 #include "sim/addresses.hpp"
+#include "sim/replacement.hpp"
 #include "sim/seals.hpp"
 
 namespace fairlead::sim {
@@ -15,6 +17,7 @@ namespace {
 constexpr std::uint64_t kStarted = 6, kKilled = 7;
 constexpr std::uint32_t kPassesInVainMax = 1000;
 constexpr std::uint32_t kSequencesBeforeWrap = 20'000;
+constexpr base::Duration kBetweenTries = 1ms;  // to be replaced
 constexpr int kSeedsTriedMax = 10'000'000;
 
 // A seed with which the link's first session begins shortly before the highest sequence number. Which of the link's
@@ -72,6 +75,7 @@ void Host::kill(base::Instant now) {
   shared_.trace.add(now, {kKilled, number_});
   shared_.trace.say(now, "h{}        is killed", number_);
   application_->check_memory();
+  replaced_by_ = base::kNever;
   shared_.ledger.bury(number_, application_->life().number);
   application_.reset();
   engine_.reset();
@@ -84,6 +88,23 @@ void Host::kill(base::Instant now) {
 void Host::pause(base::Instant until) {
   paused_until_ = std::max(paused_until_, until);
   if (is_up() && next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
+}
+
+void Host::replace(base::Instant until) {
+  if (machine_ != nullptr || shared_.scenario.seals != Seals::none) return;  // these cannot be yet
+  replaced_by_ = until;
+  engine::Handover(*engine_).hold_answers(true);
+}
+
+void Host::try_to_replace(base::Instant now) {
+  const Replaced replaced =
+      application_->has_events() ? Replaced::later : sim::replace(*engine_, shared_.sabotage, now + clock_offset_);
+  if (replaced == Replaced::later && now < replaced_by_) return;
+  replaced_by_ = base::kNever;
+  if (replaced != Replaced::done) return engine::Handover(*engine_).hold_answers(false);
+  application_->reserve_again();
+  ++replacements_;
+  shared_.trace.say(now, "h{}        has a new engine", number_);
 }
 
 void Host::on_network(base::Instant now) {
@@ -148,6 +169,7 @@ void Host::turn(base::Instant now) {
     application_->look(plan_.events_per_look, now);
     look_not_before_ = now + plan_.look_every;
   }
+  if (is_being_replaced()) try_to_replace(now);
   plan_next(now);
 }
 
@@ -164,6 +186,7 @@ void Host::plan_next(base::Instant now) {
   const base::Instant wanted = application_->has_events() ? now : application_->next_cancel();
   const base::Instant look_at = wanted == base::kNever ? wanted : std::max(wanted, look_not_before_);
   next_turn_ = std::min({pass_at_, look_at, arm_at_});
+  if (is_being_replaced()) next_turn_ = std::min(next_turn_, std::max(now + kBetweenTries, pass_not_before_));
   if (next_turn_ != base::kNever) next_turn_ = std::max(next_turn_, paused_until_);
 }
 

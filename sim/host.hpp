@@ -26,6 +26,10 @@ class Host {
   /// SIGKILL. The ledger learns of it.
   void kill(base::Instant now);
   void pause(base::Instant until);
+  /// The engine is handed over to a new one as soon as it is still, which is tried until then.
+  void replace(base::Instant until);
+  bool is_being_replaced() const { return replaced_by_ != base::kNever; }
+  std::uint32_t replacements() const { return replacements_; }
 
   bool is_up() const { return engine_ != nullptr; }
   bool is_awake(base::Instant now) const { return is_up() && now >= paused_until_; }
@@ -54,13 +58,16 @@ class Host {
   bool pass(base::Instant now);
   shm::RingReader* reader_with_record();
 
+  void try_to_replace(base::Instant now);
+
   std::uint32_t number_;
   HostPlan plan_;
   path::SimNetwork& network_;
   const Machine* machine_;
   Shared shared_;
   Random random_;
-  std::uint32_t lives_ = 0;
+  std::uint32_t lives_ = 0, replacements_ = 0;
+  base::Instant replaced_by_ = base::kNever;  // or not at all
   base::Duration clock_offset_{};
   base::Instant began_{}, paused_until_{};
   base::Instant pass_not_before_{}, look_not_before_{};

@@ -103,6 +103,7 @@ void check_excuses(base::Instant began, Shared shared) {
         is_refused_for_length(operation))
       continue;
     const bool is_excused = std::ranges::any_of(scenario.faults, [&](const FaultPlan& fault) {
+      if (fault.kind == FaultPlan::Kind::replace) return false;
       const base::Instant begin = began + fault.at;
       const base::Instant end = fault.lasting.count() == 0 ? base::kNever - effect : begin + fault.lasting;
       return begin <= operation.ended && operation.submitted <= end + effect &&

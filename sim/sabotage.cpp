@@ -16,7 +16,9 @@ void seal_again(std::span<std::byte> datagram) {
 }  // namespace
 
 void Sabotage::spoil(const path::Arrival& arrival) {
-  if (is(Kind::none) || is(Kind::lost_event) || is(Kind::repeated_event) || is(Kind::late_write)) return;
+  if (is(Kind::none) || is(Kind::lost_event) || is(Kind::repeated_event) || is(Kind::late_write) ||
+      is(Kind::skipped_sequence) || is(Kind::forgotten_arrival) || is(Kind::forgotten_answer))
+    return;
   if (arrival.bytes.size() != arrival.datagram_size) return;  // only single ones, to keep it simple
   const auto frame = wire::decode(arrival.bytes);
   if (!frame || frame->header.kind != wire::Kind::data) return;

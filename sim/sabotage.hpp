@@ -21,7 +21,10 @@ class Sabotage {
     lost_record,       // a process passes over a record that another of its machine wrote
     repeated_record,   // it reads the records of one pass twice
     changed_header,  // a segment gets the next one's sequence, and a checksum that fits: no harm to one that is sealed
-    forgotten_header,  // the same, and sealing proves the payload only
+    forgotten_header,   // the same, and sealing proves the payload only
+    skipped_sequence,   // an engine that is replaced takes one more segment for received
+    forgotten_arrival,  // it forgets one that came before its turn
+    forgotten_answer,   // and what it owed to a peer
   };
 
   explicit Sabotage(Kind kind, std::uint64_t strikes_at = 20) : kind_(kind), chances_left_(strikes_at) {}

@@ -50,10 +50,11 @@ struct FaultPlan {
     link,     // the direction (or both) behaves like `link` meanwhile; a partition is a loss of 100 %
     pause,    // the host stands still; its kernel goes on receiving into the buffer
     restart,  // the process is killed, or ends in order; after `lasting` a new one starts with the same address
+    replace,  // the engine is handed over to a new one, within `lasting` or not at all; nobody notices
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};
-  std::uint32_t host = 0;                            // pause, restart
+  std::uint32_t host = 0;                            // pause, restart, replace
   std::uint32_t from = kEveryHost, to = kEveryHost;  // link
   bool is_both_ways = false;
   bool is_orderly = false;  // restart: the engine takes its leave

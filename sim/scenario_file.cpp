@@ -68,7 +68,7 @@ void read_fault(ScenarioSection& section, const Scenario& scenario, FaultPlan& f
   fault.link = scenario.link;
   section.read("at", fault.at);
   section.read("lasting", fault.lasting);
-  switch (section.read_word("kind", {"link", "partition", "pause", "restart"}, 0)) {
+  switch (section.read_word("kind", {"link", "partition", "pause", "restart", "replace"}, 0)) {
     case 0:
       read_link(section, fault.link);
       break;
@@ -80,6 +80,9 @@ void read_fault(ScenarioSection& section, const Scenario& scenario, FaultPlan& f
       break;
     case 3:
       fault.kind = FaultPlan::Kind::restart;
+      break;
+    case 4:
+      fault.kind = FaultPlan::Kind::replace;
       break;
   }
   if (fault.kind == FaultPlan::Kind::link) {

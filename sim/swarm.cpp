@@ -38,6 +38,7 @@ class Swarm {
     // Drawn last: the rest of a seed's world stays what it was.
     if (is_on()) draw_machine();
     draw_seals();
+    if (is_on()) draw_replacements();
     return scenario_;
   }
 
@@ -201,6 +202,11 @@ class Swarm {
       if (has_misuses) flow.misuses = 0.1;
       scenario_.flows.push_back(flow);
     }
+  }
+
+  void draw_replacements() {
+    const std::uint64_t count = random_.between(1, 6);
+    for (std::uint64_t i = 0; i < count; ++i) add_host_fault(FaultPlan::Kind::replace);
   }
 
   void draw_seals() {

@@ -77,6 +77,7 @@ Report World::report() {
   }
   for (Host& host : hosts_) {
     if (!host.is_up()) continue;
+    report.replacements += host.replacements();
     report.datagrams += host.engine()->link()->counters().datagrams_sent;
   }
   report.resends = resends().all();
@@ -164,6 +165,7 @@ void World::turn_flow(std::uint32_t number) {
   Flow& flow = flows_[number];
   Host& from = hosts_[flow.plan().from];
   Host& to = hosts_[flow.plan().to];
+  if (from.is_being_replaced()) return flow.put_off(now_ + 1ms);
   if (!from.is_awake(now_)) return flow.put_off(std::max(from.paused_until(), now_ + 1ms));
   // A paused target exposes nothing new.
   if (!to.is_awake(now_) && to.is_up()) {
@@ -205,6 +207,11 @@ void World::begin(const FaultPlan& fault) {
     case FaultPlan::Kind::pause:
       trace_.say(now_, "h{}        pauses", fault.host);
       return hosts_[fault.host].pause(now_ + fault.lasting);
+    case FaultPlan::Kind::replace:
+      if (!hosts_[fault.host].is_up()) return;
+      trace_.say(now_, "h{}        is to be replaced", fault.host);
+      hosts_[fault.host].replace(now_ + fault.lasting);
+      return hosts_[fault.host].on_submission(now_);
     case FaultPlan::Kind::restart: {
       Host& host = hosts_[fault.host];
       if (!host.is_up()) return;  // another fault has killed it already
@@ -232,6 +239,7 @@ void World::heal(const FaultPlan& fault) {
       set_fault_link(fault, true);
       break;
     case FaultPlan::Kind::pause:
+    case FaultPlan::Kind::replace:
       break;
     case FaultPlan::Kind::restart:
       if (!hosts_[fault.host].is_up()) hosts_[fault.host].start(now_);

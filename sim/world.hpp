@@ -32,7 +32,7 @@ struct Report {
   std::uint64_t events = 0;
   base::Duration time{};                   // simulated
   std::map<Status, std::uint64_t> ends{};  // of the flows' operations
-  std::uint64_t datagrams = 0, resends = 0;
+  std::uint64_t datagrams = 0, resends = 0, replacements = 0;
   std::map<std::string_view, base::RareBranches::Count> rare{};
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,34 @@ class Slab {
   std::uint32_t used() const { return used_; }
   /// Slots that exist, used or not; all below may be indexed.
   std::uint32_t size() const { return size_; }
+
+  /// The generation of each slot that was ever used, with kUsed where it is: what restore() makes slots of the same
+  /// names of.
+  static constexpr std::uint64_t kUsed = std::uint64_t{1} << 32;
+  std::vector<std::uint64_t> names() const {
+    std::vector<std::uint64_t> names(size_);
+    for (std::uint32_t slot = 0; slot < size_; ++slot)
+      names[slot] = entry_at(slot).generation | (entry_at(slot).is_used ? kUsed : 0);
+    while (!names.empty() && names.back() == 1) names.pop_back();
+    return names;
+  }
+  /// Of an empty slab that was never used. False: more than it may have, no memory, or no such names.
+  bool restore(std::span<const std::uint64_t> names) {
+    if (size_ != 0 || names.size() > size_max_) return false;
+    while (size_ < names.size())
+      if (!grow()) return false;
+    free_ = kNone;
+    for (std::uint32_t slot = size_; slot-- > 0;) {
+      const std::uint64_t name = slot < names.size() ? names[slot] : 1;
+      Entry& entry = entry_at(slot);
+      entry.generation = static_cast<std::uint32_t>(name);
+      entry.is_used = (name & kUsed) != 0;
+      if (entry.generation == 0 || name >= 2 * kUsed) return false;
+      used_ += entry.is_used;
+      if (!entry.is_used) entry.next_free = std::exchange(free_, slot);
+    }
+    return true;
+  }
 
   /// Calls visit(slot, object) for each object in use.
   template <typename Visit>

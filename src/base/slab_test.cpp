@@ -42,6 +42,32 @@ TEST(Slab, AnyNumbersMayBeAskedFor) {
   EXPECT_EQ(slab.find(11, 1), nullptr);
 }
 
+TEST(Slab, OfTheSameNamesFindsAndGivesWhatTheFirstWould) {
+  Slab<int> slab(600);
+  for (int i = 0; i < 300; ++i) slab.acquire();
+  for (const std::uint32_t slot : {7U, 0U, 299U}) slab.release(slot);
+  slab.release(slab.acquire());
+  Slab<int> same(600);
+  ASSERT_TRUE(same.restore(slab.names()));
+  EXPECT_EQ(same.used(), slab.used());
+  EXPECT_EQ(same.names(), slab.names());
+  std::set<std::uint32_t> given;
+  for (std::uint32_t slot = same.acquire(); slot != Slab<int>::kNone; slot = same.acquire()) {
+    EXPECT_NE(same.find(slot, same.generation(slot)), nullptr);
+    given.insert(slot);
+  }
+  EXPECT_EQ(given.size(), 600 - slab.used());
+  EXPECT_TRUE(given.contains(7) && given.contains(0) && given.contains(299) && !given.contains(8));
+}
+
+TEST(Slab, TakesNoNamesThatNoneCanHave) {
+  const std::vector<std::uint64_t> used(256, Slab<int>::kUsed | 1), zero(256, Slab<int>::kUsed), odd(256, 1ULL << 33);
+  EXPECT_TRUE(Slab<int>(256).restore(used));
+  EXPECT_FALSE(Slab<int>(255).restore(used)) << "more than it may have";
+  EXPECT_FALSE(Slab<int>(256).restore(zero)) << "generation 0 names nothing";
+  EXPECT_FALSE(Slab<int>(256).restore(odd));
+}
+
 TEST(Slab, VisitsJustTheObjectsInUse) {
   Slab<int> slab(100);
   const std::uint32_t kept = slab.acquire();

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
+#include <array>
 #include <cerrno>
 #include <mutex>
 #include <unordered_map>
@@ -18,8 +19,10 @@
 #include "base/log_file.hpp"
 #include "embedded/embedded_core.hpp"
 #include "embedded/open_shm.hpp"
+#include "engine/handover.hpp"
 #include "engine/unknown_variables.hpp"
 #include "path/faulty_path.hpp"
+#include "path/sim_network.hpp"
 #include "path/udp_path.hpp"
 #include "seal/libcrypto.hpp"
 
@@ -29,7 +32,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   bool has_told = false;  // of variables that set nothing
-  std::unordered_map<base::SocketAddress, std::weak_ptr<engine::Core>, base::SocketAddressHash> engines;
+  std::unordered_map<base::SocketAddress, std::weak_ptr<EmbeddedCore>, base::SocketAddressHash> engines;
 };
 
 // The child of a fork has none of its parent's engines: whoever attaches there gets a new one.
@@ -44,7 +47,9 @@ bool is_lo(const base::SocketAddress& address) {
   return address.ip == base::SocketAddress{}.ip;
 }
 
-Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, const engine::EngineOptions& options) {
+/// `socket`: of the program before this one, if it is open.
+Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, const engine::EngineOptions& options,
+                                              base::FileDescriptor socket) {
   path::UdpOptions udp{.local = local};
   if (local.port == 0) {
     udp.local.port = static_cast<std::uint16_t>(options.get(engine::Option::port_first));
@@ -53,7 +58,7 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   udp.receive_buffer_bytes = static_cast<std::uint32_t>(options.get(engine::Option::receive_buffer));
   udp.send_buffer_bytes = static_cast<std::uint32_t>(options.get(engine::Option::send_buffer));
   udp.hot_sockets_max = static_cast<std::uint32_t>(options.get(engine::Option::hot_peers));
-  auto path = path::UdpPath::open(udp);
+  auto path = socket.is_open() ? path::UdpPath::adopt(std::move(socket), udp) : path::UdpPath::open(udp);
   if (!path) return std::unexpected(std::move(path.error()));
   if (options.fault().has_faults()) return std::make_unique<path::FaultyPath>(std::move(*path), options.fault());
   return std::move(*path);
@@ -92,12 +97,13 @@ void tell_start(engine::Engine& engine) {
                   options.get(engine::Option::peers_max)));
 }
 
-Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& local,
-                                                  const engine::EngineOptions& options) {
-  std::uint64_t random[2] = {};
-  if (::getrandom(random, sizeof random, 0) != sizeof random) {
-    return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
-  }
+/// Epoch and seed.
+using Birth = std::array<std::uint64_t, 2>;
+
+/// It makes no progress before it is started.
+Result<std::shared_ptr<EmbeddedCore>> make_engine(const base::SocketAddress& local,
+                                                  const engine::EngineOptions& options, const Birth& random,
+                                                  base::FileDescriptor socket) {
   auto kick = base::open_event_descriptor("the engine", EFD_NONBLOCK);
   if (!kick) return std::unexpected(std::move(kick.error()));
   auto log = base::LogFile::open(options.flight());
@@ -112,7 +118,7 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
     auto keys = read_keys(options);
     if (!keys) return std::unexpected(std::move(keys.error()));
     sealing = std::move(*keys);
-    auto opened = open_path(local, options);
+    auto opened = open_path(local, options, std::move(socket));
     if (!opened) return std::unexpected(std::move(opened.error()));
     path = std::move(*opened);
     address = path->address();
@@ -126,15 +132,54 @@ Result<std::shared_ptr<engine::Core>> make_engine(const base::SocketAddress& loc
   auto engine = std::make_unique<engine::Engine>(std::move(path), address, options, random[0], random[1],
                                                  std::move(shm), std::move(sealing));
   tell_start(*engine);
-  auto core = std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log),
-                                             is_lo(local) ? std::nullopt : options.seal());
-  if (auto started = core->start(); !started) return std::unexpected(std::move(started.error()));
+  return std::make_shared<EmbeddedCore>(std::move(engine), std::move(*kick), std::move(*log),
+                                        is_lo(local) ? std::nullopt : options.seal());
+}
+
+Result<std::shared_ptr<EmbeddedCore>> start_engine(const base::SocketAddress& local,
+                                                   const engine::EngineOptions& options) {
+  Birth random{};
+  if (::getrandom(random.data(), sizeof random, 0) != sizeof random) {
+    return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
+  }
+  auto core = make_engine(local, options, random, {});
+  if (!core) return core;
+  if (auto started = (*core)->start(); !started) return std::unexpected(std::move(started.error()));
   return core;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<engine::Core>> attach_embedded(const base::SocketAddress& local,
+Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState& state, base::FileDescriptor socket,
+                                                       const engine::EngineOptions& options) {
+  Registry& all = *registry;
+  const std::scoped_lock lock(all.mutex);
+  auto core = make_engine(state.address, options, {state.epoch, state.seed}, std::move(socket));
+  if (!core) return core;
+  if ((*core)->address() != state.address || all.engines.contains(state.address)) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 fmt::format("the socket that was handed over for {} is bound to {}",
+                                             state.address.to_string(), (*core)->address().to_string())});
+  }
+  if (auto restored = (*core)->restore(state); !restored) return std::unexpected(std::move(restored.error()));
+  all.engines[state.address] = *core;
+  base::SocketAddress any_port = state.address;
+  any_port.port = 0;
+  all.engines.try_emplace(any_port, *core);
+  return core;
+}
+
+Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOptions& options) {
+  auto keys = read_keys(options);
+  if (!keys) return std::unexpected(std::move(keys.error()));
+  path::SimNetwork nowhere(0);
+  auto path = nowhere.attach(state.address);
+  if (!path) return std::unexpected(std::move(path.error()));
+  engine::Engine engine(std::move(*path), state.address, options, state.epoch, state.seed, nullptr, std::move(*keys));
+  return engine::Handover(engine).restore(state, base::MonotonicClock::now());
+}
+
+Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
                                                       const engine::EngineOptions& options) {
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
@@ -145,7 +190,7 @@ Result<std::shared_ptr<engine::Core>> attach_embedded(const base::SocketAddress&
   }
   if (options.log()) base::suggest_log_levels(*options.log());
   if (!std::exchange(all.has_told, true)) tell_unknown_variables();
-  auto engine = make_engine(local, options);
+  auto engine = start_engine(local, options);
   if (!engine) return engine;
   all.engines[local] = *engine;
   all.engines[(*engine)->address()] = *engine;

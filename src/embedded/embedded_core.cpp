@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "engine/handover.hpp"
+
 namespace fairlead::embedded {
 
 EmbeddedCore::EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
@@ -223,6 +225,39 @@ bool EmbeddedCore::arm_descriptor(engine::PortHandle handle) {
   engine::Port& port = driver_.port(handle);
   port.waiter->disarm();  // of what has woken it before
   return port.waiter->arm([&] { return port.has_news(); });
+}
+
+// The next program in this process -----------------------------------------------------------------------------------
+
+void EmbeddedCore::hold_answers(bool is_held) {
+  const Driver::Locked lock(driver_);
+  engine::Handover(driver_.engine()).hold_answers(is_held);
+}
+
+bool EmbeddedCore::is_still() const {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).is_still();
+}
+
+Result<> EmbeddedCore::restore(const engine::EngineState& state) {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).restore(state, driver_.time_of_call());
+}
+
+bool EmbeddedCore::has_port(engine::PortHandle port) const {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().ports().find(port) != nullptr;
+}
+
+bool EmbeddedCore::give_memory(engine::PortHandle port, engine::OperationHandle operation, std::uint64_t cookie,
+                               std::span<const iovec> memory) {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).give_memory(port, operation, cookie, memory);
+}
+
+bool EmbeddedCore::is_memory_complete() {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).is_memory_complete();
 }
 
 // Facts --------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "embedded/driver.hpp"
 #include "embedded/embedded_active.hpp"
 #include "embedded/embedded_pairs.hpp"
+#include "embedded/frozen_engine.hpp"
 #include "engine/core.hpp"
 
 namespace fairlead::embedded {
@@ -19,6 +20,17 @@ class EmbeddedCore final : public engine::Core {
   ~EmbeddedCore() override;
   /// Its thread, if there is a path. Once.
   Result<> start() { return driver_.start(); }
+
+  // For the next program in this process.
+  void hold_answers(bool is_held);
+  bool is_still() const;
+  std::unique_ptr<FrozenEngine> freeze() { return std::make_unique<FrozenEngine>(driver_); }
+  /// Before start().
+  Result<> restore(const engine::EngineState& state);
+  bool has_port(engine::PortHandle port) const;
+  bool give_memory(engine::PortHandle port, engine::OperationHandle operation, std::uint64_t cookie,
+                   std::span<const iovec> memory);
+  bool is_memory_complete();
 
   base::SocketAddress address() const override { return driver_.engine().address(); }
   std::uint64_t epoch() const override { return driver_.engine().epoch(); }

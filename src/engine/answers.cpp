@@ -8,7 +8,7 @@ namespace fairlead::engine {
 
 void Answers::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now) {
   // Answers to one peer keep their order.
-  const bool has_to_wait = waiting_.has(peer) || base::rare("engine: an answer waits for a later pass");
+  const bool has_to_wait = is_held_ || waiting_.has(peer) || base::rare("engine: an answer waits for a later pass");
   const Status status = has_to_wait ? Status::again : submit(peer, {envelope, exposure}, now);
   if (status != Status::again) return;
   const auto [is_taken, excess] = waiting_.add(peer, {envelope, exposure}, now);
@@ -45,7 +45,7 @@ void Answers::end(std::uint64_t exposure, Status status, base::Instant now) {
 
 void Answers::retry(base::Instant now) {
   constexpr std::size_t kTriesInPass = 256;
-  if (waiting_.is_empty()) [[likely]]
+  if (waiting_.is_empty() || is_held_) [[likely]]
     return;
   waiting_.retry(kTriesInPass, now, [&](link::PeerHandle peer, const Waiting& first) {
     return submit(peer, first, now) != Status::again;

@@ -20,10 +20,14 @@ class Answers {
   void retry(base::Instant now);
   /// The peer is lost.
   void drop(link::PeerHandle peer, Status status, base::Instant now);
+  /// Held: all of them wait, so that nothing new is on its way when this engine is handed over.
+  void hold(bool is_held) { is_held_ = is_held; }
   bool is_empty() const { return waiting_.is_empty(); }
   std::size_t size() const { return waiting_.size(); }
 
  private:
+  friend class MessagesHandover;
+
   struct Waiting {
     wire::Envelope envelope;
     std::uint64_t exposure = 0;
@@ -34,6 +38,7 @@ class Answers {
 
   MessageContext& context_;
   transport::RetryQueue<Waiting> waiting_;
+  bool is_held_ = false;
 };
 
 }  // namespace fairlead::engine

@@ -147,6 +147,8 @@ class Engine {
   std::vector<base::LogNote> take_report() { return transports_->flight().take_report(); }
 
  private:
+  friend class Handover;
+
   static constexpr std::uint32_t kNone = Ports::kNone;
   static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 

@@ -38,6 +38,8 @@ class Exposures {
   void retry_withdrawals(base::Instant now);
 
  private:
+  friend class MessagesHandover;
+
   static constexpr std::uint32_t kKeySlotBits = 20;
 
   /// Of one that was cancelled, or is used up, while a peer was at it.

@@ -144,6 +144,8 @@ class Messages {
   }
 
  private:
+  friend class MessagesHandover;
+
   static constexpr std::uint32_t kNone = Operations::kNone;
   static constexpr std::uint32_t kShortSlots = 1U << 31;  // handles from here on: of short messages
   static constexpr std::uint64_t kLong = 64 * 1024;       // longer messages are refused if no buffer can take them

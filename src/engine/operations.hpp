@@ -2,7 +2,9 @@
 // The operations that have been submitted and have not ended. Each ends once, by an event at its port.
 
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/slab.hpp"
 #include "engine/operation.hpp"
@@ -32,6 +34,9 @@ class Operations {
     return {.place = slot, .number = operations_.generation(slot)};
   }
   std::uint32_t used() const { return operations_.used(); }
+  std::vector<std::uint64_t> names() const { return operations_.names(); }
+  /// Of another life, all still to be filled in.
+  bool restore(std::span<const std::uint64_t> names) { return operations_.restore(names); }
   /// Slots that exist, in use or not.
   std::uint32_t size() const { return operations_.size(); }
   template <typename Visit>

@@ -8,7 +8,8 @@
 namespace fairlead::engine {
 
 // All that wants memory comes before the slot, so that a failure leaves nothing behind.
-Result<PortHandle> Ports::make(std::uint32_t number) try {
+template <typename Slot>
+Result<std::uint32_t> Ports::make_at(std::uint32_t number, Slot&& slot_of_it) try {
   if (ports_.used() == kMost) {
     return std::unexpected(
         Error{Status::no_memory, 0, fmt::format("{} ports are open here already: close some", kMost)});
@@ -20,16 +21,30 @@ Result<PortHandle> Ports::make(std::uint32_t number) try {
   events->consumer().look_at_once();
   touched_.reserve(ports_.used() + 1);  // each port stands in it once at most
   numbers_.set(number, kNone);          // its row
-  const std::uint32_t slot = ports_.acquire();
+  const std::uint32_t slot = slot_of_it();
   if (slot == kNone) throw std::bad_alloc();
   Port& port = ports_[slot];
   port.number = number;
   port.waiter = std::move(own_waiter);
   port.events = std::move(events);
   numbers_.set(number, slot);
-  return PortHandle{slot, ports_.generation(slot)};
+  return slot;
 } catch (const std::bad_alloc&) {
   return std::unexpected(Error{Status::no_memory, 0, "no memory"});
+}
+
+Result<PortHandle> Ports::make(std::uint32_t number) {
+  const auto slot = make_at(number, [&] { return ports_.acquire(); });
+  if (!slot) return std::unexpected(slot.error());
+  return PortHandle{*slot, ports_.generation(*slot)};
+}
+
+Result<> Ports::restore(std::uint32_t slot, std::uint32_t number) {
+  const Port* const one = find_slot(slot);
+  if (one == nullptr || one->events || number > PortTable::kNumberMax || find_number(number) != kNone)
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("port {} cannot be in slot {}", number, slot)});
+  const auto made = make_at(number, [&] { return slot; });
+  return made ? Result<>() : std::unexpected(made.error());
 }
 
 Result<PortHandle> Ports::open(std::uint32_t number) {

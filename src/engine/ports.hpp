@@ -32,12 +32,21 @@ class Ports {
   Result<PortHandle> open(std::uint32_t number);
   /// The highest free number of [first, first + count); not_available if there is none.
   Result<PortHandle> open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
+  /// Ports of another life, whose names these are, in slots that have no port yet: each then gets its number.
+  bool restore(std::span<const std::uint64_t> names) { return ports_.restore(names); }
+  std::vector<std::uint64_t> names() const { return ports_.names(); }
+  Result<> restore(std::uint32_t slot, std::uint32_t number);
   /// It has no operations any more.
   void free(PortHandle handle);
 
   /// Null if it is closed.
   Port* find(PortHandle handle) { return ports_.find(handle.slot, handle.generation); }
   Port& operator[](std::uint32_t slot) { return ports_[slot]; }
+  /// Null if it is closed. Any number may be asked for.
+  Port* find_slot(std::uint32_t slot) {
+    return slot < ports_.size() ? ports_.find(slot, ports_.generation(slot)) : nullptr;
+  }
+  PortHandle handle(std::uint32_t slot) const { return {slot, ports_.generation(slot)}; }
   /// The slot of an open port's number; kNone if there is none.
   std::uint32_t find_number(std::uint32_t number) const { return numbers_.find(number); }
 
@@ -82,6 +91,8 @@ class Ports {
   static constexpr std::uint32_t kMost = 65536;
 
   Result<PortHandle> make(std::uint32_t number);
+  template <typename Slot>
+  Result<std::uint32_t> make_at(std::uint32_t number, Slot&& slot);
   void notify();
 
   base::SocketAddress address_;

@@ -23,11 +23,11 @@ bool is_outgoing(const Request& request) {
 
 }  // namespace
 
-Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
+Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, SharedMemory memory,
                                                        std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
                                                        const Quota& quota) {
   std::unique_ptr<Application> made(
-      new Application(std::move(socket), std::move(memory), bytes, std::move(engine), secret, quota));
+      new Application(std::move(socket), std::move(memory), std::move(engine), secret, quota));
   const std::span requests(made->memory_.head() + Layout::requests(), Layout::requests_bytes());
   auto consumer = queue::Consumer::create(requests, {.element_bytes = sizeof(Request), .elements = kRequestsMax + 1});
   if (!consumer) return std::unexpected(std::move(consumer.error()));
@@ -157,7 +157,7 @@ void Application::wake_caller() {
 // Requests -----------------------------------------------------------------------------------------------------------
 
 bool Application::take_requests(base::Instant now, bool is_alone) {
-  if (is_leaving_) return false;
+  if (is_leaving_ || is_held_) return false;
   allowance_.begin_turn(now, is_alone);
   const bool any_of_pairs = pairs_ && serve_pairs(&ApplicationPairs::take_requests);
   std::uint32_t count = 0;
@@ -242,7 +242,7 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
 
 /// The first of those that were asked to come again, and those behind it.
 void Application::retry(ApplicationPort& port) {
-  while (!port.deferred.empty()) {
+  while (!is_held_ && !port.deferred.empty()) {
     const DeferredRequest waiting = port.deferred.front();
     const Request& request = waiting.request;
     Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];

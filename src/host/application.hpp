@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,11 +23,19 @@
 #include "host/listing.hpp"
 #include "host/quota.hpp"
 #include "host/served_engine.hpp"
+#include "host/service_state.hpp"
 #include "queue/consumer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
 
 namespace fairlead::host {
+
+/// What an application shares: mapped whole, with its descriptor.
+struct SharedMemory {
+  shm::Memory memory;
+  base::ForeignDescriptor file;
+  std::uint64_t bytes = 0;
+};
 
 class Application {
  public:
@@ -34,9 +43,18 @@ class Application {
   static constexpr std::size_t kEventsInTurn = 64;      // of one port
 
   /// The memory is the application's, of `bytes`.
-  static Result<std::unique_ptr<Application>> make(shm::Socket socket, shm::Memory memory, std::uint64_t bytes,
+  static Result<std::unique_ptr<Application>> make(shm::Socket socket, SharedMemory memory,
                                                    std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
                                                    const Quota& quota);
+  /// Goes on where the program before this one was (application_saved.cpp). `socket_of` owns a descriptor of the state.
+  using SocketOf = std::function<shm::Socket(int)>;
+  static Result<std::unique_ptr<Application>> restore(const ApplicationState& state, shm::Socket socket,
+                                                      SharedMemory memory, std::shared_ptr<ServedEngine> engine,
+                                                      const SocketOf& socket_of);
+  /// Without that of the process. again: it is about to leave, or a port is.
+  Result<ApplicationState> save() const;
+  /// Nothing of its own goes to the engine meanwhile.
+  void hold(bool is_held) { is_held_ = is_held; }
 
   const shm::Socket& socket() const noexcept { return socket_; }
   std::uint64_t secret() const noexcept { return secret_; }
@@ -101,11 +119,12 @@ class Application {
     bool is_outgoing = false;
   };
 
-  Application(shm::Socket socket, shm::Memory memory, std::uint64_t bytes, std::shared_ptr<ServedEngine> engine,
-              std::uint64_t secret, const Quota& quota)
+  Application(shm::Socket socket, SharedMemory memory, std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
+              const Quota& quota)
       : socket_(std::move(socket)),
-        memory_(std::move(memory)),
-        bytes_(bytes),
+        memory_(std::move(memory.memory)),
+        file_(std::move(memory.file)),
+        bytes_(memory.bytes),
         engine_(std::move(engine)),
         core_(engine_->core),
         secret_(secret),
@@ -128,12 +147,15 @@ class Application {
   void cancel_all(std::uint32_t index, ApplicationPort& port);
   bool serve_pairs(bool (ApplicationPairs::*serve)());
   void wake_caller();
+  Result<> restore_ports(const ApplicationState& state, const SocketOf& socket_of);
+  Result<> restore_pending(const ApplicationState& state);
 
   shm::Socket socket_;
   shm::Memory memory_;
+  base::ForeignDescriptor file_;  // of that
   const std::uint64_t bytes_;
   const std::shared_ptr<ServedEngine> engine_;
-  const std::shared_ptr<engine::Core> core_;  // of that
+  const std::shared_ptr<embedded::EmbeddedCore> core_;  // of that
   const std::uint64_t secret_;
   const Quota quota_;
   Allowance allowance_;
@@ -145,9 +167,9 @@ class Application {
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
   std::uint64_t posted_ = 0;  // of the pending ones: those that the engine has
-  bool is_leaving_ = false;
+  bool is_leaving_ = false, is_held_ = false;
   std::string_view fault_;
-  const base::Instant attached_at_ = base::MonotonicClock::now();
+  base::Instant attached_at_ = base::MonotonicClock::now();
 };
 
 }  // namespace fairlead::host

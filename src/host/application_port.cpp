@@ -24,6 +24,19 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
   return port;
 }
 
+Result<std::unique_ptr<ApplicationPort>> ApplicationPort::resume(engine::Core& core, engine::PortHandle handle,
+                                                                 std::span<std::byte> events, PortPage& page,
+                                                                 const queue::Producer::Position& position) {
+  std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page));
+  auto producer = queue::Producer::resume(port->segment_, position);
+  if (!producer) return std::unexpected(std::move(producer.error()));
+  if (producer->element_bytes() != sizeof(Event))
+    return std::unexpected(Error{Status::invalid, 0, "its events have another size now"});
+  port->events_ = std::move(*producer);
+  core.watch_drops(handle);
+  return port;
+}
+
 Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
                                engine::OperationHandle& operation, std::uint64_t& key) {
   if (const Status full = core_.reserve_events(handle_, events); full != Status::ok) return full;

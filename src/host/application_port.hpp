@@ -29,6 +29,12 @@ class ApplicationPort {
   static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
                                                        std::span<std::byte> events, PortPage& page);
 
+  /// Goes on where the program before this one was.
+  static Result<std::unique_ptr<ApplicationPort>> resume(engine::Core& core, engine::PortHandle handle,
+                                                         std::span<std::byte> events, PortPage& page,
+                                                         const queue::Producer::Position& position);
+  queue::Producer::Position position() const { return events_->position(); }
+
   engine::PortHandle handle() const noexcept { return handle_; }
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }

@@ -46,8 +46,9 @@ class ApplicationTest : public ::testing::Test {
     auto memory = shm::Arena::view(arena_.descriptor(), kArenaBytes).value();
     core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
     const auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = core_, .shares = Shares(kOperations, 1)});
-    application_ =
-        Application::make(std::move(connections_[2].host), std::move(memory), kArenaBytes, engine, 1, {}).value();
+    application_ = Application::make(std::move(connections_[2].host),
+                                     {.memory = std::move(memory), .file = {}, .bytes = kArenaBytes}, engine, 1, {})
+                       .value();
     request_memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*request_memory_).value());
     for (const std::uint32_t index : {0U, 1U}) {
@@ -100,7 +101,7 @@ class ApplicationTest : public ::testing::Test {
   shm::Users users_;
   Connection connections_[3] = {Connection(users_), Connection(users_), Connection(users_)};
   shm::Arena arena_;
-  std::shared_ptr<engine::Core> core_;
+  std::shared_ptr<embedded::EmbeddedCore> core_;
   std::unique_ptr<Application> application_;
   std::optional<OneSegment> request_memory_;
   std::optional<queue::Producer> requests_;

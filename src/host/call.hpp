@@ -29,7 +29,8 @@ struct Call {
     describe_flight,
     list,
     open_pairs,
-    counters
+    counters,
+    replace  // the program, by the one that lies where this one lay; answered by that one
   };
 
   std::uint64_t version = kVersion;

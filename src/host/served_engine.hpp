@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "engine/core.hpp"
+#include "embedded/embedded_core.hpp"
 #include "host/shares.hpp"
 
 namespace fairlead::host {
 
 struct ServedEngine {
-  std::shared_ptr<engine::Core> core;
+  std::shared_ptr<embedded::EmbeddedCore> core;
   Shares shares;  // of its operations
 };
 

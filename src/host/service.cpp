@@ -37,21 +37,29 @@ int milliseconds_until(base::Instant deadline) {
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
+  base::FileDescriptor inherited = std::move(options.inherited);
+  auto service = make(std::move(options));
+  if (!service) return service;
+  (*service)->is_inherited_ = inherited.is_open();
+  auto listener =
+      inherited.is_open() ? shm::Listener::inherit(std::move(inherited), (*service)->users_) : (*service)->listen();
+  if (!listener) return std::unexpected(std::move(listener.error()));
+  if (auto taken = (*service)->listen_at(std::move(*listener)); !taken) return std::unexpected(taken.error());
+  return service;
+}
+
+Result<std::unique_ptr<Service>> Service::make(ServiceOptions options) {
   base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
   if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});
   auto end = base::open_event_descriptor("the host engine", EFD_NONBLOCK);
   if (!end) return std::unexpected(std::move(end.error()));
-  base::FileDescriptor inherited = std::move(options.inherited);
-  std::unique_ptr<Service> service(new Service(std::move(options), std::move(poll), std::move(*end)));
-  auto listener =
-      inherited.is_open() ? shm::Listener::inherit(std::move(inherited), service->users_) : service->listen();
-  if (!listener) return std::unexpected(std::move(listener.error()));
-  service->listener_ = std::move(*listener);
-  if (!service->watch(service->listener_.descriptor(), kListener, EPOLLIN) ||
-      !service->watch(service->end_.get(), kEnd, EPOLLIN)) {
-    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
-  }
-  return service;
+  return std::unique_ptr<Service>(new Service(std::move(options), std::move(poll), std::move(*end)));
+}
+
+Result<> Service::listen_at(shm::Listener listener) {
+  listener_ = std::move(listener);
+  if (watch(listener_.descriptor(), kListener, EPOLLIN) && watch(end_.get(), kEnd, EPOLLIN)) return {};
+  return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
 }
 
 Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end)
@@ -86,6 +94,7 @@ bool Service::run(base::Instant deadline) {
   while (!is_ending_) {
     if (deadline != base::kNever && base::MonotonicClock::now() >= deadline) return false;
     pass(deadline);
+    if (is_replacement_wanted_) return false;
   }
   for (auto& [number, attached] : applications_) attached.application->leave();
   // Peers that stand still are given up; applications see the connections end only then.

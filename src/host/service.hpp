@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "base/time.hpp"
 #include "embedded/attach.hpp"
 #include "host/application.hpp"
+#include "host/handover.hpp"
 #include "host/rule.hpp"
 #include "host/served_engine.hpp"
 #include "host/visitors.hpp"
@@ -45,12 +47,27 @@ class Service {
  public:
   /// in_use: another host engine listens at the file.
   static Result<std::unique_ptr<Service>> open(ServiceOptions options);
+  /// Goes on where the program before this one in this process has stopped (service_saved.cpp). The socket is that
+  /// one's.
+  static Result<std::unique_ptr<Service>> resume(ServiceOptions options, std::span<const std::byte> state);
+  /// Whether resume() could read that, with these options. Nothing is touched.
+  static Result<> check(const ServiceOptions& options, std::span<const std::byte> state);
   ~Service();
 
-  /// Serves until stop(), or `deadline`: true if it was stopped, and all applications have left. Not after that.
+  /// Serves until stop(), `deadline`, or a wish to be replaced: true if it was stopped, and all applications have left.
+  /// Not after that.
   bool run(base::Instant deadline = base::kNever);
   /// Any thread, and a signal handler.
   void stop() noexcept;
+
+  /// Somebody wants the program to be replaced: once for each wish.
+  bool takes_replacement_wish() noexcept { return std::exchange(is_replacement_wanted_, false); }
+  /// Comes to rest, within 100 ms or not at all, and stands still as long as the result lives. Then either the next
+  /// program resumes, or go_on() has to be called.
+  Result<Handover> hand_over();
+  void go_on(Handover handover);
+  /// Whoever wanted it is told why it has not come to it.
+  void refuse_replacement(const Error& why);
 
   std::size_t applications() const noexcept { return applications_count_.load(std::memory_order_relaxed); }
 
@@ -71,6 +88,15 @@ class Service {
 
   Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end);
 
+  static Result<std::unique_ptr<Service>> make(ServiceOptions options);
+  Result<> listen_at(shm::Listener listener);
+  void hold(bool is_held);
+  bool is_still() const;
+  Result<Handover> try_to_save(base::Instant began);
+  Result<> restore(const ServiceState& state);
+  Result<> restore(const ApplicationState& saved);
+  Result<> take_asker(Visitor& visitor);
+  bool watch_port(std::uint64_t number, Application& application, std::uint32_t index, bool is_known = false);
   Result<shm::Listener> listen();
   void pass(base::Instant deadline);
   template <typename Serve>
@@ -105,6 +131,7 @@ class Service {
   shm::Users users_;
   shm::Listener listener_;
   base::FileDescriptor poll_, end_;
+  shm::Socket asker_;  // who waits for the answer to `fairleadd --replace`
   Visitors visitors_;
   std::map<base::SocketAddress, std::shared_ptr<ServedEngine>> engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;
@@ -118,7 +145,8 @@ class Service {
   bool is_closed_to_visitors_ = false;
   std::uint32_t passes_in_vain_ = 0;
   const base::Duration linger_;  // without anything to do, before an application is parked
-  bool has_gone_ones_ = false, is_ending_ = false;
+  bool has_gone_ones_ = false, is_ending_ = false, is_inherited_ = false;
+  bool is_replacement_wanted_ = false;
   std::atomic<std::size_t> applications_count_{0};
 };
 

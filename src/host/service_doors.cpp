@@ -79,6 +79,10 @@ void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
     admitted ? send_answer(visitor.socket, {}, list()) : send_failure(visitor.socket, admitted.error());
     return;
   }
+  if (call.kind == static_cast<std::uint32_t>(Call::Kind::replace)) {
+    if (const auto taken = take_asker(visitor); !taken) send_failure(visitor.socket, taken.error());
+    return;
+  }
   const bool attaches = call.kind == static_cast<std::uint32_t>(Call::Kind::attach);
   const bool is_for_pairs = call.kind == static_cast<std::uint32_t>(Call::Kind::open_pairs);
   const auto done = attaches       ? attach(visitor.socket, call, std::move(letter.descriptors[0]))
@@ -91,6 +95,21 @@ void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
               fmt::format("process {} of user {} may not attach: {}", who.process, who.user, done.error().message));
   }
   send_failure(visitor.socket, done.error());
+}
+
+/// The answer comes when the next program has taken over, or this one goes on.
+Result<> Service::take_asker(Visitor& visitor) {
+  const shm::Credentials& who = visitor.socket.credentials();
+  if (!visitor.socket.is_own() && who.user != 0) {
+    return std::unexpected(
+        Error{Status::not_permitted, EPERM,
+              fmt::format("user {} may not replace this host engine: its own user and root may", who.user)});
+  }
+  if (asker_.is_open()) return std::unexpected(Error{Status::in_use, 0, "it is being replaced by somebody else"});
+  ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, visitor.socket.descriptor(), nullptr);
+  asker_ = std::move(visitor.socket);
+  is_replacement_wanted_ = true;
+  return {};
 }
 
 std::string Service::list() const {
@@ -148,8 +167,9 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   MapPlace place(applications_);
   MapPlace place_by_secret(by_secret_);
   if (awake_.capacity() <= applications_.size()) awake_.reserve(2 * applications_.size() + 1);
-  auto application =
-      Application::make(std::move(visitor), std::move(*memory), call.memory_bytes, *engine, secret, *quota);
+  auto application = Application::make(
+      std::move(visitor), {.memory = std::move(*memory), .file = std::move(file), .bytes = call.memory_bytes}, *engine,
+      secret, *quota);
   if (!application) return std::unexpected(std::move(application.error()));
 
   const std::uint64_t number = next_number_++;
@@ -224,16 +244,22 @@ Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
   Application& application = *attached.application;
   const auto answer = application.open_port(call);
   if (!answer) return std::unexpected(answer.error());
-  const std::uint64_t source = number << kIndexBits | (call.index + 1);
   const ApplicationPort& port = application.connect_port(call.index, std::move(visitor));
-  if (!watch(port.socket().descriptor(), source, EPOLLIN | EPOLLET, true) ||
-      !watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET)) {
+  if (!watch_port(number, application, call.index, true)) {
     application.close_port(call.index, false);
     return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
   }
   send_answer(port.socket(), *answer);
   wake(number, attached);
   return {};
+}
+
+/// `is_known`: its connection was a visitor's.
+bool Service::watch_port(std::uint64_t number, Application& application, std::uint32_t index, bool is_known) {
+  const ApplicationPort& port = *application.port(index);
+  const std::uint64_t source = number << kIndexBits | (index + 1);
+  return watch(port.socket().descriptor(), source, EPOLLIN | EPOLLET, is_known) &&
+         watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET);
 }
 
 /// The engine that answers there, made for the first who asks.

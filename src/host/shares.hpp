@@ -18,9 +18,13 @@ class Shares {
   /// One more for an application that has `own`; false: it has to wait, or to do without.
   bool take(std::uint64_t own) {
     if (own < guaranteed_) return true;
-    if (own - guaranteed_ >= common_ - common_used_) return false;
+    if (own - guaranteed_ + common_used_ >= common_) return false;
     ++common_used_;
     return true;
+  }
+  /// One that it had under the program before this one.
+  void keep(std::uint64_t own) {
+    if (own >= guaranteed_) ++common_used_;
   }
   /// One of an application's `own`.
   void give_back(std::uint64_t own) {

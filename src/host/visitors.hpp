@@ -38,6 +38,10 @@ class Visitors {
   void keep_if(Stays&& stays) {
     all_.remove_if([&](Visitor& visitor) { return !stays(visitor); });
   }
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Visitor& visitor : all_) visit(visitor);
+  }
   base::Instant next_deadline() const noexcept {
     return all_.empty() ? base::kNever : all_.front().came_at + kPatience;
   }

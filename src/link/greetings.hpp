@@ -38,6 +38,8 @@ class Greetings {
     return peer.sealed_hello || peer.is_asked_to_seal || is_sealed_only(peer.address, &peer);
   }
   bool can_seal() const { return sealing_.has_value(); }
+  /// Of sessions.
+  TokenSource& tokens() { return tokens_; }
   /// Makes the sealed hello that opens a session, or doubts an open one (`session`: its token). False if there is no
   /// key to greet this peer with (Peer::refused_here); or, with nothing refused, no memory now: then it is made when it
   /// would be repeated.

@@ -174,6 +174,8 @@ struct PeerFacts {
   std::uint32_t datagram_size = 0;      // that is sent to it
 };
 
+struct LinkState;
+
 class Link {
  public:
   /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in
@@ -265,6 +267,12 @@ class Link {
   std::size_t take_leave(base::Instant now);
   /// Disconnects all of them, before the link itself ends.
   void disconnect_all(base::Instant now);
+
+  /// For the next program in this process, which goes on where this one has stopped. again: something of ours is on its
+  /// way; not_supported: a session that cannot be kept. The message names the peer.
+  Result<LinkState> save() const;
+  /// Into a link of the same options, epoch and seed, that knows nobody yet. Each session tells that it is connected.
+  Result<> restore(const LinkState& state, base::Instant now);
 
   const LinkCounters& counters() const;
   std::size_t peer_count() const;

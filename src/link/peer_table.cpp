@@ -22,14 +22,31 @@ Peer* PeerTable::find_slot(std::uint32_t slot) const {
 Peer* PeerTable::add(const base::SocketAddress& address, std::uint32_t reassembly_slots) {
   if (by_address_.size() >= peers_max_) return nullptr;
   auto peer = std::make_unique<Peer>(address, reassembly_slots);
-  if (free_.empty()) {
-    if (free_.capacity() <= places_.size()) free_.reserve(2 * places_.size() + 1);  // for all, when they go
-    places_.emplace_back();
-    free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
-  }
+  if (free_.empty()) add_place();
   const std::uint32_t slot = free_.back();
   by_address_.emplace(address, slot);
   free_.pop_back();
+  return put(slot, std::move(peer));
+}
+
+Peer* PeerTable::add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address,
+                        std::uint32_t reassembly_slots) {
+  if (slot >= peers_max_ || find_slot(slot) != nullptr || find(address) != nullptr) return nullptr;
+  auto peer = std::make_unique<Peer>(address, reassembly_slots);
+  while (places_.size() <= slot) add_place();
+  by_address_.emplace(address, slot);
+  std::erase(free_, slot);
+  places_[slot].generation = generation;
+  return put(slot, std::move(peer));
+}
+
+void PeerTable::add_place() {
+  if (free_.capacity() <= places_.size()) free_.reserve(2 * places_.size() + 1);  // for all, when they go
+  places_.emplace_back();
+  free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
+}
+
+Peer* PeerTable::put(std::uint32_t slot, std::unique_ptr<Peer> peer) {
   Place& place = places_[slot];
   place.peer = std::move(peer);
   place.peer->slot = slot;

@@ -28,6 +28,9 @@ class PeerTable {
 
   /// Null if the table is full. Where there is no memory it throws, and nothing has changed.
   Peer* add(const base::SocketAddress& address, std::uint32_t reassembly_slots);
+  /// The same at a place of the caller's choice; null also if that, or the address, is taken.
+  Peer* add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address,
+               std::uint32_t reassembly_slots);
   void remove(Peer& peer);
 
   std::size_t size() const { return by_address_.size(); }
@@ -42,6 +45,9 @@ class PeerTable {
     std::unique_ptr<Peer> peer;
     std::uint32_t generation = 0;
   };
+  void add_place();
+  Peer* put(std::uint32_t slot, std::unique_ptr<Peer> peer);
+
   std::uint32_t peers_max_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;

@@ -24,7 +24,15 @@ Places::Places(LinkContext& context, PeerTable& peers, TokenSource& secrets)
     : context_(context), peers_(peers), places_(secrets.next_key()), half_open_(secrets.next_key()) {}
 
 Peer* Places::add(const base::SocketAddress& address, base::Instant now) {
-  Peer* peer = peers_.add(address, context_.options.reassembly_slots);
+  return keep_new(peers_.add(address, context_.options.reassembly_slots), now);
+}
+
+Peer* Places::add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address,
+                     base::Instant now) {
+  return keep_new(peers_.add_at(slot, generation, address, context_.options.reassembly_slots), now);
+}
+
+Peer* Places::keep_new(Peer* peer, base::Instant now) {
   if (peer == nullptr) return nullptr;
   try {
     places_.add(*peer);

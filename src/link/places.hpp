@@ -29,6 +29,8 @@ class Places {
 
   /// Null if the table is full. Where there is no memory it throws, and nothing has changed.
   Peer* add(const base::SocketAddress& address, base::Instant now);
+  /// The same at a place of the caller's choice; null also if that, or the address, is taken.
+  Peer* add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address, base::Instant now);
   /// Again. Without memory for that it stays until its session ends, and gives way to nobody.
   void keep(Peer& peer) noexcept;
   /// A few of those that nobody has used for long go.
@@ -52,6 +54,7 @@ class Places {
   void forget(Peer& peer);
 
  private:
+  Peer* keep_new(Peer* peer, base::Instant now);
   void make_room_half_open(const base::SocketAddress& address);
 
   LinkContext& context_;

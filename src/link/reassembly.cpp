@@ -69,6 +69,18 @@ Reassembly::Slot Reassembly::take_void(const wire::Chunk& chunk) {
   return slot.is_open && slot.message == chunk.message ? close(chunk.slot) : Slot{};
 }
 
+bool Reassembly::restore(std::span<const Slot> slots) {
+  const bool is_right = slots.size() == slot_count_ && std::ranges::none_of(slots, [](const Slot& slot) {
+                          return slot.is_open && (slot.bytes_left == 0 || slot.bytes_left > slot.size);
+                        });
+  if (!is_right) return false;
+  slots_ = std::make_unique<Slot[]>(slot_count_);
+  std::ranges::copy(slots, slots_.get());
+  open_count_ = static_cast<std::uint32_t>(std::ranges::count_if(slots, &Slot::is_open));
+  has_voids_ = std::ranges::any_of(slots, &Slot::has_void);
+  return true;
+}
+
 void Reassembly::release_slots() {
   if (open_count_ == 0 && !has_voids_) slots_.reset();
 }

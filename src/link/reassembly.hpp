@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "wire/record.hpp"
 
@@ -45,6 +46,10 @@ class Reassembly {
   std::uint32_t open_count() const { return open_count_; }
   bool has_slots() const { return slots_ != nullptr && !has_voids_; }
   std::uint32_t slot_count() const { return slot_count_; }
+  /// All slots, for the next program in this process; none where nothing has come in chunks.
+  std::span<const Slot> slots() const { return {slots_.get(), slots_ ? slot_count_ : 0}; }
+  /// As many as there are, none of them open yet. False if they contradict themselves.
+  bool restore(std::span<const Slot> slots);
   /// Closes a slot; its state if it was open.
   Slot close(std::uint32_t slot);
   /// Not while late chunks of what was taken back may still come.

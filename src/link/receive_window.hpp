@@ -31,6 +31,17 @@ class ReceiveWindow {
   /// How many such words have a bit.
   std::uint32_t bitmap_words() const;
 
+  /// Calls visit(sequence) for each that has arrived beyond a gap.
+  template <typename Visit>
+  void for_each_ahead(Visit&& visit) const {
+    std::uint32_t left = ahead_;
+    for (wire::Sequence sequence = next_; left != 0; ++sequence) {
+      if (!has(sequence)) continue;
+      visit(sequence);
+      --left;
+    }
+  }
+
   void release_bitmap();
 
  private:

@@ -275,6 +275,29 @@ void Sessions::establish(Peer& peer, const Half& ours, const wire::Hello& theirs
   context_.agenda.make_ready(peer);
 }
 
+bool Sessions::restore(Peer& peer, const SessionState& session, base::Instant now) {
+  if (!wire::is_possible(session.theirs)) return false;
+  establish(peer, session.ours, session.theirs, now);
+  peer.hello_timestamp = session.hello_timestamp;
+  peer.message_number = session.message_number;
+  peer.window.open(session.to_send, context_.options.window_segments);
+  peer.received.open(session.to_receive, context_.options.window_segments);
+  for (const wire::Sequence sequence : session.ahead) {
+    const bool is_next = sequence == session.to_receive;
+    if (is_next || peer.received.judge(sequence) != ReceiveWindow::Verdict::fresh) return false;
+    peer.received.mark(sequence);
+  }
+  if (!session.slots.empty() && !peer.reassembly.restore(session.slots)) return false;
+  context_.agenda.prove(peer);  // what has come, in case that nobody has told yet
+  return true;
+}
+
+bool Sessions::restore(Peer& peer, const CandidateState& candidate, base::Instant now) {
+  if (!wire::is_possible(candidate.theirs)) return false;
+  offer_candidate(peer, {candidate.ours, candidate.theirs, candidate.hello_timestamp, now, nullptr});
+  return true;
+}
+
 Diagnosis Sessions::diagnose(const Peer& peer, Status status, base::Instant now) const {
   if (peer.has_left) return Diagnosis::left;
   if (peer.state == Peer::State::open && peer.sealed && KeyChanges::are_worn_out(*peer.sealed, now))

@@ -12,6 +12,7 @@
 #include "link/grants.hpp"
 #include "link/greetings.hpp"
 #include "link/link_context.hpp"
+#include "link/peer_state.hpp"
 #include "link/peer_table.hpp"
 #include "link/places.hpp"
 #include "link/send_queues.hpp"
@@ -38,6 +39,10 @@ class Sessions {
   Peer* add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
   /// The engine is about to be told that it is forgotten. False if the peer stays.
   bool forget_unused(PeerHandle handle);
+
+  /// Of the program before this one, with a peer that need not be sealed. False if it contradicts itself.
+  bool restore(Peer& peer, const SessionState& session, base::Instant now);
+  bool restore(Peer& peer, const CandidateState& candidate, base::Instant now);
 
   void begin_opening(Peer& peer, base::Instant now);
   void on_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,

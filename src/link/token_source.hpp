@@ -16,6 +16,10 @@ class TokenSource {
     const std::uint64_t low = next();
     return {low, next()};
   }
+  /// How many have been taken; a successor with the same seed takes none of them again.
+  std::uint64_t drawn() const { return counter_; }
+  void skip_to(std::uint64_t drawn) { counter_ = drawn; }
+  std::uint64_t seed() const { return key_.low; }
 
  private:
   base::SipKey key_;

@@ -42,6 +42,7 @@ class FaultyPath final : public Path {
   std::uint64_t receive_buffer_bytes() const override { return below_->receive_buffer_bytes(); }
   void set_hot(const base::SocketAddress& peer, bool is_hot) override { below_->set_hot(peer, is_hot); }
   int descriptor() const override { return below_->descriptor(); }
+  int socket() const override { return below_->socket(); }
   bool set_watched(bool is_watched) override { return below_->set_watched(is_watched); }
   /// They are unharmed.
   GroupSockets* groups() override { return below_->groups(); }

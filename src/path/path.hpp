@@ -92,6 +92,8 @@ class Path {
 
   /// A descriptor that becomes readable (epoll) when collect() would find something; -1 if there is none.
   virtual int descriptor() const = 0;
+  /// The socket that has its port, for the next program in this process; -1: there is none.
+  virtual int socket() const { return -1; }
   /// Hint: nobody will look at descriptor() for some time, and it need not become readable (a UDP path's datagrams
   /// then cost the kernel less); or somebody will from now on. False if it could not be done: it cannot be relied on.
   virtual bool set_watched(bool is_watched) { return is_watched; }

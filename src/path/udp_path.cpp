@@ -87,8 +87,18 @@ Result<std::unique_ptr<UdpPath>> UdpPath::open(const UdpOptions& asked) {
   if (!is_hot_possible) options.hot_sockets_max = 0;
   if (const int error = bind_first_free(*socket, options.local, options.port_count); error != 0)
     return std::unexpected(cannot_bind(options, error));
+  return make(std::move(*socket), options);
+}
 
-  const auto address = socket->local();
+Result<std::unique_ptr<UdpPath>> UdpPath::adopt(base::FileDescriptor descriptor, const UdpOptions& options) {
+  if (auto checked = check(options, kHotMax); !checked) return std::unexpected(checked.error());
+  auto socket = UdpSocket::adopt(std::move(descriptor), options);
+  if (!socket) return std::unexpected(socket.error());
+  return make(std::move(*socket), options);
+}
+
+Result<std::unique_ptr<UdpPath>> UdpPath::make(UdpSocket socket, const UdpOptions& options) {
+  const auto address = socket.local();
   if (!address) {
     const int number = errno;
     return std::unexpected(Error{
@@ -96,7 +106,7 @@ Result<std::unique_ptr<UdpPath>> UdpPath::open(const UdpOptions& asked) {
         fmt::format("the kernel does not say where a UDP socket is bound: {}: try again", std::strerror(number))});
   }
   base::FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
-  std::unique_ptr<UdpPath> path(new UdpPath(std::move(*socket), *address, std::move(epoll), options));
+  std::unique_ptr<UdpPath> path(new UdpPath(std::move(socket), *address, std::move(epoll), options));
   if (!path->watch(0)) {
     const int number = errno;
     return std::unexpected(

@@ -38,6 +38,8 @@ namespace fairlead::path {
 class UdpPath final : public Path {
  public:
   static Result<std::unique_ptr<UdpPath>> open(const UdpOptions& options);
+  /// With the socket() of the program before this one; what has come there is not lost.
+  static Result<std::unique_ptr<UdpPath>> adopt(base::FileDescriptor socket, const UdpOptions& options);
 
   base::SocketAddress address() const override { return address_; }
   std::size_t send(std::span<const Train> trains, base::Instant now) override;
@@ -53,6 +55,7 @@ class UdpPath final : public Path {
   std::uint64_t receive_buffer_bytes() const override { return main().facts().receive_buffer_granted; }
   void set_hot(const base::SocketAddress& peer, bool is_hot) override;
   int descriptor() const override { return epoll_.get(); }
+  int socket() const override { return main().descriptor(); }
   bool set_watched(bool is_watched) override;
   GroupSockets* groups() override;
   const PathCounters& counters() const override { return counters_; }
@@ -75,6 +78,7 @@ class UdpPath final : public Path {
   UdpPath(UdpSocket main_socket, const base::SocketAddress& address, base::FileDescriptor epoll,
           const UdpOptions& options);
 
+  static Result<std::unique_ptr<UdpPath>> make(UdpSocket socket, const UdpOptions& options);
   const UdpSocket& main() const { return *slots_[0].socket; }
   std::size_t hot_slot(const base::SocketAddress& peer) const;
   std::optional<UdpSocket> connect_beside_main(const base::SocketAddress& peer);

@@ -59,6 +59,22 @@ Result<UdpSocket> UdpSocket::make(int family, bool takes_both, const UdpOptions&
   return socket;
 }
 
+Result<UdpSocket> UdpSocket::adopt(base::FileDescriptor descriptor, const UdpOptions& options) {
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    return ::getsockopt(descriptor.get(), SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+  };
+  const int family = option(SO_DOMAIN);
+  if ((family != AF_INET && family != AF_INET6) || option(SO_TYPE) != SOCK_DGRAM)
+    return std::unexpected(Error{Status::invalid, 0, "what was handed over is no UDP socket"});
+  UdpSocket socket(std::move(descriptor), family);
+  socket.set_buffers(options);
+  socket.probe_offloads(options);
+  socket.is_merging_ = socket.facts_.has_gro && socket.merge(true);  // what waits may have been merged
+  return socket;
+}
+
 void UdpSocket::set_buffers(const UdpOptions& options) {
   const int number = descriptor_.get();
   const int receive = static_cast<int>(std::min<std::uint32_t>(options.receive_buffer_bytes, 1u << 30));

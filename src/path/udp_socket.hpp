@@ -23,6 +23,9 @@ class UdpSocket {
   /// An unbound socket of AF_INET or AF_INET6 (which takes IPv4 too if `takes_both`).
   static Result<UdpSocket> make(int family, bool takes_both, const UdpOptions& options);
 
+  /// One that make() made for the program before this one, and that is bound.
+  static Result<UdpSocket> adopt(base::FileDescriptor descriptor, const UdpOptions& options);
+
   /// 0, or the errno of the kernel's refusal.
   int bind_to(const base::SocketAddress& local);
   int connect_to(const base::SocketAddress& peer);

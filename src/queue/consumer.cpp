@@ -19,7 +19,8 @@ std::uint64_t address_of(const void* place) {
 
 }  // namespace
 
-Result<Consumer> Consumer::create(std::span<std::byte> segment_zero, const Geometry& geometry) {
+/// All but the header.
+Result<Consumer> Consumer::begin(std::span<std::byte> segment_zero, const Geometry& geometry) {
   if (!is_element_size(geometry.element_bytes) || geometry.elements < 2 || geometry.elements > kElementsMax) {
     return std::unexpected(Error{Status::invalid, 0,
                                  fmt::format("event queue: {} elements of {} bytes: take at least "
@@ -35,9 +36,7 @@ Result<Consumer> Consumer::create(std::span<std::byte> segment_zero, const Geome
                           "least {} bytes, at most 4 GiB, aligned to {}",
                           fmt::ptr(segment_zero.data()), segment_zero.size(), bytes_needed, RunLocation::kLineBytes)});
   }
-  auto* header = new (segment_zero.data()) Header{};
-  Consumer consumer(std::move(segments), header, geometry);
-
+  Consumer consumer(std::move(segments), reinterpret_cast<Header*>(segment_zero.data()), geometry);
   auto& unused = consumer.unused_[0];
   unused = {segment_zero.data(), sizeof(Header), segment_zero.size() / sizeof(Run) * sizeof(Run)};
   auto* first = unused.base + unused.begin;
@@ -49,15 +48,36 @@ Result<Consumer> Consumer::create(std::span<std::byte> segment_zero, const Geome
   consumer.run_ = run;
   consumer.run_count_ = geometry.elements;
   consumer.element_ = first + std::size_t{geometry.elements - 1} * geometry.element_bytes;
+  return consumer;
+}
 
-  header->element_bytes.store(geometry.element_bytes, std::memory_order_relaxed);
-  header->first_number.store(geometry.first_number, std::memory_order_relaxed);
-  header->first_run.store(location.word, std::memory_order_relaxed);
-  header->produced.store(geometry.first_number, std::memory_order_relaxed);
-  header->consumed.store(geometry.first_number, std::memory_order_relaxed);
-  header->size.store(geometry.elements, std::memory_order_relaxed);
-  header->grant.store(geometry.first_number + geometry.elements - 1, std::memory_order_relaxed);
-  header->mark.store(kHeaderMark, std::memory_order_release);
+Result<Consumer> Consumer::create(std::span<std::byte> segment_zero, const Geometry& geometry) {
+  auto consumer = begin(segment_zero, geometry);
+  if (!consumer) return consumer;
+  Header& header = *new (segment_zero.data()) Header{};
+  header.element_bytes.store(geometry.element_bytes, std::memory_order_relaxed);
+  header.first_number.store(geometry.first_number, std::memory_order_relaxed);
+  const auto run = static_cast<std::uint32_t>(consumer->unused_[0].end);
+  header.first_run.store(RunLocation::of({{}, run}).word, std::memory_order_relaxed);
+  header.produced.store(geometry.first_number, std::memory_order_relaxed);
+  header.consumed.store(geometry.first_number, std::memory_order_relaxed);
+  header.size.store(geometry.elements, std::memory_order_relaxed);
+  header.grant.store(geometry.first_number + geometry.elements - 1, std::memory_order_relaxed);
+  header.mark.store(kHeaderMark, std::memory_order_release);
+  return consumer;
+}
+
+// The run is where create() puts it; it is written again, for the addresses in it were those of another program. All
+// else that the producer reads of it stays what it is.
+Result<Consumer> Consumer::resume(std::span<std::byte> segment_zero, const Geometry& geometry, std::uint64_t consumed) {
+  auto consumer = begin(segment_zero, geometry);
+  if (!consumer) return consumer;
+  const auto last =
+      static_cast<std::uint32_t>((consumed - geometry.first_number + geometry.elements - 1) % geometry.elements);
+  consumer->consumed_ = consumer->seen_ = consumed;
+  consumer->left_ = geometry.elements - 1 - last;
+  consumer->element_ -= std::size_t{consumer->left_} * geometry.element_bytes;
+  consumer->hand_back();
   return consumer;
 }
 

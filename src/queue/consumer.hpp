@@ -31,6 +31,10 @@ class Consumer {
   /// Makes a queue in segment 0, before anybody else may see it.
   static Result<Consumer> create(std::span<std::byte> segment_zero, const Geometry& geometry);
 
+  /// Goes on with a queue that create() made in this memory, with this geometry, for the program before this one in
+  /// this process. It had taken all before number `consumed`, owns none of them any more, and had added nothing.
+  static Result<Consumer> resume(std::span<std::byte> segment_zero, const Geometry& geometry, std::uint64_t consumed);
+
   /// The next element, owned until the next get or add; null if there is none or the memory was refused, see status().
   std::byte* get() noexcept {
     if (consumed_ == seen_) [[unlikely]] {
@@ -90,6 +94,7 @@ class Consumer {
     header_->consumed.store(consumed_, std::memory_order_relaxed);
   }
 
+  static Result<Consumer> begin(std::span<std::byte> segment_zero, const Geometry& geometry);
   bool look() noexcept;
   bool refuse() noexcept;
   bool cross() noexcept;

@@ -50,6 +50,37 @@ Producer::Producer(SegmentTable segments, Header* header, std::uint32_t element_
       header_(header),
       segments_(std::move(segments)) {}
 
+Producer::Position Producer::position() const noexcept {
+  Position position{.produced = produced_, .epoch = epoch_, .shape = place_.shape.pack(), .is_refused = true};
+  if (element_ == nullptr) return position;
+  const auto offset = reinterpret_cast<std::uintptr_t>(place_.run) - reinterpret_cast<std::uintptr_t>(header_);
+  position.run = RunLocation::of({{}, static_cast<std::uint32_t>(offset)}).word;
+  position.index = static_cast<std::uint32_t>((element_ - place_.elements) / element_bytes_);
+  position.is_refused = false;
+  return position;
+}
+
+Result<Producer> Producer::resume(SegmentSource& source, const Position& position) {
+  auto producer = attach(source);
+  if (!producer) return producer;
+  Place place;
+  const bool is_there = position.is_refused || producer->read({position.run}, place);
+  place.shape = Shape::unpack(position.shape);  // a run may have been cut since
+  const std::uint64_t bytes = std::uint64_t{place.shape.count} * producer->element_bytes_;
+  if (!is_there || (!position.is_refused && (position.index >= place.shape.count ||
+                                             producer->segments_.resolve(place.first, bytes) == nullptr))) {
+    return std::unexpected(Error{Status::invalid, 0, "event queue: the place where its producer stood is not there"});
+  }
+  producer->epoch_ = position.epoch;
+  producer->produced_ = producer->limit_ = position.produced;
+  if (position.is_refused) {
+    producer->element_ = nullptr;
+  } else {
+    producer->stand_on(place, position.index);
+  }
+  return producer;
+}
+
 // The grant before the epoch: a grant that needs a changed ring was stored after the ring's epoch, so whoever sees the
 // grant sees the epoch; and whoever sees the epoch sees the ring.
 bool Producer::look() noexcept {

@@ -28,6 +28,18 @@ class Producer {
   /// producer, once.
   static Result<Producer> attach(SegmentSource& source);
 
+  /// Where a producer stands in a queue of one segment: what the next program in this process needs to go on there.
+  struct Position {
+    std::uint64_t produced = 0, epoch = 0;
+    std::uint64_t shape = 0;  // of its run, as it has read it
+    std::uint32_t run = 0;    // RunLocation
+    std::uint32_t index = 0;  // of the element, in that run
+    bool is_refused = false;  // it had met what makes no sense
+  };
+  Position position() const noexcept;
+  /// invalid: there is no such place. What it was told is believed no more than what attach() reads.
+  static Result<Producer> resume(SegmentSource& source, const Position& position);
+
   /// The element to fill next; null if the queue is full or was refused, see status().
   std::byte* pnext() noexcept {
     if (produced_ == limit_) [[unlikely]] {

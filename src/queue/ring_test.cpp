@@ -60,6 +60,52 @@ TEST(Ring, RefusesToBeMadeOfNonsense) {
   EXPECT_FALSE(Producer::attach(memory).has_value()) << "never made";
 }
 
+TEST(Ring, BothSidesGoOnInAnotherProgram) {
+  const Geometry geometry{.element_bytes = 64, .elements = 5, .first_number = ~std::uint64_t{0} - 6};
+  SharedSegments memory;
+  const auto segment = memory.map(memory.add(segment_bytes(64, 5)));
+  Consumer consumer = make_consumer(segment, geometry);
+  Producer producer = make_producer(memory);
+  std::uint64_t produced = 0, consumed = 0;
+  for (int step = 0; step < 60; ++step) {
+    if (step % 3 != 2 && put_number(producer, produced)) ++produced;
+    if (step % 7 == 0) consumer = Consumer::resume(segment, geometry, consumer.consumed()).value();
+    if (step % 5 == 0) producer = Producer::resume(memory, producer.position()).value();
+    if (step % 2 == 0 && get_number(consumer, consumed)) ++consumed;
+  }
+  while (get_number(consumer, consumed)) ++consumed;
+  EXPECT_EQ(consumed, produced);
+  EXPECT_GT(produced, 15u);
+}
+
+TEST(Ring, AProducerGoesOnInARingThatHasGrownMeanwhile) {
+  Ring ring({64, 3}, 8);
+  ASSERT_TRUE(ring.put() && ring.get() && ring.put());
+  const Producer::Position position = ring.producer.position();
+  ASSERT_EQ(ring.consumer.add({}, 8), Status::ok);
+  ring.producer = Producer::resume(ring.second, position).value();
+  ring.fill();
+  ring.drain();
+  EXPECT_EQ(ring.consumed, ring.produced);
+  EXPECT_GT(ring.produced, 9u);
+}
+
+TEST(Ring, AProducerDoesNotGoOnWhereThereIsNoPlace) {
+  Ring ring({64, 4});
+  ASSERT_TRUE(ring.put());
+  const Producer::Position position = ring.producer.position();
+  Producer::Position other = position;
+  other.run = 77;
+  EXPECT_FALSE(Producer::resume(ring.second, other).has_value());
+  other = position;
+  other.index = 4;
+  EXPECT_FALSE(Producer::resume(ring.second, other).has_value());
+  other = position;
+  other.shape = (std::uint64_t{1} << 60) | (position.shape & ~0U);
+  EXPECT_FALSE(Producer::resume(ring.second, other).has_value());
+  EXPECT_TRUE(Producer::resume(ring.second, position).has_value());
+}
+
 TEST(Ring, ProducesAndConsumesOne) {
   Ring ring({64, 2});
   EXPECT_TRUE(ring.put());

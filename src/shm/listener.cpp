@@ -79,6 +79,12 @@ Result<Listener> Listener::inherit(base::FileDescriptor socket, Users& users) {
   return Listener(std::move(socket), std::nullopt, users);
 }
 
+Result<Listener> Listener::adopt(base::FileDescriptor socket, std::optional<Name> name, Users& users) {
+  auto listener = inherit(std::move(socket), users);
+  if (listener) listener->name_ = std::move(name);
+  return listener;
+}
+
 /// Gives the socket file its name, by which others find it: it listens by now, so nobody takes it for one that is dead.
 Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Users& users) {
   if (is_dead(name, users)) ::unlink(name.text().c_str());

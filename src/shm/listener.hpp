@@ -31,6 +31,8 @@ class Listener {
   /// One that another process has made and keeps: its name stays, and who is not accepted waits for whoever takes it
   /// next. invalid: it is no Unix socket of the kind that engines use, or does not listen.
   static Result<Listener> inherit(base::FileDescriptor socket, Users& users);
+  /// One that the program before this one in this process had; `name`: if it is ours to remove.
+  static Result<Listener> adopt(base::FileDescriptor socket, std::optional<Name> name, Users& users);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
   /// Nobody finds us from here on; who has not been accepted is turned away. Not so if it was inherited.

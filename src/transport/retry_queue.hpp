@@ -74,6 +74,13 @@ class RetryQueue {
     }
   }
 
+  /// Calls visit(peer, item) for each, those of a peer in their order.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (auto& [name, line] : lines_)
+      for (std::size_t index = 0; index < line.items.size(); ++index) visit(line.peer, line.items[index]);
+  }
+
   /// The peer is lost: its items are handed out, ended(item), and forgotten.
   template <typename Ended>
   void drop(link::PeerHandle peer, Ended&& ended) {

@@ -50,6 +50,13 @@ class Transports {
   /// Whether something unsealed may be exchanged with that address: groups have no session that could be sealed.
   bool may_be_clear(const base::SocketAddress& address) const { return !base::contains(sealed_only_, address); }
 
+  /// As Link::restore().
+  Result<> restore(const link::LinkState& state, base::Instant now) { return link_.restore(state, now); }
+  /// Of the last collect(): some have not been delivered yet.
+  bool has_arrivals() const { return is_in_arrival_ || arrival_ != arrival_count_; }
+  /// Nothing else is called afterwards.
+  std::unique_ptr<path::Path> take_path() { return std::move(path_); }
+
   void set_keyring(std::shared_ptr<const seal::Keyring> ring) { link_.set_keyring(std::move(ring)); }
 
   // Messages, by either transport ------------------------------------------------------------------------------------

@@ -50,8 +50,10 @@ class World {
   World() {
     place().arena.empty(0, kBytes);
     application_ =
-        Application::make(connect(application_end_), shm::Arena::view(place().arena.descriptor(), kBytes).value(),
-                          kBytes, place().engine, 1, kQuota)
+        Application::make(
+            connect(application_end_),
+            {.memory = shm::Arena::view(place().arena.descriptor(), kBytes).value(), .file = {}, .bytes = kBytes},
+            place().engine, 1, kQuota)
             .value();
     requests_.emplace(queue::Producer::attach(memory_).value());
     open_port({.index = 0, .number = 1});

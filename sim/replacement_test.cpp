@@ -1,0 +1,61 @@
+// Engines that are replaced in the middle of loads (docs/host.md): nothing is lost, nothing comes twice, and the
+// simulator sees it if what is handed over is wrong.
+
+#include "sim/replacement.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/scenario_file.hpp"
+#include "sim/swarm.hpp"
+#include "sim/world.hpp"
+
+namespace fairlead::sim {
+namespace {
+
+using testing::HasSubstr;
+
+Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed) {
+  Scenario scenario = read_scenario(FAIRLEAD_SOURCE_FOLDER "/sim/scenarios/engines_replaced.json").value();
+  scenario.sabotage = sabotage;
+  return World(scenario, seed).run();
+}
+
+/// The first finding, over some seeds.
+std::string finding_of_replacements_with(Sabotage::Kind sabotage) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    if (const auto finding = run_replacements(sabotage, seed).finding) return *finding;
+  return "nothing";
+}
+
+TEST(ReplacementTest, NobodyNoticesIt) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Report report = run_replacements(Sabotage::Kind::none, seed);
+    EXPECT_FALSE(report.finding) << *report.finding << " (seed " << seed << ")";
+    EXPECT_EQ(report.replacements, 8u) << "seed " << seed;
+    EXPECT_EQ(report.ends.count(Status::restarted), 0u);
+  }
+}
+
+TEST(ReplacementTest, HappensInDrawnWorldsToo) {
+  constexpr std::uint64_t kSeedsMost = 200, kWanted = 5;
+  std::uint64_t replacements = 0;
+  for (std::uint64_t seed = 1; seed <= kSeedsMost && replacements < kWanted; ++seed)
+    replacements += World(draw_scenario(seed), seed).run().replacements;
+  EXPECT_GE(replacements, kWanted);
+}
+
+TEST(ReplacementTest, ASegmentThatIsTakenForReceived) {
+  EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::skipped_sequence), "nothing");
+}
+
+TEST(ReplacementTest, ASegmentThatIsForgotten) {
+  EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::forgotten_arrival), "nothing");
+}
+
+TEST(ReplacementTest, AnAnswerThatIsForgotten) {
+  EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::forgotten_answer), "nothing");
+}
+
+}  // namespace
+}  // namespace fairlead::sim

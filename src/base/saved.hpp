@@ -1,0 +1,147 @@
+#pragma once
+// State as bytes, for the next program in this process (docs/host.md): plain values in the order in which a structure's
+// fields(archive) names them, as the processor has them; a list is its length and its elements. The same function
+// writes and reads, so the two cannot differ. A reader believes nothing: it never reads beyond the end, takes no list
+// longer than the bytes left, and is_good() tells whether all of it was there. What values mean their owner checks.
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/socket_address.hpp"
+#include "base/time.hpp"
+
+namespace fairlead::base {
+
+template <typename T>
+concept SavedAsItIs = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+class SavedWriter {
+ public:
+  template <typename... T>
+  void operator()(T&... values) {
+    (put(values), ...);
+  }
+  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
+ private:
+  template <SavedAsItIs T>
+  void put(const T& value) {
+    const auto* const first = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), first, first + sizeof value);
+  }
+  void put(Instant value) { put(value.time_since_epoch().count()); }
+  void put(Duration value) { put(value.count()); }
+  void put(SocketAddress& value) {
+    for (const std::uint8_t part : value.ip) put(part);
+    (*this)(value.scope, value.port);
+  }
+  template <typename T>
+  void put(std::vector<T>& values) {
+    put(static_cast<std::uint32_t>(values.size()));
+    for (T& value : values) put(value);
+  }
+  void put(std::string& text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    for (const char letter : text) put(letter);
+  }
+  template <typename T>
+  void put(std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <typename T>
+    requires requires(T& value, SavedWriter& writer) { fields(writer, value); }
+  void put(T& value) {
+    fields(*this, value);
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+class SavedReader {
+ public:
+  explicit SavedReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename... T>
+  void operator()(T&... values) {
+    (get(values), ...);
+  }
+  /// All that was asked for was there.
+  bool is_good() const noexcept { return is_good_; }
+  /// And nothing is left.
+  bool is_at_end() const noexcept { return is_good_ && bytes_.empty(); }
+
+ private:
+  template <SavedAsItIs T>
+  void get(T& value) {
+    if (bytes_.size() < sizeof value) return fail();
+    if constexpr (std::same_as<T, bool>) {
+      if (bytes_[0] > std::byte{1}) return fail();
+      value = bytes_[0] == std::byte{1};
+    } else {
+      std::memcpy(&value, bytes_.data(), sizeof value);
+    }
+    bytes_ = bytes_.subspan(sizeof value);
+  }
+  void get(Instant& value) {
+    Instant::rep count = 0;
+    get(count);
+    value = Instant(Duration(count));
+  }
+  void get(Duration& value) {
+    Duration::rep count = 0;
+    get(count);
+    value = Duration(count);
+  }
+  void get(SocketAddress& value) {
+    for (std::uint8_t& part : value.ip) get(part);
+    (*this)(value.scope, value.port);
+  }
+  template <typename T>
+  void get(std::vector<T>& values) {
+    const std::uint32_t size = list_size();
+    values.clear();
+    for (std::uint32_t i = 0; i < size && is_good_; ++i) get(values.emplace_back());
+  }
+  void get(std::string& text) {
+    text.resize(list_size());
+    for (char& letter : text) get(letter);
+  }
+  template <typename T>
+  void get(std::optional<T>& value) {
+    bool has_one = false;
+    get(has_one);
+    if (has_one) get(value.emplace());
+  }
+  template <typename T>
+    requires requires(T& value, SavedReader& reader) { fields(reader, value); }
+  void get(T& value) {
+    fields(*this, value);
+  }
+  /// Each element has a byte at least.
+  std::uint32_t list_size() {
+    std::uint32_t size = 0;
+    get(size);
+    if (size <= bytes_.size()) return size;
+    fail();
+    return 0;
+  }
+  void fail() {
+    is_good_ = false;
+    bytes_ = {};
+  }
+
+  std::span<const std::byte> bytes_;
+  bool is_good_ = true;
+};
+
+}  // namespace fairlead::base

@@ -1,0 +1,128 @@
+#include "engine/handover.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "qp/queue_pairs.hpp"
+
+namespace fairlead::engine {
+namespace {
+
+std::array<std::uint64_t, EngineState::kFixedOptions.size()> fixed(const EngineOptions& options) {
+  std::array<std::uint64_t, EngineState::kFixedOptions.size()> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = options.get(EngineState::kFixedOptions[i]);
+  return values;
+}
+
+std::unexpected<Error> not_restored(std::string_view why) {
+  return std::unexpected(Error{Status::invalid, 0, std::string(why)});
+}
+
+}  // namespace
+
+// Giving -------------------------------------------------------------------------------------------------------------
+
+std::string Handover::obstacle() const {
+  if (!engine_.transports_) return "it has no network";
+  if (engine_.shm_transport() != nullptr && engine_.shm_transport()->has_peers())
+    return "a process of this host shares memory with it (FAIRLEAD_PATH=udp avoids that)";
+  if (engine_.pairs_ && engine_.pairs_->is_owing()) return "queue pairs are at work";
+  bool has_active = false;
+  engine_.ports_.for_each([&](std::uint32_t, const Port& port) { has_active |= port.active != nullptr; });
+  return has_active ? "it has ports of active messages" : "";
+}
+
+bool Handover::is_still() const {
+  const transport::Transports* const transports = engine_.transports_.get();
+  return transports != nullptr && transports->link().counters().messages_pending == 0 && !transports->has_news() &&
+         !transports->has_arrivals();
+}
+
+Result<EngineState> Handover::save() {
+  if (const std::string why = obstacle(); !why.empty()) return std::unexpected(Error{Status::not_supported, 0, why});
+  auto link = engine_.transports_->link().save();
+  if (!link) return std::unexpected(std::move(link.error()));
+  if (!is_still()) return std::unexpected(Error{Status::again, 0, "something is on its way to its peers"});
+  auto messages = messages_.save();
+  if (!messages) return std::unexpected(std::move(messages.error()));
+  EngineState saved{.address = engine_.address_,
+                    .epoch = engine_.epoch_,
+                    .seed = engine_.secrets_.seed(),
+                    .secrets_drawn = engine_.secrets_.drawn(),
+                    .fixed_options = fixed(engine_.options_),
+                    .port_names = engine_.ports_.names(),
+                    .ports = {},
+                    .messages = std::move(*messages),
+                    .link = std::move(*link)};
+  bool has_events = false;
+  engine_.ports_.for_each([&](std::uint32_t slot, const Port& port) {
+    has_events |= !port.events->is_empty();
+    PortState state{.slot = slot, .number = port.number, .dropped = port.dropped_no_buffer, .posted = {}};
+    messages_.for_each_posted(port, [&](std::uint32_t receive) { state.posted.push_back(receive); });
+    saved.ports.push_back(std::move(state));
+  });
+  if (has_events) return std::unexpected(Error{Status::again, 0, "events have not been taken"});
+  return saved;
+}
+
+// Taking -------------------------------------------------------------------------------------------------------------
+
+Result<> Handover::check_options(const EngineState& saved) const {
+  const auto values = fixed(engine_.options_);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == saved.fixed_options[i]) continue;
+    const auto name = option_table()[static_cast<std::size_t>(EngineState::kFixedOptions[i])].name;
+    return not_restored(
+        fmt::format("{} was {} and would be {}: that takes a restart", name, saved.fixed_options[i], values[i]));
+  }
+  return {};
+}
+
+Result<> Handover::restore(const EngineState& saved, base::Instant now) {
+  if (auto checked = check_options(saved); !checked) return checked;
+  if (!engine_.transports_ || saved.epoch != engine_.epoch_ || saved.seed != engine_.secrets_.seed())
+    return not_restored("it is not the engine that was handed over");
+  engine_.secrets_.skip_to(saved.secrets_drawn);
+  if (auto restored = restore_ports(saved); !restored) return restored;
+  if (auto restored = messages_.restore(saved.messages, now); !restored) return restored;
+  if (auto posted = post_receives(saved); !posted) return posted;
+  for (const link::PeerState& peer : saved.link.peers) {
+    if (!peer.session) continue;
+    for (const link::Reassembly::Slot& slot : peer.session->slots)
+      if (slot.is_open && slot.target != 0 && !messages_.is_arrival(slot.target, slot.size))
+        return not_restored("a message on its way has no place");
+  }
+  return engine_.transports_->restore(saved.link, now);
+}
+
+Result<> Handover::restore_ports(const EngineState& saved) {
+  if (!engine_.ports_.restore(saved.port_names)) return not_restored("its ports do not fit in the table");
+  for (const PortState& port : saved.ports) {
+    if (auto restored = engine_.ports_.restore(port.slot, port.number); !restored) return restored;
+    engine_.ports_[port.slot].dropped_no_buffer = port.dropped;
+  }
+  bool are_whole = true;
+  engine_.ports_.for_each([&](std::uint32_t, const Port& port) { are_whole &= port.events != nullptr; });
+  return are_whole ? Result<>() : not_restored("a port has no number");
+}
+
+Result<> Handover::post_receives(const EngineState& saved) {
+  std::ptrdiff_t posted = 0;
+  for (const PortState& port : saved.ports) {
+    for (const std::uint32_t slot : port.posted)
+      if (!messages_.post(engine_.ports_.handle(port.slot), slot)) return not_restored("a buffer is not of its port");
+    posted += static_cast<std::ptrdiff_t>(port.posted.size());
+  }
+  const auto is_posted = [](const OperationState& state) {
+    return state.operation.kind == OperationKind::receive && state.operation.is_in_chain;
+  };
+  if (std::ranges::count_if(saved.messages.operations, is_posted) != posted)
+    return not_restored("a buffer is posted nowhere");
+  return {};
+}
+
+}  // namespace fairlead::engine

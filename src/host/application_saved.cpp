@@ -1,0 +1,150 @@
+// What of an attached application outlives the program that serves it (service_state.hpp). The application itself keeps
+// all that it has: its connections stay open, and its memory is mapped anew.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "host/application.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr queue::Geometry kRequests{.element_bytes = sizeof(Request), .elements = kRequestsMax + 1};
+
+std::unexpected<Error> contradiction(std::string message) {
+  return std::unexpected(Error{Status::invalid, 0, std::move(message)});
+}
+
+}  // namespace
+
+Result<ApplicationState> Application::save() const {
+  if (pairs_)
+    return std::unexpected(
+        Error{Status::not_supported, 0, fmt::format("{} has queue pairs, which cannot be handed over", name())});
+  if (is_leaving_ || !fault_.empty())
+    return std::unexpected(Error{Status::again, 0, fmt::format("{} is about to leave", name())});
+  ApplicationState state{.socket = socket_.descriptor(),
+                         .memory = file_.get(),
+                         .memory_bytes = bytes_,
+                         .secret = secret_,
+                         .engine = core_->address(),
+                         .quota = quota_,
+                         .consumed = requests_->consumed(),
+                         .served = served_,
+                         .started = started_,
+                         .attached_at = attached_at_,
+                         .pending = {},
+                         .ports = {}};
+  for (std::uint32_t index = 0; index < operations_.size(); ++index) {
+    const Operation& one = operations_[index];
+    if (one.phase == Operation::Phase::unused) continue;
+    state.pending.push_back(
+        {.index = index,
+         .name = one.name,
+         .serial = one.serial,
+         .slot = one.handle.slot,
+         .generation = one.handle.generation,
+         .offset = static_cast<std::uint64_t>(static_cast<std::byte*>(one.memory.iov_base) - memory_.head()),
+         .length = one.memory.iov_len,
+         .events = one.events,
+         .port = one.port,
+         .is_posted = one.phase == Operation::Phase::posted,
+         .is_outgoing = one.is_outgoing});
+  }
+  for (std::uint32_t index = 0; index < ports_end_; ++index) {
+    const ApplicationPort* const port = ports_[index].get();
+    if (port == nullptr) continue;
+    if (port->is_closing || !port->socket().is_open())
+      return std::unexpected(Error{Status::again, 0, fmt::format("a port of {} is being closed", name())});
+    ApplicationPortState& saved = state.ports.emplace_back(ApplicationPortState{.index = index,
+                                                                                .slot = port->handle().slot,
+                                                                                .generation = port->handle().generation,
+                                                                                .socket = port->socket().descriptor(),
+                                                                                .events = port->position(),
+                                                                                .deferred = {}});
+    for (const DeferredRequest& waiting : port->deferred)
+      if (is_deferred(waiting)) saved.deferred.push_back({.request = waiting.request, .serial = waiting.serial});
+  }
+  return state;
+}
+
+Result<std::unique_ptr<Application>> Application::restore(const ApplicationState& state, shm::Socket socket,
+                                                          SharedMemory memory, std::shared_ptr<ServedEngine> engine,
+                                                          const SocketOf& socket_of) {
+  std::unique_ptr<Application> made(
+      new Application(std::move(socket), std::move(memory), std::move(engine), state.secret, state.quota));
+  const std::span requests(made->memory_.head() + Layout::requests(), Layout::requests_bytes());
+  auto consumer = queue::Consumer::resume(requests, kRequests, state.consumed);
+  if (!consumer) return std::unexpected(std::move(consumer.error()));
+  consumer->look_at_once();
+  made->requests_ = std::move(*consumer);
+  made->served_ = state.served;
+  made->started_ = state.started;
+  made->attached_at_ = state.attached_at;
+  if (auto restored = made->restore_ports(state, socket_of); !restored) return std::unexpected(restored.error());
+  if (auto restored = made->restore_pending(state); !restored) return std::unexpected(restored.error());
+  return made;
+}
+
+Result<> Application::restore_ports(const ApplicationState& state, const SocketOf& socket_of) {
+  for (const ApplicationPortState& saved : state.ports) {
+    shm::Socket socket = socket_of(saved.socket);
+    if (ports_[saved.index] || !core_->has_port({saved.slot, saved.generation}))
+      return contradiction(fmt::format("port {} of {} stands twice, or is none of the engine's", saved.index, name()));
+    const std::span events(memory_.head() + Layout::events(saved.index), Layout::events_bytes());
+    auto port = ApplicationPort::resume(*core_, {saved.slot, saved.generation}, events, page().ports[saved.index],
+                                        saved.events);
+    if (!port) return std::unexpected(std::move(port.error()));
+    (*port)->connect(std::move(socket));
+    for (const DeferredState& deferred : saved.deferred)
+      (*port)->deferred.push_back({deferred.request, deferred.serial});
+    ports_[saved.index] = std::move(*port);
+    ports_end_ = std::max(ports_end_, saved.index + 1);
+    ++ports_open_;
+  }
+  return {};
+}
+
+Result<> Application::restore_pending(const ApplicationState& state) {
+  for (const PendingState& saved : state.pending) {
+    ApplicationPort* const port = this->port(saved.port);
+    while (operations_.size() <= saved.index) operations_.emplace_back();
+    Operation& operation = operations_[saved.index];
+    if (port == nullptr || operation.phase != Operation::Phase::unused)
+      return contradiction(fmt::format("operation {} of {} stands twice, or has no port", saved.index, name()));
+    operation = {.name = saved.name,
+                 .serial = saved.serial,
+                 .handle = {saved.slot, saved.generation, {}},
+                 .memory = {memory_.head() + saved.offset, saved.length},
+                 .events = saved.events,
+                 .port = saved.port,
+                 .phase = saved.is_posted ? Operation::Phase::posted : Operation::Phase::deferred,
+                 .is_outgoing = saved.is_outgoing};
+    ++port->pending;
+    ++pending_;
+    if (!saved.is_posted) continue;
+    engine_->shares.keep(posted_++);
+    if (operation.is_outgoing) allowance_.sent(saved.length);
+    if (!core_->give_memory(port->handle(), operation.handle, saved.index, std::span(&operation.memory, 1)) ||
+        core_->reserve_events(port->handle(), saved.events) != Status::ok)
+      return contradiction(fmt::format("operation {} of {} is none of the engine's", saved.index, name()));
+  }
+  std::uint64_t deferred = 0;
+  for (std::uint32_t index = 0; index < ports_end_; ++index) {
+    if (!ports_[index]) continue;
+    const auto is_asked = [&](const DeferredRequest& waiting) {
+      const auto place = static_cast<std::uint32_t>(waiting.request.operation);
+      return place < operations_.size() && is_deferred(waiting) && operations_[place].port == index &&
+             operations_[place].memory.iov_len == waiting.request.length;
+    };
+    if (!std::ranges::all_of(ports_[index]->deferred, is_asked))
+      return contradiction(fmt::format("{} waits for what it has not asked", name()));
+    deferred += ports_[index]->deferred.size();
+  }
+  return deferred + posted_ == pending_ ? Result<>()
+                                        : contradiction(fmt::format("{} has asked what nobody does", name()));
+}
+
+}  // namespace fairlead::host

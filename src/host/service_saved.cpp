@@ -1,0 +1,199 @@
+// The host engine goes on in the next program of this process: what is saved, and how it comes to rest for that.
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "host/service.hpp"
+#include "shm/arena.hpp"
+
+namespace fairlead::host {
+namespace {
+
+constexpr base::Duration kRestWithin = std::chrono::milliseconds(100);
+
+std::unexpected<Error> cannot_resume(std::string message) {
+  return std::unexpected(Error{Status::invalid, 0, std::move(message)});
+}
+
+/// What other processes started by us should not have.
+base::FileDescriptor own(int descriptor) {
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return base::FileDescriptor(descriptor);
+}
+
+}  // namespace
+
+// Giving -------------------------------------------------------------------------------------------------------------
+
+void Service::refuse_replacement(const Error& why) {
+  base::log(LogLevel::warning, LogTopic::engine, {}, fmt::format("not replaced, going on as before: {}", why.message));
+  if (asker_.is_open()) send_failure(asker_, why);
+  asker_ = {};
+}
+
+Result<Handover> Service::hand_over() {
+  const base::Instant began = base::MonotonicClock::now();
+  hold(true);
+  const auto is_in_time = [began] { return base::MonotonicClock::now() - began < kRestWithin; };
+  Result<Handover> handover = std::unexpected(Error{});
+  do {
+    do {
+      for (const auto& [address, engine] : engines_) engine->core->progress();
+      for (auto& [number, attached] : applications_) attached.application->give_events();
+      drop_gone();
+    } while (!is_still() && is_in_time());
+    handover = try_to_save(began);
+  } while (!handover && handover.error().status == Status::again && is_in_time());
+  if (handover) return handover;
+  hold(false);
+  if (handover.error().status == Status::again)
+    handover.error().message += fmt::format(", for {} ms", kRestWithin / std::chrono::milliseconds(1));
+  return handover;
+}
+
+void Service::go_on(Handover handover) {
+  handover = {};
+  hold(false);
+}
+
+bool Service::is_still() const {
+  return std::ranges::all_of(engines_, [](const auto& entry) { return entry.second->core->is_still(); });
+}
+
+/// Nothing new goes from here to the network.
+void Service::hold(bool is_held) {
+  for (const auto& [address, engine] : engines_) engine->core->hold_answers(is_held);
+  for (auto& [number, attached] : applications_) {
+    attached.application->hold(is_held);
+    wake(number, attached);
+  }
+}
+
+Result<Handover> Service::try_to_save(base::Instant began) try {
+  Handover handover;
+  ServiceState state{.listener = listener_.descriptor(),
+                     .is_inherited = is_inherited_,
+                     .asker = asker_.descriptor(),
+                     .visitors = {},
+                     .engines = {},
+                     .applications = {},
+                     .stopped_at = began};
+  visitors_.for_each([&](const Visitor& visitor) {
+    state.visitors.push_back({.socket = visitor.socket.descriptor(), .came_at = visitor.came_at});
+  });
+  for (auto& [number, attached] : applications_)  // who closes a port needs its engine
+    if (auto possible = attached.application->save(); !possible) return std::unexpected(std::move(possible.error()));
+  for (const auto& [address, engine] : engines_) handover.frozen.push_back(engine->core->freeze());
+  for (auto& [number, attached] : applications_) {
+    attached.application->give_events();
+    auto saved = attached.application->save();
+    if (!saved) return std::unexpected(std::move(saved.error()));
+    saved->process = attached.process.get();
+    state.applications.push_back(std::move(*saved));
+  }
+  for (const auto& frozen : handover.frozen) {
+    auto saved = frozen->save();
+    if (!saved) {
+      saved.error().message = fmt::format("the engine at {}: {}", frozen->address().to_string(), saved.error().message);
+      return std::unexpected(std::move(saved.error()));
+    }
+    state.engines.push_back({.socket = frozen->socket(), .engine = std::move(*saved)});
+  }
+  handover.state = encode(state);
+  handover.descriptors = state.descriptors();
+  return handover;
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory for the state"});
+}
+
+// Taking -------------------------------------------------------------------------------------------------------------
+
+Result<> Service::check(const ServiceOptions& options, std::span<const std::byte> bytes) {
+  const auto state = decode_state(bytes);
+  if (!state) return std::unexpected(state.error());
+  for (const ServedEngineState& one : state->engines)
+    if (auto tried = embedded::try_to_restore(one.engine, options.engine); !tried) return tried;
+  return {};
+}
+
+Result<std::unique_ptr<Service>> Service::resume(ServiceOptions options, std::span<const std::byte> bytes) {
+  auto state = decode_state(bytes);
+  if (!state) return std::unexpected(std::move(state.error()));
+  const auto name = socket_name(options.file);
+  if (!name) return std::unexpected(name.error());
+  auto service = make(std::move(options));
+  if (!service) return service;
+  auto listener = shm::Listener::adopt(own(state->listener), state->is_inherited ? std::nullopt : std::optional(*name),
+                                       (*service)->users_);
+  if (!listener) return std::unexpected(std::move(listener.error()));
+  (*service)->is_inherited_ = state->is_inherited;
+  if (auto taken = (*service)->listen_at(std::move(*listener)); !taken) return std::unexpected(taken.error());
+  if (auto restored = (*service)->restore(*state); !restored) return std::unexpected(restored.error());
+  return service;
+}
+
+Result<> Service::restore(const ServiceState& state) {
+  for (const ServedEngineState& saved : state.engines) {
+    auto core = embedded::restore_embedded(saved.engine, own(saved.socket), options_.engine);
+    if (!core) return std::unexpected(std::move(core.error()));
+    engines_[saved.engine.address] = std::make_shared<ServedEngine>(
+        ServedEngine{.core = std::move(*core),
+                     .shares = Shares(options_.engine.get(engine::Option::operations_max), options_.applications_max)});
+  }
+  for (const ApplicationState& saved : state.applications)
+    if (auto restored = restore(saved); !restored) return restored;
+  for (const auto& [address, engine] : engines_) {
+    if (!engine->core->is_memory_complete())
+      return cannot_resume(fmt::format("an operation of the engine at {} is nobody's", address.to_string()));
+    if (auto started = engine->core->start(); !started) return started;
+  }
+  for (const VisitorState& saved : state.visitors) {
+    shm::Socket visitor(own(saved.socket), users_);
+    if (watch(visitor.descriptor(), kVisitors, EPOLLIN | EPOLLET)) visitors_.add(std::move(visitor), saved.came_at);
+  }
+  const auto pause = base::MonotonicClock::now() - state.stopped_at;
+  base::log(LogLevel::info, LogTopic::engine, {},
+            fmt::format("goes on with {} applications, {:.1f} ms after the program before it had stopped",
+                        applications_.size(), std::chrono::duration<double, std::milli>(pause).count()));
+  if (state.asker >= 0) {
+    const shm::Socket asker(own(state.asker), users_);
+    send_answer(asker, {}, fmt::format("{:.1f} ms", std::chrono::duration<double, std::milli>(pause).count()));
+  }
+  return {};
+}
+
+Result<> Service::restore(const ApplicationState& saved) {
+  shm::Socket socket(own(saved.socket), users_);
+  base::FileDescriptor process = saved.process >= 0 ? own(saved.process) : base::FileDescriptor();
+  base::ForeignDescriptor file = users_.hold(own(saved.memory), socket.credentials());
+  auto memory = shm::Arena::view(file.get(), saved.memory_bytes);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  const auto engine = engines_.find(saved.engine);
+  if (engine == engines_.end()) return cannot_resume("an application has no engine");
+  auto application = Application::restore(
+      saved, std::move(socket), {.memory = std::move(*memory), .file = std::move(file), .bytes = saved.memory_bytes},
+      engine->second, [this](int descriptor) { return shm::Socket(own(descriptor), users_); });
+  if (!application) return std::unexpected(std::move(application.error()));
+  const std::uint64_t number = next_number_++;
+  bool is_watched = watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET);
+  if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
+  for (const ApplicationPortState& port : saved.ports) is_watched &= watch_port(number, **application, port.index);
+  if (!is_watched || !by_secret_.emplace(saved.secret, number).second)
+    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  Attached& attached = applications_[number];
+  attached = {.application = std::move(*application), .process = std::move(process), .is_parked = true};
+  wake(number, attached);
+  applications_count_.store(applications_.size(), std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace fairlead::host

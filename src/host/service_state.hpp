@@ -1,0 +1,86 @@
+#pragma once
+// The host engine as the next program in this process needs it (docs/host.md): what it serves and to whom. Descriptors
+// stay open from one program to the next, so their numbers are what is kept of them.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "engine/engine_state.hpp"
+#include "host/layout.hpp"
+#include "host/quota.hpp"
+#include "queue/producer.hpp"
+
+namespace fairlead::host {
+
+/// A pending operation of an application.
+struct PendingState {
+  std::uint32_t index = 0;
+  std::uint64_t name = 0, serial = 0;
+  std::uint32_t slot = 0, generation = 0;  // at the engine
+  std::uint64_t offset = 0, length = 0;    // its memory
+  std::uint32_t events = 0;
+  std::uint16_t port = 0;
+  bool is_posted = false;  // else it is deferred
+  bool is_outgoing = false;
+};
+
+struct DeferredState {
+  Request request;
+  std::uint64_t serial = 0;
+};
+
+struct ApplicationPortState {
+  std::uint32_t index = 0;
+  std::uint32_t slot = 0, generation = 0;  // at the engine
+  std::int32_t socket = -1;
+  queue::Producer::Position events;
+  std::vector<DeferredState> deferred;
+};
+
+struct ApplicationState {
+  std::int32_t socket = -1, memory = -1;
+  std::int32_t process = -1;  // none: of another PID namespace
+  std::uint64_t memory_bytes = 0, secret = 0;
+  base::SocketAddress engine;
+  Quota quota;
+  std::uint64_t consumed = 0, served = 0, started = 0;  // requests
+  base::Instant attached_at{};
+  std::vector<PendingState> pending;
+  std::vector<ApplicationPortState> ports;
+};
+
+struct ServedEngineState {
+  std::int32_t socket = -1;
+  engine::EngineState engine;
+};
+
+struct VisitorState {
+  std::int32_t socket = -1;
+  base::Instant came_at{};
+};
+
+struct ServiceState {
+  std::int32_t listener = -1;
+  bool is_inherited = false;  // the listener, from a supervisor
+  std::int32_t asker = -1;    // who waits for the answer to `fairleadd --replace`
+  std::vector<VisitorState> visitors;
+  std::vector<ServedEngineState> engines;
+  std::vector<ApplicationState> applications;
+  base::Instant stopped_at{};  // since when nobody is served
+
+  /// All that stay open.
+  std::vector<int> descriptors() const;
+};
+
+std::vector<std::byte> encode(ServiceState& state);
+/// With a mark, the version, the length and a checksum before them: what encode() does to the fields of a state.
+std::vector<std::byte> with_head(std::span<const std::byte> fields);
+/// invalid: not such bytes, damaged, of another version, or a value that none can have.
+Result<ServiceState> decode_state(std::span<const std::byte> bytes);
+
+}  // namespace fairlead::host

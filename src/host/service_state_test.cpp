@@ -1,0 +1,91 @@
+#include "host/service_state.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fairlead::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ServiceState example() {
+  ServiceState state;
+  state.listener = 5;
+  state.visitors.push_back({.socket = 6});
+  state.stopped_at = base::Instant(base::Duration(7));
+  ServedEngineState& served = state.engines.emplace_back();
+  served.socket = 7;
+  served.engine.address = base::SocketAddress::from_ip("10.0.0.5", 20480).value();
+  link::PeerState& peer = served.engine.link.peers.emplace_back();
+  peer.slot = 3;
+  peer.session.emplace();
+  ApplicationState& application = state.applications.emplace_back();
+  application.socket = 8;
+  application.memory = 9;
+  application.process = 10;
+  application.memory_bytes = Layout::head_bytes() + 4096;
+  application.pending.push_back({.index = 1, .offset = Layout::head_bytes(), .length = 4096, .events = 1});
+  ApplicationPortState& port = application.ports.emplace_back();
+  port.index = 2;
+  port.socket = 11;
+  port.deferred.push_back({.request = {.operation = 4}, .serial = 5});
+  return state;
+}
+
+std::string error_of(std::span<const std::byte> bytes) {
+  const auto state = decode_state(bytes);
+  return state ? "none" : state.error().message;
+}
+
+/// After a change that is no damage.
+template <typename Change>
+std::string error_after(Change&& change) {
+  ServiceState state = example();
+  change(state);
+  return error_of(encode(state));
+}
+
+TEST(ServiceStateTest, WhatWasSavedIsRead) {
+  ServiceState state = example();
+  const auto bytes = encode(state);
+  auto read = decode_state(bytes);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(encode(*read), bytes);
+  EXPECT_EQ(read->applications.at(0).ports.at(0).deferred.at(0).request.operation, 4u);
+  EXPECT_EQ(read->engines.at(0).engine.link.peers.at(0).slot, 3u);
+  EXPECT_THAT(read->descriptors(), ElementsAre(5, 6, 7, 8, 9, 10, 11));
+}
+
+TEST(ServiceStateTest, DamageIsNoticedWhereverItIs) {
+  ServiceState state = example();
+  const auto bytes = encode(state);
+  for (std::size_t place = 0; place < bytes.size(); ++place) {
+    auto damaged = bytes;
+    damaged[place] ^= std::byte{0x10};
+    EXPECT_NE(error_of(damaged), "none") << "byte " << place;
+  }
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_NE(error_of(std::span(bytes).first(length)), "none");
+}
+
+TEST(ServiceStateTest, AnotherVersionIsNamed) {
+  ServiceState state = example();
+  auto bytes = encode(state);
+  bytes[8] = std::byte{99};
+  EXPECT_THAT(error_of(bytes), HasSubstr("version 99"));
+}
+
+TEST(ServiceStateTest, WhatNoneCanHaveIsRefused) {
+  EXPECT_EQ(error_after([](ServiceState&) {}), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.listener = -1; }), "none");
+  EXPECT_THAT(error_after([](ServiceState& state) { state.listener = 11; }), HasSubstr("twice"));
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].memory = -1; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].length = 4097; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].offset = 0; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].index = kOperationsMax; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].ports[0].index = kPortsMax; }), "none");
+}
+
+}  // namespace
+}  // namespace fairlead::host

@@ -1,0 +1,122 @@
+// fairleadd is replaced while programs exchange messages and bulk through two of them: neither notices.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "tests/child_process.hpp"
+#include "tests/environment.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr auto kPatience = 30s;  // ends a failing test only
+
+class ReplacedFairleadd : public testing::Test {
+ protected:
+  ReplacedFairleadd() {
+    char folder[] = "/tmp/fairleadd-XXXXXX";
+    folder_ = ::mkdtemp(folder);
+    address_ = fmt::format("127.0.0.1@udp:{}:39:12", free_port());
+  }
+  ~ReplacedFairleadd() override { std::filesystem::remove_all(folder_); }
+
+  static std::string built() { return std::filesystem::path(FAIRLEAD_COMMAND).parent_path() / "fairleadd"; }
+  std::string socket(int number) const { return fmt::format("{}/host{}", folder_, number); }
+
+  /// A daemon whose peers are reached by datagrams alone, and get lost.
+  std::unique_ptr<ChildProcess> start(int number, const std::string& program = built(),
+                                      std::vector<std::string> settings = {}) const {
+    std::vector<std::string> words{"env", "FAIRLEAD_PATH=udp"};
+    words.insert(words.end(), settings.begin(), settings.end());
+    words.insert(words.end(), {program, "--socket", socket(number)});
+    auto daemon = std::make_unique<ChildProcess>(words);
+    EXPECT_TRUE(daemon->wait_for_text("listens at", kPatience)) << daemon->error_output();
+    return daemon;
+  }
+  static std::vector<std::string> attached(const std::string& host, std::vector<std::string> words) {
+    std::vector<std::string> all{"env", "FAIRLEAD_CORE=host", "FAIRLEAD_HOST=" + host};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
+  std::unique_ptr<ChildProcess> start_server() const {
+    auto server = std::make_unique<ChildProcess>(
+        attached(socket(0), {FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_}));
+    EXPECT_TRUE(server->wait_for_text("serving at", kPatience)) << server->error_output();
+    return server;
+  }
+  std::vector<std::string> client(int loops) const {
+    return attached(socket(1), {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops",
+                                fmt::format("{}", loops), "--bulk-size", "256K"});
+  }
+  Finished replace(int number) const { return run({built(), "--replace", "--socket", socket(number)}); }
+
+  std::string folder_, address_;
+};
+
+TEST_F(ReplacedFairleadd, NeitherSideNoticesItUnderLoad) {
+  const int times = is_full_run() ? 100 : 2;
+  const std::vector<std::string> loss{"FAIRLEAD_FAULT=drop=1%"};
+  const auto one = start(0, built(), loss), other = start(1, built(), loss);
+  const auto server = start_server();
+  ChildProcess busy(client(30 * times));
+  ASSERT_TRUE(wait_until_busy(busy.pid(), 10ms, kPatience));
+  for (int i = 0; i < times; ++i) {
+    const Finished replaced = replace(i % 2);
+    ASSERT_EQ(replaced.exit_code, 0) << i << ": " << replaced.error_output << one->error_output()
+                                     << other->error_output();
+    EXPECT_THAT(replaced.output, HasSubstr("replaced; it stood still for"));
+  }
+  EXPECT_EQ(busy.wait(kPatience), 0) << busy.error_output();
+  EXPECT_THAT(busy.output(), HasSubstr("all verified")) << busy.error_output();
+  // Whoever comes then is served as before, by the same process.
+  const Finished after = run(client(5));
+  EXPECT_EQ(after.exit_code, 0) << after.error_output;
+  EXPECT_THAT(run({FAIRLEAD_COMMAND, "ps", "--host", socket(0)}).output, HasSubstr(fmt::format("{} ", server->pid())));
+  one->send_signal(SIGTERM);
+  EXPECT_EQ(one->wait(kPatience), 0) << one->error_output();
+  EXPECT_FALSE(std::filesystem::exists(socket(0))) << "it is as much its own as of the program that made it";
+}
+
+TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
+  const std::string program = folder_ + "/fairleadd";
+  std::filesystem::copy_file(built(), program);
+  const auto one = start(0, program), other = start(1);
+  const auto server = start_server();
+  std::filesystem::remove(program);
+  EXPECT_THAT(replace(0).error_output, HasSubstr("cannot start")) << "there is none";
+  std::ofstream(program) << "#!/bin/sh\necho the new one is broken >&2\nexit 3\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  const Finished refused = replace(0);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error_output, HasSubstr("the new one is broken"));
+  EXPECT_EQ(run(client(5)).exit_code, 0);
+  std::filesystem::remove(program);
+  std::filesystem::copy_file(built(), program);
+  EXPECT_EQ(replace(0).exit_code, 0);
+  EXPECT_EQ(run(client(5)).exit_code, 0);
+}
+
+TEST_F(ReplacedFairleadd, SaysWhyItCannotBeReplaced) {
+  EXPECT_THAT(replace(0).error_output, HasSubstr(socket(0))) << "nobody listens";
+  const auto one = start(0);
+  ChildProcess pairs(
+      attached(socket(0), {FAIRLEAD_COMMAND, "run", "--", "ib_write_bw", "-p", fmt::format("{}", free_port())}));
+  Finished refused;
+  for (int i = 0; i < 300 && refused.exit_code != 1; ++i) refused = replace(0);
+  EXPECT_THAT(refused.error_output, HasSubstr("queue pairs"));
+  EXPECT_EQ(run({FAIRLEAD_COMMAND, "ps", "--host", socket(0)}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace fairlead::tests
