@@ -27,7 +27,7 @@ Result<> check_size(std::uint64_t size, std::uint64_t most, const char* what) {
   return {};
 }
 
-/// Cut to segments that the domain allows.
+/// Cuts the memory into segments no longer than the domain allows.
 std::vector<std::span<std::byte>> segments_of(std::span<std::byte> memory, const BufferLimits& limits) {
   std::vector<std::span<std::byte>> segments;
   for (; !memory.empty(); memory = memory.subspan(segments.back().size()))
@@ -35,7 +35,7 @@ std::vector<std::span<std::byte>> segments_of(std::span<std::byte> memory, const
   return segments;
 }
 
-// Visits the pieces of memory that [offset, offset + length) falls into, in order; returns the bytes visited.
+// Visits the pieces of memory that cover [offset, offset + length), in order. Returns the number of bytes visited.
 template <typename Visit>
 std::uint64_t visit_pieces(const std::vector<iovec>& memory, std::uint64_t offset, std::uint64_t length,
                            Visit&& visit) {
@@ -54,7 +54,7 @@ std::uint64_t visit_pieces(const std::vector<iovec>& memory, std::uint64_t offse
   return done;
 }
 
-// How long to yield before sleeping for a callback that has not returned.
+// How many times to yield before sleeping, while a callback has not returned.
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 
@@ -62,7 +62,7 @@ void rest(int looks) {
   looks < kYields ? std::this_thread::yield() : std::this_thread::sleep_for(kNap);
 }
 
-// Neither queued nor in a callback, so nobody else changes its callbacks.
+// Returns whether the buffer is neither queued nor in a callback. Then no other thread changes its callbacks.
 bool is_idle(const BufferState& state) {
   return state.phase.load(std::memory_order_acquire) != BufferState::Phase::queued && !state.is_told();
 }
@@ -71,7 +71,7 @@ bool is_idle(const BufferState& state) {
 
 constinit thread_local BufferState::Calling* BufferState::Calling::innermost = nullptr;
 
-// A callback of another machine may still run: then its handle was destroyed under it.
+// Another machine may still run a callback whose handle was destroyed meanwhile: wait for it.
 void BufferState::dispose() {
   for (int looks = 0; domain->is_told(*this); ++looks) rest(looks);
   delete this;
@@ -151,7 +151,7 @@ Buffer::~Buffer() {
         if (Turn::is_calling() && machine->abandon(state)) return;
       }
     }
-    // A callback on another thread still has this handle.
+    // A callback on another thread still uses this handle.
     if (BufferState::Calling::is_inside(state)) break;
     if (is_idle(state)) break;
     if (Turn::is_calling()) {

@@ -12,7 +12,7 @@
 namespace fairlead::net {
 namespace {
 
-// Maybe in the turn of a machine, which nobody would end.
+// noexcept: the caller may hold a machine's turn, which an exception would leave taken for ever.
 void tell(const std::function<void()>& callback) noexcept {
   callback();
 }
@@ -24,7 +24,7 @@ PoolState::PoolState(std::shared_ptr<DomainState> domain_state, BufferPoolSettin
       settings(std::move(all_settings)),
       spares(std::make_shared<engine::SpareReceives>(settings.buffer_size, settings.colours)) {}
 
-// No machine takes any more: each that does refers to this.
+// No machine takes buffers any more, because each such machine holds a reference to this pool.
 PoolState::~PoolState() {
   if (domain->mark.is_inherited()) return;
   while (engine::Spare* const spare = spares->take(kAnyColour)) BufferState::of(spare->cookie).leave_pool();
@@ -49,7 +49,7 @@ Result<std::size_t> PoolState::provision(std::size_t count) {
     state.phase.store(BufferState::Phase::pooled, std::memory_order_release);
     take_back(pooled, kAnyColour);
   }
-  refill_machines();  // they may take more than before
+  refill_machines();  // each machine's share may have grown
   return made;
 }
 

@@ -1,4 +1,4 @@
-// Of <fairlead/net.h>: buffers, end points, loans, pools.
+// C interface <fairlead/net.h>: buffers, end points, loans, pools.
 
 #include <vector>
 

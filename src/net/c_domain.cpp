@@ -1,4 +1,4 @@
-// Of <fairlead/net.h>: domains, addresses, descriptors.
+// C interface <fairlead/net.h>: domains, addresses, descriptors.
 
 #include <string>
 

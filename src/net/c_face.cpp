@@ -7,7 +7,7 @@
 namespace fairlead::net::c {
 namespace {
 
-/// Of one thread. No text of unbounded length is kept: nothing is allocated on the way of an error.
+/// The last failure of one thread. The text has a fixed bound, so that reporting an error allocates nothing.
 struct LastFailure {
   Status status = Status::ok;
   bool is_of_add = false;
@@ -15,7 +15,7 @@ struct LastFailure {
 };
 constinit thread_local LastFailure last_failure;
 
-// The numbers are the same, so a cast makes the one of the other.
+// The C and C++ enumerators have equal values, so a cast converts them.
 template <typename Own, typename C>
 constexpr bool is_same(Own own, C c) {
   return static_cast<int>(own) == static_cast<int>(c);
@@ -117,7 +117,7 @@ BufferCallback adapt(fairlead_net_buffer_callback callback, void* user) {
 namespace c = fairlead::net::c;
 
 const char* fairlead_status_name(fairlead_status status) {
-  return fairlead::to_string(static_cast<fairlead::Status>(status)).data();  // of literals
+  return fairlead::to_string(static_cast<fairlead::Status>(status)).data();  // views of literals, hence 0-terminated
 }
 
 int fairlead_status_errno(fairlead_status status) {

@@ -1,6 +1,6 @@
 #pragma once
-// <fairlead/net.h> over <fairlead/net.hpp>. A handle of C is the object's address under another type, so nothing is
-// looked up, and an event costs no allocation. Nothing that is thrown leaves: it becomes a status.
+// Implements <fairlead/net.h> on top of <fairlead/net.hpp>. A C handle is the object's address under another type, so
+// no call looks anything up and an event allocates nothing. No exception leaves a C function: each becomes a status.
 
 #include <fairlead/net.h>
 #include <fairlead/net.hpp>
@@ -69,17 +69,17 @@ inline Instant to_instant(std::int64_t ns) {
 inline std::string_view text_or_empty(const char* text) {
   return text != nullptr ? text : "";
 }
-/// As snprintf().
+/// Writes the text as snprintf() does: truncated, 0-terminated. Returns its full length.
 std::size_t write_text(std::string_view from, char* to, std::size_t size) noexcept;
 
-/// What fairlead_net_explain_last() tells from now on.
+/// Sets what fairlead_net_explain_last() returns, and returns the status.
 fairlead_status fail(Status status, std::string_view why) noexcept;
 fairlead_status fail(const Error& error) noexcept;
-/// Its line is TransferMachine::explain_last()'s.
+/// Fails a call of the add() family. TransferMachine::explain_last() supplies the explanation.
 fairlead_status fail_add(Status status) noexcept;
-/// Why a call with a status alone has failed.
+/// Fails a call that knows only a status.
 fairlead_status fail_as(Status status) noexcept;
-/// For what is thrown: of the one that is being handled.
+/// Converts the exception that is being handled into a status.
 fairlead_status fail_thrown() noexcept;
 
 inline fairlead_status done(const Result<>& result) {
@@ -89,7 +89,7 @@ inline fairlead_status done(Status status) {
   return status == Status::ok ? FAIRLEAD_OK : fail_as(status);
 }
 
-/// call(), or the status of what it has thrown.
+/// Runs call(), and converts an exception into a status.
 template <typename Call>
 fairlead_status guarded(Call&& call) noexcept {
   try {
@@ -98,7 +98,7 @@ fairlead_status guarded(Call&& call) noexcept {
     return fail_thrown();
   }
 }
-/// The same for what returns something else: `otherwise` then.
+/// Runs call(), and returns `otherwise` if it throws.
 template <typename Value, typename Call>
 Value guarded_or(Value otherwise, Call&& call) noexcept {
   try {
@@ -115,8 +115,8 @@ bool is_any_null(const Pointers*... pointers) {
 }
 fairlead_status fail_null() noexcept;
 
-/// What the caller has put into a structure, under our own idea of it: zeros where his is shorter. Refused if it is
-/// longer and wants something of the rest, or has no size.
+/// Copies the caller's structure into ours, and zero-fills fields that the caller's version lacks. Fails if struct_size
+/// is missing, or if the caller set fields that this release does not know.
 template <typename Struct>
 fairlead_status take(const Struct* from, Struct& to) noexcept {
   to = Struct{};
@@ -132,7 +132,7 @@ fairlead_status take(const Struct* from, Struct& to) noexcept {
   return FAIRLEAD_OK;
 }
 
-/// Fills a structure as far as the caller's goes; its struct_size stays.
+/// Copies a structure to the caller, truncated to the caller's struct_size, which stays unchanged.
 template <typename Struct>
 fairlead_status give(Struct from, Struct* to) noexcept {
   const std::size_t size = to->struct_size;
@@ -143,7 +143,7 @@ fairlead_status give(Struct from, Struct* to) noexcept {
   return FAIRLEAD_OK;
 }
 
-/// Of the events of buffers, with what C gets.
+/// Wraps a C callback for buffer events as a C++ callback.
 BufferCallback adapt(fairlead_net_buffer_callback callback, void* user);
 
 }  // namespace fairlead::net::c

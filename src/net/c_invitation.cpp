@@ -1,4 +1,4 @@
-// Of <fairlead/net.h>: how two programs meet.
+// C interface <fairlead/net.h>: invitations.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@ namespace c = fairlead::net::c;
 
 namespace {
 
-/// Null if one of them is.
+/// Returns null if one of the handles is null.
 const net::Buffer* const* buffers_of(const fairlead_net_buffer* const* handles, std::size_t count,
                                      std::vector<const net::Buffer*>& all) {
   for (const fairlead_net_buffer* const handle : std::span(handles, count)) {
     if (handle == nullptr) return nullptr;
     all.push_back(c::meant(handle));
   }
-  all.push_back(nullptr);  // so that there is something to point at
+  all.push_back(nullptr);  // makes data() non-null for count 0
   return all.data();
 }
 

@@ -1,4 +1,4 @@
-// Of <fairlead/net.h>: transfer machines.
+// C interface <fairlead/net.h>: transfer machines.
 
 #include <cstddef>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 net::MachineCallback adapt_machine(fairlead_net_machine_callback callback, void* user) {
   if (callback == nullptr) return {};
   return [callback, user](const net::MachineEvent& event) {
-    const std::string text(event.text), peer(event.peer);  // with a 0
+    const std::string text(event.text), peer(event.peer);  // 0-terminated copies
     const fairlead_net_machine_event told{
         .struct_size = sizeof(told),
         .kind = static_cast<fairlead_net_machine_event_kind>(event.kind),
@@ -32,14 +32,14 @@ net::MachineCallback adapt_machine(fairlead_net_machine_callback callback, void*
   };
 }
 
-/// What the machine answers, if there is one; `otherwise` else.
+/// Calls `ask` with the machine; returns `otherwise` if there is no machine or `ask` throws.
 template <typename Value, typename Ask>
 Value asked(const fairlead_net_machine* machine, Value otherwise, Ask&& ask) {
   if (machine == nullptr) return otherwise;
   return c::guarded_or(otherwise, [&] { return ask(*c::meant(machine)); });
 }
 
-/// A set-up call.
+/// Runs a call on the machine and converts its result to C.
 template <typename Call>
 fairlead_status told(fairlead_net_machine* machine, Call&& call) {
   if (machine == nullptr) return c::fail_null();
@@ -50,7 +50,7 @@ net::StopMode stop_mode(fairlead_net_stop_mode mode) {
   return mode == FAIRLEAD_NET_DRAIN ? net::StopMode::drain : net::StopMode::abort;
 }
 
-// A later field takes reserved bytes, or comes after them: nothing of a structure is padding.
+// New fields will use reserved bytes or follow them. Therefore no structure may contain padding.
 static_assert(sizeof(void*) != 8 || sizeof(fairlead_net_operation) == 72);
 static_assert(sizeof(void*) != 8 || sizeof(fairlead_net_provision) == 48);
 static_assert(offsetof(fairlead_net_operation, reserved) + sizeof(fairlead_net_operation::reserved) ==
@@ -58,7 +58,7 @@ static_assert(offsetof(fairlead_net_operation, reserved) + sizeof(fairlead_net_o
 static_assert(offsetof(fairlead_net_provision, reserved) + sizeof(fairlead_net_provision::reserved) ==
               sizeof(fairlead_net_provision));
 
-/// c::take() of a structure with reserved bytes.
+/// Like c::take(), and requires the reserved bytes to be 0.
 template <typename Struct>
 fairlead_status take_reserving(const Struct* from, Struct& to) {
   if (const auto taken = c::take(from, to); taken != FAIRLEAD_OK) return taken;
@@ -75,7 +75,7 @@ constexpr std::uint32_t or_one(std::uint32_t count) {
   return count != 0 ? count : 1;
 }
 
-/// add(operation), with the operation that the caller means.
+/// Converts the C operation and calls add() with it.
 template <typename Add>
 auto add_as(const fairlead_net_operation& wanted, Add&& add) {
   const fairlead::Instant deadline = wanted.deadline_ns != 0 ? c::to_instant(wanted.deadline_ns) : fairlead::kNever;

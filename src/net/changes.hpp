@@ -1,5 +1,5 @@
 #pragma once
-// For threads that wait under a machine's lock until something about it has changed.
+// A condition variable for threads that wait under a machine's lock for a change of the machine.
 
 #include <condition_variable>
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace fairlead::net {
 
 class Changes {
  public:
-  /// Null: of a machine that has no domain, and never starts.
+  /// `domain` is null for a machine that has no domain and therefore never starts.
   explicit Changes(const DomainState* domain) : domain_(domain) {}
 
-  /// Under the lock.
+  /// Wakes all waiters. The caller holds the lock.
   void tell() {
     if (waiting_ > 0) changed_.notify_all();
   }
-  /// Returns after a change, or whenever it likes. In a simulation it lets the time pass.
+  /// Waits for a change; may return spuriously. In a simulation it passes simulated time instead.
   void wait(std::unique_lock<base::ShortLock>& lock, Duration at_most = Duration::max()) {
     if (domain_ != nullptr && domain_->simulation) {
       lock.unlock();

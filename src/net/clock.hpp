@@ -1,5 +1,5 @@
 #pragma once
-// The public clock and the engine's are the same one (CLOCK_MONOTONIC) under two names.
+// Converts between the public clock and the engine's clock. Both are CLOCK_MONOTONIC.
 
 #include <fairlead/time.hpp>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Queued buffers that have a deadline.
+// A timer wheel of the queued buffers that have a deadline.
 
 #include "base/timer_wheel.hpp"
 #include "net/buffer_state.hpp"

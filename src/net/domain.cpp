@@ -49,7 +49,7 @@ void DomainState::remove_machine(Machine* machine) {
 
 const Machine* DomainState::teller_of(const BufferState& buffer) {
   if (mark.is_inherited()) return nullptr;
-  const std::scoped_lock lock(mutex);  // a machine leaves before it ends
+  const std::scoped_lock lock(mutex);  // keeps the machines alive: a machine leaves the domain before it ends
   const auto found =
       std::ranges::find_if(machines, [&](const auto& entry) { return entry.first->turn().tells(buffer); });
   return found == machines.end() ? nullptr : found->first;

@@ -1,5 +1,6 @@
 #pragma once
-// What the handle Domain refers to: settings, how to get an engine, and who is registered.
+// DomainState is the object behind a Domain handle: settings, the way to attach to an engine, registered machines and
+// buffers.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,53 +24,53 @@ namespace fairlead::net {
 class Machine;
 struct BufferState;
 
-/// Stands for the clock and for threads, where a simulation has both: machines get none of their own, and everything
-/// happens on the one thread that drives them.
+/// Replaces the clock and the threads in a simulation. Machines get no threads of their own: one thread drives
+/// everything.
 struct Simulation {
   std::function<Instant()> now;
-  /// For calls that wait: lets something happen.
+  /// Blocking calls use it to let something else happen.
   std::function<void()> pass_time;
 };
 
-/// In the child of a fork() it answers that it is closed, without a look at its lock.
+/// In the child of a fork(), every function reports a closed domain and does not touch the lock.
 struct DomainState {
   using Attach = std::function<Result<std::shared_ptr<engine::Core>>(const base::SocketAddress& local,
                                                                      const engine::EngineOptions& options)>;
   static Domain handle(std::shared_ptr<DomainState> state) { return Domain(std::move(state)); }
 
-  /// The machine, if it still lives.
+  /// Returns the machine, or null if it no longer exists.
   std::shared_ptr<Machine> find(Machine* machine);
-  /// False if the domain is closed.
+  /// Returns false if the domain is closed.
   bool add_machine(const std::shared_ptr<Machine>& machine);
   void remove_machine(Machine* machine);
   Instant time() const { return simulation ? simulation->now() : now(); }
-  /// Of a simulation: each machine does what is due, in the order of their making; when one wants to be called again.
+  /// Simulation only: steps each machine in the order of construction. Returns when a machine next wants a step.
   Instant step_machines();
-  /// From where peers of this host reach memory by themselves; the last one is asked.
+  /// Sets the allocator of memory that local peers can map. The last one set is used.
   void set_allocate_shared(engine::Core::AllocateShared allocate);
-  /// For a buffer: zeroed, where peers of this host reach it if there is such memory. Null if there is none of a kind
-  /// that is shared, by buffers or with peers.
+  /// Allocates zeroed memory for a buffer, preferably mapped by local peers. Returns null if no memory is left that
+  /// buffers or peers can share.
   std::shared_ptr<std::byte> shared_memory(std::uint64_t bytes);
-  /// Whether a machine tells the buffer's final event at this moment.
+  /// Returns whether a machine is delivering the buffer's final event at this moment.
   bool is_told(const BufferState& buffer) { return teller_of(buffer) != nullptr; }
-  /// Which one; null if none does. It may have gone by then: to be compared.
+  /// Returns that machine, or null if there is none. The machine may be gone already: only compare the pointer.
   const Machine* teller_of(const BufferState& buffer);
   bool is_open();
   bool add_buffer();
   void remove_buffer();
 
-  /// Of this process alone; null if there is none.
+  /// Allocates memory that is private to this process. Returns null if there is none.
   static std::shared_ptr<std::byte> allocate_pages(std::uint64_t bytes);
 
   const base::ProcessMark mark;
   engine::EngineOptions options;
-  BufferLimits limits;  // at most the defaults: what the engine sends as one message
+  BufferLimits limits;  // at most the defaults, which are what the engine sends as one message
   Attach attach = [](const base::SocketAddress& local, const engine::EngineOptions& wanted) {
     return host::attach(local, wanted, host::Use::messages);
   };
   std::optional<Simulation> simulation;
 
-  std::mutex mutex;  // guards what follows; no other lock is taken under it
+  std::mutex mutex;  // guards the fields below; no other lock is taken while it is held
   bool is_closed = false;
   engine::Core::AllocateShared allocate_shared;
   SmallMemory small{allocate_pages};

@@ -1,6 +1,6 @@
 #pragma once
-// Messages that found no buffer. The engine only counts them, and ends a wait at the first; whoever looks after the
-// machine tells how many they are, and looks again a little later.
+// Reports messages that found no receive buffer. The engine only counts them, and ends a wait at the first one. The
+// thread that serves the machine reports the count, and looks again a few milliseconds later.
 
 #include <chrono>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace fairlead::net {
 
 class DropReport {
  public:
-  /// When to look again, after some were told.
+  /// Returns when to look again after a report.
   Instant look_at() const { return look_at_; }
-  /// Whether some are to be told now.
+  /// Returns whether drops must be reported now.
   bool is_due(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
     if (look_at_ != kNever) {
       if (domain.time() < look_at_) return false;
@@ -26,7 +26,7 @@ class DropReport {
     }
     return core.dropped_no_buffer(port) != count_;
   }
-  /// How many, for all of some milliseconds.
+  /// Returns the drops since the last report, at most once per `kEvery`.
   std::uint64_t take(engine::Core& core, engine::PortHandle port, const DomainState& domain) {
     if (!is_due(core, port, domain)) return 0;
     look_at_ = domain.time() + kEvery;
@@ -37,7 +37,7 @@ class DropReport {
  private:
   static constexpr Duration kEvery = std::chrono::milliseconds(5);
 
-  std::uint64_t count_ = 0;  // as last told
+  std::uint64_t count_ = 0;  // at the last report
   Instant look_at_ = kNever;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Finds the end point of an address: a hash table with open addressing. A look-up reads one line of this table and one
-// of the end point; for a batch of look-ups both can be prefetched.
+// Maps addresses to end points: a hash table with open addressing. A look-up reads one cache line of this table and one
+// of the end point. A batch of look-ups can prefetch both.
 
 #include <cstdint>
 #include <utility>
@@ -14,22 +14,22 @@ struct EndPointState;
 
 class EndPointIndex {
  public:
-  /// `seed`: of the hash. Peers choose their addresses, so it has to be a secret.
+  /// `seed` of the hash must be secret, because peers choose their addresses.
   explicit EndPointIndex(std::uint64_t seed) : seed_(seed) {}
 
   std::uint64_t hash(const engine::RemotePort& remote) const noexcept;
-  /// Null if there is none. `hash`: of `remote`.
+  /// Returns null if there is none. `hash` is hash(remote).
   EndPointState* find(const engine::RemotePort& remote, std::uint64_t hash) const noexcept;
-  /// What find() reads first for this hash.
+  /// Prefetches the slot, which find() reads first for this hash.
   void prefetch_slot(std::uint64_t hash) const noexcept;
-  /// What find() reads then. Reads the slot.
+  /// Reads the slot and prefetches the end point, which find() reads next.
   void prefetch_state(std::uint64_t hash) const noexcept;
 
-  /// The next insert() allocates nothing.
+  /// Makes room, so that the next insert() does not allocate.
   void reserve_one();
-  /// Of an address that is not there yet.
+  /// The address must not be in the table yet.
   void insert(EndPointState* state, std::uint64_t hash) noexcept;
-  /// Removes whatever `is_gone(state)`, which may destroy it.
+  /// Removes every state for which `is_gone(state)` returns true. `is_gone` may destroy the state.
   template <typename IsGone>
   void erase_if(IsGone&& is_gone) {
     const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.size()));
@@ -46,13 +46,14 @@ class EndPointIndex {
 
   struct Slot {
     std::uint64_t hash = 0;
-    EndPointState* state = nullptr;  // null: free
+    EndPointState* state = nullptr;  // null: slot is free
   };
   std::size_t home(std::uint64_t hash) const { return hash & (slots_.size() - 1); }
   std::size_t next(std::size_t place) const { return (place + 1) & (slots_.size() - 1); }
 
   std::uint64_t seed_;
-  std::vector<Slot> slots_ = std::vector<Slot>(kSlotsLeast);  // a power of two; at most half are used
+  // size is a power of two; at most half of the slots are used
+  std::vector<Slot> slots_ = std::vector<Slot>(kSlotsLeast);
   std::size_t used_ = 0;
 };
 

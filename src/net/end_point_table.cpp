@@ -80,7 +80,7 @@ void EndPointTable::prefetch_senders(std::span<const engine::Completion> complet
   std::size_t count = 0;
   const engine::RemotePort* before = last_ == nullptr ? nullptr : &last_->remote;
   for (const engine::Completion& completion : completions) {
-    if (before != nullptr && *before == completion.source) continue;  // most come in runs
+    if (before != nullptr && *before == completion.source) continue;  // messages of one sender tend to come in runs
     before = &completion.source;
     if (count == hashes.size()) break;
     hashes[count] = index_.hash(completion.source);

@@ -1,5 +1,6 @@
 #pragma once
-// A Core without an engine: it keeps what was submitted, and a test decides what becomes of it, and in which order.
+// A Core without an engine. It records each submitted operation; the test decides how and in which order operations
+// end.
 
 #include <algorithm>
 #include <atomic>
@@ -32,9 +33,9 @@ class FakeCore final : public engine::Core {
 
   explicit FakeCore(const base::SocketAddress& address) : address_(address) {}
 
-  // What a test does.
+  // Controls for the test.
 
-  /// Ends the oldest operation that has no final event yet, or (is_final false) delivers one message to it.
+  /// Ends the oldest operation that has no final event yet. With is_final false, delivers one message to it instead.
   void complete(Status status, std::uint64_t length = 0, std::uint64_t offset = 0, bool is_final = true,
                 engine::RemotePort source = {}) {
     const std::scoped_lock lock(mutex_);
@@ -42,19 +43,19 @@ class FakeCore final : public engine::Core {
     const std::uint32_t slot = submitted_.begin()->first;
     finish(slot, status, length, offset, is_final, source);
   }
-  /// Ends that operation too which was submitted `index` after the oldest.
+  /// Ends the operation that was submitted `index` places after the oldest one.
   void complete_nth(std::size_t index, Status status) {
     const std::scoped_lock lock(mutex_);
     ASSERT_LT(index, submitted_.size());
     finish(std::next(submitted_.begin(), static_cast<std::ptrdiff_t>(index))->first, status, 0, 0, true, {});
   }
-  /// From now on a cancel waits for complete().
+  /// From now on a cancelled operation ends only by complete().
   void hold_cancels() { holds_cancels_ = true; }
   void fail_next(Status status) { next_failure_ = status; }
   void throw_at_open() { throws_at_open_ = true; }
-  /// Other threads come while a port closes.
+  /// Sleeps while a port closes, so that other threads can interleave.
   void nap_at_close() { naps_at_close_ = true; }
-  /// As a host engine that ends.
+  /// Behaves like a host engine that has ended.
   void end() {
     has_ended_ = true;
     const std::scoped_lock lock(mutex_);
@@ -81,7 +82,7 @@ class FakeCore final : public engine::Core {
   }
   std::uint64_t waits() const { return waits_; }
 
-  // Core.
+  // Core's interface.
 
   base::SocketAddress address() const override { return address_; }
   std::uint64_t epoch() const override { return 77; }
@@ -250,7 +251,7 @@ class FakeCore final : public engine::Core {
   std::condition_variable changed_;
   std::map<std::uint32_t, bool> ports_;
   std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
-  std::deque<engine::Completion> events_;         // of all ports: only one of them may have operations
+  std::deque<engine::Completion> events_;         // of all ports; only one port may have operations
   std::set<std::uint32_t> interrupted_, watching_drops_;
   engine::SparePlan plan_;
   std::set<std::uint32_t> spares_;  // slots
@@ -265,7 +266,7 @@ class FakeCore final : public engine::Core {
   std::atomic<Status> next_failure_ = Status::ok;
 };
 
-/// A domain whose machines all get one FakeCore.
+/// A domain whose machines all share one FakeCore.
 struct FakeDomain {
   std::shared_ptr<FakeCore> core = std::make_shared<FakeCore>(base::SocketAddress::from_ip("127.0.0.1", 20480).value());
   std::shared_ptr<DomainState> state = std::make_shared<DomainState>();

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kFormat = "fairlead-net-1";
 constexpr std::string_view kBlanks = " \t\r\n";
 
-/// The next word; empty at the end.
+/// Removes and returns the next word; returns an empty view at the end.
 std::string_view take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
@@ -60,7 +60,7 @@ Result<Invitation> Invitation::of(const TransferMachine& machine, std::span<cons
                    fmt::format("{} buffers in one invitation: at most {} are possible", exposed.size(), kExposedMost));
   Invitation made{.address = std::string(own.address())};
   for (const Buffer* const buffer : exposed) {
-    const auto facts = inspect(buffer->descriptor());  // of an earlier add(), maybe
+    const auto facts = inspect(buffer->descriptor());  // may stem from an earlier add()
     if (!buffer->is_queued() || !facts || BufferState::of(*buffer).kind != facts->kind ||
         facts->address != own.address())
       return refused(Status::bad_state,

@@ -1,14 +1,14 @@
 #pragma once
-// Why add() refused: a status is all that a hot call answers, and has several causes. Kept per thread, and written on
-// the way of refusals only.
+// Remembers why add() refused an operation. add() returns only a status, which can have several causes. The reason is
+// per thread, and is written only on refusal.
 
 #include <fairlead/error.hpp>
 
 namespace fairlead::net {
 
-/// The status itself. `why` lives for ever; null: what the status says of any add().
+/// Returns `status`. `why` must be a string literal or live as long; null selects the general text of the status.
 Status refuse_add(Status status, const char* why = nullptr) noexcept;
-/// Of the calling thread; ok and empty if there was none.
+/// Returns the calling thread's last refusal; ok and an empty text if there was none.
 Error last_refusal();
 
 }  // namespace fairlead::net

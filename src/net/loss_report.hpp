@@ -1,5 +1,6 @@
 #pragma once
-// Peers that the engine has lost, which become events of the machine if it knows them. The engine ends a wait at each.
+// Turns the peers that the engine has lost into events of the machine, if the machine knows them. The engine ends a
+// wait at each loss.
 
 #include <cstdint>
 
@@ -9,7 +10,7 @@ namespace fairlead::net {
 
 class LossReport {
  public:
-  /// From now on.
+  /// Reports losses from now on.
   void begin(engine::Core& core, engine::PortHandle port) {
     losses_ = core.active_ports();
     if (losses_ == nullptr) return;
@@ -21,7 +22,7 @@ class LossReport {
   void end() { losses_ = nullptr; }
 
  private:
-  engine::ActivePorts* losses_ = nullptr;  // the engine's; null: none tells
+  engine::ActivePorts* losses_ = nullptr;  // owned by the engine; null: the engine reports no losses
   std::uint64_t seen_ = 0;
 };
 

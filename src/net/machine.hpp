@@ -1,37 +1,40 @@
 #pragma once
-// What a TransferMachine is behind its handle: one port of an engine, its queued buffers, and its event thread.
+// Machine is the object behind a TransferMachine handle: one port of an engine, its queued buffers, and its event
+// thread.
 //
-// The files: machine_life (start, stop, end), machine_thread (what the event thread does), machine_calls (what the
-// application's calls do instead of it), machine_deliver (events).
-// Its nouns: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (who calls back), TakenEvents,
-// DropReport, LossReport, ReceiveProvision, Changes.
+// Files: machine_life (start, stop, end), machine_thread (work of the event thread), machine_calls (the same work, done
+// by the application's calls), machine_deliver (events).
+// Parts: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (which thread calls back),
+// TakenEvents, DropReport, LossReport, ReceiveProvision, Changes.
 //
-// Lock. One mutex guards everything here, and makes the calls that the Core wants one at a time. It is held over
-// Core calls that do not wait, never over a callback nor Core::wait().
+// Lock: one mutex guards the whole machine, and serialises calls to the Core. The machine holds it during Core calls
+// that do not wait, but never during a callback or Core::wait().
 //
-// Threads. With automatic delivery a machine has one, the event thread. With synchronous delivery it has none: what
-// that thread would see to (deadlines, news of the engine, figures, the end of a stop) is done by the calls that
-// deliver or wait, after they have done their own (machine_calls). Those that sleep do so until the next of these is
-// due, at most. Only notify() needs somebody who waits beside the application, and starts a thread that does nothing
-// else.
+// Threads: with automatic delivery, the machine has one event thread. With synchronous delivery it has none. Calls that
+// deliver or wait first do their own work, and then that of the event thread (machine_calls): deadlines, reports of
+// drops and lost peers, statistics, the end of a stop. A call that sleeps wakes at the latest when the next of these is
+// due. Only notify() starts a thread in this mode, because somebody must wait in the application's place. That thread
+// does nothing else.
 //
-// Turn. Whoever calls back takes the turn, so that callbacks run one at a time and in order: the event thread, or a
-// thread in a call that delivers, starts or stops. The machine does not stop before the turn is free.
+// Turn: a thread takes the turn before it calls back, so callbacks run one at a time and in order. That is the event
+// thread, or a thread in a call that delivers, starts or stops. The machine does not stop before the turn is free.
 //
-// Destruction. Who destroys a queued buffer waits for its final event, but not in a callback: there the machine keeps
-// the buffer without its handle, and tells the event later. It may be among those about to be told, by a thread that
-// looks at no lock between two of them; so the destroyer waits until that thread has told those, or waits itself in a
-// callback (Turn::Pause): then it will look.
+// Destruction: a thread that destroys a queued buffer waits for its final event. A thread inside a callback does not:
+// the machine keeps the buffer without its handle, and delivers the event later. That buffer may be among the events
+// that another thread is delivering, and that thread takes no lock between two events. The destroyer therefore waits
+// until those events are delivered. It also continues if that thread itself waits in a callback (Turn::Pause): that
+// thread checks again before it goes on.
 //
-// Events are taken from the Core many at a time, with one lock for the account of all; then they are told one after
-// another without it. Until an event is told its buffer is queued for everybody, only the account has closed with it.
+// Batches: the machine takes many events from the Core at once, under one lock, and updates the books for all of them.
+// It then delivers them one by one without the lock. Until an event is delivered, its buffer still counts as queued;
+// only the books are closed.
 //
-// Simulation. Without a thread of its own a machine is stepped by the domain's Simulation, and what waits lets that
-// pass the time. Everything else is the same code.
+// Simulation: the machine has no thread. The domain's Simulation steps it, and a blocking call lets the Simulation pass
+// the time. All other code is the same.
 //
-// Deadlines. Whoever sleeps does so until `armed_` at most, and add() wakes him for an earlier one only. A deadline
-// once armed stays armed though its buffer completes first: traffic with equal time limits wakes the thread once per
-// limit.
+// Deadlines: a sleeping thread wakes at `armed_` at the latest, and add() wakes it only for an earlier deadline. A
+// deadline stays armed even if its buffer completes first. Traffic with equal time limits thus wakes the thread once
+// per limit.
 
 #include <algorithm>
 #include <atomic>
@@ -71,17 +74,17 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Machine(TransferMachine& face, std::shared_ptr<DomainState> domain, MachineCallback on_event);
   ~Machine();
 
-  /// Whether it was made by the process that forked this one. Then nothing is to be called but this.
+  /// Returns whether the parent created this machine before a fork(). If so, the child must call nothing else.
   bool is_inherited() const noexcept { return domain_ && domain_->mark.is_inherited(); }
 
   // machine_life.cpp
-  /// Makes it known to its domain; it is undefined if that is closed.
+  /// Registers the machine with its domain. If the domain is closed, the state becomes `undefined`.
   void enroll();
   Result<> confine(std::span<const unsigned> cpus);
   Result<> deliver_synchronously();
   Result<> attach(std::shared_ptr<PoolState> pool, Provision provision);
   Result<> report_statistics(Duration every);
-  /// Changes what is wished of the pool, and takes what it has more.
+  /// Changes the wishes for pool buffers, then lets the engine take more of them.
   Status wish(const std::function<Status(ReceiveProvision&)>& change);
   std::uint32_t receive_deficit() const;
   Result<> start(std::string_view text);
@@ -90,13 +93,12 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<> stop_and_wait(StopMode mode);
   Result<> close();
   void let_go();
-  /// Instead of the event thread, in a simulation: does what is due, and says when it wants to be called again though
-  /// nothing happens.
+  /// Simulation only: does the event thread's work that is due. Returns when to call again if nothing else happens.
   Instant step();
   MachineState state() const noexcept { return state_.load(std::memory_order_acquire); }
   Error failure() const;
   Result<EndPoint> create_end_point(std::string_view text);
-  /// What `question` makes of the machine's place in the engine, under the lock.
+  /// Calls `question` with the machine's port, under the lock, and returns its answer.
   template <typename Question>
   auto ask(Question&& question) const {
     const Lock lock(mutex_);
@@ -110,24 +112,25 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool cancel(Buffer& buffer);
 
   // machine_deliver.cpp
-  /// Ends the operation of a buffer that is being destroyed; returns after its final event. Not in a callback.
+  /// Ends the operation of a buffer that is being destroyed. Returns after its final event. Must not be called in a
+  /// callback.
   void finish(BufferState& buffer);
-  /// The same in a callback: returns when the engine is done with the memory; the final event comes later, when nobody
-  /// has the handle any more. False if the event is told already, or at this moment.
+  /// Does the same from within a callback: returns when the engine no longer uses the memory. The final event follows
+  /// later, when the handle is gone. Returns false if the event was delivered already, or is being delivered.
   bool abandon(BufferState& buffer);
   Turn& turn() { return turn_; }
-  /// Of an application that delivers by itself.
+  /// The calls for synchronous delivery.
   MachineCalls& calls() { return calls_; }
 
  private:
   friend class MachineCalls;
   using Lock = std::unique_lock<base::ShortLock>;
 
-  /// Who is in Core::wait(): it takes one at a time.
+  /// Which thread is in Core::wait(), which admits one at a time.
   enum class Waiter : std::uint8_t { nobody, event_thread, application };
 
   // machine_life.cpp
-  /// Before the start.
+  /// Applies a change that is allowed only before the start.
   template <typename Change>
   Result<> configure(std::string_view what, Change&& change);
   std::unexpected<Error> wrong_state(std::string_view action) const;
@@ -149,30 +152,31 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool has_news();
   void report_news(Lock& lock);
   void report_statistics(Lock& lock);
-  /// All buffers are back; and nobody is at it, too.
+  /// Returns whether all buffers are back; may_close() also requires that no thread works on the machine.
   bool is_empty_at_end();
   bool may_close();
-  /// The last step of a stop, once it may be made, where calls drive the machine.
+  /// Performs the last step of a stop, if it is due and calls drive the machine.
   void end_stop(Lock& lock) {
     if (is_driven_by_calls() && may_close()) take_down(lock);
   }
-  /// When somebody has to look at the machine though nothing happens.
+  /// Returns when a thread has to look at the machine even if nothing happens.
   Instant next_look() { return std::min({queues_.earliest_deadline(), drops_.look_at(), figures_.next()}); }
-  /// Whoever sleeps looks again.
+  /// Makes the sleeping thread look again.
   void wake_sleeper();
-  /// Whether buffer events are the event thread's to deliver; or, once it is stopped, the simulation's.
+  /// Returns whether the event thread delivers buffer events. In a simulation, it is the simulation once the machine is
+  /// stopping.
   bool is_thread_delivering() const {
     return is_automatic_ || (domain_->simulation && state() != MachineState::started);
   }
 
-  /// The application's calls do what an event thread does elsewhere.
+  /// Returns whether the application's calls do the work of an event thread.
   bool is_driven_by_calls() const { return !is_automatic_ && !domain_->simulation; }
 
   // machine_deliver.cpp
   bool has_event() const { return !taken_.is_empty() || port_.core->has_event(port_.handle); }
   std::size_t deliver(Lock& lock, std::size_t most);
   std::size_t deliver_some(Lock& lock, std::size_t budget);
-  /// At what the Core has, or what a pass brings as well.
+  /// Take what the Core has queued, or run a pass over the transports first.
   enum class Look : std::uint8_t { queue, pass };
   bool take_events(std::size_t most, Look look);
   std::size_t tell_events(Lock& lock, std::size_t most);
@@ -183,19 +187,19 @@ class Machine : public std::enable_shared_from_this<Machine> {
   const MachineCallback on_event_;
 
   mutable base::ShortLock mutex_;
-  Changes changes_{domain_.get()};           // state, turn
-  std::condition_variable_any thread_wake_;  // the event thread, while it does not wait in the Core
+  Changes changes_{domain_.get()};           // of the state and the turn
+  std::condition_variable_any thread_wake_;  // wakes the event thread while it is not in the Core
 
-  TransferMachine* face_;                                       // null when the application has let go of it
+  TransferMachine* face_;                                       // null after the application has destroyed the handle
   std::atomic<MachineState> state_{MachineState::initialized};  // written under the lock
   Error failure_{Status::ok, 0, {}};
-  NetAddress wanted_;    // from start() on
-  std::string ignored_;  // settings of the domain that the engine does not follow, in one line
+  NetAddress wanted_;    // set by start()
+  std::string ignored_;  // the domain's settings that the engine does not follow, in one line
   std::vector<unsigned> cpus_;
   bool is_automatic_ = true;
   bool has_told_end_of_engine_ = false;
-  bool has_told_start_ = false;  // the callback of started or failed has returned
-  bool must_stop_ = false;       // stop() came while starting
+  bool has_told_start_ = false;  // the callback for started or failed has returned
+  bool must_stop_ = false;       // stop() was called while starting
   StopMode stop_mode_ = StopMode::drain;
 
   MachinePort port_;
@@ -205,18 +209,18 @@ class Machine : public std::enable_shared_from_this<Machine> {
   DropReport drops_;
   LossReport losses_;
   StatisticsReport figures_;
-  EndPoint last_sender_;  // of the message delivered last
-  // Whoever sleeps looks again by then; while nobody does, so early that no deadline is earlier.
+  EndPoint last_sender_;  // sender of the message delivered last
+  // A sleeping thread looks again by this time. While no thread sleeps, it is so early that no deadline is earlier.
   Instant armed_ = kNever;
 
   Turn turn_{*this, mutex_, changes_};
-  std::uint32_t abandoning_ = 0;  // callbacks elsewhere that wait until nothing is told here
+  std::uint32_t abandoning_ = 0;  // callbacks on other threads that wait until this machine delivers nothing
   Waiter waiter_ = Waiter::nobody;
   std::function<void()> signal_;  // of notify(), not called yet
   base::Thread thread_;
   MachineCalls calls_{*this};
-  // Itself: in a simulation from start() to its end, as a thread would keep it; where calls drive it, from the
-  // destruction of the handle in a callback to the end of the call that this was in.
+  // A reference to itself. In a simulation it replaces the thread's reference, from start() to the end. Where calls
+  // drive the machine, it is set if a callback destroys the handle, until the delivering call ends.
   std::shared_ptr<Machine> kept_;
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kEventsInPass = 64;
 constexpr Duration kDriveStep = std::chrono::milliseconds(10);
-// A call that delivers something looks at what else is due only now and then: one that found nothing does each time.
+// A call that delivers events checks for other due work only once per so many calls. A call that finds no event checks
+// every time.
 constexpr std::uint32_t kLookEvery = 32;
 
 }  // namespace
@@ -23,7 +24,7 @@ bool MachineCalls::is_deliverable() const {
   return now == MachineState::started || (now == MachineState::stopping && !machine_.domain_->simulation);
 }
 
-/// What the event thread does besides telling buffer events. Calls back; the last pass of a stop is made here, too.
+/// Does the event thread's work other than buffer events. May call back, and may complete a stop.
 void MachineCalls::look_after(Lock& lock) {
   if (!machine_.is_driven_by_calls() || !machine_.port_.core) return;
   deliveries_ = 0;
@@ -37,7 +38,8 @@ void MachineCalls::look_after(Lock& lock) {
 // Events to the application ------------------------------------------------------------------------------------------
 
 std::expected<std::size_t, Status> MachineCalls::deliver_all(std::size_t budget) {
-  std::shared_ptr<Machine> self;  // from a callback that destroyed the handle, until the lock is open
+  // keeps the machine alive until the lock is released, if a callback destroyed the handle
+  std::shared_ptr<Machine> self;
   Lock lock(machine_.mutex_);
   if (!is_deliverable()) return std::unexpected(Status::bad_state);
   if (!machine_.turn_.is_free()) return 0;
@@ -70,7 +72,7 @@ std::expected<bool, Status> MachineCalls::wait(Instant deadline) {
   Lock lock(machine_.mutex_);
   if (!is_deliverable() || machine_.waiter_ != Machine::Waiter::nobody) return std::unexpected(Status::bad_state);
   const MachineState before = machine_.state();
-  machine_.waiter_ = Machine::Waiter::application;  // until then the machine does not stop
+  machine_.waiter_ = Machine::Waiter::application;  // the machine does not stop while this is set
   bool has_event = false, goes_on = true;
   while (goes_on) {
     look_after(lock);
@@ -80,14 +82,14 @@ std::expected<bool, Status> MachineCalls::wait(Instant deadline) {
     machine_.port_.core->wait(machine_.port_.handle, to_engine(until));
     lock.lock();
     has_event = machine_.port_.core->has_event(machine_.port_.handle);
-    // Else it was interrupted for news, now or before, which are not the caller's affair.
+    // Without an event, the wait was interrupted for other news, which does not concern the caller.
     goes_on = !has_event && machine_.state() == before && !machine_.signal_ && !machine_.is_empty_at_end() &&
               !machine_.domain_->simulation && machine_.domain_->time() < deadline;
   }
   machine_.waiter_ = Machine::Waiter::nobody;
   if (machine_.is_driven_by_calls()) machine_.armed_ = Instant::min();
   look_after(lock);
-  machine_.thread_wake_.notify_one();  // of notify(): it waits for its own turn in the Core
+  machine_.thread_wake_.notify_one();  // the thread of notify() waits for access to the Core
   self = end_of_call(lock);
   return has_event && is_deliverable();
 }
@@ -132,7 +134,7 @@ Status MachineCalls::notify(std::function<void()> signal) {
   return Status::ok;
 }
 
-// The thread of notify(): it waits in the application's place, and tells no buffer events.
+// Runs on the thread of notify(). It waits in the application's place, and delivers no buffer events.
 void MachineCalls::run_signals() {
   if (!machine_.cpus_.empty()) static_cast<void>(base::confine_to_cpus(machine_.cpus_));
   std::shared_ptr<Machine> self;
@@ -144,7 +146,7 @@ void MachineCalls::run_signals() {
     }
     look_after(lock);
     self = end_of_call(lock);
-    if (!machine_.port_.core) {  // it ends, by whoever has the turn
+    if (!machine_.port_.core) {  // the thread with the turn is ending the machine
       if (!machine_.has_ended()) machine_.thread_wake_.wait(lock);
       continue;
     }

@@ -1,6 +1,6 @@
 #pragma once
-// Synchronous delivery: what the application's calls do for a machine, which has no thread then. Each does its own,
-// then what an event thread does elsewhere: deadlines, news of the engine, figures, the last step of a stop.
+// Synchronous delivery: the machine has no event thread, so the application's calls serve it. Each call does its own
+// work first, then the event thread's: deadlines, reports, statistics, the last step of a stop.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace fairlead::net {
 
 class Machine;
 
-/// Its state is under the machine's lock.
+/// The machine's lock guards its state.
 class MachineCalls {
  public:
   explicit MachineCalls(Machine& machine) : machine_(machine) {}
@@ -34,17 +34,17 @@ class MachineCalls {
   int descriptor();
 
   using Lock = std::unique_lock<base::ShortLock>;
-  /// Returns when the machine has ended and nobody calls back. Where nobody else makes it end, that is done here.
+  /// Returns when the machine has ended and no thread calls back. Ends the machine itself if no other thread does.
   void drive_to_end(Lock& lock);
-  /// If a callback of this call has destroyed the handle, nobody else calls any more: the machine ends here. What comes
-  /// back is to be released without the lock.
+  /// If a callback of this call has destroyed the handle, no further call will come: the machine ends here. The caller
+  /// must release the returned reference without the lock.
   std::shared_ptr<Machine> end_of_call(Lock& lock);
 
-  /// The application may sleep on the descriptor.
+  /// Returns whether the application may be sleeping on the descriptor.
   bool was_armed() const { return was_armed_; }
-  /// Whoever sleeps on the descriptor looks again by then.
+  /// Makes the descriptor readable at `at`, so that its sleeper looks again.
   void wake_by(Instant at) { descriptor_.set(at); }
-  /// The machine's port closes. The descriptor stays, readable for good, for whoever sleeps on it.
+  /// Call when the port closes. The descriptor stays open and readable from then on.
   void close();
 
  private:
@@ -55,7 +55,7 @@ class MachineCalls {
   Machine& machine_;
   bool was_armed_ = false;
   TimedDescriptor descriptor_;
-  std::uint32_t deliveries_ = 0;  // since the last look at what else is due
+  std::uint32_t deliveries_ = 0;  // since the last look at other work
 };
 
 }  // namespace fairlead::net

@@ -1,4 +1,4 @@
-// Events: from the Core to the callbacks, on whichever thread has the turn.
+// Moves events from the Core to the callbacks, on the thread that has the turn.
 
 #include <algorithm>
 #include <optional>
@@ -14,14 +14,14 @@ namespace {
 constexpr auto kFinishStep = std::chrono::milliseconds(10);
 constexpr auto kAbandonStep = std::chrono::microseconds(50);
 
-// Nobody can handle what leaves a callback: noexcept makes it end the process, as documented.
+// An exception from a callback has no handler: noexcept terminates the process, as documented.
 void call_back(const BufferCallback& callback, const BufferEvent& event) noexcept {
   callback(event);
 }
 
 }  // namespace
 
-// Takes the next events from the Core and closes the account with them. The ones before have been told.
+// Takes the next batch of events from the Core and updates the books for them. All previous events are delivered.
 bool Machine::take_events(std::size_t most, Look look) {
   engine::Core& core = *port_.core;
   const std::span to = taken_.room(most);
@@ -35,9 +35,9 @@ bool Machine::take_events(std::size_t most, Look look) {
   return count != 0;
 }
 
-// Tells what was taken, at most so many. The lock is open meanwhile; callbacks may come back here.
+// Delivers at most `most` of the taken events. Releases the lock meanwhile, so callbacks may reenter the machine.
 std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
-  // Most messages come from the sender of the one before: the reference to it goes round.
+  // Most messages have the same sender as the previous one, so one reference is reused.
   EndPoint sender = std::exchange(last_sender_, EndPoint());
   const EndPoint nobody;
   BufferState::Calling calling(turn_.told());
@@ -45,7 +45,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
   std::size_t told = 0;
   lock.unlock();
   if (provision_.is_attached()) provision_.pool()->look();
-  // In a simulation stop() hands synchronous delivery over to it, between two events.
+  // In a simulation, stop() between two events hands synchronous delivery to the simulation.
   while (told < most && !taken_.is_empty() && is_thread == is_thread_delivering()) {
     const engine::Completion& completion = taken_.next();
     BufferState& buffer = BufferState::of(completion.cookie);
@@ -59,7 +59,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     const bool has_handle = buffer.face != nullptr;
     BufferState::StandIn stand_in;
     Buffer& face = has_handle ? *buffer.face : stand_in.of(buffer);
-    Loan loan;  // given back after the callback, unless that has moved it out
+    Loan loan;  // given back after the callback, unless the callback moved it out
     if (completion.is_loan) [[unlikely]]
       loan = take_loan(completion.offset);
     const BufferEvent event{.buffer = face,
@@ -75,10 +75,10 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     const bool is_provided = buffer.events == 0;
     const BufferCallback& callback =
         is_provided ? provision_.callback() : buffer.callbacks[std::to_underlying(event.queue)];
-    // Its last message, with status ok, is what makes a buffer that the engine took from the pool the application's.
+    // A buffer that the engine took from the pool goes to the application with its last message, whose status is ok.
     const bool goes_back = is_provided && event.is_final && !is_ok;
     calling.begin(buffer, event.is_final);
-    if (event.is_final) {  // from here on the buffer is the application's, or the pool's
+    if (event.is_final) {  // from here on the application or the pool owns the buffer
       buffer.machine.store(nullptr, std::memory_order_relaxed);
       buffer.phase.store(goes_back ? BufferState::Phase::pooled : BufferState::Phase::free, std::memory_order_release);
     }
@@ -112,7 +112,7 @@ void Loan::end() noexcept {
   bytes_ = {};
 }
 
-// The next events, if there are any; the caller has the turn.
+// Delivers the next events, if there are any. The caller holds the turn.
 std::size_t Machine::deliver(Lock& lock, std::size_t most) {
   if (taken_.is_empty() && !take_events(most, Look::queue)) return 0;
   return tell_events(lock, most);
@@ -120,7 +120,7 @@ std::size_t Machine::deliver(Lock& lock, std::size_t most) {
 
 void Machine::end_turn() {
   turn_.end();
-  // Others wait for the turn only when the machine is about to stop.
+  // Other threads wait for the turn only when the machine is about to stop.
   if (state_.load(std::memory_order_relaxed) != MachineState::started) wake_sleeper();
 }
 
@@ -132,7 +132,7 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
   while (delivered < budget && is_thread == is_thread_delivering() && abandoning_ == 0) {
     const std::size_t more = deliver(lock, budget - delivered);
     delivered += more;
-    if (more == 0 || (taken_.is_empty() && !taken_.was_full())) break;  // there were no more
+    if (more == 0 || (taken_.is_empty() && !taken_.was_full())) break;  // the Core has no more
   }
   end_turn();
   return delivered;
@@ -140,15 +140,16 @@ std::size_t Machine::deliver_some(Lock& lock, std::size_t budget) {
 
 // Destruction of a queued buffer ------------------------------------------------------------------------------------
 
-// When delivery is synchronous and nobody is at it, the final event is delivered from here.
+// With synchronous delivery, this call delivers the final event itself if no other thread does.
 void Machine::finish(BufferState& buffer) {
-  std::shared_ptr<Machine> self;  // until the lock is open
+  std::shared_ptr<Machine> self;  // keeps the machine alive until the lock is released
   Lock lock(mutex_);
   if (buffer.machine.load(std::memory_order_relaxed) != this) return;
   queues_.end_early(buffer, BufferState::Ender::owner);
   while (buffer.machine.load(std::memory_order_relaxed) == this) {
     if (!turn_.is_free() || (is_thread_delivering() && !thread_.is_this())) {
-      changes_.wait(lock, kFinishStep);  // nobody tells between two events that were taken together
+      // with a timeout: the deliverer does not notify between two events of one batch
+      changes_.wait(lock, kFinishStep);
       continue;
     }
     turn_.take();
@@ -162,7 +163,7 @@ void Machine::finish(BufferState& buffer) {
     }
     end_turn();
   }
-  end_stop(lock);  // that a callback has begun
+  end_stop(lock);  // of a stop that a callback has begun
   self = calls_.end_of_call(lock);
 }
 
@@ -189,7 +190,7 @@ bool Machine::abandon(BufferState& buffer) {
   }
   queues_.end_early(buffer, BufferState::Ender::owner);
   buffer.face = nullptr;
-  // The memory is the caller's again when the engine is done with it. The buffer may be gone by then.
+  // The caller gets its memory back when the engine no longer uses it. The buffer may be gone by then.
   const std::shared_ptr<engine::Core> core = port_.core;
   const auto port = port_.handle;
   const engine::OperationHandle operation = buffer.operation;

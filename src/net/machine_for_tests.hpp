@@ -1,5 +1,5 @@
 #pragma once
-// A transfer machine on a FakeCore, and what its callbacks told.
+// A test fixture: a transfer machine on a FakeCore, with a record of its callbacks.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class MachineTest : public ::testing::Test {
 
   FakeDomain fake_;
   Record record_;
-  std::vector<std::pair<MachineEvent::Kind, MachineState>> machine_events_;  // by one thread at a time
+  std::vector<std::pair<MachineEvent::Kind, MachineState>> machine_events_;  // written by one thread at a time
   std::atomic<std::size_t> machine_events_told_ = 0;
   TransferMachine machine_{fake_.domain, [this](const MachineEvent& event) {
                              machine_events_.emplace_back(event.kind, event.next_state);

@@ -1,4 +1,4 @@
-// A machine's states, from construction to close, and what can be asked of it meanwhile.
+// The states of a machine, from construction to close, and queries.
 
 #include <new>
 #include <utility>
@@ -36,7 +36,7 @@ std::unexpected<Error> Machine::wrong_state(std::string_view action) const {
   return refused(Status::bad_state, fmt::format("cannot {} a transfer machine that is {}", action, to_string(state())));
 }
 
-// Whether the calling thread is in one of this machine's callbacks.
+// Returns whether the calling thread is in one of this machine's callbacks.
 bool Machine::is_inside() const {
   return turn_.is_mine() || thread_.is_this();
 }
@@ -46,7 +46,7 @@ bool Machine::has_ended() const {
   return now != MachineState::starting && now != MachineState::started && now != MachineState::stopping;
 }
 
-// Calls back about the machine itself, in turn. The state is already the new one.
+// Calls back about the machine itself, after taking the turn. The state has already changed.
 void Machine::tell(Lock& lock, MachineEvent::Kind kind, Status status, MachineState next, std::string_view text,
                    std::string_view peer) {
   while (!turn_.is_free()) changes_.wait(lock);
@@ -123,7 +123,7 @@ std::uint32_t Machine::receive_deficit() const {
 }
 
 Result<> Machine::start(std::string_view text) {
-  std::shared_ptr<Machine> self;  // until the lock is open
+  std::shared_ptr<Machine> self;  // keeps the machine alive until the lock is released
   Lock lock(mutex_);
   if (state() != MachineState::initialized) return wrong_state("start");
   auto address = parse_address(text);
@@ -160,7 +160,7 @@ Result<EndPoint> Machine::start_and_wait(std::string_view text) {
   return port_.own;
 }
 
-// Only of a started or stopping machine.
+// The machine must be started or stopping.
 void Machine::begin_stop(StopMode mode) {
   set_state(MachineState::stopping);
   provision_.withdraw(port_);
@@ -231,7 +231,8 @@ Result<> Machine::close() {
   return {};
 }
 
-// The handle is going. Returns when no callback can come any more, except in a callback of this machine itself.
+// Called by the handle's destructor. Returns when no more callbacks can come, unless called from a callback of this
+// machine.
 void Machine::let_go() {
   Lock lock(mutex_);
   switch (state()) {
@@ -249,7 +250,7 @@ void Machine::let_go() {
   if (is_inside()) {
     face_ = nullptr;
     if (is_driven_by_calls()) kept_ = shared_from_this();
-    thread_.detach();  // it holds a reference to this machine
+    thread_.detach();  // the thread holds a reference to this machine
     return;
   }
   calls_.drive_to_end(lock);

@@ -20,7 +20,7 @@ std::uint64_t random_seed() {
 }
 
 Result<std::shared_ptr<engine::Core>> attach(DomainState& domain, base::SocketAddress local) {
-  // Inside the process there is no range of ports to search: `*` is the first one.
+  // Inside the process there is no range of ports to search, so `*` means the first port.
   const auto first = static_cast<std::uint16_t>(domain.options.get(engine::Option::port_first));
   if (is_lo(local) && local.port == 0) local.port = first;
   auto core = domain.attach(local, domain.options);
@@ -52,7 +52,8 @@ Result<engine::PortHandle> open_port(engine::Core& core, NetAddress& address) {
   return port;
 }
 
-/// Whoever attaches first decides: all others share its engine.
+/// Returns which of this domain's settings have no effect: the first domain to attach sets the engine's settings for
+/// all.
 std::string ignored_settings(const engine::Core& core, const engine::EngineOptions& wanted) {
   const auto differences =
       core.options() != nullptr ? core.options()->differences(wanted) : std::vector<std::string_view>();
@@ -75,7 +76,8 @@ Result<MachinePort::Opened> MachinePort::open(DomainState& domain, const NetAddr
   if (!core) return std::unexpected(std::move(core.error()));
   Opened opened{.core = std::move(*core), .handle = {}, .address = wanted, .ignored = {}};
   opened.address.engine = opened.core->address();
-  opened.ignored = ignored_settings(*opened.core, domain.options);  // before the port, as memory may be short
+  // before the port is opened, because this may throw for lack of memory
+  opened.ignored = ignored_settings(*opened.core, domain.options);
   const auto port = open_port(*opened.core, opened.address);
   if (!port) return std::unexpected(port.error());
   opened.handle = *port;

@@ -1,5 +1,5 @@
 #pragma once
-// A machine's place in an engine, from started to stopped: the port, the own end point, and those of others.
+// A machine's place in an engine while it is started: the port, its own end point, and those of its peers.
 
 #include <memory>
 #include <string>
@@ -17,26 +17,26 @@
 
 namespace fairlead::net {
 
-/// Under the machine's lock, except where stated.
+/// The caller holds the machine's lock, except where stated.
 struct MachinePort {
-  /// What a start has got, and nobody else sees yet.
+  /// The result of a successful open(), still private to the starting thread.
   struct Opened {
     std::shared_ptr<engine::Core> core;
     engine::PortHandle handle;
     NetAddress address;
-    std::string ignored;  // settings of the domain that the engine does not follow, in one line
+    std::string ignored;  // the domain's settings that the engine does not follow, in one line
   };
-  /// Everything that makes a start fail. Without the lock: it may take a while.
+  /// Attaches to the engine and opens the port: every step of a start that can fail. May block; call without the lock.
   static Result<Opened> open(DomainState& domain, const NetAddress& wanted);
 
   MachinePort();
 
   void settle(Opened opened);
-  /// As TransferMachine::create_end_point() of a started machine.
+  /// Implements TransferMachine::create_end_point() for a started machine.
   Result<EndPoint> create_end_point(std::string_view text);
   std::string describe(const EndPoint& end_point) const;
   std::string describe_flight(const EndPoint& end_point) const;
-  /// Messages that found no buffer.
+  /// Returns the count of messages that found no receive buffer.
   std::uint64_t dropped() const { return core ? core->dropped_no_buffer(handle) : dropped_at_end; }
   std::uint64_t message_size_max() const { return core ? core->message_size_max() : 0; }
 

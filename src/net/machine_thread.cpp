@@ -1,4 +1,4 @@
-// What the event thread of a machine does: it starts the port, delivers events, keeps deadlines, and stops the port.
+// The event thread of a machine: starts the port, delivers events, enforces deadlines, and stops the port.
 
 #include <algorithm>
 #include <new>
@@ -16,7 +16,7 @@
 namespace fairlead::net {
 namespace {
 
-constexpr std::size_t kEventsInBatch = 64;  // between two looks at deadlines and drops
+constexpr std::size_t kEventsInBatch = 64;  // between two checks of deadlines and drops
 constexpr Duration kAbandonTurn = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -31,7 +31,7 @@ void Machine::run() {
 Instant Machine::step() {
   const std::shared_ptr<Machine> self = shared_from_this();
   Lock lock(mutex_);
-  if (!turn_.is_free()) return kNever;  // a callback further up the stack goes on first
+  if (!turn_.is_free()) return kNever;  // a callback further up the stack must finish first
   if (state() == MachineState::starting) {
     if (!begin(lock)) kept_.reset();
   } else if (state() == MachineState::started || state() == MachineState::stopping) {
@@ -42,7 +42,7 @@ Instant Machine::step() {
   return kNever;
 }
 
-/// From starting to started; false if that failed.
+/// Goes from starting to started; returns false if that failed.
 bool Machine::begin(Lock& lock) {
   lock.unlock();
   auto up = bring_up(wanted_);
@@ -60,11 +60,11 @@ bool Machine::begin(Lock& lock) {
   has_told_start_ = true;
   changes_.tell();
   if (up && must_stop_ && state() == MachineState::started) begin_stop(stop_mode_);
-  end_stop(lock);  // that came meanwhile, or from the callback
+  end_stop(lock);  // of a stop that came meanwhile or from the callback
   return up.has_value();
 }
 
-// The state is still `starting`; so it is the start that fails without memory.
+// The state is still `starting`, so lack of memory fails the start.
 Result<> Machine::bring_up(const NetAddress& wanted) try {
   if (!is_driven_by_calls() && !cpus_.empty() && !base::confine_to_cpus(cpus_)) {
     return refused(Status::not_available,
@@ -84,9 +84,9 @@ Result<> Machine::bring_up(const NetAddress& wanted) try {
   return refused(Status::no_memory, "no memory");
 }
 
-/// One look at everything; true if all is done and the port may be closed.
+/// Serves the machine once. Returns true if all work is done and the port may be closed.
 bool Machine::serve(Lock& lock) {
-  if (abandoning_ != 0) changes_.wait(lock, kAbandonTurn);  // theirs, before more is told
+  if (abandoning_ != 0) changes_.wait(lock, kAbandonTurn);  // lets callbacks that wait in abandon() go first
   if (is_thread_delivering() && turn_.is_free() && has_event()) deliver_some(lock, kEventsInBatch);
   if (signal_ && port_.core->has_event(port_.handle)) signal_pending(lock);
   queues_.expire();
@@ -103,7 +103,7 @@ bool Machine::may_close() {
   return is_empty_at_end() && turn_.is_free() && taken_.is_empty() && waiter_ == Waiter::nobody;
 }
 
-// Sleeps until there may be something to do.
+// Sleeps until there may be work.
 void Machine::rest(Lock& lock) {
   const Instant time = !queues_.has_deadlines() && armed_ == kNever ? Instant() : domain_->time();
   if (armed_ <= time) armed_ = kNever;
@@ -122,7 +122,7 @@ void Machine::rest(Lock& lock) {
   }
 }
 
-// Called after a change, under the lock, that nobody may sleep through.
+// Call under the lock after every change that a sleeping thread must see.
 void Machine::wake_sleeper() {
   thread_wake_.notify_one();
   const bool is_driven = is_driven_by_calls();
@@ -143,7 +143,7 @@ bool Machine::has_news() {
   return losses_.has_more() || drops_.is_due(*port_.core, port_.handle, *domain_);
 }
 
-// The engine only counts messages that found no buffer, and lists the peers it has lost; here they become events.
+// Reports drops and lost peers as events. The engine only counts drops and lists lost peers.
 void Machine::report_news(Lock& lock) {
   if (const std::uint64_t more = drops_.take(*port_.core, port_.handle, *domain_); more > 0) {
     const std::string text = fmt::format(
@@ -171,7 +171,7 @@ void Machine::report_statistics(Lock& lock) {
   tell(lock, MachineEvent::Kind::statistics, Status::ok, MachineState::undefined, text);
 }
 
-// All buffers are back. When `stopped` is told, the address is free.
+// All buffers are back. By the time `stopped` is reported, the address is free.
 void Machine::take_down(Lock& lock) {
   port_.dropped_at_end = port_.dropped();
   std::shared_ptr<engine::Core> core = std::move(port_.core);

@@ -1,4 +1,4 @@
-// The printed names of the face's vocabulary, and sums of its figures.
+// Printed names of the enumerations, and sums of statistics.
 
 #include <algorithm>
 #include <array>

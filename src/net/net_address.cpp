@@ -30,7 +30,7 @@ struct Parts {
   std::array<std::string_view, 3> numbers;  // pid, portal, tmid
 };
 
-// Cuts at the colons that are not part of a bracketed IPv6 address.
+// Splits at the colons outside a bracketed IPv6 address.
 Result<Parts> cut(std::string_view text) {
   if (text.size() > kTextMax) return malformed(text, fmt::format("longer than {} bytes", kTextMax));
   const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
@@ -68,7 +68,7 @@ Result<base::SocketAddress> parse_nid(std::string_view text, std::string_view ni
   return *address;
 }
 
-// A decimal number of first..most; `*` gives 0.
+// Parses a decimal number in first..most; `*` gives 0.
 Result<std::uint32_t> parse_number(std::string_view text, std::string_view name, std::string_view digits,
                                    std::uint32_t first, std::uint32_t most, bool takes_star) {
   if (digits == "*" && takes_star) return 0U;

@@ -1,6 +1,6 @@
 #pragma once
-// The address of a transfer machine, taken apart (docs/net.md, "Addresses"). Text and numbers are checked here; whether
-// the nid is local and the rest is free is known at the start only.
+// A parsed address of a transfer machine (docs/net.md, "Addresses"). Parsing checks text and numbers only. Whether the
+// nid is local and the port is free shows at the start.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kPortalMax = 63;
 
 struct NetAddress {
   base::SocketAddress engine;  // its port is the pid; 0 stands for `*`
-  std::uint32_t portal = 0;    // any number: a start refuses those out of 1..kPortalMax later, as Motr does
+  std::uint32_t portal = 0;    // unchecked: start() refuses values outside 1..kPortalMax, as Motr does
   std::uint32_t tmid = 0;      // 0 stands for `*`
 
   bool has_star() const { return engine.port == 0 || tmid == 0; }
@@ -28,13 +28,13 @@ struct NetAddress {
 
 bool is_lo(const base::SocketAddress& engine);
 
-/// Whether datagrams of one can reach the other at all: both inside the process, both IPv4, or both IPv6.
+/// Returns whether datagrams can pass between the two: both are loopback, both IPv4, or both IPv6.
 bool is_same_network(const base::SocketAddress& a, const base::SocketAddress& b);
 
-/// `invalid` names the part that is malformed, and the right form.
+/// On `invalid`, the message names the malformed part and the right form.
 Result<NetAddress> parse_address(std::string_view text);
 
-/// "10.0.0.5@udp", "[::1]@udp", "0@lo".
+/// Returns for example "10.0.0.5@udp", "[::1]@udp" or "0@lo".
 std::string nid_text(const base::SocketAddress& engine);
 
 std::string address_text(const engine::RemotePort& remote);

@@ -22,7 +22,7 @@ constexpr const char* kBadDescriptor =
 constexpr const char* kTooLate = "the deadline has passed";
 constexpr const char* kBadLength = "length is 0, or more than the buffer has: 1..Buffer::size(), or kWholeBuffer";
 
-// Bytes of a send, or nothing if out of range.
+// Returns the number of bytes to send, or nullopt if the wish is out of range.
 std::optional<std::uint64_t> length_in(const BufferState& buffer, std::uint64_t wanted) {
   if (wanted == kWholeBuffer) return buffer.size;
   if (wanted == 0 || wanted > buffer.size) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> length_in(const BufferState& buffer, std::uint64_t 
 
 }  // namespace
 
-/// What an operation needs besides its call to the Core.
+/// The parameters of an operation, apart from its call to the Core.
 struct OperationQueues::Plan {
   QueueKind kind;
   std::uint64_t length = 0;
@@ -39,7 +39,7 @@ struct OperationQueues::Plan {
   std::uint32_t events = 1;
 };
 
-// Everything that can be said before the operation itself is looked at.
+// Checks everything that does not depend on the particular operation.
 Status OperationQueues::admit(const BufferState& buffer, QueueKind kind) const {
   if (buffer.domain.get() != domain_) {
     return refuse_add(Status::invalid, "the buffer is of another domain: make it in that of the transfer machine");
@@ -51,10 +51,10 @@ Status OperationQueues::admit(const BufferState& buffer, QueueKind kind) const {
   return refuse_add(Status::invalid, "the buffer has no callback for this queue: Buffer::set_callback() before add()");
 }
 
-// Queues the buffer, if `submit` gets it into the Core; else nothing has changed.
+// Queues the buffer if `submit` hands it to the Core. On failure nothing has changed.
 template <typename Submit>
 Status OperationQueues::enqueue(BufferState& buffer, const Plan& plan, Submit&& submit) {
-  // Without a deadline the engine's own clock will do, where it has just looked at it.
+  // Without a deadline no time is read here: keep() uses the engine's clock reading, if there is one.
   const Instant added = plan.deadline == kNever ? Instant() : domain_->time();
   if (plan.deadline != kNever && plan.deadline <= added) return refuse_add(Status::too_late, kTooLate);
   auto expected = BufferState::Phase::free;
@@ -76,7 +76,7 @@ Status OperationQueues::enqueue(BufferState& buffer, const Plan& plan, Submit&& 
   return Status::ok;
 }
 
-// The Core has it.
+// Records that the Core holds the buffer.
 void OperationQueues::keep(BufferState& buffer, const Plan& plan, const engine::OperationHandle& operation,
                            Instant added) {
   buffer.machine.store(owner_, std::memory_order_release);
@@ -134,7 +134,7 @@ Status OperationQueues::add(BufferState& buffer, const MessageSend& operation) {
 
 TransferMachine::Added OperationQueues::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
   TransferMachine::Added all;
-  if (operation.is_loan || operation.is_confirmed) {  // each is a matter of its own
+  if (operation.is_loan || operation.is_confirmed) {  // such sends are submitted one by one
     for (; all.count < buffers.size() && all.status == Status::ok; all.count += all.status == Status::ok ? 1 : 0)
       all.status = add(BufferState::of(*buffers[all.count]), operation);
     return all;
@@ -149,14 +149,14 @@ TransferMachine::Added OperationQueues::add(std::span<Buffer* const> buffers, co
   return all;
 }
 
-// Takes the buffers, has the Core send them, and gives back those that it did not take.
+// Claims the buffers, has the Core send them, and releases those that the Core did not accept.
 Status OperationQueues::add_some(std::span<Buffer* const> faces, const MessageSend& operation, Instant added,
                                  std::size_t& count) {
   std::array<link::SendPart, kAddedAtOnce> parts;
   std::array<engine::OperationHandle, kAddedAtOnce> operations;
   std::size_t taken = 0;
   Status status = Status::ok;
-  // To take a buffer is an atomic step, which waits for what was loaded before it: so all is asked for first.
+  // Claiming a buffer is an atomic operation, which waits for earlier loads. So prefetch all buffers first.
   for (Buffer* face : faces) BufferState::of(*face).fetch();
   for (; taken < faces.size(); ++taken) {
     BufferState& buffer = BufferState::of(*faces[taken]);
@@ -173,7 +173,7 @@ Status OperationQueues::add_some(std::span<Buffer* const> faces, const MessageSe
     }
     parts[taken] = {buffer.memory, *length, buffer.cookie()};
   }
-  // At the bound of events at least some of them can go.
+  // If not all events can be reserved, reserve as many as possible and send that many.
   std::size_t events = taken, sent = 0;
   while (events > 0 && port_.core->reserve_events(port_.handle, static_cast<std::uint32_t>(events)) != Status::ok)
     events /= 2;
@@ -244,7 +244,7 @@ Status OperationQueues::transfer(BufferState& buffer, QueueKind kind, std::span<
   });
 }
 
-// The engine has taken it from the pool; its first event.
+// Adopts a buffer that the engine took from the pool, at its first event.
 void OperationQueues::adopt(BufferState& buffer, const engine::Completion& completion) {
   ENSURE(buffer.pooled != nullptr && provision_.is_attached() && buffer.pooled->pool == provision_.pool() &&
              buffer.phase.load(std::memory_order_acquire) == BufferState::Phase::pooled,

@@ -1,5 +1,5 @@
 #pragma once
-// The six queues of a machine: buffers on their way from add() to the Core, those that it has, and the account of them.
+// The six queues of a machine: submits buffers to the Core, tracks those it holds, and keeps the statistics.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +21,10 @@
 
 namespace fairlead::net {
 
-/// Under the machine's lock; the machine is started, except where stated.
+/// The caller holds the machine's lock. The machine is started, except where stated.
 class OperationQueues {
  public:
-  /// `owner`: whose name queued buffers bear. `domain`: null of a machine that never starts.
+  /// `owner` is stored in each queued buffer. `domain` is null for a machine that never starts.
   OperationQueues(Machine& owner, const DomainState* domain, MachinePort& port, const ReceiveProvision& provision)
       : owner_(&owner), domain_(domain), port_(port), provision_(provision) {}
 
@@ -44,22 +44,22 @@ class OperationQueues {
   }
   TransferMachine::Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
 
-  /// Asks the Core for the end of an operation. The first who asks decides what a `canceled` of the Core is called.
+  /// Asks the Core to end an operation. The first requester decides how a `canceled` status is reported.
   void end_early(BufferState& buffer, BufferState::Ender ender);
   void end_all() {
     for (BufferState& buffer : queued_) end_early(buffer, BufferState::Ender::owner);
   }
-  /// Those whose deadline has passed.
+  /// Ends all operations whose deadline has passed.
   void expire();
-  /// What the Core gets back for the events of a batch.
+  /// Resources to return to the Core after a batch of events.
   struct Released {
     std::uint32_t events = 0;
-    std::uint32_t spares = 0;  // of a pool, with their events
+    std::uint32_t spares = 0;  // buffers from a pool, including their events
   };
-  /// Closes the account with an event of the Core, and corrects what it says by what we know.
+  /// Updates the books for an event of the Core. Corrects its status where this class knows the cause better.
   void settle(engine::Completion& completion, Released& released);
 
-  /// In any state.
+  /// The following may be called in any state.
   bool are_empty() const { return queued_.empty(); }
   bool has_deadlines() const { return !deadlines_.is_empty(); }
   Instant earliest_deadline() { return deadlines_.earliest(); }
@@ -96,13 +96,13 @@ inline bool is_receive(QueueKind kind) {
          kind == QueueKind::active_bulk_receive;
 }
 
-// In the code of whoever takes events by the million.
+// Inline, because the delivery loop calls it for every event.
 
 inline void OperationQueues::settle(engine::Completion& completion, Released& released) {
   BufferState& buffer = BufferState::of(completion.cookie);
   if (buffer.machine.load(std::memory_order_relaxed) != owner_) [[unlikely]]
     adopt(buffer, completion);
-  // An operation that its deadline ended is told so only if nothing else came first.
+  // `timed_out` is reported only if no other result came first.
   if (completion.status == Status::canceled && buffer.ender == BufferState::Ender::deadline)
     completion.status = Status::timed_out;
   note(buffer, completion);

@@ -1,5 +1,6 @@
 #pragma once
-// Buffer descriptors in the face's terms: who may use what (docs/net.md, "Descriptors"); the bytes are src/wire's.
+// Buffer descriptors at the level of this interface: who may use which (docs/net.md, "Descriptors"). src/wire encodes
+// them.
 
 #include <expected>
 #include <span>
@@ -20,8 +21,8 @@ struct PassiveDescriptor {
 
 BufferDescriptor encode_descriptor(const PassiveDescriptor& passive);
 
-/// For an active buffer of `kind` with `length` bytes. Checks in Motr's order: length and checksum (invalid), the right
-/// pair of queues (not_permitted) and the sizes (too_big), then the other fields (invalid).
+/// Decodes a descriptor for an active buffer of `kind` and `length` bytes. Checks in Motr's order: length and checksum
+/// (invalid), matching pair of queues (not_permitted), sizes (too_big), other fields (invalid).
 std::expected<PassiveDescriptor, Status> decode_descriptor(std::span<const std::byte> bytes, QueueKind kind,
                                                            std::uint64_t length);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the handle BufferPool refers to. Buffers that are in the pool lie among the spares, where engines take them from
-// (engine/spare_receives.hpp); their phase is `pooled` until the first event, or get(), shows who has them.
+// PoolState is the object behind a BufferPool handle. Pooled buffers are spares that engines take by themselves
+// (engine/spare_receives.hpp). Their phase stays `pooled` until the first event, or get(), shows who has them.
 
 #include <atomic>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct PooledBuffer {
   PoolState* pool = nullptr;
 };
 
-/// Any thread; none of the locks of a machine is held.
+/// Any thread may call these functions, but must hold no machine's lock.
 struct PoolState {
   PoolState(std::shared_ptr<DomainState> domain_state, BufferPoolSettings all_settings);
   ~PoolState();
@@ -35,18 +35,18 @@ struct PoolState {
   bool prune();
   Buffer* get(std::uint32_t colour);
   Status put(Buffer& buffer, std::uint32_t colour);
-  /// One whose phase is `pooled` already.
+  /// Takes back a buffer whose phase is already `pooled`.
   void take_back(PooledBuffer& pooled, std::uint32_t colour);
   std::size_t size() const;
   bool has_colour(std::uint32_t colour) const { return colour == kAnyColour || colour < settings.colours; }
 
-  /// Tells that few are left, if so.
+  /// Calls on_below_threshold, once, if few buffers are left.
   void look();
   void attach(std::weak_ptr<Machine> machine);
-  /// Machines post more, if they lack any.
+  /// Lets each machine post more receives, if it lacks any.
   void refill_machines();
-  /// A machine's equal part of the buffers. Those that on_below_threshold tells of stay, and `length` for a machine
-  /// that comes late.
+  /// Returns how many buffers one machine may take: an equal share. Keeps a reserve: the threshold of
+  /// on_below_threshold, and `length` for a machine that attaches later.
   std::uint32_t share(std::uint32_t length) const;
 
   const std::shared_ptr<DomainState> domain;
@@ -54,8 +54,8 @@ struct PoolState {
   const std::shared_ptr<engine::SpareReceives> spares;
 
  private:
-  std::atomic<bool> is_low_{true};  // that it was told; an empty pool is no news
-  mutable std::mutex mutex_;        // guards what follows; no other lock is taken under it
+  std::atomic<bool> is_low_{true};  // already reported; an empty pool is not worth a report
+  mutable std::mutex mutex_;        // guards the fields below; no other lock is taken while it is held
   std::list<PooledBuffer> all_;
   std::vector<std::weak_ptr<Machine>> machines_;
 };

@@ -45,7 +45,7 @@ Status ReceiveProvision::set_colour(std::uint32_t colour) {
 
 void ReceiveProvision::fill(MachinePort& port) {
   const std::size_t all = std::min<std::size_t>(pool_->size(), kEventsMost / wishes_.messages_max);
-  // At the bound of events at least some of them can be taken.
+  // If not all events can be reserved, grant as many buffers as possible.
   for (std::size_t more = all > granted_ ? all - granted_ : 0; more > 0; more /= 2) {
     const auto count = static_cast<std::uint32_t>(more);
     if (port.core->reserve_events(port.handle, count * wishes_.messages_max) != Status::ok) continue;
@@ -66,7 +66,7 @@ void ReceiveProvision::withdraw(MachinePort& port) {
   if (is_attached()) port.core->set_spares(port.handle, {});
 }
 
-// In this order: the last completion is in the queue before it counts.
+// The order matters: the engine queues the last completion before it lowers the count.
 bool ReceiveProvision::is_home(const MachinePort& port) const {
   return !is_attached() || (port.core->spare_counts(port.handle).unended == 0 && !port.core->has_event(port.handle));
 }

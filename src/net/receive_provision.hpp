@@ -1,6 +1,6 @@
 #pragma once
-// How a machine receives into buffers of a pool. The engine takes them by itself, as many as we have made room for
-// events of; here they become known with their first event (OperationQueues::adopt).
+// How a machine receives into buffers of a pool. The engine takes buffers by itself, up to the events reserved for
+// them. The machine learns of a buffer at its first event (OperationQueues::adopt).
 
 #include <cstdint>
 #include <memory>
@@ -12,27 +12,27 @@
 
 namespace fairlead::net {
 
-/// Under the machine's lock.
+/// The caller holds the machine's lock.
 class ReceiveProvision {
  public:
-  /// `invalid`: of another domain, without a callback, or out of range.
+  /// Returns `invalid` if the pool is of another domain, or if the provision has no callback or is out of range.
   Result<> attach(const DomainState* domain, std::shared_ptr<PoolState> pool, Provision provision);
   bool is_attached() const { return pool_ != nullptr; }
   PoolState* pool() const { return pool_.get(); }
   const BufferCallback& callback() const { return wishes_.on_event; }
 
   Status set_length(std::uint32_t length);
-  /// `invalid`: the pool has no such colour.
+  /// Returns `invalid` if the pool has no such colour.
   Status set_colour(std::uint32_t colour);
-  /// Of a started machine: the engine takes as many as are wished, and there are.
+  /// For a started machine: reserves events, so that the engine takes as many buffers as wished and available.
   void fill(MachinePort& port);
-  /// The engine takes no more, and cancels those that it has.
+  /// Stops the engine from taking buffers, and cancels those it holds.
   void withdraw(MachinePort& port);
-  /// All of them are known here, or back.
+  /// Returns whether the engine holds no pool buffer whose end the machine has not seen.
   bool is_home(const MachinePort& port) const;
-  /// Buffers that are wished ahead, and are not there.
+  /// Returns how many receive buffers are wished for but missing.
   std::uint32_t deficit(const MachinePort& port) const;
-  /// The machine has stopped.
+  /// Detaches the pool after the machine has stopped.
   std::shared_ptr<PoolState> end() { return std::move(pool_); }
 
  private:
@@ -40,7 +40,7 @@ class ReceiveProvision {
 
   std::shared_ptr<PoolState> pool_;
   Provision wishes_;
-  std::uint32_t granted_ = 0;  // buffers, whose events have room
+  std::uint32_t granted_ = 0;  // buffers for which events are reserved
 };
 
 }  // namespace fairlead::net

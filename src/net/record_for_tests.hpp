@@ -1,5 +1,5 @@
 #pragma once
-// What the callbacks of a test's buffers were told.
+// Records the buffer events of a test.
 
 #include <condition_variable>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fairlead::net {
 
-/// Copies of events, in the order of delivery.
+/// Copies of the events, in delivery order.
 class Record {
  public:
   struct Entry {
@@ -21,7 +21,7 @@ class Record {
     std::uint64_t length;
     std::uint64_t offset;
     std::string sender;
-    bool was_queued;  // as the callback saw it
+    bool was_queued;  // is_queued() during the callback
   };
 
   BufferCallback callback() {
@@ -32,7 +32,7 @@ class Record {
       changed_.notify_all();
     };
   }
-  /// Blocks until `count` events came.
+  /// Blocks until `count` events have come.
   std::vector<Entry> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return entries_.size() >= count; });

@@ -1,5 +1,5 @@
 #pragma once
-// The answer to a set-up call that cannot be done.
+// The error result of a refused set-up call.
 
 #include <expected>
 #include <string>
@@ -13,7 +13,7 @@ inline std::unexpected<Error> refused(Status status, std::string message) {
   return std::unexpected(Error{status, 0, std::move(message)});
 }
 
-/// In the child of a fork(), of what its parent has made.
+/// The text for a call in the child of a fork() on an object that the parent made.
 inline constexpr const char* kBeforeFork = "this was made before fork(): open a domain in the child, and make it there";
 
 }  // namespace fairlead::net

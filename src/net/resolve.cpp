@@ -1,4 +1,4 @@
-// Addresses of hosts that are named.
+// Resolves host names in addresses.
 
 #include <fmt/format.h>
 

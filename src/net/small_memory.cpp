@@ -32,7 +32,7 @@ std::shared_ptr<std::byte> SmallMemory::take(std::uint64_t size) {
 }
 
 void SmallMemory::Shelves::give_back(std::size_t shelf, Chunks::iterator chunk, std::byte* block) {
-  Chunk gone;  // its memory goes without the lock
+  Chunk gone;  // freed after the lock is released
   const std::scoped_lock lock(mutex);
   Chunks& all = chunks[shelf];
   chunk->unused.push_back(block);

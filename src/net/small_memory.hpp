@@ -1,6 +1,6 @@
 #pragma once
-// Memory of short buffers: many share a chunk. A page for each would be a page and an entry of the page table for eight
-// bytes, and all would lie in the same few sets of the cache.
+// Allocates memory for small buffers, many of which share a chunk. A page per buffer would waste most of the page and a
+// page-table entry. All such buffers would also fall into the same few cache sets.
 
 #include <array>
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace fairlead::net {
 
-/// Any thread. What was taken outlives it. Copies are the same one.
+/// Thread-safe. Blocks outlive this object. Copies share the same state.
 class SmallMemory {
  public:
-  static constexpr std::uint64_t kMost = 2048;          // bytes; what is longer is worth its pages
-  static constexpr std::uint64_t kChunk = 64ULL << 10;  // bytes, of blocks of one size
+  static constexpr std::uint64_t kMost = 2048;          // bytes; larger buffers get their own pages
+  static constexpr std::uint64_t kChunk = 64ULL << 10;  // bytes; all blocks of a chunk have one size
 
-  /// Gives so many zeroed bytes, or null.
+  /// Returns so many zeroed bytes, or null.
   using Source = std::function<std::shared_ptr<std::byte>(std::uint64_t bytes)>;
   explicit SmallMemory(Source source) : shelves_(std::make_shared<Shelves>()) { shelves_->source = std::move(source); }
 
-  /// `size` from 1 to kMost bytes, zeroed, aligned to a cache line; null if the source has no more. The last block of a
-  /// chunk that is given back takes the chunk along.
+  /// Returns `size` zeroed bytes (1 to kMost), aligned to a cache line. Returns null if the source has no more. Giving
+  /// back the last block of a chunk frees the chunk.
   std::shared_ptr<std::byte> take(std::uint64_t size);
 
  private:
@@ -39,7 +39,7 @@ class SmallMemory {
   struct Shelves {
     Source source;
     std::mutex mutex;
-    std::array<Chunks, kSizes> chunks;  // those with unused blocks first
+    std::array<Chunks, kSizes> chunks;  // chunks with unused blocks come first
     void give_back(std::size_t shelf, Chunks::iterator chunk, std::byte* block);
   };
 

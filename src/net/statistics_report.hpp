@@ -1,5 +1,5 @@
 #pragma once
-// When a machine tells its figures next.
+// Schedules a machine's periodic statistics report.
 
 #include <fairlead/time.hpp>
 
@@ -12,7 +12,7 @@ class StatisticsReport {
     if (every_ != Duration::zero()) next_ = now + every_;
   }
   Instant next() const { return next_; }
-  /// Then the next one is planned.
+  /// Returns whether a report is due, and if so schedules the next one.
   bool is_due(Instant now) {
     if (now < next_) return false;
     next_ = now + every_;

@@ -1,5 +1,6 @@
 #pragma once
-// Events that were taken from the Core at once, counted, and not told yet. They belong to whoever has the turn.
+// Events that the machine took from the Core in one batch and has not delivered yet. The thread with the turn owns
+// them.
 
 #include <algorithm>
 #include <array>
@@ -12,12 +13,12 @@ namespace fairlead::net {
 
 class TakenEvents {
  public:
-  static constexpr std::size_t kMost = 128;  // at least what comes in one record
+  static constexpr std::size_t kMost = 128;  // at least as many as one record can bring
 
   bool is_empty() const { return next_ == end_; }
-  /// The Core may have more.
+  /// Returns whether the last batch was full: the Core may have more.
   bool was_full() const { return end_ == kMost; }
-  /// Where the next ones go, when the ones before have been told; fill() tells how many they are.
+  /// Returns the space for the next batch. The caller must have delivered the previous one. fill() then sets the count.
   std::span<engine::Completion> room(std::size_t most) { return std::span(all_).first(std::min(most, kMost)); }
   std::span<engine::Completion> fill(std::size_t count) {
     next_ = 0;

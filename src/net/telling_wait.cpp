@@ -8,7 +8,7 @@
 namespace fairlead::net {
 namespace {
 
-constinit std::mutex waits_mutex;  // before the domains'
+constinit std::mutex waits_mutex;  // lock order: before the domains' locks
 
 std::vector<const TellingWait*>& waits() {
   static std::vector<const TellingWait*> all;

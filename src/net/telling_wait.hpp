@@ -1,7 +1,7 @@
 #pragma once
-// A callback that destroys a buffer while its final event is being told on another thread waits for that callback to
-// end. If that one waits for ours in the same way, itself or over others, nobody would ever go on. So who waits for
-// what is known, and one who closes such a circle does not wait: the callback that it meant still runs then.
+// Detects deadlock between callbacks. A callback that destroys a buffer waits while another thread runs that buffer's
+// final callback. If that callback waits for ours in turn, directly or through others, neither would ever return. Each
+// wait is therefore registered. A wait that would close a cycle is skipped; the other callback then still runs.
 
 #include <vector>
 
@@ -11,13 +11,13 @@ namespace fairlead::net {
 
 class TellingWait {
  public:
-  /// The calling thread is in a callback, and waits until nobody tells the buffer.
+  /// The calling thread is in a callback, and waits until no machine delivers the buffer's final event.
   explicit TellingWait(const BufferState& buffer);
   ~TellingWait();
   TellingWait(const TellingWait&) = delete;
   TellingWait& operator=(const TellingWait&) = delete;
 
-  /// Whoever tells it waits for us.
+  /// Returns whether the delivering thread waits for this one.
   bool is_in_vain() const;
 
  private:
@@ -25,7 +25,7 @@ class TellingWait {
   bool is_of(const Machine* machine) const;
 
   const BufferState& buffer_;
-  std::vector<const Machine*> turns_;  // whose callbacks the thread is in
+  std::vector<const Machine*> turns_;  // the machines whose callbacks this thread is in
 };
 
 }  // namespace fairlead::net

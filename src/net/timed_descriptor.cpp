@@ -14,7 +14,7 @@ bool watch(const base::FileDescriptor& set, int descriptor) {
 }
 
 timespec to_timespec(Instant at) {
-  constexpr Instant kFirst = Instant(Duration(1));  // 0 would be never
+  constexpr Instant kFirst = Instant(Duration(1));  // because 0 would disarm the timer
   const auto time = std::max(at, kFirst).time_since_epoch();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
   return {.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};

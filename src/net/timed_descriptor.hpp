@@ -1,6 +1,6 @@
 #pragma once
-// A descriptor that is readable when another one is, or from a point in time on: what an event loop sleeps on for a
-// machine that has deadlines and no thread. Made when it is asked for; nothing is done for who never asks.
+// A descriptor that becomes readable when another one does, or at a point in time. An event loop sleeps on it for a
+// machine that has deadlines but no thread. It is created on first use.
 
 #include <fairlead/time.hpp>
 
@@ -10,9 +10,10 @@ namespace fairlead::net {
 
 class TimedDescriptor {
  public:
-  /// Makes it, or tells the one that there is. -1: the other is none, or no descriptor is left.
+  /// Returns the descriptor, and creates it on the first call. Returns -1 if `other` is invalid or no descriptor is
+  /// left.
   int open(int other);
-  /// From then on it is readable; not any more if it was. No system call if nothing changes.
+  /// Makes the descriptor readable from `at` on; until then it is not. Makes no system call if nothing changes.
   void set(Instant at);
 
  private:

@@ -8,7 +8,7 @@
 #include "net/pool_state.hpp"
 #include "net/refused.hpp"
 
-// In the child of a fork() a machine of the parent answers that it is none here, without a look at its lock.
+// The error for a call in the child of a fork() on the parent's machine. It does not touch the machine's lock.
 
 namespace fairlead::net {
 namespace {
@@ -44,7 +44,7 @@ Result<> TransferMachine::deliver_synchronously() {
 Result<> TransferMachine::attach(const BufferPool& pool, Provision provision) {
   if (machine_->is_inherited()) return before_fork();
   auto attached = machine_->attach(pool.state_, std::move(provision));
-  if (attached) pool.state_->refill_machines();  // each of them has a smaller share now
+  if (attached) pool.state_->refill_machines();  // each machine's share is smaller now
   return attached;
 }
 Result<> TransferMachine::report_statistics(Duration every) {

@@ -1,6 +1,6 @@
 #pragma once
-// Whose turn it is to call back for a machine: callbacks run one at a time and in order. One thread may have the turns
-// of several machines, if a callback of one delivers the events of another.
+// The turn is the right to call back for a machine: callbacks run one at a time and in order. One thread can hold the
+// turns of several machines, if a callback of one delivers the events of another.
 
 #include <atomic>
 #include <thread>
@@ -14,7 +14,7 @@ namespace fairlead::net {
 class Machine;
 struct BufferState;
 
-/// Under the machine's lock, except where stated.
+/// The caller holds the machine's lock, except where stated.
 class Turn {
  public:
   /// `owner` is only compared.
@@ -25,27 +25,27 @@ class Turn {
 
   bool is_free() const { return thread_ == std::thread::id(); }
   bool is_mine() const { return thread_ == std::this_thread::get_id(); }
-  /// Another thread has it, and goes on telling.
+  /// Returns whether another thread holds the turn and is delivering events.
   bool is_telling_elsewhere() const { return !is_free() && !is_paused_ && !is_mine(); }
   void take();
   void end();
 
-  /// Where it stands whose final event is told; of a call within a call only the inner.
+  /// Where the machine publishes the buffer whose final event it delivers; for nested calls, only the innermost.
   std::atomic<const BufferState*>& told() { return told_; }
-  /// Whether the final event of the buffer is told at this moment. Any thread, without the lock.
+  /// Returns whether this machine is delivering the buffer's final event. Any thread may call it without the lock.
   bool tells(const BufferState& buffer) const noexcept { return told_.load(std::memory_order_acquire) == &buffer; }
 
-  /// Whether the calling thread is in a callback of some machine. Without a lock.
+  /// Returns whether the calling thread is in a callback of any machine. Needs no lock.
   static bool is_calling() noexcept { return innermost != nullptr; }
 
-  /// While the calling thread waits in its callbacks: their machines tell nothing meanwhile, for sure.
+  /// Marks that the calling thread waits inside its callbacks: during that time their machines deliver nothing.
   class Pause {
    public:
     Pause() { mark(true); }
     ~Pause() { mark(false); }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
-    /// The machines in whose callbacks the calling thread is.
+    /// Returns the machines in whose callbacks the calling thread is.
     static std::vector<const Machine*> machines();
 
    private:
@@ -59,9 +59,9 @@ class Turn {
   base::ShortLock& mutex_;
   Changes& changes_;
   std::atomic<const BufferState*> told_{nullptr};
-  std::thread::id thread_;  // nobody's by default
-  Turn* outer_ = nullptr;   // of the same thread: in whose callback this one was taken
-  bool is_paused_ = false;  // it waits in a callback, for what others do
+  std::thread::id thread_;  // default value: no thread
+  Turn* outer_ = nullptr;   // the turn that encloses this one on the same thread
+  bool is_paused_ = false;  // the owner waits in a callback for other threads
 };
 
 }  // namespace fairlead::net
