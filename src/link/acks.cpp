@@ -9,21 +9,22 @@
 namespace fairlead::link {
 namespace {
 
-constexpr std::int32_t kHeaderReach = 65;  // the header's bitmap and the one before it
+// bits that a header reports on: the cumulative ACK's successor and the 64 bits of the bitmap
+constexpr std::int32_t kHeaderReach = 65;
 
 std::uint32_t word_count(const wire::Frame& frame) {
   return frame.header.kind == wire::Kind::ack ? static_cast<std::uint32_t>(frame.payload.size() / sizeof(std::uint64_t))
                                               : 0;
 }
 
-/// Word 0 is the header's, the others follow it in the payload.
+/// Word 0 is the header's bitmap; the others follow in the payload.
 std::uint64_t bitmap_word(const wire::Frame& frame, std::uint32_t index) {
   if (index == 0) return frame.header.ack_bitmap;
   return wire::load<std::uint64_t>(frame.payload.data(), (index - 1) * sizeof(std::uint64_t));
 }
 
-// Segments full of tiny messages after which the sender hears: who has so many messages in flight waits for their ends
-// before he sends more, and should not have to wait for all of them.
+// After so many segments full of tiny messages an ACK goes at once. A sender with so many messages in flight waits for
+// outcomes before it sends more, and should not have to wait for all of them.
 constexpr std::uint32_t kCommandsToAnswer = 6;
 
 }  // namespace
@@ -83,7 +84,7 @@ void Acks::measure(Peer& peer, const wire::Header& header, base::Instant now) {
   if ((header.flags & wire::Flags::kEchoes) == 0) return;
   if ((header.flags & wire::Flags::kDuplicate) != 0) [[unlikely]] {
     ++context_.counters.duplicates_reported;
-    // If the needless one was found lost by threshold, segments overtake each other on this path: be more patient.
+    // If the threshold triggered the needless resend, this path reorders: widen the reordering window.
     const base::Duration since = wire::elapsed(header.echo, peer.fast_resend_at);
     if (context_.counters.resends_fast != 0 && since >= base::Duration::zero() &&
         since <= 2 * peer.round_trip.smoothed()) {
@@ -93,12 +94,12 @@ void Acks::measure(Peer& peer, const wire::Header& header, base::Instant now) {
   if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
   peer.echo_measured = header.echo;
   const base::Duration sample = wire::elapsed(header.echo, wire::to_ticks(now)) - wire::to_duration(header.echo_delay);
-  if (sample < base::Duration::zero() || sample > context_.options.give_up_after) return;  // not a true echo
+  if (sample < base::Duration::zero() || sample > context_.options.give_up_after) return;  // not a valid echo
   peer.round_trip.add(sample);
   ++context_.counters.round_trips_measured;
 }
 
-/// What the arrival of this segment says of the transmissions on the way.
+/// Updates what is known about the order of arrival, from the acknowledgement of this segment.
 void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence) {
   if (segment.transmissions == 1) [[likely]] {
     if (segment.order < evidence.order_acked) [[unlikely]] {
@@ -107,8 +108,8 @@ void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& ev
     peer.order_acked = std::max(peer.order_acked, segment.order);
     return;
   }
-  if (segment.transmissions == 0) return;  // the path never took it
-  // Which transmission arrived? The last one, if something that left as late or later has made this ACK.
+  if (segment.transmissions == 0) return;  // the path did not take it yet
+  // Which transmission arrived? The last one, if the segment echoed left at the same time or later.
   const wire::Header& header = evidence.header;
   if ((header.flags & wire::Flags::kEchoes) == 0) return;
   if (wire::elapsed(wire::to_ticks(segment.sent_at), header.echo) >= base::Duration::zero()) {
@@ -121,7 +122,7 @@ void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& ev
 void Acks::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   learn_order(peer, segment, evidence);
   if (peer.mtu.is_proven_by(segment.size + peer.tag_bytes)) [[unlikely]] {
-    // Unless it went in parts.
+    // But not if it was sent in parts.
     if (segment.size + peer.tag_bytes <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
   }
   peer.window.remove(segment);
@@ -173,7 +174,7 @@ void Acks::find_losses(Peer& peer, base::Instant now) {
 
 void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
   AckDebt& debt = peer.ack;
-  // Of several segments the last is echoed, but one that came in vain must be told.
+  // Of several segments the ACK echoes the last. But a duplicate must be reported.
   if (!debt.was_duplicate || is_duplicate) {
     debt.echo = frame.header.timestamp;
     debt.echo_arrived = now;
@@ -195,7 +196,7 @@ void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_
   }
 }
 
-/// If the bitmap of a header was too short for it, a segment of its own still follows.
+/// The debt stays if the header's bitmap was too short for it: an ACK segment follows.
 void Acks::settle(Peer& peer) {
   AckDebt& debt = peer.ack;
   debt.was_duplicate = false;

@@ -1,12 +1,14 @@
 #pragma once
-// What an ACK does: it frees segments, measures the round trip and shows what was lost. And what ACKs we owe.
+// Acknowledgements in both directions. A received ACK frees segments, measures the round trip and reveals losses. For
+// received segments this class records the ACK that is owed to the peer.
 //
-// A segment is lost when one transmitted later has arrived and either packet_threshold later ones have been transmitted
-// before that one, or 9/8 of a round trip has passed since it left; reorder_window.hpp widens both on a path that
-// reorders. Transmissions are counted by `order`, so a resent segment is judged by its last transmission.
+// Loss detection. A segment counts as lost when a later transmission has been acknowledged, and one of two limits is
+// reached: the acknowledged one is packet_threshold transmissions later, or 9/8 of a round trip has passed since the
+// segment left. On a path that reorders, reorder_window.hpp widens both limits. Transmissions are numbered (`order`),
+// so a resent segment is judged by its last transmission.
 //
-// An ACK on a data segment tells of 64 segments only. What lies beyond is judged by the last ACK that told of all: with
-// several holes it may have arrived long ago.
+// An ACK on a data segment reports on 64 segments only. Segments beyond that reach are judged by the last ACK that
+// covered the whole window. If there are several holes, that ACK may be old.
 
 #include <cstdint>
 
@@ -20,24 +22,25 @@ class Acks {
  public:
   explicit Acks(LinkContext& context) : context_(context) {}
 
-  /// False if it acknowledges what was never sent: then nothing of the segment counts.
+  /// Processes the ACK of a segment. Returns false if it acknowledges a sequence that was never sent; the caller then
+  /// drops the whole segment.
   bool take(Peer& peer, const wire::Frame& frame, base::Instant now);
-  /// The round trip, by the echo of a segment.
+  /// Adds a round-trip sample from the timestamp that the segment echoes.
   void measure(Peer& peer, const wire::Header& header, base::Instant now);
-  /// Sends again what counts as lost by now.
+  /// Queues every segment that counts as lost by now for retransmission.
   void find_losses(Peer& peer, base::Instant now);
 
-  /// A segment came that is to be acknowledged.
+  /// Records that a received segment has to be acknowledged. `is_at_once`: without waiting for ack_after.
   void owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
-  /// An ACK went out on a segment.
+  /// Clears the debt after an ACK left on a segment.
   static void settle(Peer& peer);
 
  private:
-  /// What is known while one ACK is taken.
+  /// What is known while one ACK is processed.
   struct AckEvidence {
     base::Instant now;
     const wire::Header& header;
-    std::uint64_t order_acked = 0;  // before this ACK
+    std::uint64_t order_acked = 0;  // peer.order_acked before this ACK
   };
   static bool is_within_sent(const Peer& peer, const wire::Frame& frame);
   void on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence);

@@ -1,4 +1,4 @@
-// When ACKs go out, and what they measure.
+// When ACKs leave, and what they measure.
 
 #include "link/world_for_tests.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the link has to do, for whom, and when: peers that are owed a greeting or another word, segments to be sent
-// again, peers with something to send, peers whose ACK is due, and each peer's timer.
+// The link's work lists. They tell which peers are owed a control segment, which segments have to be resent, which
+// peers have data to send, whose ACK is due, and each peer's timer.
 
 #include <cstdint>
 
@@ -11,11 +11,11 @@
 namespace fairlead::link {
 
 struct Agenda {
-  PeerList<&Peer::control_hook> control;  // owed a hello, a hello_ack, an answer to a probe or a change of keys
-  SegmentList resends;                    // found lost, of all peers
-  PeerList<&Peer::ready_hook> ready;      // with something to send, served in turn
-  PeerList<&Peer::ack_hook> acks;         // whose ACK is due and found no carrier, or who are probed
-  TimerQueue timers;  // by the earliest moment that something of theirs may be due; may be early, never late
+  PeerList<&Peer::control_hook> control;  // owed a hello, a hello_ack, a probe answer or a rekey message
+  SegmentList resends;                    // segments found lost, of all peers
+  PeerList<&Peer::ready_hook> ready;      // have data to send; served in turn
+  PeerList<&Peer::ack_hook> acks;         // owed an ACK that found no carrier, or due for an MTU probe
+  TimerQueue timers;  // ordered by the earliest possible deadline of each peer; may fire early, never late
 
   void owe_word(Peer& peer) {
     if (!peer.control_hook.is_linked()) control.push_back(peer);
@@ -33,17 +33,17 @@ struct Agenda {
     peer.ack.is_at_once = true;
     queue_ack(peer);
   }
-  /// A segment goes at once, so that the peer knows that we have this session.
+  /// Sends a segment at once, so that the peer learns that this side has the session.
   void prove(Peer& peer) {
     peer.ack.is_owed = true;
     answer_at_once(peer);
   }
-  /// If the session is open and something waits.
+  /// Queues the peer for sending if its session is open and data waits.
   void make_ready(Peer& peer) {
     if (peer.state == Peer::State::open && !peer.ready_hook.is_linked() && peer.has_queued()) ready.push_back(peer);
   }
   void resend(Segment& segment, ResendCause cause);
-  /// Makes sure that the peer is looked at by then.
+  /// Makes sure that the peer's timer fires no later than `at`.
   void wake_by(Peer& peer, base::Instant at) {
     if (at < peer.timer_at || !peer.timer_hook.is_linked()) [[unlikely]]
       set_timer(peer, at);

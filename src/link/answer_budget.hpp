@@ -1,8 +1,8 @@
 #pragma once
-// How many answers strangers get: senders of datagrams that prove nothing, who may be anybody, and many. Each host has
-// a share of its own (with the few that its hash meets), and all have one in common. So a flood from one host uses up
-// its own share and the common one, and others still have theirs; one from forged addresses costs us so much and no
-// more.
+// Rate limit for answers to strangers: senders that have proven nothing, so their addresses may be forged. Each host
+// has a share of its own (shared with the few hosts whose hashes collide); in addition, all hosts share one common
+// budget. A flood from one host uses up its own share and the common budget, and other hosts keep their shares. A flood
+// from forged addresses costs a bounded number of answers.
 
 #include <array>
 #include <cstddef>
@@ -18,13 +18,13 @@ class AnswerBudget {
  public:
   AnswerBudget(const base::SipKey& key, std::uint32_t each_per_second, std::uint32_t common_per_second);
 
-  /// Whether one may go there now; then it counts.
+  /// Returns whether an answer may go to this host now, and if so charges it.
   bool take(const base::SocketAddress& to, base::Instant now);
 
  private:
   static constexpr std::size_t kShares = 256;
 
-  /// So many a second; up to a sixteenth of a second's at once.
+  /// A token bucket: `per_second` tokens a second, and a burst of up to 1/16 s.
   class Rate {
    public:
     explicit Rate(std::uint32_t per_second);

@@ -47,7 +47,7 @@ TEST(AnswerBudget, PortsOfAHostShareAndHostsDoNot) {
   const base::Instant now{1s};
   int given = 0;
   for (std::uint16_t port = 0; port < 1000; ++port) given += budget.take(host(1, port), now);
-  EXPECT_EQ(given, 4);  // a sixteenth of a second's, and one, of its own and of the common share
+  EXPECT_EQ(given, 4);  // 1/16 s of the host's own share and of the common one, plus one each
   EXPECT_TRUE(budget.take(host(2), now));
 }
 

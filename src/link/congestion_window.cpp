@@ -6,9 +6,9 @@ namespace {
 constexpr base::Duration kPeriod = std::chrono::seconds(10);
 constexpr std::uint64_t kRoundsRemembered = 16;
 constexpr std::uint32_t kTrialRounds = 4;
-constexpr std::uint32_t kRoundsToSettle = 32;  // in the first ones ever more is delivered, whatever the window
+constexpr std::uint32_t kRoundsToSettle = 32;  // before that the rate of delivery grows, whatever the window
 constexpr base::Duration kTrialPause = std::chrono::seconds(1), kTrialPauseMost = std::chrono::seconds(60);
-constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer are no sample of the losses
+constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer segments are no sample of the loss
 
 }  // namespace
 
@@ -29,17 +29,17 @@ void CongestionWindow::remember_least(base::Instant now) {
   empty_ = std::min(empty_, round_trip_);
 }
 
-/// By four fifths of the share that the excess has of the round trip, at most to half.
+/// Shrinks the window by four fifths of the excess delay's share of the round trip, at most to half.
 void CongestionWindow::shrink(base::Duration excess, std::uint64_t floor) {
-  // What was not used cannot have made the queue.
+  // Only the part of the window that was used can have caused the queue.
   const std::uint64_t used = std::clamp(in_flight_most_, least_, bytes_);
   const std::uint64_t share = static_cast<std::uint64_t>(1000 * excess / round_trip_) * 4 / 5;
   is_congested_ = true;
   bytes_ = std::min(bytes_, std::max(used - used * std::min<std::uint64_t>(share, 500) / 1000, floor));
 }
 
-/// What the path delivers in an empty round trip: the most of late. Who sends a little now and then learns nothing of
-/// what it could deliver.
+/// Updates the bandwidth-delay product: the recent maximum of what the path delivers in an empty round trip. Rounds in
+/// which the window was not in use do not lower it, since they do not show what the path can deliver.
 void CongestionWindow::judge_rate(base::Instant now) {
   const auto lasted = static_cast<double>((now - round_began_).count());
   rate_ = round_began_ == base::Instant{} || lasted <= 0 ? 0 : static_cast<double>(bytes_acked_) / lasted;
@@ -65,7 +65,7 @@ void CongestionWindow::try_to_fill_only(base::Instant now) {
   bytes_ = wanted;
 }
 
-/// It is late, but not for a queue of ours: twice as much, as long as that delivers more.
+/// The delay is not caused by our queue: doubles the window for a trial, as long as that delivers more.
 void CongestionWindow::try_more(base::Instant now) {
   if (!is_limiting() || !is_in_use() || trial_rounds_ != 0 || rounds_ < kRoundsToSettle || now < more_not_before_)
     return;
@@ -76,7 +76,7 @@ void CongestionWindow::try_more(base::Instant now) {
 
 void CongestionWindow::judge_trial(base::Instant now) {
   if (trial_rounds_ == 0) return;
-  if (!is_for_more_ && !is_in_use()) return;  // what is not used proves nothing: not the end of a transfer either
+  if (!is_for_more_ && !is_in_use()) return;  // an unused window proves nothing, nor does the end of a transfer
   rate_tried_ = std::max(rate_tried_, rate_);
   if (--trial_rounds_ != 0) return;
   if (is_for_more_) {
@@ -96,7 +96,8 @@ void CongestionWindow::judge_trial(base::Instant now) {
   trial_not_before_ = now + trial_pause_;
 }
 
-/// Where a queue was found, only as far as the rate shows that it is used; beyond that more is tried now and then.
+/// Grows the window. After a queue was found, only as far as the rate of delivery follows; beyond that a larger window
+/// is tried now and then.
 void CongestionWindow::grow(base::Instant now) {
   const std::uint64_t most = is_congested_ ? std::min(enough(), most_) : most_;
   if (bytes_ >= most) return try_more(now);

@@ -1,20 +1,26 @@
 #pragma once
-// How many bytes may be in flight to one peer besides what both sides' windows allow. It begins with what fills a local
-// path twice over, so that what is in flight stays in the processors' caches, and grows where the path carries more.
-// What it costs is a few additions per ACK.
+// The congestion window: how many bytes may be in flight to one peer, besides the limits of both sides' windows. It
+// begins at twice what fills a local path, so that the data in flight stays in the processors' caches. It grows where
+// the path carries more. An ACK costs a few additions.
 //
-// Judged once per round trip, by the least round trip measured in it (a busy host delays some samples, a queue all):
+// The window is judged once per round trip, by the least round trip measured in that round. (A busy host delays some
+// samples, a queue delays all.)
 //
-// - heavy loss, more than kLossHeavy, whatever the delay: less by a quarter, or by the excess;
-// - delay and loss, a queue longer than kQueueShort while more than kLossUsual is lost: less by the excess, to half;
-// - delay alone, longer than kQueueLong for kRoundsLate round trips: less by the excess, but a quarter stays;
-// - a standing queue, longer than kQueueStanding while the window is in use: to twice what the rate of delivery fills
-//   an empty path with, plus an allowance for ACKs that come together, so that what passes beside it finds the queue
-//   short. Taken back, and not tried again for a while, if less is delivered so: then it was a busy host and no queue.
-//   Where it is as short as that already, twice as much, kept if more is delivered so: that is a busy host, too;
-// - neither: more by an eighth, as long as it is in use.
+// - Heavy loss (more than kLossHeavy), whatever the delay: the window shrinks by a quarter, or by the excess delay if
+//   that is more.
+// - Delay and loss (a queue longer than kQueueShort, and more than kLossUsual lost): it shrinks by the excess, at most
+//   to half.
+// - Delay alone, longer than kQueueLong for kRoundsLate round trips: it shrinks by the excess, but a quarter of the
+//   maximum stays.
+// - A standing queue (longer than kQueueStanding while more than the allowance is in flight): the window goes to twice
+//   the bandwidth-delay product, plus an allowance for ACKs that arrive together, so that other traffic finds a short
+//   queue. This is a trial. If the rate of delivery falls, a busy host caused the delay; the change is undone and not
+//   tried again for a while. If the window is that small already, a doubled window is tried, and kept if it delivers
+//   more.
+// - Otherwise it grows by an eighth, as long as it is in use.
 //
-// Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired and means nothing.
+// Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired, and does not shrink the
+// window.
 
 #include <algorithm>
 #include <chrono>
@@ -33,22 +39,22 @@ class CongestionWindow {
   static constexpr std::uint32_t kLossHeavy = 250;  // in thousandths
   static constexpr std::uint32_t kRoundsLate = 3;
 
-  /// `least`: two segments. `allowance`: in flight besides what fills the path. `first`: until the path shows that it
-  /// delivers more with more.
+  /// Opens the window for a new session; all arguments in bytes. `least`: the minimum, two segments. `allowance`: in
+  /// flight in addition to the bandwidth-delay product. `first`: the initial window.
   void open(std::uint64_t most, std::uint64_t least, std::uint64_t allowance, std::uint64_t first);
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_limiting() const { return bytes_ < most_; }
-  /// The path has shown a queue of ours, and nothing since that it carries more.
+  /// True after a queue was found on the path, until the path has proven that it carries more.
   bool is_congested() const { return is_congested_; }
-  /// What the path has delivered of late, in bytes per nanosecond; 0: not known.
+  /// Recent rate of delivery, in bytes per nanosecond; 0 if unknown.
   double rate() const {
     return filling_ == 0 ? 0
                          : static_cast<double>(filling_) / static_cast<double>(std::min(empty_, empty_before_).count());
   }
 
   void on_loss() { ++lost_; }
-  /// An ACK of so many segments and bytes; `in_flight` bytes were on the way before it.
+  /// Counts an ACK of `segments` and `bytes`. `in_flight`: bytes in flight before it arrived.
   void on_ack(std::uint64_t segments, std::uint64_t bytes, std::uint64_t in_flight, base::Duration round_trip,
               base::Instant now) {
     acked_ += segments;
@@ -70,33 +76,34 @@ class CongestionWindow {
   void try_more(base::Instant now);
   void begin_trial(std::uint64_t wanted);
   void grow(base::Instant now);
-  /// Fills the path as it delivers now, and twice that.
+  /// Twice the bandwidth-delay product, plus the allowance.
   std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }
   bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }
   void shrink(base::Duration excess, std::uint64_t floor);
 
   std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
   bool is_congested_ = false;
-  std::uint64_t filling_ = 0;  // what fills the empty path at the rate of delivery
+  std::uint64_t filling_ = 0;  // bandwidth-delay product: rate of delivery times the empty path's round trip, in bytes
   base::Instant round_began_, round_ends_;
 
-  // Whether the smaller window delivers as much, or the larger one more.
-  std::uint32_t trial_rounds_ = 0;  // left
+  // A trial of another window: whether a smaller one delivers as much, or a larger one more.
+  std::uint32_t trial_rounds_ = 0;  // rounds left
   bool is_for_more_ = false;
   std::uint64_t bytes_before_ = 0;
   double rate_ = 0, rate_before_ = 0, rate_tried_ = 0;  // bytes per nanosecond
-  double rate_most_ = 0;                                // of late
+  double rate_most_ = 0;                                // recent maximum
   std::uint32_t rounds_ = 0;
   base::Instant trial_not_before_, more_not_before_;
   base::Duration trial_pause_{}, more_pause_{};
 
-  // Of this round.
+  // Measured in this round.
   std::uint64_t acked_ = 0, bytes_acked_ = 0, lost_ = 0, in_flight_most_ = 0;
   base::Duration round_trip_ = kNone;
 
-  std::uint32_t loss_ = 0;  // averaged, in thousandths
+  std::uint32_t loss_ = 0;  // moving average, in thousandths
   std::uint32_t rounds_late_ = 0;
-  // The empty path's round trip: the least of this period and the one before, so that another route is believed.
+  // Round trip of the empty path: the least of this period and of the previous one, so that a change of route is
+  // noticed.
   base::Duration empty_ = kNone, empty_before_ = kNone;
   base::Instant period_ends_;
 };

@@ -1,4 +1,4 @@
-// The window against a modelled bottleneck, reviewed as the curve it prints.
+// Runs the window against a modelled bottleneck; the test compares the curve that it prints.
 
 #include "link/congestion_window.hpp"
 
@@ -16,13 +16,13 @@ constexpr std::uint64_t kMost = 1 << 20, kSegment = 2304, kLeast = 2 * kSegment,
                         kFirst = 256 << 10;
 constexpr base::Duration kEmpty = 20us;
 
-/// One path used by `senders` alike: its rate, its queue, its losses besides those of a full queue.
+/// A path shared by `senders` equal senders: its rate, its queue, and random losses besides those of a full queue.
 struct Bottleneck {
   double bytes_per_us = 1250;  // 10 Gb/s
   double queue_most = 1 << 20;
   double loss = 0;
   std::uint64_t senders = 1;
-  base::Duration busy{};  // what a busy host adds to each sample
+  base::Duration busy{};  // delay that a busy host adds to each sample
 
   CongestionWindow window;
   base::Instant now{1s};
@@ -60,7 +60,7 @@ struct Bottleneck {
   }
 };
 
-/// Knows the empty path before the crowd comes.
+/// A window that has seen the empty path before the crowd comes.
 void see_empty_path(Bottleneck& path) {
   path.window.on_ack(1, kSegment, kSegment, kEmpty, path.now);
   path.now += 1ms;
@@ -111,7 +111,7 @@ TEST(CongestionWindow, SixtyFourSendersToOneStopOverflowingTheQueue) {
   path.senders = 64;
   see_empty_path(path);
   const std::string curve = path.curve(200);
-  // Without grants they swing about what fits; so much is full a part of the time, not always and not by much.
+  // Without grants the windows swing around what fits, so the queue is full part of the time.
   int full = 0;
   for (int i = 0; i < 100; ++i) {
     path.round();

@@ -11,7 +11,7 @@ std::uint64_t cookie_of(const base::SipKey& key, const base::SocketAddress& from
   hash.add(std::as_bytes(std::span(from.ip)));
   hash.add(std::uint64_t{from.scope} << 32 | from.port);
   hash.add(hello);
-  return std::max<std::uint64_t>(hash.value(), 1);  // zero is none
+  return std::max<std::uint64_t>(hash.value(), 1);  // 0 means no cookie
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #pragma once
-// What a stranger has to show before anything is kept of it: that it hears what is sent to its address. Its hello is
-// answered by a cookie, a hash of its address and of what it said under a key that only we have, and comes again with
-// it. So an unproven hello costs one hash and leaves nothing behind; one that shows its cookie was sent by somebody who
-// can read what goes to that address.
+// A stateless handshake, like SYN cookies: a stranger has to show that it receives what is sent to its address before
+// this side keeps any state for it. The answer to its hello is a cookie, a keyed hash of its address and its hello. The
+// stranger repeats the hello with the cookie. So an unproven hello costs one hash and leaves no state.
 //
-// The key is made anew every minute; cookies of the minute before are still good. Those of another life are not: the
-// key is of this jar.
+// The key is replaced every minute; cookies made with the previous key stay valid. Cookies of an earlier process are
+// not valid, since each jar has keys of its own.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +21,13 @@ class CookieJar {
  public:
   static constexpr base::Duration kFreshFor = std::chrono::minutes(1);
 
-  /// Keys come from `secrets`.
+  /// `secrets` supplies the keys.
   explicit CookieJar(TokenSource& secrets)
       : secrets_(secrets), key_(secrets.next_key()), key_before_(secrets.next_key()) {}
 
-  /// For the sender of a hello with this payload; never 0.
+  /// Returns the cookie for a sender and the payload of its hello; never 0.
   std::uint64_t bake(const base::SocketAddress& from, std::span<const std::byte> hello, base::Instant now);
-  /// Whether this jar gave it to this sender for this hello, less than one to two minutes ago.
+  /// Returns whether this jar made the cookie for this sender and hello. A cookie is valid for one to two minutes.
   bool is_ours(std::uint64_t cookie, const base::SocketAddress& from, std::span<const std::byte> hello,
                base::Instant now);
 
@@ -37,7 +36,7 @@ class CookieJar {
 
   TokenSource& secrets_;
   base::SipKey key_, key_before_;
-  base::Instant stale_at_{};  // key_
+  base::Instant stale_at_{};  // when key_ is to be replaced
 };
 
 }  // namespace fairlead::link

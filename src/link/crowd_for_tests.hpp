@@ -1,5 +1,6 @@
 #pragma once
-// One link that many meet, each a link of its own at its own address; no network between them, nothing gets lost.
+// One link (the host) that exchanges messages with many others, each at its own address. There is no network between
+// them, and nothing is lost.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ class Crowd {
   struct Guest {
     base::SocketAddress address;
     std::unique_ptr<Link> link;
-    std::vector<Status> ends;  // of its messages
+    std::vector<Status> ends;  // outcomes of its messages
     std::vector<Notice> notices;
   };
 
@@ -27,7 +28,7 @@ class Crowd {
     return *base::SocketAddress::from_ip(ip, port);
   }
 
-  /// Somebody new; nobody has heard of him yet.
+  /// Makes a guest that the host does not know yet.
   Guest& guest(const base::SocketAddress& from) {
     Guest& made = guests[from];
     made.address = from;
@@ -35,7 +36,7 @@ class Crowd {
     return made;
   }
 
-  /// A guest sends to the host; false if it did not arrive. `span`: how long it may try.
+  /// Sends a message from a guest to the host; returns false if it did not arrive. `span`: time limit.
   bool send(Guest& guest, base::Duration span = std::chrono::milliseconds(100)) {
     const std::uint64_t arrived = host.counters().messages_delivered;
     const std::size_t ended = guest.ends.size();
@@ -48,7 +49,7 @@ class Crowd {
     return host.counters().messages_delivered == arrived + 1;
   }
 
-  /// What the two have to say to each other now.
+  /// Carries all datagrams that the two have for each other now.
   void exchange(Guest& guest) {
     guest.link->expire(now);
     host.expire(now);
@@ -74,7 +75,7 @@ class Crowd {
   std::map<base::SocketAddress, Guest> guests;
 
  private:
-  /// One train of `from`; what goes to nobody is lost.
+  /// Carries one train of `from`; datagrams to unknown addresses are lost.
   bool carry(Link& from, const base::SocketAddress& own) {
     if (!from.next_train(now, 65'000, 1, train_)) return false;
     std::vector<std::byte> bytes;

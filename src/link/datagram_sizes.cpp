@@ -17,7 +17,7 @@ void DatagramSizes::set_goal(Peer& peer, base::Instant now) {
   follow(peer, now);
 }
 
-/// What is too long for it goes again, in parts.
+/// Segments in flight that are too long for a smaller size are resent in parts.
 void DatagramSizes::follow(Peer& peer, base::Instant now) {
   if (peer.mtu.wanted() != 0) context_.agenda.queue_ack(peer);
   if (const base::Instant at = peer.mtu.due(); at != base::kNever)
@@ -41,7 +41,7 @@ void DatagramSizes::on_timer(Peer& peer, base::Instant now) {
 
 void DatagramSizes::on_probe(Peer& peer, const wire::Frame& frame) {
   ++context_.counters.probes_received;
-  // The newest are answered: an older one has been given up by now.
+  // Answers the newest probes only: the peer has given older ones up by now.
   peer.probes_to_answer[peer.probe_answers_owed % peer.probes_to_answer.size()] = frame.header.sequence;
   peer.probe_answers_owed =
       std::min<std::uint32_t>(peer.probe_answers_owed + 1, static_cast<std::uint32_t>(peer.probes_to_answer.size()));

@@ -1,6 +1,6 @@
 #pragma once
-// How long the datagrams to a peer may be: what our path and the peer take, and what probes find (path_mtu.hpp). What
-// has a sequence already and is too long goes again, in parts (trains_parts.cpp).
+// The length of datagrams to a peer: the limits of the local path and of the peer, and the result of path MTU probes
+// (path_mtu.hpp). A segment that is too long by now and has its sequence already is resent in parts (trains_parts.cpp).
 
 #include <cstdint>
 
@@ -14,11 +14,12 @@ class DatagramSizes {
  public:
   explicit DatagramSizes(LinkContext& context) : context_(context) {}
 
-  /// From what the path to it carries, as it is known now.
+  /// Sets the upper limit, from the path's known MTU and the peer's announced maximum.
   void set_goal(Peer& peer, base::Instant now);
-  /// What is cut from now on has the size that is believed.
+  /// Applies the size that PathMtu has settled on to segments cut from now on, and queues longer ones in flight for
+  /// resending.
   void follow(Peer& peer, base::Instant now);
-  /// The time of a probe, or of the search for the size, has come.
+  /// Runs the probe timer: sends the next probes, or begins a new search.
   void on_timer(Peer& peer, base::Instant now);
   void on_probe(Peer& peer, const wire::Frame& frame);
   void on_probe_answer(Peer& peer, const wire::Frame& frame, base::Instant now);

@@ -1,4 +1,4 @@
-// Paths that carry less than they seemed to: found by probes, and what was sent before goes again in parts.
+// Paths whose MTU is smaller than it seemed: probes find out, and segments already cut are resent in parts.
 
 #include "link/world_for_tests.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kJumbo = 8972;
 
-/// From now on nothing longer than this passes, and nobody tells.
+/// From now on the path silently drops longer datagrams.
 void swallow_above(World& world, std::size_t bytes_max) {
   world.weather.drops = [bytes_max](std::size_t, std::span<const std::byte> bytes) { return bytes.size() > bytes_max; };
 }
@@ -65,7 +65,7 @@ TEST(LinkMtu, APathThatNarrowsWhileShortAndLongMessagesWaitKeepsItsTurnOnce) {
   world.path_datagram = kJumbo;
   world.send(0, 1, 8);
   world.run_for(100ms);
-  for (int i = 0; i < 60; ++i) world.send(0, 1, 64);  // in blocks that are longer than the path will be
+  for (int i = 0; i < 60; ++i) world.send(0, 1, 64);  // in blocks longer than the path's MTU will be
   world.send(0, 1, 100'000);
   world.ends[0].link->set_datagram_size_max(world.peer(0, 1), 1300, world.now);
   world.run_until_ended(1s);
@@ -78,7 +78,7 @@ TEST(LinkMtu, WhatTheKernelSaysIsFollowedAtOnce) {
   world.path_datagram = kJumbo;
   for (int i = 0; i < 40; ++i) world.send(0, 1, i % 2 == 0 ? 30'000 : 700);
   world.run_for(50us);
-  swallow_above(world, 1300);  // less than the blocks of short messages that wait
+  swallow_above(world, 1300);  // less than the waiting blocks of short messages
   world.ends[0].link->set_datagram_size_max(world.peer(0, 1), 1300, world.now);
   const Instant begun = world.now;
   world.run_until_ended(2s);
@@ -87,7 +87,7 @@ TEST(LinkMtu, WhatTheKernelSaysIsFollowedAtOnce) {
   EXPECT_EQ(size_used(world), 1300U);
 }
 
-// As ICMP that anybody may have sent.
+// Like ICMP messages, which anybody may have sent.
 TEST(LinkMtu, WhatSomebodySaysIsNotFollowedButTried) {
   World world(4);
   world.path_datagram = kJumbo;
@@ -184,7 +184,7 @@ TEST(LinkDiagnosis, OneDirectionOnlyAtFirstContact) {
   world.weather.drops = [](std::size_t from, auto) { return from == 0; };
   world.send(0, 1, 8);
   world.run_for(1s);
-  world.send(1, 0, 8);  // 0 hears its greetings
+  world.send(1, 0, 8);  // 0 receives its greetings
   world.run_until_ended();
   EXPECT_EQ(loss_of(world, 0), Diagnosis::one_direction);
   EXPECT_EQ(loss_of(world, 1), Diagnosis::nothing_heard);

@@ -8,8 +8,8 @@
 namespace fairlead::link {
 namespace {
 
-constexpr base::Duration kWithoutMemory = 1ms;  // what is due waits so long
-constexpr std::uint8_t kStallLooks = 4;         // in give_up_after
+constexpr base::Duration kWithoutMemory = 1ms;  // how long due timers are put off without memory
+constexpr std::uint8_t kStallLooks = 4;         // checks within give_up_after
 
 }  // namespace
 
@@ -29,7 +29,7 @@ base::Instant Expiry::next_deadline() const {
 
 void Expiry::expire(base::Instant now) {
   if (grants_.deadline() <= now) grants_.give(now);
-  // Every entry is looked at once at most: what is due again at once waits for the next call.
+  // Each entry is visited at most once: one that is due again at once waits for the next call.
   while (!context_.agenda.timers.empty() && context_.agenda.timers.begin()->timer_at <= now &&
          !context_.news.is_full()) {
     Peer& peer = *context_.agenda.timers.begin();
@@ -49,7 +49,7 @@ void Expiry::expire(base::Instant now) {
   }
 }
 
-/// False if the peer is gone.
+/// Returns false if the peer was forgotten.
 bool Expiry::on_timer(Peer& peer, base::Instant now) {
   if (peer.candidate && peer.candidate->since + context_.options.half_open_for <= now) {
     places_.drop_candidate(peer);
@@ -80,7 +80,7 @@ bool Expiry::on_timer(Peer& peer, base::Instant now) {
     if (peer.pacer.is_waiting() && peer.pacer.next() <= now) context_.agenda.make_ready(peer);
     if (peer.has_asked && peer.window.in_flight() == 0 &&
         peer.asked_at + context_.timeouts.ask_again_after(peer) <= now) {
-      // Nobody answered: the grant may be lost, or there is none to get. One segment goes, and asks again.
+      // No answer: the grant may be lost, or there is none to give. One segment leaves, and asks again.
       peer.has_asked = false;
       peer.granted = 1;
       context_.agenda.make_ready(peer);
@@ -104,7 +104,7 @@ bool Expiry::on_timer(Peer& peer, base::Instant now) {
   return true;
 }
 
-/// Nothing was acknowledged for as long as an ACK may take.
+/// Handles missing ACKs: nothing was acknowledged for as long as an ACK may take.
 void Expiry::on_silence(Peer& peer, base::Instant now) {
   if (now - peer.last_progress >= context_.options.give_up_after && peer.backoff >= Timeouts::kAttemptsLeast) {
     return sessions_.lose(peer, Status::silent, now, true);
@@ -112,7 +112,7 @@ void Expiry::on_silence(Peer& peer, base::Instant now) {
   peer.last_sent = now;
   const ResendCause cause = peer.backoff == 0 ? ResendCause::probe : ResendCause::timeout;
   ++peer.backoff;
-  if (peer.in_flight.empty()) return;  // all that is missing waits to be sent again already
+  if (peer.in_flight.empty()) return;  // all that is missing waits for its resend already
   Segment& newest = peer.in_flight.back();
   Segment& oldest = *peer.window.find(peer.window.oldest());
   if (cause == ResendCause::timeout) {
@@ -122,7 +122,7 @@ void Expiry::on_silence(Peer& peer, base::Instant now) {
   context_.agenda.resend(newest, cause);
 }
 
-/// Begins with the first that is open, and ends with the last.
+/// Starts the checks when something opens, and stops them when nothing is open.
 void Expiry::watch_for_stall(Peer& peer, base::Instant now) const {
   if (peer.window.in_flight() == 0 && peer.reassembly.open_count() == 0) {
     peer.stall_look_at = base::kNever;
@@ -133,14 +133,14 @@ void Expiry::watch_for_stall(Peer& peer, base::Instant now) const {
   }
 }
 
-/// Whether nothing of one of them has moved for so many looks.
+/// Returns whether one of the open items has not moved for kStallLooks checks.
 bool Expiry::is_stalled(Peer& peer, base::Instant now) const {
   if (peer.stall_look_at > now) return false;
   peer.stall_look_at = now + context_.options.give_up_after / kStallLooks;
   const bool is_same = peer.window.in_flight() != 0 && peer.window.oldest() == peer.oldest_seen;
   peer.oldest_seen = peer.window.oldest();
   peer.stalled_looks = is_same ? static_cast<std::uint8_t>(peer.stalled_looks + 1) : 0;
-  peer.is_message_stuck = peer.reassembly.look() > kStallLooks;  // the first look may have come at once
+  peer.is_message_stuck = peer.reassembly.look() > kStallLooks;  // the first check may have come at once
   return peer.is_message_stuck || peer.stalled_looks >= kStallLooks;
 }
 

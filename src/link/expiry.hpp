@@ -1,14 +1,15 @@
 #pragma once
-// Timers. Each peer has one entry in the agenda's, at the earliest moment that something of it may be due. Deadlines
-// that move later leave it where it is: it fires early, finds nothing due and is put where it belongs. So the fast path
-// of traffic does not touch the tree, and an idle peer has no entry at all.
+// Timers. Each peer has one entry in the agenda's ordered set, at its earliest possible deadline. A deadline that moves
+// later leaves the entry in place: the timer fires early, finds nothing due and is set again. So the fast path does not
+// touch the set, and an idle peer has no entry.
 //
-// A peer that is heard, but brings nothing to an end: it has begun a message and does not go on, or acknowledges
-// anything but the oldest that we sent. What we keep for it would be kept for ever; so its session ends `silent`. A
-// message of its alone could not end: it would be acknowledged, and thrown away.
+// Stalled peers. A peer may be heard and yet finish nothing: it has begun a message and does not go on, or it
+// acknowledges everything but the oldest segment. Its resources would be held for ever, so its session ends with
+// `silent`. Dropping its message alone would not do: the message would be acknowledged, and yet thrown
+// away.
 //
-// Looked at every quarter of give_up_after while something is open. Only looks count, not time: a host that slept must
-// not give up on waking.
+// While something is open, the peer is checked every quarter of give_up_after. Checks are counted, not time, so that a
+// host that was suspended does not give its peers up when it wakes.
 
 #include "link/acks.hpp"
 #include "link/datagram_sizes.hpp"
@@ -22,7 +23,7 @@ namespace fairlead::link {
 
 class Expiry {
  public:
-  /// What timers set off; all of them outlive it.
+  /// What the timers call; all of it outlives this object.
   struct Parts {
     Places& places;
     Grants& grants;

@@ -1,11 +1,11 @@
-// A peer that is heard but brings nothing to an end: its session ends, and with it what was kept for it.
+// A peer that is heard but finishes nothing: its session ends, and its resources are freed.
 
 #include "link/world_for_tests.hpp"
 
 namespace fairlead::link::testing {
 namespace {
 
-/// End 0 with end 1 deaf; the test speaks for 1, with the token that it was given.
+/// End 0, with a deaf end 1. The test speaks for end 1, with the token that it was given.
 class Stalled {
  public:
   explicit Stalled(std::uint64_t seed) : world(seed) {
@@ -16,8 +16,8 @@ class Stalled {
     open_session(world);
   }
 
-  /// Says something harmless every 100 ms, as long as 0 has a session; how long that was. With `has_traffic` 0 sends,
-  /// and all but the first of it is acknowledged.
+  /// Sends a harmless segment every 100 ms as long as end 0 has a session; returns how long that was. With
+  /// `has_traffic` end 0 sends, and all but its first segment is acknowledged.
   Duration speak(Duration most, bool has_traffic = false) {
     const Instant begin = world.now;
     header.kind = wire::Kind::ack;
@@ -68,7 +68,7 @@ TEST(LinkStall, WhoAcknowledgesAnythingButTheOldestIsGivenUp) {
   EXPECT_EQ(stalled.world.ends[0].sent[oldest].status, Status::silent);
 }
 
-// Short messages wait all the time, more than the line carries: the long one has its turns all the same.
+// Short messages always wait, more than the line carries; the long message still gets its turns.
 TEST(LinkStall, AStreamOfShortMessagesDoesNotHoldUpALongOne) {
   World world(4);
   open_session(world);

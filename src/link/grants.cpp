@@ -7,8 +7,8 @@
 namespace fairlead::link {
 namespace {
 
-constexpr base::Duration kRemembered = 10ms;  // a sender of long messages
-constexpr base::Duration kUsedWithin = 1ms;   // a grant
+constexpr base::Duration kRemembered = 10ms;  // how long a sender of long messages counts as one
+constexpr base::Duration kUsedWithin = 1ms;   // lifetime of an unused grant
 constexpr std::uint64_t kCreditBytes = 1024;
 
 }  // namespace
@@ -30,7 +30,7 @@ std::uint16_t Grants::credits_in_crowd(const Peer& peer) const {
   return peer.grant == Peer::Grant::given ? static_cast<std::uint16_t>(turn_bytes() / kCreditBytes + 1) : 1;
 }
 
-/// A segment of a long message came.
+/// Counts a segment of a long message.
 void Grants::on_bulk(Peer& peer, const wire::Frame& frame, base::Instant now) {
   peer.bulk_at = now;
   if (bulk_.empty() || &bulk_.back() != &peer) {
@@ -45,7 +45,7 @@ void Grants::on_bulk(Peer& peer, const wire::Frame& frame, base::Instant now) {
         static_cast<std::int64_t>(frame.payload.size() + wire::kSegmentHeaderBytes + context_.options.segment_overhead);
     peer.grant_left -= size;
     const bool asks = (frame.header.flags & wire::Flags::kAsks) != 0;
-    if (peer.grant_left < size || !asks) {  // another one would not fit
+    if (peer.grant_left < size || !asks) {  // another segment would not fit
       end(peer);
       if (asks) on_asked(peer, now);
     }
@@ -54,7 +54,7 @@ void Grants::on_bulk(Peer& peer, const wire::Frame& frame, base::Instant now) {
 }
 
 void Grants::on_asked(Peer& peer, base::Instant now) {
-  if (!is_crowded()) {  // then there is nothing to wait for
+  if (!is_crowded()) {  // there is nothing to wait for
     context_.agenda.answer_at_once(peer);
     return;
   }
@@ -110,7 +110,7 @@ void Grants::leave(Peer& peer) {
   peer.has_asked = false;
 }
 
-/// A grant that is not used, or the crowd that has gone.
+/// The earliest expiry of a grant, or of a sender that makes the crowd.
 base::Instant Grants::deadline() const {
   if (!is_crowded() || waiting_.empty()) return base::kNever;
   base::Instant at = bulk_.front().bulk_at + kRemembered;
@@ -125,7 +125,7 @@ void Grants::take(Peer& peer, std::uint16_t credits, base::Instant now) {
   if (peer.granted == 0 && peer.has_bulk_queued()) ask(peer, now);
 }
 
-/// What waits is held back, and nothing on its way can say so.
+/// Asks for a turn if the waiting messages are held back and no segment in flight can say so.
 void Grants::ask(Peer& peer, base::Instant now) {
   if (peer.has_asked || peer.window.in_flight() != 0 || !peer.has_bulk_queued() || peer.granted != 0) return;
   peer.has_asked = true;

@@ -1,4 +1,4 @@
-// Many senders to one: they take turns, nobody is bound without need, and nothing depends on a grant's arrival.
+// Incast: many senders take turns, nobody is limited without need, and lost grants do no harm.
 
 #include "link/world_for_tests.hpp"
 
@@ -7,14 +7,14 @@ namespace {
 
 constexpr std::size_t kSenders = 20;
 
-/// Less than what each of the crowd has to send.
+/// Less than each sender of the crowd has to send.
 LinkOptions small_window() {
   LinkOptions options;
   options.window_bytes = 128 << 10;
   return options;
 }
 
-/// Everybody knows end 0, then sends it so much.
+/// Every sender opens a session with end 0, then sends it this much.
 void crowd(World& world, std::size_t size, int messages) {
   for (std::size_t from = 1; from < world.ends.size(); ++from) world.send(from, 0, 8);
   world.run_for(20ms);

@@ -1,5 +1,5 @@
 #pragma once
-// Our half of a session.
+// One side's contribution to a session.
 
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 namespace fairlead::link {
 
 struct Half {
-  std::uint64_t token = 0;  // the peer's segments carry it: 64 secret bits
-  wire::Sequence first;     // of our data
+  std::uint64_t token = 0;  // 64 secret bits that the peer's segments carry
+  wire::Sequence first;     // sequence of this side's first data segment
 };
 
 }  // namespace fairlead::link

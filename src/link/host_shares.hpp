@@ -1,7 +1,7 @@
 #pragma once
-// Who holds how much. Members belong to hosts (base::SocketAddress::host()). Where room is short the host that holds
-// most gives way, its oldest member first. So a host that floods us shuts out itself, and others only as far as they
-// hold as much.
+// Fair shares of a bounded table by host. Members belong to hosts (base::SocketAddress::host()). When space is short,
+// the host with most members gives way, its oldest member first. So a flooding host shuts out itself, and others only
+// if they hold as much.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,14 +21,14 @@ class HostShares {
  public:
   explicit HostShares(const base::SipKey& key) : hosts_(0, Hash{key}) {}
 
-  /// As the youngest of its host.
+  /// Adds the member as the youngest of its host.
   void add(Member& member) {
     Host& host = hosts_[member.address.host()];
     host.members.push_back(member);
     resize(host, host.size + 1);
     ++size_;
   }
-  /// It may be none.
+  /// Removes the member; does nothing if it is not in the table.
   void remove(Member& member) {
     if (!(member.*kHook).is_linked()) return;
     const auto found = hosts_.find(member.address.host());
@@ -37,7 +37,8 @@ class HostShares {
     resize(found->second, found->second.size - 1);
     if (found->second.size == 0) hosts_.erase(found);
   }
-  /// It was looked at and stays: others of its host come first now, and other hosts that hold as much.
+  /// Keeps a member that was considered for removal: it becomes the youngest of its host, and its host the last of its
+  /// size.
   void pass_over(Member& member) {
     Host& host = hosts_.find(member.address.host())->second;
     (member.*kHook).unlink();
@@ -50,12 +51,13 @@ class HostShares {
     const auto found = hosts_.find(address.host());
     return found == hosts_.end() ? 0 : found->second.size;
   }
-  /// Null if its host has none.
+  /// Returns the oldest member of the address's host, or null if that host has none.
   Member* oldest_of(const base::SocketAddress& address) {
     const auto found = hosts_.find(address.host());
     return found == hosts_.end() ? nullptr : &found->second.members.front();
   }
-  /// Of the host that holds most; of several the one that has for longest. Null if there is none at all.
+  /// Returns the oldest member of the host with most members. Of several such hosts, the one that has had that many
+  /// longest. Null if the table is empty.
   Member* oldest_of_largest() { return by_size_.empty() ? nullptr : &by_size_.begin()->members.front(); }
 
  private:
@@ -74,7 +76,7 @@ class HostShares {
     bool operator()(const Host& a, const Host& b) const { return a.size > b.size; }
   };
 
-  /// To the end of those of its size.
+  /// Moves the host to the end of the hosts of its new size.
   void resize(Host& host, std::size_t size) {
     host.hook.unlink();
     host.size = size;

@@ -1,6 +1,6 @@
 #pragma once
-// The hotel of usnic (docs/link.md), for all peers together: rooms in which segments stay from submit to
-// ACK. Check-in and check-out are O(1); the timers are not the rooms' but the peers', one each (expiry.hpp).
+// The retransmission buffer of all peers together, named after usnic's hotel (docs/link.md): a segment has a room from
+// its submission to its ACK. Check-in and check-out are O(1). Timers belong to peers, not to rooms (expiry.hpp).
 
 #include "link/object_pool.hpp"
 #include "link/segment.hpp"
@@ -11,7 +11,7 @@ class Hotel {
  public:
   explicit Hotel(std::size_t rooms_max) : rooms_(rooms_max), blocks_(rooms_max) {}
 
-  /// A room for a segment by reference, or null if the hotel is full.
+  /// Returns a room for a segment that refers to the sender's memory, or null if the hotel is full.
   Segment* check_in(Peer& peer) {
     Segment* segment = rooms_.take();
     if (segment == nullptr) [[unlikely]]
@@ -28,12 +28,12 @@ class Hotel {
     return segment;
   }
 
-  /// A room with a block for short messages, or null.
+  /// Returns a room with a block for short messages, or null if the hotel or the memory is exhausted.
   Segment* check_in_with_block(Peer& peer) {
     Segment* segment = check_in(peer);
     if (segment == nullptr) [[unlikely]]
       return nullptr;
-    segment->block = blocks_.take();  // as many as rooms: there is one, if there is memory for it
+    segment->block = blocks_.take();  // there are as many blocks as rooms, so this fails only without memory
     if (segment->block == nullptr) [[unlikely]] {
       check_out(*segment);
       return nullptr;

@@ -9,12 +9,12 @@
 namespace fairlead::link {
 namespace {
 
-constexpr std::uint32_t kTimesSaid = 16;            // in vain: then it is begun anew at the next segment
-constexpr base::Duration kKeepPreviousFor = 10s;    // in use; a quiet peer's go with idle_release
-constexpr base::Duration kPatience = 30s;           // after they should have been changed they are not used any more,
-constexpr std::uint64_t kSegmentsOfPatience = 256;  // if so many segments showed that the peer is there
+constexpr std::uint32_t kTimesSaid = 16;          // repeats without an answer; after them the next segment begins anew
+constexpr base::Duration kKeepPreviousFor = 10s;  // while in use; those of a quiet peer go after idle_release
+constexpr base::Duration kPatience = 30s;         // keys that are overdue for so long are not used any more,
+constexpr std::uint64_t kSegmentsOfPatience = 256;  // provided that so many segments showed that the peer is alive
 
-// AES-128-GCM under one key: beyond twice these nothing is sealed, whatever was set (SealSettings).
+// Absolute limits of AES-128-GCM under one key. Nothing is sealed beyond them, whatever SealSettings says.
 constexpr std::uint64_t kBytesMost = std::uint64_t{1} << 37, kSegmentsMost = std::uint64_t{1} << 33;
 
 using Number = std::array<std::byte, sizeof(std::uint64_t)>;
@@ -47,7 +47,7 @@ void KeyChanges::watch(Peer& peer, base::Instant now) {
 bool KeyChanges::are_worn_out(const SealedSession& session, base::Instant now) {
   const seal::EpochKeys& keys = session.keys.current();
   if (keys.bytes() >= kBytesMost || keys.segments() >= kSegmentsMost) return true;
-  // The initiator sees it first, and so can say why.
+  // The initiator's patience ends first, so that it can report the cause.
   const base::Duration patience = session.is_initiator ? kPatience : 2 * kPatience;
   return session.due_since != base::kNever && now - session.due_since >= patience &&
          keys.segments() - session.segments_when_due >= kSegmentsOfPatience;
@@ -63,7 +63,7 @@ void KeyChanges::change(Peer& peer, base::Instant now) {
     return;
   }
   if (!session.is_initiator) {
-    session.message.size = 0;  // asks for one
+    session.message.size = 0;  // an empty message asks the initiator for a change
   } else {
     if (!session.change && !begin(peer)) return;
   }
@@ -73,7 +73,7 @@ void KeyChanges::change(Peer& peer, base::Instant now) {
   return;
 }
 
-/// False if there is no key for it, or no memory: then it is begun at the next segment.
+/// Returns false if there is no key for the peer, or no memory; the next segment then tries again.
 bool KeyChanges::begin(Peer& peer) try {
   SealedSession& session = *peer.sealed;
   const auto attempt = static_cast<std::uint32_t>(session.change_number++);
@@ -132,7 +132,7 @@ std::optional<Refusal> KeyChanges::answer(Peer& peer, const wire::Frame& frame, 
 void KeyChanges::on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now) {
   SealedSession& session = *peer.sealed;
   if (!session.change) return context_.counters.refuse(Refusal::bad_handshake);
-  seal::Handshake handshake = *session.change;  // one that does not fit must not spoil ours
+  seal::Handshake handshake = *session.change;  // a copy: a message that does not fit must not spoil ours
   if (!handshake.read(frame.payload, {})) return context_.counters.refuse(Refusal::bad_handshake);
   session.keys.advance(handshake.keys(sealing_->maker));
   ++context_.counters.rekey_answers_received;

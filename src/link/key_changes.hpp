@@ -1,13 +1,13 @@
 #pragma once
-// New keys for a session in use: a handshake inside it, bound to the one before, with the keys that the keyring has
-// now. Its first message is said again until the answer comes; nothing else waits for it (session_keys.hpp). The
-// session's initiator begins it; the other end asks for it, by a first message that is empty.
+// Replaces the keys of a session in use. A handshake inside the session is bound to the previous one and uses the keys
+// that the keyring has now. The session's initiator begins it, and repeats its first message until the answer comes; no
+// other traffic waits (session_keys.hpp). The responder asks for a change by an empty first message.
 //
-// How much keys may do is no bound for what is in flight meanwhile: a peer that answers in time loses nothing. One that
-// does not is given up after a while, and keys that have done what no keys should do are not used any more.
+// The limits of keys do not stop traffic in flight: a peer that answers in time loses nothing. A peer that does not
+// answer is given up after a while. Keys beyond the absolute limits are not used any more.
 //
-// Each beginning has a number, which the answerer sees grow: a first message that comes late must not undo a change
-// that its sender has gone on from.
+// Each attempt has a rising number. So a delayed first message cannot undo a change that its sender has already gone
+// beyond.
 
 #include <cstdint>
 #include <optional>
@@ -25,15 +25,15 @@ class KeyChanges {
  public:
   KeyChanges(LinkContext& context, std::optional<SealSettings>& sealing, TokenSource& secrets);
 
-  /// After something was sealed: whether the keys have done enough, or too much.
+  /// Called after something was sealed: starts a change when the keys have reached a limit.
   void watch(Peer& peer, base::Instant now);
-  /// They have done what no keys should do: the session has to end.
+  /// Returns whether the keys are beyond their absolute limits or too long overdue; the session then has to end.
   static bool are_worn_out(const SealedSession& session, base::Instant now);
-  /// The time of `change_at` has come, and they are not worn out.
+  /// Begins, repeats or requests the change when `change_at` has passed and the keys are not worn out.
   void change(Peer& peer, base::Instant now);
   void on_rekey(Peer& peer, const wire::Frame& frame, base::Instant now);
   void on_rekey_answer(Peer& peer, const wire::Frame& frame, base::Instant now);
-  /// Both ends have the new keys.
+  /// Completes the change once both ends have the new keys.
   void settle(SealedSession& session, base::Instant now);
 
  private:

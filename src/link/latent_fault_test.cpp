@@ -1,5 +1,5 @@
-// The latent faults that reading usnic's engine showed, and those its history tells of (docs/link.md): for
-// each a test that an engine with that fault would fail. Run with the address sanitizer they say the more.
+// Regression tests for the latent faults found by reading usnic's engine, and for those in its history (docs/link.md).
+// An engine with the fault would fail its test. The address sanitizer makes them stricter.
 
 #include "link/hotel.hpp"
 #include "link/peer.hpp"
@@ -10,7 +10,7 @@
 namespace fairlead::link::testing {
 namespace {
 
-/// Closes the session of 0 with 1 in the state that `world` is in; 0 must be as if it had never been, and work on.
+/// Closes the session of end 0 with 1, in whatever state `world` is. Afterwards end 0 must hold nothing, and work on.
 void close_in_any_state(World& world) {
   Link& link = *world.ends[0].link;
   link.disconnect(world.peer(0, 1), world.now);
@@ -59,7 +59,7 @@ TEST(LatentFault, AFlushCountsAMessageSentInPartTwice) {
   EXPECT_EQ(world.ends[0].link->facts(world.peer(0, 1)).bytes_in_flight, 0U);
 }
 
-// 3: the table of senders keeps a pointer to a peer that is gone.
+// 3: the table of senders keeps a pointer to a peer that was freed.
 TEST(LatentFault, TheTableOfSendersKeepsADeadPeer) {
   World world(3);
   open_session(world);
@@ -75,7 +75,7 @@ TEST(LatentFault, TheTableOfSendersKeepsADeadPeer) {
   EXPECT_EQ(world.ends[0].link->facts(before).epoch, 0U);
 }
 
-// 4: whether a peer is leaving is never asked, so what it sends is delivered after its end.
+// 4: nobody checks whether a peer is leaving, so its segments are delivered after its end.
 TEST(LatentFault, WhatComesAfterTheEndIsDelivered) {
   World world(4);
   open_session(world);
@@ -101,7 +101,7 @@ TEST(LatentFault, AMessageOfNoBytesEndsBeforeItsAck) {
   world.expect_all_delivered();
 }
 
-// 6: an ACK of what was never sent is followed through the table of what was sent.
+// 6: an ACK for a segment never sent is used as an index into the table of sent segments.
 TEST(LatentFault, AnAckOfWhatWasNeverSentIsFollowed) {
   World world(6);
   open_session(world);
@@ -128,7 +128,7 @@ TEST(LatentFault, AnAckOfWhatWasNeverSentIsFollowed) {
   world.expect_all_delivered();
 }
 
-// 7: statistics need a timer that exists only where peers are probed.
+// 7: statistics depend on a timer that exists only where peers are probed.
 TEST(LatentFault, StatisticsNeedTheProbes) {
   World world(7);
   world.path_datagram = 1200;  // the least that a path must carry: nothing to probe
@@ -141,7 +141,7 @@ TEST(LatentFault, StatisticsNeedTheProbes) {
   world.expect_consistent();
 }
 
-// 8: orders that are none: equality for less, sequences compared as plain numbers.
+// 8: broken orders: equality used as less-than, sequences compared as plain numbers.
 TEST(LatentFault, AnOrderThatIsNone) {
   base::SocketAddress low, high;
   high.port = 1;
@@ -156,7 +156,7 @@ TEST(LatentFault, AnOrderThatIsNone) {
 
 // History ------------------------------------------------------------------------------------------------------------
 
-// The ring of what was received begins where the one before it ended.
+// The receiver's new ring begins where the previous one ended.
 TEST(LatentFault, TheReceiveRingBeginsWhereTheOneBeforeEnded) {
   ReceiveWindow window;
   window.open({100}, 64);
@@ -169,7 +169,7 @@ TEST(LatentFault, TheReceiveRingBeginsWhereTheOneBeforeEnded) {
   }
 }
 
-// The owner frees its memory, or sends again, as soon as a message ends, while an ACK is still being taken.
+// The owner frees its memory, or sends again, as soon as a message ends, while the ACK is still being processed.
 TEST(LatentFault, TheOwnerFreesWhileTheAckIsTaken) {
   World world(8);
   open_session(world);
@@ -226,7 +226,7 @@ TEST(LatentFault, TheOwnerFreesWhileTheAckIsTaken) {
   EXPECT_TRUE(memory.empty());
 }
 
-// Something of a peer is read after the peer was given back: here its last words, its outcomes and its notices.
+// A peer's data is read after the peer was freed: here its last segments, outcomes and notices.
 TEST(LatentFault, APeerIsReadAfterItWasGivenBack) {
   World world(9);
   open_session(world);
@@ -250,7 +250,7 @@ TEST(LatentFault, APeerIsReadAfterItWasGivenBack) {
   EXPECT_FALSE(link.next_outcome().has_value());
 }
 
-// A room that is used again remembers how often its guest before was sent.
+// A reused room remembers how often its previous segment was sent.
 TEST(LatentFault, ARoomRemembersItsGuestBefore) {
   Hotel hotel(1);
   Peer peer({}, 4);
@@ -274,7 +274,7 @@ TEST(LatentFault, ARoomRemembersItsGuestBefore) {
   EXPECT_EQ(second->block, nullptr);
 }
 
-// Sequences are subtracted as plain numbers: all of a full window counts as old where they wrap.
+// Sequences are subtracted as plain numbers: where they wrap, all of a full window counts as old.
 TEST(LatentFault, SequencesAreSubtractedAsPlainNumbers) {
   ReceiveWindow window;
   window.open({0xffff'fff0}, 64);
@@ -288,7 +288,7 @@ TEST(LatentFault, SequencesAreSubtractedAsPlainNumbers) {
   EXPECT_EQ(window.judge({0xffff'ffff}), ReceiveWindow::Verdict::too_old);
 }
 
-// What the head takes is forgotten when a segment's length is computed.
+// The length of a segment is computed without its head.
 TEST(LatentFault, TheHeadIsNotCountedInASegmentsLength) {
   for (const std::uint32_t size : {1200U, 1201U, 1472U, 8972U, 65'000U}) {
     World world(10);
@@ -309,7 +309,7 @@ TEST(LatentFault, TheHeadIsNotCountedInASegmentsLength) {
   }
 }
 
-// The queue of completions is shorter than what may complete: some are lost.
+// The queue of completions is shorter than the number of possible completions, so some are lost.
 TEST(LatentFault, TheQueueOfOutcomesIsTooShort) {
   LinkOptions options;
   options.messages_max = 100;
@@ -331,7 +331,7 @@ TEST(LatentFault, TheQueueOfOutcomesIsTooShort) {
   EXPECT_EQ(link.counters().submits_refused, 200U);
 }
 
-// Room on one channel is taken for room on the other.
+// Space on one channel is taken for space on the other.
 TEST(LatentFault, TheRoomOfTheWrongChannelIsAsked) {
   LinkOptions options;
   options.command_depth = 16;
@@ -352,7 +352,7 @@ TEST(LatentFault, TheRoomOfTheWrongChannelIsAsked) {
   world.expect_all_delivered();
 }
 
-// Reassembly takes a slower way unnoticed: slots are those that the peer was told of, and they are used again.
+// Reassembly silently falls back to a slower way. Here: slots are those that the peer was granted, and they are reused.
 TEST(LatentFault, ReassemblyGoesPastItsPool) {
   LinkOptions options;
   options.reassembly_slots = 2;

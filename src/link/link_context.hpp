@@ -1,5 +1,5 @@
 #pragma once
-// What all parts of a link share.
+// State that all parts of a link share.
 
 #include <cstdint>
 
@@ -24,9 +24,9 @@ struct LinkContext {
   LinkContext& operator=(const LinkContext&) = delete;
 
   const LinkOptions options;
-  const std::uint32_t tag_bytes_at_most;  // that sealing would add to a datagram to a peer without a session
+  const std::uint32_t tag_bytes_at_most;  // what sealing would add to a datagram to a peer without a session
   LinkCounters counters;
-  // Owners first: what the agenda links is destroyed after it.
+  // Order matters: hotel and messages own the objects that the agenda links, so they are destroyed after it.
   Hotel hotel;
   ObjectPool<Message> messages;
   Agenda agenda;

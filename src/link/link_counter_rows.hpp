@@ -1,5 +1,5 @@
 #pragma once
-// What each counter of the link counts (base/counter_row.hpp); under "link." in the statistics.
+// Describes each counter of the link (base/counter_row.hpp); shown under "link." in the statistics.
 
 #include <array>
 

@@ -10,7 +10,7 @@ struct RefusalRow {
   std::string_view text, sentence;
 };
 
-// In the order of Refusal.
+// In the order of the enumerators of Refusal.
 constexpr std::array<RefusalRow, kRefusals> kRefusalRows{{
     {"unknown token", "a token of an earlier session, of a restarted peer, or a guess"},
     {"wrong address", "a right token from a wrong address: somebody else, or the peer's address has changed"},

@@ -1,7 +1,7 @@
 #pragma once
-// What the link counted since it was made. Each datagram that came is in exactly one of: a kind accepted, `malformed`
-// by reason, or `refused` by reason; each message submitted ends in exactly one outcome. is_consistent() checks both.
-// link_counter_rows.hpp says what each counts.
+// Counters of a link since it was made. Each received datagram is counted exactly once: by kind if accepted, by reason
+// in `malformed`, or by reason in `refused`. Each submitted message ends in exactly one outcome. is_consistent() checks
+// both. link_counter_rows.hpp describes each counter.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fairlead::link {
 
-/// Why a well-formed segment was not accepted; explain() says what each means.
+/// Why a well-formed segment was not accepted; explain() describes each reason.
 enum class Refusal : std::uint8_t {
   unknown_token,
   wrong_address,
@@ -29,7 +29,7 @@ enum class Refusal : std::uint8_t {
   no_memory,
   leaving,
 
-  // Of sealing (docs/seal.md).
+  // Reasons of sealing (docs/seal.md).
   not_sealed,
   unknown_epoch,
   replayed,
@@ -44,9 +44,9 @@ enum class Refusal : std::uint8_t {
 };
 inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::too_many_handshakes) + 1;
 
-/// "unknown token", "duplicate", ... in lower case.
+/// Returns the reason in lower-case words: "unknown token", "duplicate", ...
 std::string_view to_string(Refusal refusal) noexcept;
-/// A sentence for people: the cause, and the remedy where there is one.
+/// Returns a sentence for people: the cause, and the remedy if there is one.
 std::string_view explain(Refusal refusal) noexcept;
 
 struct LinkCounters {
@@ -61,11 +61,11 @@ struct LinkCounters {
   std::uint64_t rekeys_received = 0, rekey_answers_received = 0;
   std::uint64_t parts_received = 0;
   std::uint64_t parts_dropped = 0;
-  std::uint64_t voids_sent = 0, voids_received = 0;  // of what was taken back
+  std::uint64_t voids_sent = 0, voids_received = 0;  // segments of messages that their senders took back
   std::array<std::uint64_t, wire::kDropReasons> malformed{};
   std::array<std::uint64_t, kRefusals> refused{};
 
-  // Of what was accepted.
+  // Details of what was accepted.
   std::uint64_t messages_delivered = 0;
   std::uint64_t chunks_delivered = 0;
   std::uint64_t message_bytes_delivered = 0;
@@ -94,7 +94,7 @@ struct LinkCounters {
   std::uint64_t size_hints = 0;
   std::uint64_t answers_withheld = 0;
 
-  // Resends, by what found the loss.
+  // Resends, by the cause that triggered them.
   std::uint64_t resends = 0;
   std::uint64_t resends_fast = 0;
   std::uint64_t resends_probe = 0;
@@ -102,7 +102,7 @@ struct LinkCounters {
   std::uint64_t resends_recut = 0;
   std::uint64_t timeouts = 0;
 
-  // Messages submitted = ended by an outcome or silently (wants_outcome false) + pending.
+  // Messages submitted = ended (with an outcome, or silently if wants_outcome is false) + pending.
   std::uint64_t messages_submitted = 0, message_bytes_submitted = 0;
   std::uint64_t messages_ok = 0, messages_canceled = 0, messages_failed = 0;
   std::uint64_t messages_pending = 0;
@@ -120,10 +120,11 @@ struct LinkCounters {
 
   void refuse(Refusal reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
 
-  std::uint64_t accepted() const noexcept;  // of whatever kind
+  std::uint64_t accepted() const noexcept;  // datagrams of all kinds
   std::uint64_t malformed_sum() const noexcept;
   std::uint64_t refused_sum() const noexcept;
-  /// The two identities above, and that every segment sent is acknowledged, abandoned or in flight.
+  /// Checks the identities above, that each segment sent is acknowledged, abandoned or in flight, and the sum of the
+  /// resends.
   bool is_consistent() const noexcept;
 };
 

@@ -1,4 +1,4 @@
-// Loss, repeats and reordering: the tests that usnic's weak points ask for (docs/link.md).
+// Loss, duplication and reordering: tests for usnic's weak points (docs/link.md).
 
 #include "link/token_source.hpp"
 #include "link/world_for_tests.hpp"
@@ -161,7 +161,7 @@ TEST(LinkRepair, AnAckBeyondWhatWasSentCountsForNothing) {
   inject_ack(std::uint32_t(-1), std::uint64_t{1} << 40);
   EXPECT_EQ(counters.refused[static_cast<std::size_t>(Refusal::ack_beyond_sent)], 4U);
   EXPECT_FALSE(world.ends[0].sent[cookie].is_ended);
-  inject_ack(std::uint32_t(-1), 0);  // the one before: it acknowledged less
+  inject_ack(std::uint32_t(-1), 0);  // an older ACK, which acknowledges less
   EXPECT_EQ(counters.acks_old + counters.acks_repeated, 1U);
   EXPECT_FALSE(world.ends[0].sent[cookie].is_ended);
   world.weather.drops = nullptr;
@@ -184,7 +184,7 @@ TEST(LinkRepair, AnAckForASegmentOnTheResendListTakesItOff) {
   Link& link = *world.ends[0].link;
   world.run_for(50us);
   ASSERT_FALSE(ack.empty());
-  link.expire(world.now + 10ms);  // its time is over: it is found lost, and waits
+  link.expire(world.now + 10ms);  // past its deadline: it is found lost, and waits for its resend
   link.receive(world.ends[1].address, ack, world.now + 10ms, kPathDatagram);
   world.now += 10ms;
   const std::uint64_t resent = link.counters().resends;
@@ -339,7 +339,7 @@ TEST(LinkRepair, TheTimeoutDoublesUpToItsCap) {
 }
 
 TEST(LinkRepair, AStaleDuplicateAfterTheWrapIsNotTakenForNew) {
-  // Of a session that ended: its token tells, whatever its sequence says.
+  // A segment of an ended session: its token reveals it, whatever its sequence is.
   World world(16);
   open_session(world);
   std::vector<std::byte> kept;

@@ -1,5 +1,5 @@
-// Many seeds: random weather, sizes, cancels and restarts in both directions. Whatever happens, every message ends
-// exactly once, what is delivered is whole and came once, and nothing is left over.
+// Many seeds: random weather, sizes, cancels and restarts in both directions. In all cases every message ends exactly
+// once, each delivered one is whole and comes once, and nothing is left over.
 
 #include "base/slowness_for_tests.hpp"
 #include "link/world_for_tests.hpp"
@@ -51,7 +51,7 @@ Weather weather_of(World& world) {
   return weather;
 }
 
-/// One that has been under way for some time: what is out of it cannot be called back.
+/// Takes back a message that has been under way for some time; what has left cannot be called back.
 void cancel_any(World& world, std::uint64_t cookie) {
   for (std::size_t from = 0; from < world.ends.size(); ++from) {
     const auto found = world.ends[from].sent.find(cookie);
@@ -59,7 +59,7 @@ void cancel_any(World& world, std::uint64_t cookie) {
   }
 }
 
-/// 60 messages or so between three ends, then calm; the trace of all that was on the network.
+/// Exchanges some 60 messages between three ends, then waits for calm; returns the trace of the network.
 std::uint64_t run(std::uint64_t seed) {
   World world(seed, options_of(seed), 3);
   if (seed % 2 == 0) world.path_datagram = static_cast<std::uint32_t>(1200 + world.random() % 10'000);
@@ -78,7 +78,7 @@ std::uint64_t run(std::uint64_t seed) {
   }
   world.run_until_ended();
   world.weather = {};
-  world.run_for(10s);  // what says that messages were taken back has no outcome
+  world.run_for(10s);  // the void segments of messages taken back have no outcome
   for (const World::End& end : world.ends) {
     for (const auto& [id, sent] : end.sent) {
       const auto& received = world.ends[sent.to].received;

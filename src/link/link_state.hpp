@@ -1,12 +1,12 @@
 #pragma once
-// The link from inside: what its parts are, each below those that use it.
+// The inside of the link: its parts. Each part uses only parts listed above it.
 //
-//   agenda, news, timeouts      what is to be done, what the engine is told, when what is done again (link_context.hpp)
-//   grants, strangers, sizes,   each knows one thing of a peer, or of those who are none, and no other part
+//   agenda, news, timeouts      work lists, what the engine is to be told, delays (link_context.hpp)
+//   grants, strangers, sizes,   each has one subject, and uses no other part
 //   queues, acks, places, greetings, keys
-//   sessions                    open and end; the only one that loses a peer
-//   trains                      what goes out now, from source, sealed by sealer
-//   receiver, expiry            what comes in, and what the time brings: they call the others
+//   sessions                    opens and ends sessions; only this part gives a peer up
+//   trains                      what is sent now: segments from source, sealed by sealer
+//   receiver, expiry            received datagrams and timers; they call the other parts
 
 #include <cstdint>
 #include <optional>
@@ -19,14 +19,14 @@
 
 namespace fairlead::link {
 
-/// Brings every option into its range.
+/// Clamps every option to its range.
 LinkOptions in_range(LinkOptions options);
 
 struct Link::State {
   State(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed, std::optional<SealSettings> its_sealing);
 
   std::optional<SealSettings> sealing;
-  TokenSource secrets;  // of our own keys
+  TokenSource secrets;  // generates tokens and keys of this link
   LinkContext context;
   PeerTable peers;
   Grants grants{context};

@@ -1,5 +1,5 @@
-// A peer may go in any state, and everything that waited ends. Run with the address sanitizer
-// these tests also show that no list keeps a dead peer (a fault that usnic's engine had).
+// A peer may go in any state, and everything that waited then ends. With the address sanitizer these tests also show
+// that no list keeps a freed peer (a fault of usnic's engine).
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ TEST(LinkTeardown, WithAnAckOwed) {
   World world(1);
   open_session(world);
   world.send(1, 0, 8);
-  world.run_for(21us);  // it is here, its ACK waits
+  world.run_for(21us);  // it has arrived, and its ACK waits
   disconnect_and_go_on(world);
 }
 
@@ -134,7 +134,7 @@ TEST(LinkTeardown, HalfReceivedMessagesOfASilentPeerAreGivenBack) {
   EXPECT_EQ(lost, 1);
 }
 
-// By the other side, for what it does.
+// The other side ends the session, because of what this one did.
 TEST(LinkTeardown, APeerThatIsPutOutHearsItAndMayComeBack) {
   World world(11);
   open_session(world);
@@ -186,7 +186,7 @@ TEST(LinkTeardown, WhoLeavesIsNotTakenForDead) {
 TEST(LinkTeardown, WhatIsSaidOnLeavingIsSaidUntilItIsHeard) {
   World world(13);
   open_session(world);
-  // The word is lost three times, then the answer to it once.
+  // The close is lost three times, then its answer once.
   int words = 0, answers = 0;
   world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
     if (static_cast<wire::Kind>(bytes[1]) != wire::Kind::close) return false;
@@ -197,7 +197,7 @@ TEST(LinkTeardown, WhatIsSaidOnLeavingIsSaidUntilItIsHeard) {
     world.run_for(1ms);
     EXPECT_EQ(count_lost(world.ends[1], Diagnosis::left), said == 4 ? 1 : 0);
   }
-  // The other has no session any more, and answers no more; the leaver goes when it has said it often enough.
+  // The other end has no session any more and does not answer; the leaving end gives up after its last repeat.
   EXPECT_EQ(world.ends[0].link->take_leave(world.now), 1U);
   world.ends[0].link->disconnect_all(world.now);
   world.run_for(1ms);

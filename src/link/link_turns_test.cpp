@@ -1,4 +1,4 @@
-// How peers share the way out: by bytes, and nobody waits for longer than a round.
+// How peers share the line: by bytes, and nobody waits for more than a round.
 
 #include "link/world_for_tests.hpp"
 

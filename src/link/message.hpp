@@ -1,6 +1,7 @@
 #pragma once
-// A message sent by reference: its bytes stay the caller's, segments point into them. It waits in its peer's queue
-// until the last segment is cut, then for the last ACK. What counts is segments, not bytes: a message may have none.
+// A message sent by reference: the caller keeps its bytes, and segments point into them. It waits in its peer's queue
+// until its last segment is cut, then until its last ACK. Progress is counted in segments, not bytes, since a message
+// may be empty.
 
 #include <cstdint>
 #include <span>
@@ -24,17 +25,17 @@ struct Message {
   std::uint64_t cookie = 0;
   bool wants_outcome = true;
   bool is_ordered = false;
-  bool is_void = false;  // taken back, and has ended: what is left of it says so to the peer
+  bool is_void = false;  // taken back and ended; its remaining segments tell the peer so
 
   // Where the next segment begins.
   std::uint64_t bytes_cut = 0;
   std::uint32_t piece = 0;
   std::uint64_t piece_offset = 0;
 
-  std::uint32_t passed_by = 0;  // segments of others, while its end waited for company
+  std::uint32_t passed_by = 0;  // segments of other messages sent while this message's end waited
   std::uint32_t segments_unacked = 0;
   std::uint32_t number = 0;      // on the wire, if chunked
-  std::uint32_t slot = kNoSlot;  // the receiver's, if chunked
+  std::uint32_t slot = kNoSlot;  // the receiver's reassembly slot, if chunked
 
   bool is_cut() const { return bytes_cut == size; }
 };
@@ -42,14 +43,14 @@ struct Message {
 /// A run of a message's bytes, in at most Segment::kPiecesMax pieces.
 struct Stretch {
   std::uint32_t bytes = 0;
-  std::uint32_t pieces = 0;  // from the first to the last, the empty ones among them too
+  std::uint32_t pieces = 0;  // from the first to the last, empty ones included
 };
 
 /// What one segment takes of a message.
 struct Portion {
   Stretch stretch;
-  bool is_whole = false;   // all of it
-  std::uint32_t size = 0;  // of the datagram
+  bool is_whole = false;   // the whole message
+  std::uint32_t size = 0;  // of the datagram, in bytes
 };
 
 using MessageList = boost::intrusive::list<Message, boost::intrusive::member_hook<Message, ListHook, &Message::hook>,

@@ -1,5 +1,5 @@
 #pragma once
-// What the engine is to be told: how its messages ended, and what became of peers.
+// What the engine has to be told: outcomes of its messages, and notices about peers.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ class News {
  public:
   explicit News(LinkCounters& counters) : counters_(counters) {}
 
-  /// One message ends: counted, and told if somebody wants to know.
+  /// Ends one message: counts it, and queues its outcome if the sender wants it.
   void finish(std::uint64_t cookie, bool is_wanted, Status status);
   void tell(const Notice& notice) {
     notices_.push(notice);
@@ -25,11 +25,11 @@ class News {
   std::optional<Outcome> next_outcome() { return outcomes_.take(); }
   std::optional<Notice> next_notice();
 
-  /// Nothing more is taken in before the engine has heard of some of it.
+  /// True if the engine has to fetch notices before the link accepts anything more.
   bool is_full() const { return notices_.size() >= kNoticesMax; }
   bool is_empty() const { return outcomes_.empty() && notices_.empty(); }
   bool has_loss() const { return losses_ != 0; }
-  /// Each of the messages that are pending, and one more, can end without memory.
+  /// Reserves memory, so that every pending message and one more can end without an allocation.
   bool has_room_for_outcomes() { return outcomes_.has_room(counters_.messages_pending + 1); }
   std::size_t outcomes() const { return outcomes_.size(); }
   bool has_room_for_notices(std::size_t count) noexcept { return notices_.has_room(count); }

@@ -1,6 +1,6 @@
 #pragma once
-// Objects of one type that are taken and given back in O(1), last given first taken, so that a hot one stays in the
-// cache. Memory comes in steps up to a bound and goes back only with the pool.
+// A pool of objects of one type; take and give are O(1). It is last in, first out, so that an object in use stays in
+// the cache. The pool allocates in steps up to a bound, and frees memory only when it is destroyed.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@ class ObjectPool {
  public:
   explicit ObjectPool(std::size_t most) : most_(most) {}
 
-  /// An object as its last user left it, or null if the bound is reached, or there is no memory.
+  /// Returns an object in the state its last user left it, or null if the bound is reached or there is no memory.
   T* take() {
     if (free_.empty() && !grow()) [[unlikely]]
       return nullptr;
@@ -33,7 +33,7 @@ class ObjectPool {
 
   std::size_t in_use() const { return made_ - free_.size(); }
   bool has_free() const { return !free_.empty() || (made_ < most_ && !lacks_memory_); }
-  /// When one was wanted last.
+  /// True if the last attempt to grow failed for want of memory.
   bool lacks_memory() const { return lacks_memory_; }
 
  private:

@@ -1,4 +1,4 @@
-// Messages that keep their order, as far as nothing is lost: they leave in it, whatever their sizes are.
+// Messages that keep their order leave in that order whatever their sizes, as far as nothing is lost.
 
 #include <algorithm>
 #include <random>
@@ -46,7 +46,7 @@ TEST_P(LinkOrdered, ArriveAsTheyWereSent) {
   EXPECT_TRUE(std::ranges::is_sorted(world.ends[1].completed));
 }
 
-// The others take the ways that are fastest, and pass.
+// Other messages take the fastest way, and overtake.
 TEST_P(LinkOrdered, HoldUpNoOthers) {
   World world(1, options());
   world.path_datagram = GetParam().path_datagram;

@@ -1,8 +1,7 @@
 #pragma once
-// When the next segments of long messages may go to a peer on whose path a queue was found: at five quarters of the
-// rate at which the path has delivered of late, in bursts that last it some 20 us. So a sender that begins again with
-// an open window does not lay all of it into the queue of the narrowest line at once. Off the straight line: a peer
-// without a queue is never asked.
+// Paces long messages to a peer on whose path a queue was found. They leave at five quarters of the recent rate of
+// delivery, in bursts of some 20 us. So a sender that resumes with an open window does not put all of it into the queue
+// of the bottleneck link at once. Off the fast path: a peer without a queue is never asked.
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +13,7 @@ namespace fairlead::link {
 
 class Pacer {
  public:
-  /// Bytes that may go at once, at least two segments. `rate` in bytes per nanosecond; 0: not known, no bound.
+  /// Returns the bytes of one burst, at least two segments. `rate` in bytes per nanosecond; 0: unknown, no limit.
   static std::uint32_t burst(double rate, std::uint32_t segment) {
     if (rate <= 0) return kBurstMost;
     const double bytes = std::min(rate * static_cast<double>(kBurst.count()), static_cast<double>(kBurstMost));
@@ -22,7 +21,7 @@ class Pacer {
   }
 
   base::Instant next() const { return next_; }
-  /// Whether a burst may go now. If not, the peer is to be looked at when next() has come.
+  /// Returns whether a burst may go now. If not, the caller checks the peer again at next().
   bool may_send(base::Instant now) {
     if (now >= next_) return true;
     is_waiting_ = true;
@@ -30,19 +29,19 @@ class Pacer {
   }
   bool is_waiting() const { return is_waiting_; }
 
-  /// `wait_most`: the peer's round trip. A rate that was measured while the path carried nothing must not hold back
-  /// what it carries now: so much goes in a round trip in any case.
+  /// Charges a burst. `wait_most`: the peer's round trip, the longest wait. A rate measured while the path carried
+  /// nothing must not hold back what it carries now.
   void on_sent(std::uint64_t bytes, double rate, base::Duration wait_most, base::Instant now) {
     if (rate <= 0) return;
     const double wait = static_cast<double>(bytes) / (rate * kGain);
-    // Who had to wait and was woken late makes up for it; who had no wish or no window does not.
+    // A peer that waited and was woken late catches up; one that had no data or no window does not.
     const base::Instant from = is_waiting_ ? now - kLateMost : now;
     next_ =
         std::max(next_, from) +
         (wait < static_cast<double>(wait_most.count()) ? base::Duration(static_cast<std::int64_t>(wait)) : wait_most);
     if (next_ > now) is_waiting_ = false;
   }
-  /// Nothing could go, for other reasons.
+  /// Called when nothing could be sent for other reasons.
   void on_blocked() { is_waiting_ = false; }
 
  private:

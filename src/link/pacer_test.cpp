@@ -11,7 +11,7 @@ constexpr double kGigabitRate = 0.125;  // bytes per nanosecond
 constexpr std::uint32_t kPacedSegment = 1472;
 constexpr base::Duration kRoundTrip = 10ms;
 
-/// Sends as soon as it may until so much is out; when the last of it left.
+/// Sends as soon as the pacer allows, until this much is out; returns when the last burst left.
 base::Instant pace_all(Pacer& pacer, std::uint64_t bytes, double rate, base::Instant now) {
   for (std::uint64_t sent = 0; sent < bytes;) {
     if (!pacer.may_send(now)) now = pacer.next();

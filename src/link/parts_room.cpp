@@ -34,7 +34,7 @@ void PartsRoom::add(PartialSegment& segment, const wire::Part& part) {
 void PartsRoom::forget(PartialSegment& segment) {
   segment.hook.unlink();
   bytes_held_ -= segment.held.capacity();
-  std::vector<std::byte>().swap(segment.held);  // its memory too
+  std::vector<std::byte>().swap(segment.held);  // frees its memory too
   segment.count = 0;
   segment.arrived = 0;
   segment.age = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What all peers together hold of segments that come in parts: what has arrived, and no more. Beyond the bound the
-// segment that was begun first makes room, whoever sends it: the parts of an honest one come together, within a round
+// Memory for segments that arrive in parts, of all peers together. Only received parts take memory. Beyond the bound
+// the segment that was begun first is dropped, whoever sends it: the parts of an honest sender arrive within a round
 // trip.
 
 #include <array>
@@ -18,32 +18,32 @@
 
 namespace fairlead::link {
 
-/// A segment of which some parts are here.
+/// A segment of which some parts have arrived.
 struct PartialSegment {
   ListHook hook;  // in the room
   wire::Sequence sequence;
-  std::uint32_t count = 0;  // of all its parts; 0: there is no segment
+  std::uint32_t count = 0;  // number of its parts; 0: this entry is free
   std::uint32_t payload_bytes = 0;
   std::uint32_t part_bytes = 0;
-  std::uint64_t arrived = 0;                            // bit i: part i
-  std::uint64_t age = 0;                                // rises with each that is begun
-  std::vector<std::byte> held;                          // the parts in the order of their arrival
-  std::array<std::uint32_t, wire::kPartsMost> begin{};  // of part i in it
+  std::uint64_t arrived = 0;                            // bit i: part i has arrived
+  std::uint64_t age = 0;                                // rises with each segment begun
+  std::vector<std::byte> held;                          // the parts, in the order of their arrival
+  std::array<std::uint32_t, wire::kPartsMost> begin{};  // offset of part i in `held`
 };
 
 class PartsRoom {
  public:
   explicit PartsRoom(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  /// Nothing of it is here yet; what was there is forgotten.
+  /// Starts a new segment in this entry; its previous contents are dropped.
   void begin(PartialSegment& segment, wire::Sequence sequence, const wire::Part& part);
   void add(PartialSegment& segment, const wire::Part& part);
   void forget(PartialSegment& segment);
-  /// The payload of one that has all its parts; valid until the next call.
+  /// Returns the payload of a complete segment, in order; valid until the next call.
   std::span<const std::byte> join(const PartialSegment& segment);
 
   std::uint64_t bytes_held() const { return bytes_held_; }
-  /// Segments that made room since the last call.
+  /// Returns how many segments were dropped for want of space since the last call.
   std::uint64_t take_dropped();
 
  private:

@@ -11,14 +11,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint8_t kRounds = 3;
-constexpr std::uint8_t kSmallEnough = 2;       // answers to small ones that make a verdict
-constexpr std::uint8_t kRoundsInVainMost = 6;  // nobody answers at all
+constexpr std::uint8_t kSmallEnough = 2;       // answers to small probes that make a verdict
+constexpr std::uint8_t kRoundsInVainMost = 6;  // rounds until the test gives up without a verdict
 constexpr base::Duration kPatienceMost = 1s;
 constexpr std::uint32_t kLostInARow = 3;
 constexpr base::Duration kHintsApart = 1s;
 constexpr base::Duration kSearchAfter = 2s, kSearchAfterMost = 600s;
 
-// UDP payloads of the MTUs in use: IPv6's least, tunnels, Ethernet over IPv6 and IPv4, jumbo frames, loopback.
+// UDP payloads of usual MTUs: IPv6's minimum, tunnels, Ethernet over IPv6 and IPv4, jumbo frames, loopback.
 constexpr std::array<std::uint32_t, 10> kUsual{1232, 1372, 1412, 1452, 1472, 4052, 8952, 8972, 16'356, 65'000};
 
 }  // namespace
@@ -69,14 +69,14 @@ void PathMtu::on_hint(std::uint32_t size, base::Instant now) {
 
 void PathMtu::on_answer(wire::Sequence number, base::Instant now) {
   const std::uint32_t round = number.value & ~kLongBit;
-  if (!is_testing() || round - number_first_ > number_ - number_first_) return;  // of an earlier test
+  if (!is_testing() || round - number_first_ > number_ - number_first_) return;  // an answer to an earlier test
   if ((number.value & kLongBit) != 0) return succeed(now);
   if (small_heard_ < kSmallEnough) ++small_heard_;
 }
 
 void PathMtu::succeed(base::Instant now) {
   is_below_least_ = false;
-  if (tested_ <= size_ && search_at_ != base::kNever) return stop_testing();  // it was only suspected
+  if (tested_ <= size_ && search_at_ != base::kNever) return stop_testing();  // the size was only under suspicion
   size_ = std::max(size_, tested_);
   if (failed_ != kNone && failed_ <= size_) failed_ = kNone;
   search(now);
@@ -86,14 +86,15 @@ void PathMtu::fail(base::Instant now) {
   failed_ = tested_;
   is_below_least_ = tested_ == kLeast;
   if (size_ >= tested_) {
-    // What was proven before, the path may have lost too.
+    // The path may have lost sizes that were proven before, too.
     size_ = kLeast;
     if (tested_ > kLeast) return test(kLeast, now);
   }
   search(now);
 }
 
-/// Tests the middle of the usual sizes in question; none left: settled, and tried again later.
+/// Tests the middle of the usual sizes that are still in question. If none is left, the search is settled, and tried
+/// again later.
 void PathMtu::search(base::Instant now) {
   stop_testing();
   search_at_ = base::kNever;
@@ -121,7 +122,7 @@ void PathMtu::on_timer(base::Duration patience, base::Instant now) {
   }
   if (now < round_at_) return;
   if (rounds_ >= kRounds && small_heard_ >= kSmallEnough) return fail(now);
-  if (rounds_ == kRoundsInVainMost) {  // nobody is there, which is not for this to judge
+  if (rounds_ == kRoundsInVainMost) {  // the peer does not answer at all, which is not for this class to judge
     stop_testing();
     search_at_ = now + search_after_;
     return;

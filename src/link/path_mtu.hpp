@@ -1,16 +1,17 @@
 #pragma once
-// How long datagrams to one peer may be. The kernel knows the first link's MTU; that a path swallows what is longer is
-// found here (as in RFC 8899), by probes that carry no data.
+// Path MTU discovery for one peer, as in RFC 8899. The kernel knows only the first link's MTU. Probes that carry no
+// data find out whether the path silently drops longer datagrams.
 //
-//   settled  size() is believed; nothing is asked
-//   testing  rounds of two probes, one as long as the size in question and a small one. An answer to the long one
-//            proves it; three rounds in which only small ones were answered disprove it; in which none was, they tell
-//            nothing
+//   settled  size() is in use; no probe is sent
+//   testing  Rounds of two probes: one of the size under test, and a small one. An answer to the long one
+//            proves the size. The size is disproven if, after at least three rounds, two small ones and no
+//            long one were answered. After six rounds without a result the test stops.
 //
-// Begins with what the kernel says of the first link, and tests it at first contact. A segment lost several times in a
-// row raises the suspicion of a black hole, and so does a hint (ICMP, which anybody can forge), at most one a second:
-// the size is tested again. A size disproven is left for the least that every path carries, and a search goes up from
-// there, first to what was hinted at. From time to time a search is tried again while traffic flows.
+// A session begins with the size that the kernel reports, and tests it at first contact. Two events raise the suspicion
+// of a black hole, and the size is tested again: a segment lost several times in a row, and a hint (ICMP, which can be
+// forged; at most one a second). A disproven size is replaced by the least that every path carries. A search goes up
+// from there, beginning with the size of a hint if there was one. From time to time, while traffic flows, the search is
+// tried again.
 
 #include <cstdint>
 
@@ -23,39 +24,39 @@ class PathMtu {
  public:
   static constexpr auto kLeast = static_cast<std::uint32_t>(wire::kDatagramSizeLeast);
 
-  /// A session begins: datagrams of `goal` bytes are sent, and tested from `at` on.
+  /// Begins a session: datagrams of `goal` bytes are sent, and tested from `at` on.
   void open(std::uint32_t goal, base::Instant at);
   void close() { *this = {}; }
-  /// What the kernel and both sides allow has changed.
+  /// Sets the limit after the kernel's or the peer's has changed.
   void set_goal(std::uint32_t goal, base::Instant now);
 
-  /// Datagrams may be as long as this.
+  /// Length up to which datagrams may be sent, in bytes.
   std::uint32_t size() const { return size_; }
-  /// An acknowledged segment of this length would prove the size that is being tested.
+  /// Returns whether an acknowledged segment of this length proves the size under test.
   bool is_proven_by(std::uint32_t size) const { return size >= tested_; }
   void on_proven(base::Instant now) { succeed(now); }
-  /// A segment longer than kLeast was found lost, for the so-many-th time.
+  /// Reports that a segment longer than kLeast was found lost for the `times`-th time.
   void on_lost(std::uint32_t times, base::Instant now);
-  /// Somebody, who may lie, says that no more than this passes.
+  /// Reports an ICMP "too big" message, which may be forged.
   void on_hint(std::uint32_t size, base::Instant now);
-  /// The number of a probe came back.
+  /// Handles an answer to the probe with this number.
   void on_answer(wire::Sequence number, base::Instant now);
 
-  /// When on_timer() is due, whether there is traffic or not.
+  /// When on_timer() is due, with or without traffic.
   base::Instant due() const { return is_testing() ? round_at_ : base::kNever; }
-  /// A new search is due, if there is traffic: nobody is woken for it.
+  /// Returns whether a new search is due. It only runs while there is traffic; nobody is woken for it.
   bool is_search_due(base::Instant now) const { return now >= search_at_; }
   /// `patience`: how long an answer may take.
   void on_timer(base::Duration patience, base::Instant now);
 
-  /// A probe to send now: 0 for none, else its length.
+  /// Length of the probe to send now; 0 for none.
   std::uint32_t wanted() const { return wants_long_ ? tested_ : wants_small_ ? kSmall : 0; }
   wire::Sequence number() const { return {wants_long_ ? number_ | kLongBit : number_}; }
   void on_sent() { (wants_long_ ? wants_long_ : wants_small_) = false; }
-  /// The path did not take it.
+  /// Queues a probe again that the path did not take.
   void want_again(std::uint32_t length) { (length == kSmall ? wants_small_ : wants_long_) = is_testing(); }
 
-  /// Small ones come through, and nothing of `kLeast` bytes does.
+  /// True if small probes pass and datagrams of `kLeast` bytes do not.
   bool is_below_least() const { return is_below_least_; }
   bool is_testing() const { return tested_ != kNone; }
 
@@ -71,16 +72,16 @@ class PathMtu {
   void search(base::Instant now);
 
   std::uint32_t goal_ = kLeast, size_ = kLeast;
-  std::uint32_t failed_ = kNone;  // the least that was disproven
+  std::uint32_t failed_ = kNone;  // smallest size that was disproven
   std::uint32_t tested_ = kNone;
-  std::uint32_t hinted_ = 0;        // to be tried first, once
-  std::uint32_t number_ = 0;        // of this round's probes
-  std::uint32_t number_first_ = 0;  // of this test's first round
+  std::uint32_t hinted_ = 0;        // tried first, once
+  std::uint32_t number_ = 0;        // round number of the current probes
+  std::uint32_t number_first_ = 0;  // number of this test's first round
   std::uint8_t rounds_ = 0, small_heard_ = 0;
   bool wants_long_ = false, wants_small_ = false;
   bool is_below_least_ = false;
   base::Instant round_at_ = base::kNever, search_at_ = base::kNever;
-  base::Instant hints_at_{};  // the next may make a test
+  base::Instant hints_at_{};  // when the next hint may start a test
   base::Duration search_after_{};
 };
 

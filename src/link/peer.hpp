@@ -1,13 +1,14 @@
 #pragma once
-// Everything the link keeps of one peer. Idle it is this struct alone (at most 2 KiB with its place in the tables):
-// rings, bitmaps and reassembly slots are made at the first traffic and given back when it falls quiet.
+// The state of the link for one peer. An idle peer has only this struct (at most 2 KiB with its place in the tables).
+// Rings, bitmaps and reassembly slots are allocated at the first traffic and freed when the peer falls quiet.
 //
-//   closed   no session; a submit begins one
-//   opening  our hello is out; messages wait
+//   closed   no session; a submission begins one
+//   opening  this side's hello is out; messages wait
 //   open     both tokens are known; data flows
 //
-// A hello that comes makes a candidate, whatever the state. It becomes the session when a segment with the candidate's
-// token arrives: only then is it proven that the peer hears us and means it, so a forged or late hello ends nothing.
+// In any state a received hello with its cookie makes a candidate. The candidate becomes the session when a segment
+// with its token arrives. Only then has the peer proven that it hears this side, so a forged or late hello ends
+// nothing.
 
 #include <array>
 #include <cstdint>
@@ -38,17 +39,17 @@ namespace fairlead::link {
 
 using TimerHook = boost::intrusive::set_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// What we owe the peer for its data.
+/// The acknowledgement that is owed to the peer.
 struct AckDebt {
   bool is_owed = false;
   bool is_at_once = false;
   bool has_echo = false;
-  bool was_duplicate = false;  // the segment echoed
+  bool was_duplicate = false;  // the segment to be echoed was a duplicate
   wire::Ticks echo;
   base::Instant echo_arrived;
-  base::Instant due;           // if owed and not at once
+  base::Instant due;           // deadline, if owed and not at once
   std::uint32_t segments = 0;  // since the last ACK
-  std::uint32_t commands = 0;  // of these on the command channel
+  std::uint32_t commands = 0;  // those of them on the command channel
   std::uint64_t bytes = 0;
 };
 
@@ -59,59 +60,59 @@ struct Peer {
     wire::Hello theirs;
     wire::Ticks hello_timestamp;
     base::Instant since;
-    std::unique_ptr<SealedCandidate> sealed;  // null: it is not
+    std::unique_ptr<SealedCandidate> sealed;  // null if the hello was not sealed
   };
 
   explicit Peer(const base::SocketAddress& its_address, std::uint32_t reassembly_slots)
       : address(its_address), reassembly(reassembly_slots) {}
 
-  // Who, and which session.
+  // Address, tables and session.
   base::SocketAddress address;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   State state = State::closed;
-  bool is_known_to_engine = false;  // else it goes when its candidate does
-  bool has_left = false;            // it says that its engine ends; the session is about to
+  bool is_known_to_engine = false;  // else the peer is forgotten together with its candidate
+  bool has_left = false;            // the peer said that its engine ends; its session ends next
   Half ours;
   wire::Hello theirs;
   std::optional<Candidate> candidate;
-  wire::Ticks hello_timestamp;  // of the hello that the session answered
+  wire::Ticks hello_timestamp;  // of the hello that this session answered
   std::uint32_t path_datagram_max = 0;
-  std::uint32_t datagram_size = 0;  // of what is cut now,
-  std::uint32_t tag_bytes = 0;      // before sealing adds this
+  std::uint32_t datagram_size = 0;  // for segments cut now,
+  std::uint32_t tag_bytes = 0;      // before sealing adds this much
   PathMtu mtu;
 
   // Opening.
   bool owes_hello = false;
-  bool has_shown_cookie = false;  // since the last repeat
-  bool is_greeted = false;        // a hello came from there, proven or not, since ours went
-  std::uint64_t cookie = 0;       // that the peer gave for our hello
+  bool has_shown_cookie = false;  // since the last repeat of the hello
+  bool is_greeted = false;        // a hello, proven or not, came from the peer since this side's hello left
+  std::uint64_t cookie = 0;       // that the peer gave for this side's hello
   bool owes_hello_ack = false;    // for the candidate if there is one, else for the session
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
   bool has_no_route = false;
 
-  base::Instant not_let_out_at;  // last: our own host dropped what was to go there
+  base::Instant not_let_out_at;  // when this host last dropped a datagram to the peer
 
-  // Sealing: null where nothing is sealed.
+  // Sealing: null if the session is not sealed.
   std::unique_ptr<SealedSession> sealed;
-  std::unique_ptr<SealedHello> sealed_hello;         // while it opens, or is doubted
-  seal::Refused refused = seal::Refused::none;       // why our hello was, says the peer, without proof
-  seal::Refused refused_here = seal::Refused::none;  // why we cannot greet it
-  bool is_asked_to_seal = false;                     // says the peer, without proof
-  bool is_other_key_due = false;                     // with the next repeat of our hello: the peer has changed its own
-  std::uint8_t key_attempt = 0;                      // of its public keys
+  std::unique_ptr<SealedHello> sealed_hello;         // while the session opens, or is doubted
+  seal::Refused refused = seal::Refused::none;       // why the peer refused our hello, by its own unproven word
+  seal::Refused refused_here = seal::Refused::none;  // why this side cannot greet the peer
+  bool is_asked_to_seal = false;                     // the peer demands a sealed hello, by its own unproven word
+  bool is_other_key_due = false;                     // the next hello tries another key: the peer has changed its own
+  std::uint8_t key_attempt = 0;                      // index into the peer's public keys
 
-  // Waiting to be sent: short messages in segments by channel, long ones, and long ones cut to their end.
+  // Waiting to be sent: segments of short messages by channel, long messages, and long messages that are fully cut.
   std::array<SegmentList, kChannels> queued;
   std::array<std::uint32_t, kChannels> queued_messages{}, queued_segments{};
   MessageList messages, messages_cut;
-  std::uint32_t commands_in_a_row = 0;  // trains of the command channel
-  std::int64_t turn_bytes = 0;          // left of its turn among the ready peers; below zero: owed to the others
-  std::uint32_t messages_open = 0;      // in these two lists
+  std::uint32_t commands_in_a_row = 0;  // trains of the command channel without one of bulk
+  std::int64_t turn_bytes = 0;          // bytes left of its turn among the ready peers; negative: owed to the others
+  std::uint32_t messages_open = 0;      // in messages and messages_cut
   std::uint32_t message_number = 0;
-  std::uint32_t ordered = 0, ordered_cut = 0;  // long messages that keep their order, and those of them that have left
-  std::uint64_t slots_taken = 0;               // bit i: of the peer's reassembly slots
+  std::uint32_t ordered = 0, ordered_cut = 0;  // ordered long messages submitted, and those that have left
+  std::uint64_t slots_taken = 0;               // bit i: slot i of the peer's reassembly slots
   std::uint32_t slots_granted = 0;
 
   // Sent. `in_flight` is in the order of transmission.
@@ -120,28 +121,28 @@ struct Peer {
   std::uint64_t bytes_in_flight = 0;  // as the receiver's kernel charges them
   std::array<std::uint32_t, kChannels> segments_limit{};
   std::array<std::uint64_t, kChannels> bytes_limit{};
-  std::uint64_t order = 0;         // transmissions so far
+  std::uint64_t order = 0;         // number of transmissions so far
   std::uint64_t order_acked = 0;   // the latest transmission known to have arrived
-  std::uint64_t order_judged = 0;  // the same when an ACK last told of the whole window
-  wire::Sequence ack_reach;        // the last ACK told of the segments before this one
+  std::uint64_t order_judged = 0;  // order_acked at the last ACK that covered the whole window
+  wire::Sequence ack_reach;        // the last ACK reported on segments before this one
 
   CongestionWindow congestion;
   Pacer pacer;
 
-  // What the peer grants us of long messages, in bytes in flight.
+  // Bytes of long messages that the peer allows in flight (grants.hpp).
   static constexpr std::uint64_t kNoBound = ~std::uint64_t{0};
   std::uint64_t granted = kNoBound;
-  base::Instant asked_at;  // for more
+  base::Instant asked_at;  // when a turn was last asked for
   bool has_asked = false;
 
-  // What we grant the peer.
+  // What this side grants the peer.
   base::Instant bulk_at, granted_at;
   std::int64_t grant_left = 0;
   enum class Grant : std::uint8_t { none, waiting, given } grant = Grant::none;
 
   // Repair.
   RoundTrip round_trip;
-  wire::Ticks echo_measured;  // an echo counts once
+  wire::Ticks echo_measured;  // an echo is measured only once
   ReorderWindow reordering;
   std::uint32_t backoff = 0;  // timeouts since the last progress
   wire::Ticks fast_resend_at;
@@ -152,24 +153,24 @@ struct Peer {
   ReceiveWindow received;
   AckDebt ack;
   Reassembly reassembly;
-  std::unique_ptr<SegmentParts> parts;             // of segments too long for the path
-  std::array<wire::Sequence, 2> probes_to_answer;  // their numbers
+  std::unique_ptr<SegmentParts> parts;             // segments that arrive in parts
+  std::array<wire::Sequence, 2> probes_to_answer;  // sequences of the probes
   std::uint32_t probe_answers_owed = 0;
 
-  // Whether anything moves (expiry.hpp).
+  // Stall detection (expiry.hpp).
   base::Instant stall_look_at = base::kNever;
-  wire::Sequence oldest_seen;      // of ours in flight, at the last look
-  std::uint8_t stalled_looks = 0;  // at which it was the same
-  bool is_message_stuck = false;   // of its messages
+  wire::Sequence oldest_seen;      // oldest sequence in flight at the last check
+  std::uint8_t stalled_looks = 0;  // checks at which it was the same
+  bool is_message_stuck = false;   // one of the peer's messages does not go on
 
-  // Links into the lists of the link; each unlinks itself when the peer goes.
+  // Hooks of the link's lists; each unlinks itself when the peer is destroyed.
   ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook, place_hook, half_open_hook;
   TimerHook timer_hook;
   base::Instant timer_at = base::kNever;
 
   bool has_queued() const { return !queued[0].empty() || !queued[1].empty() || !messages.empty(); }
   bool has_bulk_queued() const { return !queued[1].empty() || !messages.empty(); }
-  /// Long messages have waited for so many trains of short ones that it is their turn.
+  /// True if long messages have waited for kCommandsInARow trains of short ones, and are next.
   static constexpr std::uint32_t kCommandsInARow = 64;
   bool is_bulk_due() const { return commands_in_a_row >= kCommandsInARow && has_bulk_queued(); }
   bool has_storage() const {

@@ -79,7 +79,7 @@ TEST(LinkPlaces, ThePeerOfAPendingMessageKeepsItsOwn) {
     guests.push_back(&crowd.guest(Crowd::at(ip(host), 1)));
     ASSERT_TRUE(crowd.send(*guests.back()));
   }
-  for (Crowd::Guest* guest : guests) {  // what the host says to them is heard by nobody
+  for (Crowd::Guest* guest : guests) {  // the host's answers to them are lost
     const auto peer = crowd.host.find(guest->address);
     ASSERT_TRUE(peer);
     ASSERT_EQ(crowd.host.submit(*peer, {}, crowd.now), Status::ok);
@@ -117,7 +117,8 @@ TEST(LinkPlaces, WhoIsUsedAgainBeforeTheNoticeIsFetchedStays) {
   ASSERT_TRUE(crowd.send(guest));
   const PeerHandle before = *crowd.host.find(guest.address);
   crowd.now += 11min;
-  ASSERT_TRUE(crowd.host.peer(Crowd::at(ip(1), 1), 1472, crowd.now));  // the first is looked at, and is to go
+  // the first peer is considered, and is to be forgotten
+  ASSERT_TRUE(crowd.host.peer(Crowd::at(ip(1), 1), 1472, crowd.now));
   ASSERT_TRUE(crowd.host.peer(Crowd::at(ip(2), 1), 1472, crowd.now));
   EXPECT_TRUE(crowd.host.has_news());
   ASSERT_EQ(crowd.host.submit(before, {.cookie = 1}, crowd.now), Status::ok);
@@ -150,7 +151,7 @@ TEST(LinkPlaces, HalfOpenOnesOfAHostGiveWayToItsOwnOnly) {
   options.half_open_max = 40;
   options.half_open_each_max = 10;
   Crowd crowd(options);
-  // Guests that never hear the last word: what they have shown is a cookie, no more.
+  // Guests that never receive the hello_ack: they have shown a cookie and nothing else.
   const auto half_open = [&](const base::SocketAddress& from) {
     Crowd::Guest& guest = crowd.guest(from);
     guest.link->submit(*guest.link->peer(crowd.address, 1472, crowd.now), {}, crowd.now);

@@ -47,7 +47,8 @@ void Receiver::receive(const base::SocketAddress& from, std::span<const std::byt
   }
 }
 
-/// Where there is no memory it throws, and nothing has changed but that some of it may be there next time.
+/// Throws std::bad_alloc if there is no memory. Then nothing has changed, except that a part of the memory may have
+/// been allocated for the next attempt.
 void Receiver::on_segment(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                           std::uint32_t datagram_size_max) {
   switch (frame.header.kind) {
@@ -95,7 +96,7 @@ void Receiver::on_session_segment(const base::SocketAddress& from, const wire::F
   accept_segment(*peer, frame, now);
 }
 
-/// A segment of a session or candidate of ours, if either it or the session is sealed.
+/// Handles a segment of a session or candidate of ours if the segment, or the session, is sealed.
 void Receiver::on_sealed_segment(Peer& peer, bool is_of_candidate, const wire::Frame& frame, base::Instant now) {
   SealedSession* session = peer.sealed.get();
   if (is_of_candidate) session = peer.candidate->sealed ? peer.candidate->sealed->session.get() : nullptr;
@@ -127,10 +128,10 @@ void Receiver::on_sealed_segment(Peer& peer, bool is_of_candidate, const wire::F
   accept_segment(peer, {frame.header, plain}, now);
 }
 
-/// One of a session, opened if the session is sealed.
+/// Handles a segment of a session, after decryption if the session is sealed.
 void Receiver::accept_segment(Peer& peer, const wire::Frame& frame, base::Instant now) {
   const wire::Header& header = frame.header;
-  // A close too says what has arrived: messages whose ACK was lost end well, only the others are refused.
+  // A close also carries an ACK: messages whose ACK was lost end well, and only the others are refused.
   if (!acks_.take(peer, frame, now)) [[unlikely]]
     return context_.counters.refuse(Refusal::ack_beyond_sent);
   peer.last_heard = now;
@@ -156,7 +157,7 @@ void Receiver::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) 
   const wire::Header& header = frame.header;
   const ReceiveWindow::Verdict verdict = peer.received.judge(header.sequence);
   if (verdict != ReceiveWindow::Verdict::fresh) [[unlikely]] {
-    // The ACK of the first copy may be lost, or is on its way: say again at once what has arrived.
+    // The ACK of the first copy may be lost or still on its way, so another ACK is sent at once.
     acks_.owe(peer, frame, now, verdict != ReceiveWindow::Verdict::too_new, true);
     return context_.counters.refuse(verdict == ReceiveWindow::Verdict::duplicate ? Refusal::duplicate
                                     : verdict == ReceiveWindow::Verdict::too_old ? Refusal::too_old
@@ -165,7 +166,7 @@ void Receiver::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) 
   peer.received.reserve(header.sequence);
   wire::RecordReader run(frame.payload);
   reader_peer_ = PeerTable::handle(peer);
-  bool is_end = false;  // of a chunked message
+  bool is_end = false;  // end of a chunked message
   if (const wire::Record first = wire::RecordReader(run).next(); first.kind != wire::RecordKind::whole) {
     if (!accept_chunk(peer, first)) [[unlikely]]
       return;
@@ -198,7 +199,7 @@ void Receiver::on_part(Peer& peer, const wire::Frame& frame, base::Instant now) 
 
 bool Receiver::accept_chunk(Peer& peer, const wire::Record& record) {
   if (record.kind == wire::RecordKind::voided) [[unlikely]] {
-    // The peer has taken a message back. What has come of it is the engine's to throw away.
+    // The peer has taken a message back. The engine has to throw away what has arrived of it.
     const Reassembly::Slot closed = peer.reassembly.take_void(record.chunk);
     ++context_.counters.voids_received;
     if (closed.is_open)
@@ -215,7 +216,7 @@ bool Receiver::accept_chunk(Peer& peer, const wire::Record& record) {
     context_.counters.refuse(verdict == Reassembly::Verdict::no_slot ? Refusal::no_slot : Refusal::bad_chunk);
     return false;
   }
-  if (peer.reassembly.is_void(record.chunk)) return true;  // it is late: nobody wants it any more
+  if (peer.reassembly.is_void(record.chunk)) return true;  // a late chunk of a message that was taken back
   const Reassembly::Slot before = peer.reassembly.take(record);
   chunk_delivery_ = Delivery{
       .peer = reader_peer_,

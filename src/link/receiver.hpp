@@ -1,6 +1,6 @@
 #pragma once
-// A datagram came: it is parsed, its session found by its token, its ACK taken, its sequence judged; what is new is
-// delivered at once, also beyond a gap.
+// Receives datagrams: parses each, finds its session by its token, processes its ACK and checks its sequence. New data
+// is delivered at once, also beyond a gap.
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ namespace fairlead::link {
 
 class Receiver {
  public:
-  /// What the receiver needs of the others; all of them outlive it.
+  /// Other parts that the receiver calls; all of them outlive it.
   struct Parts {
     PeerTable& peers;
     Strangers& strangers;
@@ -37,7 +37,7 @@ class Receiver {
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                std::uint32_t datagram_size_max);
   std::optional<Delivery> next();
-  /// What of the last datagram is not delivered yet never will be.
+  /// Drops what has not been delivered of the last datagram.
   void forget_last();
 
  private:
@@ -59,9 +59,9 @@ class Receiver {
   KeyChanges& keys_;
   Sessions& sessions_;
   PartsRoom parts_room_;
-  std::unique_ptr<std::byte[]> opened_;  // a segment as it was before it was sealed; null where nothing is sealed
+  std::unique_ptr<std::byte[]> opened_;  // a segment after its decryption; null where nothing is sealed
 
-  // The datagram just received, as far as it has not been delivered.
+  // What has not been delivered yet of the datagram received last.
   wire::RecordReader reader_;
   PeerHandle reader_peer_;
   std::optional<Delivery> chunk_delivery_;

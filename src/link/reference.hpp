@@ -1,6 +1,7 @@
 #pragma once
-// How a message is named until it ends: by the object that it is in. Objects stay where they are while the link lives,
-// and what is in them tells whether it is still the one that was meant; the low bit, which kind of object it is.
+// References name messages until they end. A reference is the address of the message's object. Objects never move while
+// the link lives, and their contents tell whether the message is still the one meant. The low bit tells the kind of
+// object.
 
 #include <cstdint>
 
@@ -18,7 +19,7 @@ inline Reference reference_to(const Segment& segment) {
 inline Reference reference_to(const Message& message) {
   return reinterpret_cast<std::uintptr_t>(&message);
 }
-/// Null if it names none.
+/// Returns null if the reference names no segment.
 inline Segment* segment_of(Reference reference) {
   return (reference & 1) != 0 ? reinterpret_cast<Segment*>(reference & ~Reference{1}) : nullptr;
 }

@@ -1,12 +1,12 @@
 #pragma once
-// Why a hello is refused, as the handshake says it and as the link counts it.
+// Maps the handshake's reason for refusing a hello to the link's counter.
 
 #include "link/link_counters.hpp"
 #include "seal/handshake.hpp"
 
 namespace fairlead::link {
 
-/// Under which reason a hello that is refused is counted.
+/// Returns the reason under which the link counts a refused hello.
 Refusal refusal_of(seal::Refused refused);
 
 }  // namespace fairlead::link

@@ -7,7 +7,7 @@ namespace fairlead::link {
 namespace {
 
 constexpr std::uint64_t kPositionsMost = 1U << 16;
-constexpr std::uint32_t kPositionsFirst = 3;  // doubled when nothing is known yet
+constexpr std::uint32_t kPositionsFirst = 3;  // doubled while no distance is known
 
 }  // namespace
 

@@ -1,10 +1,10 @@
 #pragma once
-// How long to wait for a segment that later ones have overtaken before it counts as lost: in positions and in time.
+// The reordering window: how far later segments may overtake one before it counts as lost, in positions and in time.
 //
-// Both begin at their least (packet_threshold, 9/8 of a round trip) and follow what the path shows. A segment that
-// comes late, but comes, shows its distance; one that was sent again in vain shows it only when the peer reports the
-// duplicate, so until then it is a suspicion: a lost one whose repair came early looks the same. What is not seen any
-// more fades away, by a quarter every kFadeAfter transmissions.
+// Both limits begin at their minimum (packet_threshold, 9/8 of a round trip) and follow the reordering that is seen. A
+// segment that arrives late shows its distance. For a segment that was resent needlessly, the distance is only a
+// suspicion until the peer reports the duplicate: a segment that was lost and repaired early looks the same. Distances
+// that are not seen any more fade, by a quarter every kFadeAfter transmissions.
 
 #include <cstdint>
 
@@ -15,15 +15,17 @@ namespace fairlead::link {
 class ReorderWindow {
  public:
   static constexpr std::uint64_t kFadeAfter = 4096;
-  static constexpr std::uint32_t kRoundTripsMost = 8;  // bound of the patience in time
+  static constexpr std::uint32_t kRoundTripsMost = 8;  // upper limit of the patience
 
-  /// A segment arrived after `distance` later ones were known to have arrived, so long after it was sent.
+  /// Records that a segment arrived when one transmitted `distance` later had already been acknowledged. `age`: time
+  /// since it was sent.
   void saw(std::uint64_t distance, base::Duration age);
-  /// The same, of a segment whose resend cannot have arrived yet.
+  /// Records the same for a resent segment whose resend cannot have arrived yet.
   void suspect(std::uint64_t distance, base::Duration age);
-  /// The peer says that a resend was needless. Without a suspicion both patiences double, once per round trip.
+  /// The peer reports a needless resend: confirms the suspicion. Without a suspicion both limits double, at most once
+  /// per round trip.
   void confirm(base::Duration round_trip, base::Instant now);
-  /// `order`: transmissions so far.
+  /// Lets old distances fade. `order`: transmissions so far.
   void fade(std::uint64_t order);
 
   std::uint64_t positions(std::uint32_t least) const;

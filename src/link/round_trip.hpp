@@ -1,6 +1,6 @@
 #pragma once
-// The round trip to a peer, smoothed as RFC 6298 does it. Samples come from echoed timestamps less the time they waited
-// at the peer, so a resent segment gives a true one too.
+// The round-trip time to a peer, smoothed as in RFC 6298. Samples come from echoed timestamps, less the time that they
+// waited at the peer. So resent segments give correct samples too.
 
 #include "base/time.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a link seals its sessions with (docs/seal.md). Without them it seals none, and pays for it by one look at a
-// session's segment and one at a hello.
+// Keys and limits with which a link seals its sessions (docs/seal.md). A link without them seals nothing; its cost is
+// one test per received segment and one per hello.
 
 #include <memory>
 #include <vector>
@@ -15,12 +15,12 @@ namespace fairlead::link {
 
 struct SealSettings {
   std::shared_ptr<const seal::Keyring> ring;  // never null
-  std::vector<base::AddressRange> required;   // with these nothing unsealed is exchanged
+  std::vector<base::AddressRange> required;   // nothing unsealed is exchanged with these addresses
   seal::RandomSource random = seal::RandomSource::of_kernel();
   seal::AeadMaker maker = seal::best_aead_maker();
 
-  // New keys are made when the old ones have sealed and opened so much, or are so old and still in use. If the peer
-  // does not make them with us in time, the session ends (key_changes.hpp).
+  // The keys are changed when they have sealed and opened this much, or are this old and still in use. If the peer does
+  // not take part in time, the session ends (key_changes.hpp).
   static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 36;
   static constexpr base::Duration kAgeMax = std::chrono::hours(1);
   std::uint64_t bytes_max = kBytesMax;

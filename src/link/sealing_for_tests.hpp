@@ -1,5 +1,5 @@
 #pragma once
-// Keys for worlds of sealed links: each end has a secret that its number tells, all keys of it are known.
+// Keys for worlds of sealed links. Each end's secret follows from its number, so all keys are known.
 
 #include <algorithm>
 #include <memory>
@@ -28,7 +28,7 @@ inline std::shared_ptr<const seal::Keyring> psk_ring(std::vector<int> values) {
   return std::make_shared<const seal::Keyring>(seal::Keyring::of_secrets(secrets(std::move(values))));
 }
 
-/// Known: the public key of secret `value` at 10.0.0.(end + 1), as World has its ends.
+/// A known peer: the public key of secret `value` at 10.0.0.(end + 1), the addresses of World.
 struct Pin {
   std::size_t end = 0;
   int value = 0;
@@ -51,11 +51,11 @@ inline SealSettings sealing_with(std::shared_ptr<const seal::Keyring> ring, std:
           .maker = seal::best_aead_maker()};
 }
 
-/// All ends with one secret.
+/// All ends share one secret.
 inline World::Sealing all_with_psk(std::uint64_t seed) {
   return [ring = psk_ring({1}), seed](std::size_t end) { return sealing_with(ring, seed + end); };
 }
-/// Each end knows the keys of all.
+/// Each end knows the public keys of all.
 inline World::Sealing all_with_static_keys(std::uint64_t seed, std::size_t count = 2) {
   return [seed, count](std::size_t end) {
     std::vector<Pin> pins;

@@ -9,7 +9,7 @@ namespace fairlead::link {
 
 bool Segment::take_out(std::uint64_t cookie, bool& is_wanted) {
   std::uint32_t begin = wire::kSegmentHeaderBytes;
-  std::uint32_t end_before = begin;  // of the record before, without padding
+  std::uint32_t end_before = begin;  // end of the record before, without padding
   for (std::uint32_t i = 0; i < records; ++i) {
     const std::span rest(block->bytes.data() + begin, size - begin);
     const auto end =
@@ -20,7 +20,7 @@ bool Segment::take_out(std::uint64_t cookie, bool& is_wanted) {
       end_before = end;
       continue;
     }
-    // Close the gap, in the bytes, in the cookies and in the bits of who wants to know.
+    // Closes the gap in the bytes, the cookies and the bits of outcomes_wanted.
     is_wanted = ((outcomes_wanted >> i) & 1) != 0;
     const bool is_last = i + 1 == records;
     if (!is_last) std::memmove(block->bytes.data() + begin, block->bytes.data() + next, size - next);

@@ -4,13 +4,13 @@
 
 namespace fairlead::link {
 
-/// The segment's place, or the one that was begun longest ago.
+/// Returns the segment's entry, or the one that was begun first.
 PartialSegment& SegmentParts::place_of(wire::Sequence sequence, const wire::Part& part) {
   const auto known = std::ranges::find_if(
       segments_, [&](const PartialSegment& segment) { return segment.count != 0 && segment.sequence == sequence; });
   PartialSegment& place =
       known != segments_.end() ? *known : *std::ranges::min_element(segments_, {}, &PartialSegment::age);
-  // Its sender may have cut it anew, if the path has become narrower still.
+  // The sender may have cut the segment anew, if the path's MTU has become smaller still.
   const bool is_same =
       known != segments_.end() && place.part_bytes == part.part_bytes() && place.payload_bytes == part.payload_bytes;
   if (!is_same) room_.begin(place, sequence, part);

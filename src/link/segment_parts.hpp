@@ -1,6 +1,6 @@
 #pragma once
-// One peer's segments that come in parts, until they are whole. Few at a time: a sender begins the next one when the
-// one before is out, so one who needs more has lost something, and the oldest makes room.
+// Assembles one peer's segments that arrive in parts. Few at a time: a sender begins the next segment after all parts
+// of the one before are out. If more are needed, parts were lost, and the oldest entry gives way.
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@ class SegmentParts {
  public:
   static constexpr std::size_t kSegmentsMost = 4;
 
-  /// The bytes are held in `room`.
+  /// `room` holds the bytes.
   explicit SegmentParts(PartsRoom& room) : room_(room) {}
   ~SegmentParts() {
     for (PartialSegment& segment : segments_) room_.forget(segment);
@@ -22,7 +22,8 @@ class SegmentParts {
   SegmentParts(const SegmentParts&) = delete;
   SegmentParts& operator=(const SegmentParts&) = delete;
 
-  /// Takes a part; the segment's payload if it is whole now (valid until the next call of any peer), else nothing.
+  /// Adds a part. Returns the segment's payload once it is complete (valid until the next call for any peer), else an
+  /// empty span.
   std::span<const std::byte> add(wire::Sequence sequence, const wire::Part& part);
 
  private:

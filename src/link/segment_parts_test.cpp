@@ -14,7 +14,7 @@ std::vector<std::byte> text(std::size_t size, unsigned key) {
   return bytes;
 }
 
-/// Hands over one part of `whole`, cut every `length` bytes; what came of it.
+/// Adds one part of `whole`, cut every `length` bytes; returns what add() returned.
 std::vector<std::byte> add(SegmentParts& parts, std::uint32_t sequence, const std::vector<std::byte>& whole,
                            std::uint32_t length, std::uint16_t index) {
   const auto count = static_cast<std::uint16_t>((whole.size() + length - 1) / length);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kWholeHead = wire::kSegmentHeaderBytes + wire::kRecordBytes;
 constexpr std::uint32_t kChunkHead = kWholeHead + wire::kChunkBytes;
-constexpr std::uint32_t kMessagesLooked = 8;  // for a segment that makes the train longer
+constexpr std::uint32_t kMessagesLooked = 8;  // how many messages are searched for a segment that prolongs the train
 constexpr std::uint32_t kEndsTogether = 4;
 
 Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
@@ -30,7 +30,7 @@ Stretch stretch_of(const Message& message, std::uint32_t bytes_max) {
   return stretch;
 }
 
-/// Whether all long messages have left that are to leave before this segment of short ones.
+/// Returns whether all long messages that precede this segment of short ones have left.
 bool is_due(const Peer& peer, const Segment& segment) {
   return static_cast<std::int32_t>(segment.ordered_before - peer.ordered_cut) <= 0;
 }
@@ -44,7 +44,7 @@ void advance(Message& message, std::uint32_t bytes) {
   }
 }
 
-/// Chunks begin on multiples of 8 bytes if the message's pieces allow it.
+/// Chunks begin at multiples of 8 bytes if the message's pieces allow it.
 std::uint32_t chunk_bytes_max(std::uint32_t datagram_size) {
   return (datagram_size - kChunkHead) & ~7U;
 }
@@ -52,11 +52,11 @@ std::uint32_t chunk_bytes_max(std::uint32_t datagram_size) {
 }  // namespace
 
 bool SegmentSource::is_open_for(const Peer& peer, Channel channel, std::uint32_t size) const {
-  // Whatever the limits are, one may always go; but who is held back waits for his turn.
+  // Whatever the limits are, one segment may always go. But a sender that is held back waits for its turn.
   if (peer.window.in_flight() == 0) return channel == Channel::command || peer.granted != 0;
   if (base::rare("link: the window looks full")) [[unlikely]]
     return false;
-  // When it is the turn of long messages, short ones leave them a part of the window.
+  // When long messages are next, short ones leave them a part of the window.
   const auto index = static_cast<std::size_t>(peer.is_bulk_due() ? Channel::data : channel);
   if (channel == Channel::data && peer.bytes_in_flight + size + context_.options.segment_overhead > peer.granted)
       [[unlikely]]
@@ -91,8 +91,9 @@ Segment* SegmentSource::cut_next(Peer& peer, const Train& train, bool is_last, s
   return cut(peer, *message, portion);
 }
 
-/// Whose turn it is: of a message whose next segment is as long as the train's others, so that it goes on; if there is
-/// none, or this is the last anyway, of one whose next segment is shorter. Null if there is none.
+/// Chooses the message that is next. First choice: a message whose next segment is as long as the train's others, so
+/// that the train goes on. If there is none, or the train ends anyway: a message whose next segment is shorter. Null if
+/// there is none.
 Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
   const std::uint32_t wanted =
       train.datagrams == 0 ? kChunkHead + chunk_bytes_max(peer.datagram_size) : train.datagram_size;
@@ -100,10 +101,10 @@ Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Por
   Portion of_shorter;
   Message* equal = nullptr;
   std::uint32_t looks = 0, ends = 0;
-  // Where a train is one long segment, ends make a train of their own: of several messages, if more whole segments
-  // wait.
+  // Where one long segment fills a train, the ends of several messages make a train of their own, if more whole
+  // segments wait.
   const bool gathers_ends = is_last && train.datagrams == 0;
-  // An ordered one passes none that is: neither long ones, nor short ones whose turn has come.
+  // An ordered message passes no other ordered one: no long one, and no short one that is next.
   const bool are_shorts_due =
       !peer.queued[index_of(Channel::data)].empty() && is_due(peer, peer.queued[index_of(Channel::data)].front());
   bool was_ordered = false;
@@ -111,7 +112,7 @@ Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Por
     if (looks++ == kMessagesLooked || was_ordered || (message.is_ordered && are_shorts_due)) break;
     was_ordered = message.is_ordered;
     const Portion next = next_portion(peer, message);
-    // A message opens only if the peer has a slot for it.
+    // A chunked message opens only if the peer has a free reassembly slot.
     if (!next.is_whole && message.slot == Message::kNoSlot &&
         std::countr_one(peer.slots_taken) >= static_cast<int>(peer.slots_granted)) {
       continue;
@@ -139,7 +140,7 @@ Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Por
   return shorter;
 }
 
-/// What one segment takes of this message now.
+/// Returns what one segment takes of this message now.
 Portion SegmentSource::next_portion(const Peer& peer, const Message& message) {
   Portion portion;
   if (message.is_void) [[unlikely]] {
@@ -148,7 +149,7 @@ Portion SegmentSource::next_portion(const Peer& peer, const Message& message) {
   }
   if (message.bytes_cut == 0 && message.size <= peer.datagram_size - kWholeHead) {
     portion.stretch = stretch_of(message, static_cast<std::uint32_t>(message.size));
-    portion.is_whole = portion.stretch.bytes == message.size;  // else it has too many pieces for one segment
+    portion.is_whole = portion.stretch.bytes == message.size;  // otherwise it has too many pieces for one segment
   }
   if (!portion.is_whole) {
     const std::uint64_t left = message.size - message.bytes_cut;

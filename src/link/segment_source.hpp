@@ -1,10 +1,10 @@
 #pragma once
-// The segments of a peer that may go now, one after the other: short messages in their order; longer messages become
-// segments as their turn comes, each a stretch of a message's bytes.
+// Supplies the segments of a peer that may leave now, one after the other. Short messages leave in their order. Longer
+// messages are cut into segments in their turn, each a range of a message's bytes.
 //
-// All segments of a train but the last have one size, and the end of a message is shorter. So it waits while messages
-// behind it have whole segments to give, and is the last of this train: else most trains would end early. Where one
-// segment is a train by itself, the ends of several messages make one.
+// All segments of a train have one size, except the last. The end of a message is shorter. It waits while messages
+// behind it have whole segments to give, and leaves as the last of the train. Otherwise most trains would end early.
+// Where one segment fills a train, the ends of several messages make a train of their own.
 
 #include <cstdint>
 
@@ -16,12 +16,12 @@ class SegmentSource {
  public:
   explicit SegmentSource(LinkContext& context) : context_(context) {}
 
-  /// Of short messages, at most so long. Null if none waits or may go.
+  /// Returns the next segment of short messages, at most `size_max` bytes. Null if none waits or may leave.
   Segment* take_queued(Peer& peer, Channel channel, std::uint32_t size_max);
-  /// Of a longer message, for this train, which has so many bytes left; `is_last`: the train ends with it. Null if none
-  /// waits or may go.
+  /// Cuts the next segment of a longer message for this train, which has `bytes_left` bytes left. `is_last`: the train
+  /// ends with it. Null if none waits or may leave.
   Segment* cut_next(Peer& peer, const Train& train, bool is_last, std::uint32_t bytes_left);
-  /// Whether two more of this size may go on the data channel.
+  /// Returns whether two more segments of this size may leave on the data channel.
   bool is_open_for_two(const Peer& peer, std::uint32_t size) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// One of several messages to the same port that are submitted at once.
+// One of several messages to the same port that are submitted together.
 
 #include <sys/uio.h>
 
@@ -8,10 +8,10 @@
 
 namespace fairlead::link {
 
-/// What of one message is the sender's own.
+/// The fields in which such messages differ.
 struct SendPart {
   std::span<const iovec> memory;
-  std::uint64_t length = 0;  // of the memory, from its start
+  std::uint64_t length = 0;  // bytes of the memory, from its start
   std::uint64_t cookie = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kEagerInFlight = 4;
 constexpr std::uint32_t kSegmentsWorthACall = 6;
-constexpr std::uint32_t kTinyBytes = 16;  // where less than such a message still fits, a segment is full
+constexpr std::uint32_t kTinyBytes = 16;  // a segment without space for a message of this size counts as full
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Status SendQueues::add(Peer& peer, const Outgoing& message, Reference& reference
 }
 
 Status SendQueues::embed(Peer& peer, const Outgoing& message, Reference& reference) {
-  // What is ordered takes one way, whatever its size.
+  // All ordered messages use the data channel, whatever their size.
   const bool is_command = message.size <= context_.options.tiny_max && !message.is_ordered;
   const Channel channel = is_command ? Channel::command : Channel::data;
   std::uint32_t& waiting = peer.queued_messages[index_of(channel)];
@@ -64,9 +64,9 @@ std::uint32_t SendQueues::block_size_max(const Peer& peer) const {
   return std::min(context_.options.command_segment_max, peer.state == Peer::State::open ? peer.datagram_size : least);
 }
 
-/// A lone message never waits. Behind a few segments in flight, messages wait for company until the next pass, but not
-/// for more than a call is worth: else the receiver would have nothing to do while the sender gathers, and the sender
-/// nothing while the receiver takes all of it.
+/// Returns whether to send now. A lone message never waits. While a few segments are in flight, messages wait until the
+/// next pass, so that they leave together. But a gathering ends when it is worth a call: otherwise the receiver idles
+/// while the sender gathers, and the sender idles while the receiver takes all of it.
 bool SendQueues::is_eager(const Peer& peer) const {
   if (peer.window.in_flight() < kEagerInFlight) return true;
   const auto channel = index_of(Channel::command);
@@ -75,7 +75,8 @@ bool SendQueues::is_eager(const Peer& peer) const {
   return last.records == Block::kRecordsMax || last.size + wire::whole_bytes(kTinyBytes) > block_size_max(peer);
 }
 
-/// The last segment that waits, if the record still fits and may leave with it: what waits together travels together.
+/// Returns the last waiting segment if the record fits and may leave with it, so that messages that wait together
+/// travel together. Otherwise a new segment; null if there is none.
 Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t bytes, std::uint32_t ordered_before) {
   SegmentList& queue = peer.queued[index_of(channel)];
   if (!queue.empty()) {
@@ -96,7 +97,7 @@ Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t
 }
 
 Status SendQueues::refer(Peer& peer, const Outgoing& message, Reference& reference) {
-  // Without an outcome the sender would never know when its bytes are its own again.
+  // Without an outcome the sender would never learn when it may reuse its memory.
   if (!message.wants_outcome) return Status::invalid;
   if (peer.messages_open >= context_.options.data_depth) return Status::again;
   Message* taken = context_.messages.take();
@@ -146,7 +147,7 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
   return true;
 }
 
-/// If it waits in that segment to be sent for the first time.
+/// Cancels a short message that waits in that segment for its first transmission.
 bool SendQueues::cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie) {
   const bool is_queued = segment.block != nullptr && segment.peer == &peer && segment.hook.is_linked() &&
                          segment.transmissions == 0 && !segment.is_waiting;

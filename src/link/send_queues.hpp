@@ -1,12 +1,12 @@
 #pragma once
-// Messages that wait to be sent to a peer: short ones are written into a segment at once, where they stay until their
-// ACK; longer ones are queued by reference and cut into segments when their turn comes (segment_source.hpp).
+// Messages that wait to be sent to a peer. A short message is written into a segment at submission, and stays there
+// until its ACK. A longer message is queued by reference, and cut into segments in its turn (segment_source.hpp).
 //
-// They can be taken back. A short one only before it is sent: it is a copy, so nobody has to wait for it. A long one
-// always: its bytes are the caller's, who wants them back whatever the peer does. The segments that it is cut into have
-// their sequences, and what is behind them must not be held up. So they stay in the window without their bytes; where
-// one is sent again, a void one goes in its place. The peer throws away what it has of the message, unless it has all.
-// Where not all was cut, a void segment more says so.
+// The caller can take messages back. A short message is a copy, and can be taken back only before it is sent. A long
+// message can always be taken back, since its bytes belong to the caller. Its segments have sequences already, and must
+// not hold up those behind them. So they stay in the window without their bytes; if one has to be resent, a void
+// segment goes instead. If a part was not cut yet, one more void segment tells the peer. The peer drops what it has of
+// the message, unless it has all.
 
 #include <cstdint>
 
@@ -18,13 +18,13 @@ class SendQueues {
  public:
   explicit SendQueues(LinkContext& context) : context_(context) {}
 
-  /// What is needed until one more message ends, so that nothing can be missing then.
+  /// Reserves the memory that is needed until one more message ends. Returns false if there is none.
   bool has_memory_for(Peer& peer);
-  /// ok, again, invalid; as Link::submit().
+  /// Queues a message. Returns ok, again or invalid, as Link::submit().
   Status add(Peer& peer, const Outgoing& message, Reference& reference);
   /// As Link::cancel().
   bool cancel(Peer& peer, Reference reference, std::uint64_t cookie);
-  /// All that waits or is under way ends with this status.
+  /// Ends everything that waits or is in flight with this status.
   void abandon(Peer& peer, Status status);
   /// As Link::is_eager().
   bool is_eager(const Peer& peer) const;

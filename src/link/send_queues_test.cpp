@@ -1,4 +1,4 @@
-// Long messages that are taken back while the peer stands still, or half of them is there.
+// Long messages that are taken back while the peer stands still, or has received half of them.
 
 #include "link/world_for_tests.hpp"
 
@@ -59,7 +59,7 @@ TEST(LinkCancel, WhatHasComeInPartIsGivenBack) {
   world.expect_consistent();
 }
 
-// A chunk that was overtaken by the void one of its message must not begin that anew.
+// A late chunk, overtaken by the void segment of its message, must not begin that message anew.
 TEST(LinkCancel, LateChunksFindNobody) {
   World world(3);
   open_session(world);
@@ -109,7 +109,7 @@ TEST(LinkCancel, TheLossOfThePeerTellsItNotAgain) {
   const std::uint64_t cookie = world.send(0, 1, 100'000);
   world.run_for(10ms);
   EXPECT_TRUE(world.cancel(0, cookie));
-  world.run_for(20s);  // drain() finds a second outcome
+  world.run_for(20s);  // drain() would find a second outcome
   EXPECT_EQ(world.ends[0].sent[cookie].status, Status::canceled);
   EXPECT_EQ(world.ends[0].link->counters().sessions_lost, 1U);
   world.expect_consistent();

@@ -1,9 +1,9 @@
 #pragma once
-// The sender's half of the window: which segments are between their first transmission and their ACK, by sequence.
-// The ring is a power of two, made at the first segment and given back when the peer falls quiet.
+// The sender's half of the window: the segments between first transmission and ACK, by sequence. The ring's size is a
+// power of two. It is allocated for the first segment and freed when the peer falls quiet.
 //
 //   acked_to() <= oldest() <= next(), next() - oldest() <= capacity
-//   acked_to: the highest cumulative ACK seen; oldest: the first not acknowledged, whether by ACK or bitmap.
+//   acked_to: the highest cumulative ACK seen; oldest: the first segment that neither ACK nor bitmap has acknowledged.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@ namespace fairlead::link {
 
 class SendWindow {
  public:
-  /// Empty, the next segment will be `first`. Capacity: a power of two.
+  /// Empties the window; the next segment will be `first`. Capacity: a power of two.
   void open(wire::Sequence first, std::uint32_t capacity);
 
   wire::Sequence next() const { return next_; }
@@ -25,13 +25,13 @@ class SendWindow {
   bool is_full() const { return span() == capacity_; }
   bool has_ring() const { return ring_ != nullptr; }
 
-  /// Before there is something to put: false if there is no memory for it.
+  /// Allocates the ring, before the first put(). Returns false if there is no memory.
   bool reserve(std::uint32_t capacity);
-  /// Takes a segment and gives it its sequence.
+  /// Adds a segment and assigns its sequence.
   void put(Segment& segment);
-  /// The segment with this sequence, or null if it is not (or no longer) in the window.
+  /// Returns the segment with this sequence, or null if it is not in the window (any more).
   Segment* find(wire::Sequence sequence) const;
-  /// Forgets an acknowledged one.
+  /// Removes an acknowledged segment.
   void remove(const Segment& segment);
   void set_acked_to(wire::Sequence sequence) { acked_to_ = sequence; }
   void release_ring();

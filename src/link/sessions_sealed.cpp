@@ -1,5 +1,6 @@
-// The hellos of sealed sessions carry the two messages of a handshake (docs/seal.md). Who is on the path can forge a
-// word in the clear: so a reset only makes us ask, a refusal only tells why a greeting fails in the end.
+// Sealed sessions: their hellos carry the two messages of a handshake (docs/seal.md). An attacker on the path can forge
+// segments in the clear. So a reset only makes this side ask the peer, and a refusal only explains why a greeting fails
+// in the end.
 
 #include <algorithm>
 #include <new>
@@ -11,8 +12,8 @@
 
 namespace fairlead::link {
 
-/// Why our hello was refused, or so somebody says who has seen it. It goes on being said until the time is over: only
-/// if it stays without an answer this is what the engine is told.
+/// Notes why our hello was refused, according to somebody who has seen it. The hello is still repeated until the
+/// time-out; only then is this reason reported to the engine.
 void Sessions::on_hello_refused(const base::SocketAddress& from, const wire::Frame& frame) {
   Peer* peer = find_opening(from, frame.header);
   const std::uint64_t reason = wire::read_refused(frame.payload);
@@ -27,18 +28,18 @@ void Sessions::on_hello_refused(const base::SocketAddress& from, const wire::Fra
     if (!peer->owes_hello) return;
     context_.agenda.owe_word(*peer);
   } else if (peer->refused == seal::Refused::wrong_key && peer->sealed_hello) {
-    peer->is_other_key_due = true;  // not now: who forges refusals must not make us compute one hello for each
+    peer->is_other_key_due = true;  // not now: forged refusals must not make us compute a hello for each
   }
 }
 
 void Sessions::on_sealed_hello_ack(Peer& peer, const wire::Frame& frame, base::Instant now) {
   if (!frame.is_sealed()) return context_.counters.refuse(Refusal::not_sealed);
   if (!peer.sealed_hello) return context_.counters.refuse(Refusal::unknown_epoch);
-  // Hellos that cross: theirs was answered by us, and is the one that counts.
+  // Hellos that crossed: this side answered the peer's, and that one counts.
   if (peer.candidate && peer.candidate->sealed &&
       peer.candidate->sealed->session->greeted_by < peer.sealed_hello->handshake.ephemeral())
     return context_.counters.refuse(Refusal::late_hello_ack);
-  seal::Handshake handshake = peer.sealed_hello->handshake;  // one that does not fit must not spoil ours
+  seal::Handshake handshake = peer.sealed_hello->handshake;  // a copy: an answer that does not fit must not spoil ours
   std::array<std::byte, wire::kSealedInnerBytes> inner;
   if (!handshake.read(frame.payload, inner) || greetings_.is_own(wire::read_sealed_inner(inner).hello))
     return context_.counters.refuse(Refusal::bad_handshake);
@@ -49,14 +50,14 @@ void Sessions::on_sealed_hello_ack(Peer& peer, const wire::Frame& frame, base::I
   const Half ours = peer.sealed_hello->ours;
   auto sealed = std::make_unique<SealedSession>(handshake, sealing_->maker, true, now);
   ++context_.counters.hello_acks_received;
-  // The peer has shown that it does not know the session that was doubted.
+  // The peer has shown that it does not know the session in doubt.
   if (peer.state == Peer::State::open) lose(peer, Status::restarted, now, true);
   peer.sealed = std::move(sealed);
   establish(peer, ours, wire::read_sealed_inner(inner).hello, now);
   context_.agenda.prove(peer);
 }
 
-/// One that showed its cookie. Only now something is computed for it.
+/// Handles a sealed hello that has shown its cookie. Only now is work spent on it.
 void Sessions::on_sealed_hello(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now,
                                std::uint32_t datagram_size_max) {
   if (!frame.is_sealed()) return refuse_hello(from, frame, seal::Refused::not_sealed, now);
@@ -90,27 +91,27 @@ void Sessions::on_sealed_hello(const base::SocketAddress& from, const wire::Fram
     ++context_.counters.hellos_received;
   }
   if (is_ours) return context_.agenda.prove(*peer);
-  if (!peer->candidate && !peer->is_known_to_engine) places_.forget(*peer);  // or their key was worthless
+  if (!peer->candidate && !peer->is_known_to_engine) places_.forget(*peer);  // or the peer's key was invalid
 }
 
-/// Whether this hello was answered before, or need not be.
+/// Returns whether this hello was answered before, or needs no answer.
 bool Sessions::is_known_greeting(Peer& peer, const seal::PublicKey& ephemeral) {
   if (peer.candidate && peer.candidate->sealed && peer.candidate->sealed->session->greeted_by == ephemeral) {
     owe_hello_ack(peer);
     return true;
   }
   if (peer.sealed && !peer.sealed->is_initiator && peer.sealed->greeted_by == ephemeral) return true;
-  // Hellos that cross: theirs is left alone, for ours will be answered.
+  // Hellos that crossed: the peer's is ignored, since ours will be answered.
   return peer.sealed_hello && peer.sealed_hello->handshake.ephemeral() < ephemeral;
 }
 
-/// The peer doubts a session that we have, or its hello crossed ours and came late.
+/// Returns true if the peer doubts a session that this side has, or its hello crossed ours and came late.
 bool Sessions::is_of_our_session(const Peer& peer, const wire::SealedInner& inner) {
   if (peer.state != Peer::State::open || !peer.sealed) return false;
   return inner.session == peer.ours.token || inner.hello.token == peer.theirs.token;
 }
 
-/// False if there is no memory for it.
+/// Returns false if there is no memory.
 bool Sessions::offer_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
                                       const seal::PublicKey& ephemeral, base::Instant now) try {
   const Half ours = greetings_.half_to_offer(peer);
@@ -134,8 +135,9 @@ void Sessions::refuse_hello(const base::SocketAddress& from, const wire::Frame& 
                     now);
 }
 
-/// Somebody says that the peer does not know our session; it may have restarted. We greet it anew, and tell it of the
-/// session: if it has it, it sends something of it; if not, it answers. Until then the session goes on.
+/// Handles a reset of a sealed session, which anybody can send. The peer may have restarted. This side greets the peer
+/// anew, and names the session. A peer that has the session sends a segment of it, otherwise it answers the hello.
+/// Until then the session goes on.
 void Sessions::doubt(Peer& peer, base::Instant now) {
   if (peer.sealed_hello) return;
   ++context_.counters.resets_doubted;

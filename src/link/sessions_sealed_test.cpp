@@ -1,5 +1,4 @@
-// Sealed sessions: who meets whom, who is refused why, and what somebody on the path can do, which is to delay and to
-// drop.
+// Sealed sessions: which keys fit, why a hello is refused, and that an attacker on the path can only delay and drop.
 
 #include <gtest/gtest.h>
 
@@ -137,7 +136,7 @@ TEST_P(LinkSeal, GreetingsThatCrossAtAnyStepMakeOneSession) {
   }
 }
 
-// Both have answered a hello of the other's when the answers come.
+// Each end has answered the other's hello when the answers arrive.
 TEST_P(LinkSeal, GreetingsThatAreBothAnsweredMakeOneSession) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     World world(seed, {}, 2, sealing(seed));
@@ -269,7 +268,7 @@ TEST_P(LinkSeal, KeysMayDoMoreThanTheyShouldUntilTheyAreChanged) {
   EXPECT_EQ(counted(world, 0).sessions_lost, 0U);
 }
 
-// Only the end that did not begin the session wants new keys.
+// Only the session's responder wants new keys.
 TEST_P(LinkSeal, TheResponderAsksForNewKeys) {
   World world(21, {}, 2, [inner = sealing(21)](std::size_t end) {
     auto settings = inner(end);
@@ -291,7 +290,7 @@ TEST_P(LinkSeal, TheResponderAsksForNewKeys) {
   EXPECT_EQ(world.ends[1].link->next_deadline(), base::kNever);
 }
 
-/// What was sealed under which keys: of each sender and session, the epochs in their order.
+/// Records which epochs each sender and session sealed under, in their order.
 class Numbers {
  public:
   void look(std::size_t from, std::span<const std::byte> datagram) {
@@ -319,7 +318,7 @@ class Numbers {
   std::map<std::pair<std::size_t, std::uint64_t>, Epochs> epochs_;
 };
 
-// Sent, sent again, not taken by the path, and in parts; through changes of keys and to the close.
+// Segments sent, resent, returned by the path and sent in parts, through changes of keys and to the close.
 TEST_P(LinkSeal, NoNumberIsUsedForTwoSegments) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     World world(seed, {}, 2, [inner = sealing(seed)](std::size_t end) {
@@ -362,7 +361,7 @@ TEST_P(LinkSeal, NoNumberIsUsedForTwoSegments) {
 INSTANTIATE_TEST_SUITE_P(BothKinds, LinkSeal, ::testing::Bool(),
                          [](const auto& kind) { return kind.param ? "StaticKeys" : "SharedSecret"; });
 
-// Who is refused, and what each side says -----------------------------------------------------------------------------
+// Which hellos are refused, and what each side reports ----------------------------------------------------------------
 
 struct Refusing {
   std::shared_ptr<const seal::Keyring> initiators, responders;
@@ -523,7 +522,7 @@ TEST(LinkSealRotation, AKeyThatIsNotKnownAnyMoreEndsTheSessionAtTheNextChange) {
   EXPECT_GT(refused(world, 1, Refusal::unknown_key), 0U);
 }
 
-// Somebody on the path ------------------------------------------------------------------------------------------------
+// An attacker on the path --------------------------------------------------------------------------------------------
 
 TEST(LinkSealAttack, NoBitOfASegmentMayBeChanged) {
   World world(13, {}, 2, all_with_psk(13));
@@ -751,8 +750,8 @@ TEST(LinkSealAttack, OnThePathOneCanDelayAndDropAndNothingElse) {
                   settings->bytes_max = 300'000;
                   return settings;
                 });
-    // It keeps all that passes, and sends it again, changed or not, from either side, at any time, and what it makes
-    // up.
+    // The attacker keeps all that passes. It repeats it, changed or not, from either side, at any time, and adds
+    // forgeries.
     std::vector<std::vector<std::byte>> seen;
     int mischief = 0;
     world.weather.jitter = 100us;
@@ -788,7 +787,7 @@ TEST(LinkSealAttack, OnThePathOneCanDelayAndDropAndNothingElse) {
 
 TEST(LinkSealAttack, UnprovenGreetingsCostNoAgreement) {
   World world(18, {}, 2, all_with_static_keys(18));
-  // Hellos without a cookie, of many addresses: each is answered by a cookie, and nothing is kept or computed.
+  // Hellos without a cookie from many addresses: each gets a cookie, and no state and no handshake is spent on it.
   for (std::uint16_t i = 0; i < 200; ++i) {
     std::vector<std::byte> hello(wire::kSegmentHeaderBytes + 190, static_cast<std::byte>(i));
     wire::Header header;
@@ -807,7 +806,7 @@ TEST(LinkSealAttack, UnprovenGreetingsCostNoAgreement) {
 
 TEST(LinkSealAttack, GreetingsWithCookiesAreAnsweredWithinABudget) {
   World world(19, {.handshakes_per_second = 64, .handshakes_each_per_second = 1}, 2, all_with_psk(19));
-  // One host that hears its cookies says ever new nonsense.
+  // One host that receives its cookies sends ever new nonsense.
   Train train;
   for (std::uint64_t i = 0; i < 300; ++i) {
     std::vector<std::byte> hello(wire::kSegmentHeaderBytes + 150, std::byte{1});
@@ -848,7 +847,7 @@ std::vector<std::byte> nonsense_hello(std::uint64_t number, std::uint64_t cookie
   return hello;
 }
 
-// Who greets in a peer's name, and sees the cookies, uses up what is computed for greetings from there.
+// An attacker that greets in a peer's name and sees the cookies uses up the handshake budget of that host.
 TEST(LinkSealAttack, GreetingsInOurNameDoNotHoldUpNewKeys) {
   World world(25, {.handshakes_per_second = 16, .handshakes_each_per_second = 16}, 2,
               [inner = all_with_psk(25)](std::size_t end) {

@@ -1,4 +1,4 @@
-// How sessions open, are replaced, fail and end, and who believes whom.
+// How sessions open, are replaced, fail and end, and which claims are believed.
 
 #include "link/world_for_tests.hpp"
 #include "wire/hello.hpp"
@@ -40,7 +40,7 @@ std::vector<std::byte> hello(std::uint64_t epoch, std::uint64_t token, std::uint
   return bytes;
 }
 
-/// What an end has to say now, each train of one datagram.
+/// Returns what an end has to send now, one datagram per train.
 std::vector<std::vector<std::byte>> said(Link& link, Instant now) {
   std::vector<std::vector<std::byte>> all;
   for (Train train; link.next_train(now, 65'000, 1, train);) {
@@ -53,7 +53,7 @@ std::vector<std::vector<std::byte>> said(Link& link, Instant now) {
   return all;
 }
 
-/// The cookie that a link gives this sender for this hello; 0 if it gives none.
+/// Returns the cookie that a link gives this sender for this hello; 0 if none.
 std::uint64_t cookie_for(Link& link, const base::SocketAddress& from, std::uint64_t epoch, std::uint64_t token,
                          Instant now) {
   link.receive(from, hello(epoch, token), now, kPathDatagram);
@@ -188,7 +188,7 @@ TEST(LinkSession, WithoutARouteItIsUnreachableAtOnce) {
   EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::no_route);
 }
 
-// A rule may go away in time; if it stays, it is what people are told.
+// A firewall rule may go away in time; if it stays, the engine reports it.
 TEST(LinkSession, WhatOurOwnFirewallDropsIsTheDiagnosis) {
   World world(5);
   open_session(world);
@@ -347,7 +347,7 @@ TEST(LinkSession, ARetryThatNobodyAskedForIsRefused) {
   link.receive(elsewhere, retry(offered), world.now, kPathDatagram);
   EXPECT_EQ(refusals(world.ends[0], Refusal::late_hello_ack), 2U);
   EXPECT_TRUE(said(link, world.now).empty());
-  // One who never takes what he gave gets one hello for it between two repeats, not one for each.
+  // A peer that gives cookies and never accepts them gets one hello between two repeats, not one for each cookie.
   for (int i = 0; i < 1000; ++i) link.receive(world.ends[1].address, retry(offered), world.now, kPathDatagram);
   const auto answers = said(link, world.now);
   ASSERT_EQ(answers.size(), 1U);

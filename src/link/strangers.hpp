@@ -1,8 +1,7 @@
 #pragma once
-// What those hear who are no peers: a sender whose session we do not know, so that it learns that the session is gone;
-// one who greets us and has not shown that it hears us. Anybody may provoke an answer in anybody's name. So none is
-// longer than what provoked it, they have a budget (answer_budget.hpp), and nothing is kept but the answer until it is
-// out.
+// Answers to strangers: resets to senders of segments without a known session, refusals, and cookies for hellos that
+// have not shown one. Anybody can provoke an answer with a forged address. So no answer is longer than the datagram
+// that provoked it, and answers have a budget (answer_budget.hpp). Only the answer itself is stored, until it is sent.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +23,16 @@ class Strangers {
 
   void answer_with_reset(const base::SocketAddress& to, std::uint64_t token, base::Instant now);
   void ask_for_cookie(const base::SocketAddress& from, const wire::Frame& hello, base::Instant now);
-  /// Whether this hello shows a cookie of ours, made for its sender.
+  /// Returns whether this hello shows a cookie that this side made for its sender.
   bool is_proven(const base::SocketAddress& from, const wire::Frame& hello, base::Instant now) {
     return cookies_.is_ours(hello.header.token, from, hello.payload, now);
   }
-  /// If there is a place for it and the budget lets it go.
+  /// Queues an answer, unless the queue is full or the budget is used up.
   void answer(const Stray& answer, base::Instant now);
-  /// Whatever the budget: a close, or one that was not taken.
+  /// Queues a segment without charging the budget: a close, or one that the path did not take.
   void put(const Stray& stray) { strays_.push(stray); }
   std::optional<Stray> take() { return strays_.take(); }
-  /// How many of this kind were sent.
+  /// Counter of the segments of this kind sent.
   std::uint64_t& sent_count(wire::Kind stray);
 
   bool is_empty() const { return strays_.empty(); }
@@ -41,7 +40,7 @@ class Strangers {
   bool has_room_for(std::size_t count) noexcept { return strays_.has_room(count); }
 
  private:
-  static constexpr std::size_t kStraysMax = 256;  // beyond it no answer is taken in
+  static constexpr std::size_t kStraysMax = 256;  // when so many wait, further answers are dropped
   LinkContext& context_;
   CookieJar cookies_;
   AnswerBudget budget_;

@@ -1,5 +1,5 @@
 #pragma once
-// A word to somebody who is no peer (any more).
+// A control segment to an address without a peer (any more).
 
 #include <array>
 #include <cstdint>
@@ -18,10 +18,11 @@ struct Stray {
   std::uint8_t flags = 0;
   std::uint32_t slot = 0;
   std::uint64_t token = 0;
-  std::uint64_t word = 0;  // the cookie of a hello_retry, the reason of a hello_refused
-  wire::Sequence ack{};    // of a close: the last word about what has arrived
+  std::uint64_t word = 0;  // the cookie of a hello_retry, or the reason of a hello_refused
+  wire::Sequence ack{};    // of a close: its last ACK
   std::uint64_t ack_bitmap = 0;
-  std::optional<SealedClose> sealed{};  // the whole datagram, for it goes when the session is gone
+  // the whole datagram of a sealed close, since it leaves after its session is gone
+  std::optional<SealedClose> sealed{};
 
   wire::Header header() const {
     wire::Header header;

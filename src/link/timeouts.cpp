@@ -20,7 +20,7 @@ base::Duration Timeouts::probe_after(const Peer& peer) const {
   const base::Duration round_trip = peer.round_trip.smoothed();
   const base::Duration measured =
       round_trip + std::max(round_trip, 4 * peer.round_trip.variation()) + wire::to_duration(peer.theirs.ack_after);
-  // Where segments fall behind, the last one may only be late, and its ACK too.
+  // On a path that reorders, the last segment or its ACK may only be late.
   const base::Duration lateness = peer.reordering.patience(round_trip) - (round_trip + round_trip / 8);
   return std::min(std::max(options_.probe_after_min, measured + lateness), options_.resend_after_max);
 }

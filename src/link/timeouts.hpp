@@ -1,8 +1,8 @@
 #pragma once
-// After how long what is done again, by what was measured of a peer. Repair without news: after 2 round trips (more if
-// they vary much) and the peer's ACK delay the newest segment is sent again (tail probe), for its ACK shows everything
-// that is missing. Then, at timeouts that double, the oldest and the newest only: the rest may have arrived, and the
-// answer will tell.
+// Delays, from what was measured of a peer. Repair without an ACK: a tail probe repeats the newest segment after 2
+// round trips (more if they vary much) plus the peer's ACK delay, since its ACK shows everything that is missing. Then,
+// at timeouts that double, only the oldest and the newest segments are repeated: the others may have arrived, and the
+// ACK will tell.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,23 +15,24 @@ namespace fairlead::link {
 
 class Timeouts {
  public:
-  /// Before a peer is given up, whatever the time: a host that slept through it must not give up on waking.
+  /// Attempts before a peer is given up, whatever the time: a host that was suspended must not give its peers up when
+  /// it wakes.
   static constexpr std::uint32_t kAttemptsLeast = 3;
 
   explicit Timeouts(const LinkOptions& options) : options_(options) {}
 
-  /// An answer to what was just sent has come by then.
+  /// Time within which an answer to what was just sent should arrive.
   base::Duration answer_after(const Peer& peer) const;
-  /// The timeout in force, doubled by each that passed in vain.
+  /// The retransmission timeout in force; it doubles each time it expires.
   base::Duration resend_after(const Peer& peer) const;
-  /// The newest segment goes again.
+  /// Time until the newest segment is sent again.
   base::Duration probe_after(const Peer& peer) const;
-  /// Whoever is held back asks for a grant again.
+  /// Time until a sender that is held back asks for a grant again.
   base::Duration ask_again_after(const Peer& peer) const;
-  /// Before a word of a greeting is said again that was said so many times before.
+  /// Time until a handshake message is repeated that was sent `times` times before.
   base::Duration said_after(std::uint32_t times) const;
   base::Duration hello_after(const Peer& peer) const { return said_after(std::max(peer.hellos, 1U) - 1); }
-  /// When something of this peer is due next; kNever if nothing is.
+  /// When the next action for this peer is due; kNever if none is.
   base::Instant due(const Peer& peer) const;
 
  private:

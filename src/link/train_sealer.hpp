@@ -1,5 +1,5 @@
 #pragma once
-// Seals trains as they go out (docs/seal.md).
+// Seals trains before they are sent (docs/seal.md).
 
 #include <cstdint>
 #include <memory>
@@ -13,10 +13,10 @@ class TrainSealer {
  public:
   TrainSealer(LinkContext& context, KeyChanges& keys);
 
-  /// A train whose datagrams are complete but for their checksums: all of it goes into the staging area, each datagram
-  /// with its tag, under a number of its own.
+  /// Seals a train that is complete but for its checksums. All of it is copied to the staging area; each datagram gets
+  /// its own number and tag.
   void seal(Peer& peer, base::Instant now, Train& train);
-  /// What a train may have before it is sealed; one segment always.
+  /// Returns how many bytes a train may have before it is sealed, so that its tags fit; at least one segment.
   static std::uint32_t bytes_before_tags(const Peer& peer, std::uint32_t bytes_max, std::uint32_t datagrams_max);
 
  private:

@@ -11,7 +11,7 @@ namespace fairlead::link {
 namespace {
 
 constexpr base::Duration kEchoFreshFor = 100ms;
-constexpr base::Duration kMemoryAfter = 1ms;  // there was none
+constexpr base::Duration kMemoryAfter = 1ms;  // retry after an allocation failed
 constexpr std::int64_t kTurnBytes = 16'384;   // of one peer in one round, as the kernel charges them
 
 void clear(Train& train) {
@@ -21,13 +21,14 @@ void clear(Train& train) {
   train.piece_count = 0;
 }
 
-/// Its last segment is shorter than the others, or it has no place for the pieces of a further one.
+/// Returns whether the train is complete: its last segment is shorter than the others, or it has no space for the
+/// pieces of another one.
 bool is_ended(const Train& train) {
   return train.bytes < train.datagrams * train.datagram_size ||
          train.piece_count + Segment::kPiecesMax + 1 > Train::kPiecesInTrain;
 }
 
-/// Whether a segment of this size, with this many pieces besides its head, may join.
+/// Returns whether a segment of this size, with this many pieces besides its head, may join the train.
 bool has_place(const Train& train, std::uint32_t size, std::uint32_t pieces, std::uint32_t bytes_max,
                std::uint32_t datagrams_max) {
   if (train.datagrams == 0) return true;
@@ -72,7 +73,7 @@ bool Trains::next(base::Instant now, std::uint32_t bytes_max, std::uint32_t data
     if (is_served && !is_alone)
       peer.turn_bytes -= static_cast<std::int64_t>(context_.options.charge(train.bytes, train.datagrams));
     if (!is_served || is_alone || !peer.has_queued()) peer.turn_bytes = std::min<std::int64_t>(peer.turn_bytes, 0);
-    const bool is_ready_again = peer.ready_hook.is_linked();  // the path had become narrower
+    const bool is_ready_again = peer.ready_hook.is_linked();  // the path's MTU has become smaller
     if (peer.has_queued() && (is_served || is_hotel_full) && !is_ready_again) {
       if (peer.turn_bytes > 0) {
         context_.agenda.ready.push_front(peer);
@@ -95,8 +96,8 @@ bool Trains::next(base::Instant now, std::uint32_t bytes_max, std::uint32_t data
   return true;
 }
 
-/// Deficit round robin: each round lets a peer send kTurnBytes more; a train that was longer is made good by sitting
-/// out. Bounded: every look at a peer brings its turn nearer, and a train owes a few rounds at most.
+/// Deficit round robin: each round lets a peer send kTurnBytes more. A peer whose train was longer sits out until that
+/// is made good. Bounded: each visit brings a peer's turn nearer, and a train owes a few rounds at most.
 bool Trains::begin_turn(Peer& peer) {
   if (peer.turn_bytes <= 0) peer.turn_bytes += kTurnBytes;
   return peer.turn_bytes > 0;
@@ -155,7 +156,7 @@ void Trains::end_train(Peer& peer, base::Instant now, Train& train) {
     sealer_.seal(peer, now, train);
 }
 
-/// Short messages that wait in segments of their own, in their order.
+/// Adds waiting segments of short messages, in their order.
 void Trains::add_queued(Peer& peer, Channel channel, const wire::Header& base, base::Instant now,
                         std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train) {
   while (train.datagrams < datagrams_max && !is_ended(train)) {
@@ -178,7 +179,7 @@ void Trains::add_cut(Peer& peer, const wire::Header& base, base::Instant now, st
   }
 }
 
-/// A segment that was never sent; false if the train ends before it.
+/// Adds a segment that was never sent; returns false if the train ends before it.
 bool Trains::add_fresh(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
   Peer& peer = *segment.peer;
   if (peer.window.in_flight() == 0) peer.last_progress = now;
@@ -186,7 +187,7 @@ bool Trains::add_fresh(Segment& segment, const wire::Header& base, base::Instant
   peer.bytes_in_flight += context_.options.charge(segment.size);
   ++context_.counters.segments_sent;
   ++context_.counters.segments_in_flight;
-  if (segment.size > peer.datagram_size) [[unlikely]] {  // the path has become narrower while it waited
+  if (segment.size > peer.datagram_size) [[unlikely]] {  // the path's MTU has become smaller since the segment was cut
     context_.agenda.resend(segment, ResendCause::returned);
     context_.agenda.make_ready(peer);
     return false;
@@ -223,13 +224,13 @@ void Trains::serve_resends(base::Instant now, std::uint32_t bytes_max, std::uint
     transmit(segment, header, now, train);
     if (segment.size < train.datagram_size) break;
   }
-  // A few lost segments make no train. What else goes to this peer goes with them, if nobody else has to wait for it.
+  // A few lost segments do not fill a train. New segments to this peer join them, if no other peer has to wait for it.
   if (last_.what == Last::What::data && context_.agenda.resends.empty() && is_alone_ready(peer))
     add_cut(peer, base, now, bytes_max, datagrams_max, train);
   end_train(peer, now, train);
 }
 
-/// What was taken back has no bytes any more.
+/// Drops the payload of a segment whose message was taken back.
 void Trains::empty_if_void(Segment& segment) {
   if (segment.message == nullptr || !segment.message->is_void || segment.payload_bytes == 0) [[likely]]
     return;
@@ -259,7 +260,7 @@ void Trains::count_resend(const Segment& segment, wire::Header& header) {
   ++resends_in_a_row_;
 }
 
-/// Completes the header for this transmission and hangs the segment to the train.
+/// Completes the header for this transmission and adds the segment to the train.
 void Trains::transmit(Segment& segment, const wire::Header& base, base::Instant now, Train& train) {
   wire::Header header = base;
   header.kind = wire::Kind::data;
@@ -315,7 +316,7 @@ wire::Header Trains::header_with_ack(const Peer& peer, base::Instant now) const 
   header.ack_bitmap = peer.received.bitmap(0);
   header.timestamp = wire::to_ticks(now);
   header.credits = grants_.credits_for(peer);
-  // An echo that waited long says more about the difference of two clocks than about the path.
+  // An echo that waited long measures the drift of two clocks rather than the path.
   if (peer.ack.has_echo && now - peer.ack.echo_arrived <= kEchoFreshFor) {
     header.flags |= wire::Flags::kEchoes;
     if (peer.ack.was_duplicate) header.flags |= wire::Flags::kDuplicate;

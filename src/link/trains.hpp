@@ -1,12 +1,13 @@
 #pragma once
-// What goes out now. Order of service: greetings, a word to a stranger, resends (so many in a row), peers with
-// something to send in turn, ACKs that found no carrier. A train is several segments of one peer and one size; only its
-// last may be shorter.
+// Decides what is sent now. Order of service: greetings and other control segments, an answer to a stranger, resends (a
+// limited number in a row), ready peers in turn, ACKs that found no carrier. A train is several segments to one peer,
+// of one size; only its last may be shorter.
 //
-// Ready peers share by bytes (deficit round robin), so a peer of short trains gets as much as one of long ones, and a
-// lone message waits for one round at most. A peer that is ready alone is served without any account.
+// Ready peers share by bytes (deficit round robin). A peer with short trains gets as much as one with long ones, and a
+// lone message waits for one round at most. A peer that is ready alone is not charged.
 //
-// A peer on whose path a queue was found is paced (pacer.hpp): its long messages wait for their time, others do not.
+// A peer on whose path a queue was found is paced (pacer.hpp): its long messages wait for their time; the command
+// channel does not.
 
 #include <array>
 #include <cstddef>
@@ -25,7 +26,7 @@ namespace fairlead::link {
 
 class Trains {
  public:
-  /// What trains need of the others; all of them outlive it.
+  /// Other parts that trains need; all of them outlive this object.
   struct Parts {
     Strangers& strangers;
     Greetings& greetings;
@@ -38,7 +39,7 @@ class Trains {
   /// As Link::next_train() and Link::take_back().
   bool next(base::Instant now, std::uint32_t bytes_max, std::uint32_t datagrams_max, Train& train);
   void take_back(const Train& train, base::Instant now);
-  /// The last one cannot be taken back any more: something that may have changed it was done.
+  /// Forbids take_back() of the last train, after a call that may have changed its state.
   void forget_last() { last_.what = Last::What::nothing; }
 
  private:
@@ -79,7 +80,7 @@ class Trains {
   void take_back_parts(Peer& peer, const Train& train);
   void undo_transmission(Segment& segment);
 
-  /// What the last train was; nothing after any call that may change it.
+  /// Describes the last train for take_back(); `nothing` after any call that may have changed it.
   struct Last {
     enum class What : std::uint8_t {
       nothing,
@@ -97,10 +98,10 @@ class Trains {
     AckDebt debt;             // before the train settled it
     base::Instant last_sent;  // before the train
     Stray stray;
-    Segment* segment = nullptr;      // parts: of this one
+    Segment* segment = nullptr;      // parts: the segment that they belong to
     std::uint32_t parts_before = 0;  // sent before the train
-    wire::Sequence probe;            // the number answered
-    std::uint32_t probe_bytes = 0;   // asked for
+    wire::Sequence probe;            // sequence of the probe answered
+    std::uint32_t probe_bytes = 0;   // length of the probe
   };
   void note(Last::What what, Peer& peer) {
     last_.what = what;
@@ -116,9 +117,9 @@ class Trains {
   TrainSealer& sealer_;
   Last last_;
   std::uint32_t resends_in_a_row_ = 0;
-  bool was_stray_ = false;  // while others have something to send, every second train at most is one
+  bool was_stray_ = false;  // while others have data to send, at most every second train is an answer to a stranger
 
-  // The heads of parts, and the bytes of a segment that is not data, until the next call.
+  // Heads of parts, and the bytes of a control segment; valid until the next call.
   static constexpr std::size_t kPartHeadBytes = wire::kSegmentHeaderBytes + wire::kPartBytes;
   alignas(8) std::array<std::array<std::byte, kPartHeadBytes>, wire::kPartsMost> part_heads_;
   alignas(

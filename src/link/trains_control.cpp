@@ -1,4 +1,4 @@
-// Trains of one datagram that is not data: greetings, changes of keys, probes, ACKs, words to strangers.
+// Trains of one control segment: greetings, key changes, probes, ACKs, answers to strangers.
 
 #include <algorithm>
 
@@ -61,7 +61,7 @@ void Trains::serve_probe_answer(Peer& peer, base::Instant now, Train& train) {
   if (peer.sealed) sealer_.seal(peer, now, train);
 }
 
-/// False if there is no key for it: the time of its hello tells (Sessions::greet_again).
+/// Returns false if there is no key for the peer; Sessions::greet_again reports that when the hello is due again.
 bool Trains::serve_hello(Peer& peer, base::Instant now, Train& train) {
   peer.owes_hello = false;
   wire::Header header;
@@ -118,7 +118,7 @@ void Trains::serve_ack(Peer& peer, base::Instant now, Train& train) {
 
 void Trains::serve_probe(Peer& peer, base::Instant now, Train& train) {
   static std::array<std::byte, wire::kDatagramSizeMost> nothing{};
-  // A short one is its header alone, and so its tag makes it longer.
+  // A short probe is only its header, so its tag makes it longer.
   const std::uint32_t wanted = peer.mtu.wanted();
   const std::uint32_t size = std::max(wanted - peer.tag_bytes, static_cast<std::uint32_t>(wire::kSegmentHeaderBytes));
   wire::Header header = header_with_ack(peer, now);
@@ -183,7 +183,7 @@ void Trains::send_control(const base::SocketAddress& to, const wire::Header& hea
   hang_control(to, size, train);
 }
 
-/// What stands in control_bytes is a datagram.
+/// Makes a train of the datagram in control_bytes_.
 void Trains::hang_control(const base::SocketAddress& to, std::size_t size, Train& train) {
   train.add(control_bytes_.data(), size);
   train.to = to;

@@ -1,5 +1,5 @@
-// Segments that have a sequence already and are too long for the path go in parts. A part acknowledges nothing by
-// itself: the segment is acknowledged when it is whole, and repaired as a whole.
+// Sends segments in parts that have their sequence and are too long for the path. A part is not acknowledged by itself:
+// the segment is acknowledged when it is whole, and repaired as a whole.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kPartHead = static_cast<std::uint32_t>(wire::kSegmentHeaderBytes + wire::kPartBytes);
 
-/// A walk over a segment's payload: what its head holds, then its message's bytes.
+/// Iterates over a segment's payload: the bytes in its head first, then its message's bytes.
 class Payload {
  public:
   explicit Payload(Segment& segment) : segment_(segment) {
@@ -20,7 +20,7 @@ class Payload {
     next_ = {head + wire::kSegmentHeaderBytes, head_bytes - wire::kSegmentHeaderBytes};
   }
 
-  /// Hangs the next `bytes` to the train, or skips them if there is none.
+  /// Adds the next `bytes` to the train, or skips them if `train` is null.
   void take(std::uint64_t bytes, Train* train) {
     while (bytes != 0) {
       const std::uint64_t length = std::min<std::uint64_t>(bytes, next_.iov_len);
@@ -47,14 +47,14 @@ class Payload {
 
 }  // namespace
 
-/// The next parts of a segment that waits to be sent again; it leaves the list with the last of them.
+/// Adds the next parts of a segment that waits for its resend. With its last part the segment leaves the list.
 void Trains::serve_parts(Segment& segment, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
                          std::uint32_t datagrams_max, Train& train) {
   const Peer& peer = *segment.peer;
   const std::uint32_t part_bytes = (peer.datagram_size - kPartHead) & ~7U;
   const auto payload = static_cast<std::uint32_t>(segment.size - wire::kSegmentHeaderBytes);
   const std::uint32_t count = (payload + part_bytes - 1) / part_bytes;
-  if (segment.part_bytes != part_bytes) segment.parts_sent = 0;  // cut anew
+  if (segment.part_bytes != part_bytes) segment.parts_sent = 0;  // the size of parts has changed: start again
   segment.part_bytes = part_bytes;
   last_.segment = &segment;
   last_.parts_before = segment.parts_sent;

@@ -1,6 +1,6 @@
-// A train that the path did not take. Its segments have their sequences and stay in the window, but were never on the
-// way: their transmission is undone, and they wait first on the resend list. Another train's ACK was not carried
-// either.
+// Takes back a train that the path did not accept (back-pressure). Its segments keep their sequences and stay in the
+// window, but they never left. So their transmission is undone, and they go to the front of the resend list. A control
+// segment's debt is restored too.
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace fairlead::link {
 namespace {
 
-constexpr base::Duration kTryAgainAfter = 50us;  // at the latest; any pass of the engine tries
+constexpr base::Duration kTryAgainAfter = 50us;  // at the latest; any earlier pass of the engine tries again
 
 }  // namespace
 
@@ -84,7 +84,7 @@ void Trains::take_back_parts(Peer& peer, const Train& train) {
 
 void Trains::take_back_data(Peer& peer, const Train& train) {
   for (std::uint32_t i = 0; i < train.datagrams; ++i) undo_transmission(peer.in_flight.back());
-  // Else a path that never takes anything would look like a peer that has just been written to.
+  // Otherwise a path that never takes anything would look like a peer that was just sent something.
   peer.last_sent = std::max(last_.last_sent, peer.last_progress);
 }
 

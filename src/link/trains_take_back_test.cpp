@@ -1,4 +1,4 @@
-// Trains that the path does not take go out later, in their order, and nothing counts as lost.
+// Trains that the path does not take leave later, in their order, and nothing counts as lost.
 
 #include "link/world_for_tests.hpp"
 #include "wire/segment.hpp"

@@ -1,4 +1,4 @@
-// How full trains are: the ends of messages, and what is sent again, must not make many short ones.
+// How full trains are: ends of messages and resends must not make many short trains.
 
 #include "link/segment.hpp"
 #include "link/world_for_tests.hpp"
@@ -16,7 +16,7 @@ LinkOptions wide() {
   return options;
 }
 
-/// Collects what the near link has to send, in trains; what of it arrives is the network's affair.
+/// Collects the trains that the near link sends; whether they arrive is up to the network.
 std::vector<std::uint32_t> datagrams_of_trains(World& world) {
   std::vector<std::uint32_t> trains;
   Train train;
@@ -104,8 +104,8 @@ TEST(LinkTrains, MessagesOfManyPiecesAndWholeOnesAmongLongOnesAllArrive) {
   world.expect_all_delivered();
 }
 
-// Tiny messages in a stream: the first leave alone, then six full segments make a call. Neither end waits for the whole
-// of what the other one does.
+// A stream of tiny messages: the first leave alone, then six full segments make a call. Neither end waits for all of
+// the other's work.
 TEST(LinkTrains, TinyMessagesLeaveWhenTheyAreWorthACall) {
   constexpr int kAlone = 4, kSegments = 6, kRecords = Block::kRecordsMax;
   World world(7);

@@ -1,7 +1,7 @@
 #pragma once
-// Links joined by a network in memory on virtual time, for tests: it delays, loses, repeats, reorders and damages
-// datagrams from one seed, and keeps the books: every message submitted has one outcome, every one delivered was
-// submitted, came once and whole.
+// Links joined by a simulated network on virtual time, for tests. The network delays, loses, repeats, reorders and
+// damages datagrams from one seed. It checks that every submitted message has one outcome, and that every delivered one
+// was submitted and arrives once and whole.
 
 #include <gtest/gtest.h>
 
@@ -25,15 +25,17 @@ using base::Instant;
 struct Weather {
   double loss = 0, repeat = 0, damage = 0;
   Duration delay = 20us;
-  Duration spacing{};  // between datagrams of one sender, as a line of finite rate has
-  Duration jitter{};   // further delay, uniform: reorders
-  std::function<bool(std::size_t from, std::span<const std::byte> bytes)> drops;  // asked first
-  std::function<bool(std::size_t from, const Train& train)> refuses;              // the path does not take it: later
+  Duration spacing{};  // between datagrams of one sender, like a line of finite rate
+  Duration jitter{};   // additional delay, uniform; causes reordering
+  // asked first; true loses the datagram
+  std::function<bool(std::size_t from, std::span<const std::byte> bytes)> drops;
+  // back-pressure: the path does not take the train now
+  std::function<bool(std::size_t from, const Train& train)> refuses;
 };
 
 inline constexpr std::uint32_t kPathDatagram = 1472;
 
-/// While a link is at work, so that whoever watches the memory knows whose it is.
+/// Marks that a link is at work, so that a test that watches allocations can attribute them.
 struct LinkCall {
   static inline int depth = 0;
   LinkCall() { ++depth; }
@@ -62,16 +64,16 @@ class World {
   struct End {
     base::SocketAddress address;
     std::unique_ptr<Link> link;
-    std::map<std::uint64_t, Sent> sent;          // by cookie
+    std::map<std::uint64_t, Sent> sent;          // by the message's cookie
     std::map<std::uint64_t, Received> received;  // by envelope.cookie
-    std::vector<std::uint64_t> completed;        // envelope.cookie, as they became whole
-    std::set<std::uint64_t> lost;                // by envelope.cookie: what had come in part
+    std::vector<std::uint64_t> completed;        // envelope.cookie, in the order of completion
+    std::set<std::uint64_t> lost;                // by envelope.cookie: messages whose reassembly was lost
     std::vector<Notice> notices;
     std::uint64_t epoch = 0;
-    bool is_deaf = false;  // a process that is stopped: receives and sends nothing
+    bool is_deaf = false;  // a stopped process: receives and sends nothing
   };
 
-  /// What an end seals with, if it does.
+  /// Seal settings of an end, if it seals.
   using Sealing = std::function<std::optional<SealSettings>(std::size_t end)>;
 
   explicit World(std::uint64_t seed, LinkOptions options = {}, std::size_t count = 2, Sealing its_sealing = {})
@@ -84,7 +86,7 @@ class World {
     }
   }
 
-  /// A new engine at the same address; what the old one had is forgotten.
+  /// Starts a new engine at the same address; the state of the old one is lost.
   void restart(std::size_t i) {
     End& end = ends[i];
     end.epoch = random() | 1;
@@ -97,7 +99,7 @@ class World {
     end.is_deaf = false;
   }
 
-  /// Takes a message back. Its memory has other bytes at once: who still reads it is found out.
+  /// Takes a message back and overwrites its memory at once, so that a later read of it is found.
   bool cancel(std::size_t from, std::uint64_t cookie) {
     const auto found = ends[from].sent.find(cookie);
     if (found == ends[from].sent.end()) return false;
@@ -111,7 +113,7 @@ class World {
     return ends[from].link->peer(ends[to].address, path_datagram, now).value();
   }
 
-  /// Submits a message of `size` bytes in `piece_count` pieces; its cookie.
+  /// Submits a message of `size` bytes in `piece_count` pieces; returns its cookie.
   std::uint64_t send(std::size_t from, std::size_t to, std::size_t size, std::size_t piece_count = 1) {
     const std::uint64_t cookie = next_cookie_++;
     EXPECT_EQ(try_send(from, to, size, cookie, piece_count), Status::ok);
@@ -151,7 +153,7 @@ class World {
     return status;
   }
 
-  /// Lets every end send what it has to, then moves to the next event; false if nothing will ever happen again.
+  /// Lets every end send what it has, then advances to the next event. Returns false if no event is left.
   bool step() {
     for (std::size_t i = 0; i < ends.size(); ++i) drain(i);
     Instant next = in_flight.empty() ? base::kNever : in_flight.top().at;
@@ -183,7 +185,7 @@ class World {
     now = std::max(now, end);
   }
 
-  /// Until every message has its outcome; fails after `limit` of virtual time.
+  /// Runs until every message has its outcome; fails after `limit` of virtual time.
   void run_until_ended(Duration limit = std::chrono::seconds(60)) {
     const Instant end = now + limit;
     while (!is_all_ended() && now < end && step()) {
@@ -200,7 +202,7 @@ class World {
     return true;
   }
 
-  /// Every message ended well and came whole, once; the links hold nothing any more.
+  /// Checks that every message ended well and arrived once and whole, and that the links hold nothing any more.
   void expect_all_delivered() {
     for (const End& end : ends) {
       for (const auto& [cookie, sent] : end.sent) {
@@ -261,14 +263,14 @@ class World {
 
   std::mt19937_64 random;
   std::optional<std::uint64_t> link_seed;
-  Sealing sealing;  // of links made from now on
+  Sealing sealing;  // for links made from now on
   Weather weather;
   Instant now{std::chrono::seconds(1)};
   std::vector<End> ends;
   std::priority_queue<Datagram> in_flight;
-  std::uint64_t trace = 14695981039346656037U;  // of every byte on the network and its time
+  std::uint64_t trace = 14695981039346656037U;  // hash of every byte on the network and its time
   std::uint32_t path_datagram = kPathDatagram;
-  bool sends_ordered = false;  // messages from now on
+  bool sends_ordered = false;  // applies to messages submitted from now on
 
   static std::byte pattern(std::uint64_t cookie, std::size_t i) {
     return static_cast<std::byte>((cookie * 131 + i * 7 + (i >> 8)) & 0xff);
@@ -281,7 +283,7 @@ class World {
     return ends.size();
   }
 
-  /// Puts bytes on the network as if they came from there.
+  /// Puts a datagram on the network that claims to come from `from`.
   void inject(std::size_t from, std::size_t to, std::vector<std::byte> bytes, Duration after = 1us) {
     in_flight.push({now + after, order_++, from, to, std::move(bytes)});
   }
@@ -299,7 +301,7 @@ class World {
     return probability > 0 && std::uniform_real_distribution<>(0, 1)(random) < probability;
   }
 
-  /// Cuts a train into datagrams and lets the weather have them.
+  /// Cuts a train into datagrams and applies the weather to each.
   void post(std::size_t from) {
     ASSERT_GT(train.datagrams, 0U);
     ASSERT_LE(train.piece_count, Train::kPiecesInTrain);
@@ -375,7 +377,7 @@ class World {
   Train train;
 };
 
-/// A session between 0 and 1, with nothing pending.
+/// Opens a session between ends 0 and 1, with nothing pending.
 inline void open_session(World& world) {
   world.send(0, 1, 8);
   world.run_until_ended();
