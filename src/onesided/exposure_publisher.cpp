@@ -3,7 +3,7 @@
 namespace fairlead::onesided {
 namespace {
 
-// Whoever ends an exposure outside the arena looks at each of them.
+// Ending an exposure outside the arena checks every peer, so their number is bounded.
 constexpr std::uint32_t kCmaPeersMax = 64;
 
 }  // namespace
@@ -35,7 +35,7 @@ ExposurePublisher::Answer ExposurePublisher::publish(std::uint32_t holder, const
   return Answer::published;
 }
 
-/// A peer that is called so in the table, where anybody may have written.
+/// Returns whether the peer named in the table may exist. Any peer may have written the name.
 bool ExposurePublisher::may_live(std::uint64_t name) const {
   return name != 0 && name <= shm::DoorbellPage::kBits &&
          connections_->peers().may_live(static_cast<std::uint32_t>(name - 1));
@@ -53,7 +53,8 @@ bool ExposurePublisher::take(std::uint64_t key) {
 std::optional<Claimer> ExposurePublisher::cancel(std::uint64_t key) {
   hide_own(key);
   const std::uint64_t taker = published(key).holder.exchange(0, std::memory_order_acq_rel);
-  if (taker == key && !is_outside(key)) return std::nullopt;  // and nobody is at it but to find that
+  // no peer claimed it; a peer that still names it can only find it withdrawn
+  if (taker == key && !is_outside(key)) return std::nullopt;
   const shm::ConnectionTable& peers = connections_->peers();
   if (taker == key || taker == 0 || taker > peers.size()) return Claimer{};
   return Claimer{.name = taker, .generation = peers[static_cast<std::uint32_t>(taker - 1)].generation};
@@ -65,7 +66,7 @@ std::optional<Status> ExposurePublisher::end_of(std::uint64_t key, Claimer& clai
   const auto slot = static_cast<std::uint32_t>(claimer.name - 1);
   const shm::Connection& peer = connections_->peer(slot);
   if (peer.generation != claimer.generation || peer.state == shm::Connection::State::closed)
-    return Status::refused;  // it is gone, and had told nothing
+    return Status::refused;  // the peer is gone and had reported nothing
   if (!peer.is_audible()) return std::nullopt;
   if (claimer.ring_read_at == 0) claimer.ring_read_at = peer.reader.read() + peer.reader.lines();
   if (!peer.reader.has_record() || peer.reader.read() >= claimer.ring_read_at) return Status::canceled;

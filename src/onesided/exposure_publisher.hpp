@@ -1,11 +1,11 @@
 #pragma once
-// The owner's side of exposures: memory for one use, under a 64-bit key, that peers of this host carry out by
-// themselves (docs/one-sided.md). It is published in the table of our arena, and outside the arena also in records that
-// only we can write.
+// The owner's side of exposures: one-shot regions under a 64-bit key, which local peers access by themselves
+// (docs/one-sided.md). The owner publishes them in the table of our arena. Those outside the arena are also published
+// in records that only we can write.
 //
-// Whoever wants a published exposure claims it in the table: one succeeds. The owner withdraws it likewise, so nobody
-// writes to what has been withdrawn. If somebody had claimed it, or it lies outside the arena, it ends only when nobody
-// says that it is at it, and as what the claimer told before it left.
+// An initiator claims an exposure in the table by compare-and-swap, so only one succeeds. The owner withdraws it the
+// same way, so nobody writes to a withdrawn exposure. A claimed exposure, or one outside the arena, ends later: when no
+// hazard pointer names it. Its status is what the claimer reported before it left.
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace fairlead::onesided {
 
-/// What peers are told of an exposure.
+/// What peers learn of an exposure.
 struct ExposurePlan {
   std::uint64_t key = 0;
   std::span<const std::byte> memory;
@@ -29,42 +29,45 @@ struct ExposurePlan {
   bool is_writable = false;
 };
 
-/// The peer that had claimed what was cancelled.
+/// The peer that had claimed a cancelled exposure.
 struct Claimer {
-  std::uint64_t name = 0;          // as it is called in the table; 0: none, or the table has lied
-  std::uint32_t generation = 0;    // of its slot
-  std::uint64_t ring_read_at = 0;  // when it had left, and so told what it has done
+  std::uint64_t name = 0;          // its name in the table; 0: none, or the table contained an invalid name
+  std::uint32_t generation = 0;    // generation of its slot
+  std::uint64_t ring_read_at = 0;  // read its ring up to here for its report; set once it has left the memory
 };
 
 class ExposurePublisher {
  public:
   static constexpr std::uint32_t kNone = ~0U;
 
-  /// Null: there are no peers of this host. `cma_max`: bytes outside the arena that are published.
+  /// `connections` is null if shared memory is off. `cma_max` is the longest exposure outside the arena, in bytes.
   ExposurePublisher(shm::Connections* connections, std::uint64_t cma_max)
       : connections_(connections), own_(OwnTables::of(connections)), cma_max_(cma_max) {}
 
   bool is_seen() const noexcept { return own_.tables != nullptr; }
   enum class Answer : std::uint8_t { published, not_reached, crowded };
-  /// `holder`: how the caller calls it, below 2^31. Crowded: another one has its place.
+  /// `holder` is the caller's number for it, below 2^31. Returns `crowded` if another exposure has its place.
   Answer publish(std::uint32_t holder, const ExposurePlan& plan);
-  /// Who was published under this key, or another one of the same place; kNone.
+  /// Returns the holder of this key, or of another key with the same place; kNone if there is none.
   std::uint32_t find(std::uint64_t key) const {
     const std::uint32_t place = places_.empty() ? kNone : places_[place_of(key)];
     return place == kNone ? kNone : place & ~kOutside;
   }
 
-  // Of what is published under that key ---------------------------------------------------------------------------
+  // Operations on the exposure of a key
+  // --------------------------------------------------------------------------------
 
-  /// For a message that wants it. False if a peer may have claimed it, or be at it: then its result comes.
+  /// Withdraws the exposure because a message wants it. Returns false if a peer may have claimed it or use it; the
+  /// peer's result then follows.
   bool take(std::uint64_t key);
-  /// Nobody finds it any more. Nothing if nobody had claimed it, nor can any more: it is over.
+  /// Withdraws the exposure. Returns nullopt if no peer had claimed it or still can: it is over. Otherwise end_of()
+  /// tells its end.
   std::optional<Claimer> cancel(std::uint64_t key);
-  /// How it ends, if it was cancelled, when nobody is at it any more. Its claimer has told before it left, if it has
-  /// done it; so its ring is read first, as far as it goes or a ring's length.
+  /// Returns the status of a cancelled exposure, or nullopt while a peer may still use it. A claimer reports success
+  /// before it leaves. So the claimer's ring is read first, to its end or for one ring length.
   std::optional<Status> end_of(std::uint64_t key, Claimer& claimer);
-  /// The peer of that slot has used it: nobody finds it any more, and its place is free. False if another one is at it:
-  /// ask is_used(), then free().
+  /// Ends the exposure after the peer of slot `user` has used it: withdraws it and frees its place. Returns false if
+  /// another peer uses it; the caller then waits for is_used() to be false and calls free().
   bool end(std::uint64_t key, std::uint32_t user) {
     hide(key);
     if (is_used_outside(key, user)) return false;
@@ -72,16 +75,16 @@ class ExposurePublisher {
     return true;
   }
   bool is_used(std::uint64_t key) const { return is_used_outside(key, kNone); }
-  /// Whether a peer that is gone had claimed it. Then it has it no more.
+  /// Returns whether a peer that is gone had claimed the exposure, and removes the claim.
   bool take_from(const shm::Departure& gone, std::uint64_t key);
-  /// Its place is free, and peers find nothing there.
+  /// Frees the exposure's place.
   void free(std::uint64_t key) {
     hide(key);
     places_[place_of(key)] = kNone;
   }
 
  private:
-  static constexpr std::uint32_t kOutside = 1U << 31;  // of a place: peers reach it by system calls
+  static constexpr std::uint32_t kOutside = 1U << 31;  // flag in places_: peers reach the memory by system calls
 
   static constexpr std::uint32_t place_of(std::uint64_t key) {
     return static_cast<std::uint32_t>(key % SharedTables::kExposures);
@@ -103,7 +106,7 @@ class ExposurePublisher {
   shm::Connections* connections_;
   OwnTables own_;
   std::uint64_t cma_max_;
-  std::vector<std::uint32_t> places_;  // holders; made when needed
+  std::vector<std::uint32_t> places_;  // holders; allocated on first use
   PublishCount publications_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where an engine's own records lie.
+// The location of an engine's own tables and records.
 
 #include "onesided/shared_tables.hpp"
 #include "shm/connections.hpp"
@@ -8,7 +8,7 @@ namespace fairlead::onesided {
 
 struct OwnTables {
   SharedTables* tables = nullptr;   // null: nothing is published
-  OwnedRecords* records = nullptr;  // null: no memory outside the arena is reached
+  OwnedRecords* records = nullptr;  // null: peers reach no memory outside the arena
 
   static OwnTables of(shm::Connections* connections) {
     if (connections == nullptr || connections->arena() == nullptr) return {};

@@ -1,6 +1,6 @@
 #pragma once
-// Versions for what an owner publishes to its peers. They come from here and never from what is published: peers can
-// write there, too.
+// Version numbers for the records that an owner publishes. They are counted here and never read back from shared
+// memory, to which peers can write.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@ namespace fairlead::onesided {
 
 class PublishCount {
  public:
-  /// Of a record that holds; the odd number before it says that the record is being changed.
+  /// Returns the version of a complete record. The odd number before it marks the record as being changed.
   std::uint64_t next() noexcept { return publications_ += 2; }
 
  private:

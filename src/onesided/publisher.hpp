@@ -1,7 +1,7 @@
 #pragma once
-// The owner's side of regions and queue pairs: what peers of this host see of them, in our arena, and in memory of ours
-// that they read by system calls (docs/one-sided.md). Whoever withdraws something waits for those who are at it
-// (shm/read_sections.hpp).
+// The owner's side of regions and queue pairs: publishes them to local peers (docs/one-sided.md). They are published in
+// our arena, and in private memory that peers read by system calls. An owner that withdraws one waits for the peers
+// that use it (shm/read_sections.hpp).
 
 #include <cstdint>
 
@@ -13,13 +13,13 @@ namespace fairlead::onesided {
 
 class Publisher {
  public:
-  /// Null: there are no peers of this host.
+  /// `connections` is null if shared memory is off.
   explicit Publisher(shm::Connections* connections) : own_(OwnTables::of(connections)) {}
 
   bool is_seen() const noexcept { return own_.tables != nullptr; }
-  /// In that place; an empty record: nothing.
+  /// Publishes the queue pair at `place`; an empty record withdraws it.
   void publish_pair(std::uint32_t place, const SharedPair& pair);
-  /// `inside`: what of it lies in the arena; `whole`: all of it, by its address.
+  /// Publishes a region: `inside` is the part in the arena, `whole` is all of it with its address.
   void publish_region(std::uint32_t slot, const SharedRegion& inside, const SharedRegion& whole);
 
  private:

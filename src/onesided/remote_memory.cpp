@@ -8,7 +8,8 @@
 namespace fairlead::onesided {
 namespace {
 
-/// Where the request's bytes lie, as the record of the region tells places; none if the two do not permit it.
+/// Returns the place of the requested bytes according to the region's record. Returns nullopt if the queue pair or the
+/// region does not permit the access.
 std::optional<std::uint64_t> find_place(const RegionRequest& request, const SharedPair& pair,
                                         const SharedRegion& region) {
   if (pair.number != request.pair || pair.peer_number != request.own_pair || (pair.rights & request.right) == 0 ||
@@ -83,7 +84,7 @@ bool RemoteMemory::write(std::uint64_t to, std::span<const iovec> from, std::uin
 
 std::optional<ExposurePlace> RemoteMemory::find(const ExposureRequest& request) noexcept {
   PublishedExposure& shown = exposure(request.key);
-  __builtin_prefetch(&shown, 1);  // to read and to claim it takes the line once
+  __builtin_prefetch(&shown, 1);  // fetches the line in exclusive state, because the claim follows
   SharedExposure seen;
   if (!shown.record.read(seen) || seen.key != request.key || seen.port != request.port ||
       (seen.is_writable != 0) != request.is_put || !fits(request, seen.length)) {
@@ -98,7 +99,8 @@ std::optional<ExposurePlace> RemoteMemory::find(const ExposureRequest& request) 
 }
 
 std::optional<ExposurePlace> RemoteMemory::find_by_calls(const ExposureRequest& request) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // we have entered; its owner withdraws, and makes one, too
+  // Pairs with the owner's barrier after a withdrawal: our hazard pointer is visible before we look.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   OwnedExposure owned;
   const std::uint64_t at = offsetof(OwnedRecords, exposures) + sizeof owned * (request.key % SharedTables::kExposures);
   if (!note(owner_.process.look(at, std::as_writable_bytes(std::span(&owned, 1))))) return std::nullopt;

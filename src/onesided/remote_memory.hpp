@@ -1,11 +1,11 @@
 #pragma once
-// The initiator's side: what we do by ourselves in the memory of a peer of this host, which need not run. While it
-// lives, we are inside: what the owner withdraws before we have entered we find withdrawn, and for what we have begun
-// it waits (docs/one-sided.md). Nothing here waits, locks, allocates or rings.
+// The initiator's side: accesses the memory of a local peer directly; the peer need not run. While the object lives,
+// its hazard pointer is set. The initiator finds an object withdrawn if the owner withdrew it earlier. The owner waits
+// for accesses that began before (docs/one-sided.md). Nothing here waits, locks, allocates or rings.
 //
 // Memory outside the owner's arena is reached by system calls (shm/cross_memory.hpp). All peers of the owner can write
-// to the tables in its arena, so for such memory nobody believes them: where it lies, and who may use it, is read from
-// the owner's own records.
+// to the tables in its arena. For such memory, the location and the rights are therefore read from the owner's private
+// records.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace fairlead::onesided {
 
-/// What a queue pair asks of a region.
+/// A queue pair's request to access a region.
 struct RegionRequest {
-  const base::SocketAddress& from;  // the engine of the queue pair that asks
-  std::uint32_t own_pair = 0;       // its number ...
-  std::uint32_t pair = 0;           // ... and that of the one it is connected to
+  const base::SocketAddress& from;  // the engine of the requesting queue pair
+  std::uint32_t own_pair = 0;       // number of the requesting queue pair
+  std::uint32_t pair = 0;           // number of the queue pair that it is connected to
   std::uint32_t key = 0, right = 0;
   std::uint64_t address = 0, length = 0;
   bool is_word = false;
@@ -36,16 +36,16 @@ struct ExposureRequest {
   std::uint64_t key = 0;
   std::uint32_t port = 0;
   bool is_put = false;
-  std::uint64_t length = 0;  // of the initiator's memory
+  std::uint64_t length = 0;  // length of the initiator's memory
 
   shm::Use use() const noexcept { return shm::Use::of_exposure(key); }
 };
 
-/// Where an exposure lies.
+/// The location of an exposure.
 struct ExposurePlace {
-  std::byte* mapped = nullptr;  // null: outside the arena ...
-  std::uint64_t address = 0;    // ... at this address of the owner's
-  std::uint64_t length = 0;     // of what is transferred
+  std::byte* mapped = nullptr;  // null: outside the arena
+  std::uint64_t address = 0;    // if outside: the address in the owner's process
+  std::uint64_t length = 0;     // bytes to transfer
 };
 
 class RemoteMemory {
@@ -55,28 +55,29 @@ class RemoteMemory {
   RemoteMemory(const RemoteMemory&) = delete;
   RemoteMemory& operator=(const RemoteMemory&) = delete;
 
-  /// A system call has failed: what was to be written is to be written again, by whatever other way.
+  /// Returns whether a system call has failed. The caller must then write everything again by another way.
   bool has_failed() const noexcept { return has_failed_; }
 
   // Regions --------------------------------------------------------------------------------------------------------
 
-  /// Where the bytes lie in the owner's arena; null if not there, or queue pair and region do not permit it.
+  /// Returns the place of the bytes in the owner's arena. Returns null if they are not there, or if queue pair or
+  /// region does not permit the access.
   std::byte* find_mapped(const RegionRequest& request) const noexcept;
-  /// Their address there, whether in the arena or not.
+  /// Returns their address in the owner's process, inside or outside the arena. Returns nullopt on failure or refusal.
   std::optional<std::uint64_t> find_by_calls(const RegionRequest& request) noexcept;
   bool read(std::span<const iovec> to, std::uint64_t from, std::uint64_t bytes) noexcept;
-  /// The last word is stored last.
+  /// Stores the last word last.
   bool write(std::uint64_t to, std::span<const iovec> from, std::uint64_t bytes) noexcept;
 
   // Exposures ------------------------------------------------------------------------------------------------------
 
-  /// Where it lies, if it is there and fits, as far as the table tells.
+  /// Finds the exposure in the table. Returns nullopt if it is not there or does not fit the request.
   std::optional<ExposurePlace> find(const ExposureRequest& request) noexcept;
-  /// The same of one outside the arena, as the owner tells.
+  /// Does the same for an exposure outside the arena, from the owner's private records.
   std::optional<ExposurePlace> find_by_calls(const ExposureRequest& request) noexcept;
-  /// So that nobody else uses it. False: it is too late.
+  /// Claims the exposure for this initiator alone. Returns false if that is too late.
   bool claim(std::uint64_t key) noexcept { return exposure(key).claim(key, own_name()); }
-  /// False: a call has failed, and what was claimed is given back.
+  /// Copies the data. Returns false if a system call failed; the claim is then given back.
   bool copy(const ExposureRequest& request, const ExposurePlace& place, std::span<const iovec> pieces) noexcept;
 
  private:
@@ -84,7 +85,7 @@ class RemoteMemory {
   PublishedExposure& exposure(std::uint64_t key) const noexcept {
     return tables().exposures[key % SharedTables::kExposures];
   }
-  /// How we call ourselves in the owner's table.
+  /// Returns the name by which the owner's table knows us.
   std::uint64_t own_name() const noexcept { return std::uint64_t{owner_.doorbell_bit} + 1; }
   bool note(bool is_done) noexcept {
     has_failed_ |= !is_done;

@@ -1,11 +1,11 @@
 #pragma once
-// What an engine tells its peers of the same host of its regions, queue pairs and exposed memory, at the start of its
-// arena (shm/arena.hpp), so that they can carry out one-sided requests by themselves.
+// The tables at the start of an engine's arena (shm/arena.hpp). They describe its regions, queue pairs and exposures to
+// local peers, which then carry out one-sided operations by themselves.
 //
-// Written by the owner alone, who never reads it, but for the result of its own swaps. A record is even while it holds,
-// odd while it is being changed; readers take a copy and look again. The reader checks the copy against the size of the
-// arena: whoever lies here misleads others about his own memory only. Every peer of the owner can write here, too, so
-// the versions of records come from the owner's own count.
+// Only the owner writes them, and it reads back nothing except the results of its own swaps. Each record is a seqlock:
+// its version is even while the record is valid and odd during a change. A reader copies the record and checks the
+// version again. The reader also checks the copy against the size of the arena, so a lying owner misleads others only
+// about its own memory. Every peer can write here, too, so versions come from the owner's private count.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,8 @@
 
 namespace fairlead::onesided {
 
-inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
+// bytes; bounds the time for which a copy occupies the initiator's engine
+inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;
 
 template <typename Value>
 class SharedRecord {
@@ -29,7 +30,7 @@ class SharedRecord {
  public:
   using Image = std::array<std::uint64_t, 1 + kWords>;
 
-  /// [owner]
+  /// [owner] Publishes a new value.
   void publish(const Value& value, PublishCount& publications) noexcept {
     const auto plain = std::bit_cast<std::array<std::uint64_t, kWords>>(value);
     const std::uint64_t version = publications.next();
@@ -38,7 +39,7 @@ class SharedRecord {
     for (std::size_t i = 0; i < kWords; ++i) words_[i].store(plain[i], std::memory_order_relaxed);
     version_.store(version, std::memory_order_release);
   }
-  /// [others] False while it is being changed.
+  /// [initiator] Reads the value. Returns false if it is being changed.
   bool read(Value& value) const noexcept {
     std::array<std::uint64_t, kWords> plain;
     const std::uint64_t version = version_.load(std::memory_order_acquire);
@@ -47,9 +48,9 @@ class SharedRecord {
     value = std::bit_cast<Value>(plain);
     return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
   }
-  /// [others] Of what a system call has copied in whatever order, twice, one after the other. False if it was being
-  /// changed: what was newer than its version in the first shows by the version of the second, what was older by
-  /// itself.
+  /// [initiator] Checks two successive copies that a system call made in arbitrary order. Returns false if the record
+  /// was being changed. A word newer than the first copy's version shows in the second copy's version; an older word
+  /// differs between the copies.
   static bool read(const Image& first, const Image& second, Value& value) noexcept {
     std::array<std::uint64_t, kWords> plain;
     std::copy(first.begin() + 1, first.end(), plain.begin());
@@ -63,42 +64,43 @@ class SharedRecord {
 };
 
 struct SharedRegion {
-  std::uint32_t key = 0;  // 0: nothing
+  std::uint32_t key = 0;  // 0: empty
   std::uint32_t domain = 0;
   std::uint64_t access = 0;
   std::uint64_t iova = 0, length = 0;  // bytes
-  std::uint64_t begin = 0, end = 0;    // what of it lies in the arena
+  std::uint64_t begin = 0, end = 0;    // the part in the arena
   std::uint64_t offset = 0;            // of `begin`; in OwnedRecords its address
 };
 
 struct SharedPair {
-  std::array<std::uint8_t, 16> peer_ip{};  // whom it is connected to
+  std::array<std::uint8_t, 16> peer_ip{};  // the connected peer
   std::uint32_t peer_scope = 0, peer_port = 0;
   std::uint32_t number = 0, peer_number = 0;
   std::uint32_t domain = 0;
-  std::uint32_t rights = 0;  // access flags, 0 while it takes no requests; no reads and atomics if it answers none
+  // access flags; 0 while it accepts no requests; excludes reads and atomics if it answers none
+  std::uint32_t rights = 0;
 };
 
 /// Memory for one put or one get.
 struct SharedExposure {
   std::uint64_t key = 0;
-  std::uint64_t offset = 0, length = 0;  // in the arena; offset 0: elsewhere, and the owner's records tell where
+  std::uint64_t offset = 0, length = 0;  // in the arena; offset 0: outside, see the owner's records
   std::uint32_t port = 0;
   std::uint32_t is_writable = 0;
 };
 
-/// Who wants to use it swaps its key for his name, so that he alone does; so does the owner with 0, who withdraws it.
-/// A name is the bit that the owner gave him in its doorbell, plus one: less than any key.
+/// An initiator claims the exposure by swapping the key in `holder` for its own name. The owner withdraws it by
+/// swapping in 0. A name is the doorbell bit that the owner assigned to the peer, plus one, so it is less than any key.
 struct alignas(64) PublishedExposure {
   std::atomic<std::uint64_t> holder{0};
   SharedRecord<SharedExposure> record;
 
-  /// [owner]
+  /// [owner] Publishes the exposure.
   void publish(const SharedExposure& exposure, PublishCount& publications) noexcept {
     record.publish(exposure, publications);
     holder.store(exposure.key, std::memory_order_release);
   }
-  /// Puts `to` in the place of `from`; what stood there.
+  /// Replaces `from` by `to`. Returns the previous value.
   std::uint64_t swap(std::uint64_t from, std::uint64_t to) noexcept {
     holder.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
     return from;
@@ -112,14 +114,14 @@ struct alignas(4096) SharedTables {
   std::array<SharedRecord<SharedPair>, kPairs> pairs;
   std::array<PublishedExposure, kExposures> exposures;
 };
-/// What only the owner can write and others have to read by system calls (shm/identity.hpp): an address in its
-/// process is believed, so no other peer may have a say in it. A place is used again when nobody holds it any more.
+/// A record that only the owner can write. Others read it by system calls (shm/identity.hpp): no other peer may
+/// influence an address in the owner's process. A place is reused when nobody holds it any more.
 struct OwnedExposure {
   std::atomic<std::uint64_t> key{0};  // 0: withdrawn
   std::uint64_t address = 0, length = 0;
   std::uint64_t is_writable = 0;
 
-  /// [owner]
+  /// [owner] Publishes the record.
   void publish(const OwnedExposure& exposure) noexcept {
     address = exposure.address;
     length = exposure.length;
@@ -127,7 +129,7 @@ struct OwnedExposure {
     key.store(exposure.key.load(std::memory_order_relaxed), std::memory_order_release);
   }
 };
-/// Regions and queue pairs stand here as in the tables, but that all of a region is told, by its address.
+/// Regions and queue pairs, as in the tables. A region's record covers all of the region, by its address.
 struct OwnedRecords {
   std::array<OwnedExposure, SharedTables::kExposures> exposures;
   std::array<SharedRecord<SharedRegion>, SharedTables::kRegions> regions;

@@ -52,8 +52,8 @@ std::optional<std::uint64_t> Arena::find(std::span<const std::byte> range) const
   return at - head;
 }
 
-// The kernel's default gives no huge pages to files in memory when they are touched, but makes them on request of what
-// is there: a byte in each will do.
+// By default the kernel does not use huge pages for a memfd on a page fault. It collapses populated pages on request,
+// so touch each page once.
 bool Arena::make_huge(std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
   const std::uint64_t begin = (offset + kHugePage - 1) / kHugePage * kHugePage;

@@ -1,6 +1,6 @@
 #pragma once
-// Another engine of this host, as Connections keeps it: two rings in shared memory, its doorbell, and the socket that
-// tells of its death.
+// A connection to another engine of this host: two rings in shared memory, the peer's doorbell, and a socket that
+// reports the peer's death. Connections owns them.
 
 #include <atomic>
 #include <cstdint>
@@ -22,22 +22,24 @@
 
 namespace fairlead::shm {
 
-/// What one side tells of itself beside its ring. The other side can write here, too: nobody reads back what he wrote.
+/// What one side publishes beside its ring. The other side can write here, too, so a side never reads back its own
+/// values.
 struct PairSide {
-  alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other's ring that it has done with
-  alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it looks here by itself: nobody has to ring
-  alignas(128) std::atomic<std::uint64_t> at{0};  // what it is at in the other's memory (shm/use.hpp); 0: outside
-  std::atomic<std::uint32_t> sees_arena{0};       // it has mapped the other's
-  std::atomic<std::uint32_t> is_leaving{0};  // its engine ends, and not by a fault: told before the connection closes
-  std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // that it has given the other (tickets.hpp)
+  alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other side's ring that this side has consumed
+  alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it polls the rings by itself: nobody has to ring
+  // hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing
+  alignas(128) std::atomic<std::uint64_t> at{0};
+  std::atomic<std::uint32_t> sees_arena{0};  // it has mapped the other side's arena
+  std::atomic<std::uint32_t> is_leaving{0};  // its engine ends in an orderly way; set before the connection closes
+  std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // tickets that it gave to the other side (tickets.hpp)
 };
-/// At the start of a pair's memory. Side 0 asked, side 1 accepted.
+/// The first page of a pair's memory. Side 0 is the engine that connected, side 1 the one that accepted.
 struct PairPage {
   PairSide sides[2];
 };
 static_assert(sizeof(PairPage) <= 4096);
 
-/// What a stranger has sent, until it is proven that he is who he says.
+/// What an unproven stranger has sent. Kept until the stranger proves its identity.
 struct Claim {
   Greeting greeting;
   Letter letter;
@@ -46,41 +48,41 @@ struct Claim {
 struct Connection {
   enum class State : std::uint8_t {
     closed,
-    asking,     // we have greeted, it has not answered
-    answering,  // it has connected, its greeting has not come
-    claiming,   // a stranger has greeted, and what it says is not proven
-    vouched,    // it is proven, and will be answered
+    asking,     // we sent a greeting; the peer has not answered
+    answering,  // the peer has connected; its greeting has not come
+    claiming,   // a stranger has sent a greeting; its claim is not proven
+    vouched,    // the claim is proven; an answer will be sent
     open,
-    ended,  // it is gone or was found lying; what it wrote before may still be read
+    ended,  // the peer is gone or broke the protocol; records that it wrote before may still be read
   };
   State state = State::closed;
-  bool sees_ours = false;    // it has been given our arena
-  bool has_asked = false;    // we connected to it
-  bool needs_fence = false;  // the kernel has no barrier for both of us
+  bool sees_ours = false;    // the peer received our arena
+  bool has_asked = false;    // our side connected
+  bool needs_fence = false;  // the kernel offers no expedited barrier that covers both processes
   std::uint32_t generation = 1;
   base::SocketAddress address;
-  base::Instant since{};                 // when it was begun, until it is open
-  std::unique_ptr<Claim> claim;          // of a stranger who has greeted
-  Greeting greeting;                     // ours, if we have asked
-  std::optional<base::SipKey> pair_key;  // between us and a stranger
+  base::Instant since{};                 // start of the handshake
+  std::unique_ptr<Claim> claim;          // of a stranger that has sent a greeting
+  Greeting greeting;                     // ours, if our side connected
+  std::optional<base::SipKey> pair_key;  // shared secret with a stranger
   std::uint64_t epoch = 0;
   Socket socket;
   Memory memory;
   Doorbell doorbell;               // the peer's
-  std::uint32_t doorbell_bit = 0;  // ours in it
-  PairSide* own = nullptr;         // written, never read
+  std::uint32_t doorbell_bit = 0;  // the bit that we set in it
+  PairSide* own = nullptr;         // written only, never read back
   const PairSide* other = nullptr;
-  bool is_watched = false;    // told in own->is_watching
-  std::uint16_t turn = 0;     // of the last time that we were in its memory; never read from own->at
-  std::uint64_t left_at = 0;  // closed: the exposure that it was at, until somebody has been told
+  bool is_watched = false;    // the value last written to own->is_watching
+  std::uint16_t turn = 0;     // number of our last visit to the peer's memory; never read from own->at
+  std::uint64_t left_at = 0;  // after closing: the exposure that the peer was using, until take_departed() reports it
   RingWriter writer;
   RingReader reader;
-  std::string_view end_reason;    // why it is ended
-  std::shared_ptr<Memory> arena;  // what it shows us of its memory
+  std::string_view end_reason;    // why the state is `ended`
+  std::shared_ptr<Memory> arena;  // the peer's shared memory
   std::uint64_t arena_bytes = 0;
-  CrossMemory process;  // and what it does not show there, if the kernel lets us
+  CrossMemory process;  // access to the rest of the peer's memory, if the kernel permits it
 
-  /// The end of the connection will be that of our engine.
+  /// Announces that the connection will end because our engine ends.
   void say_leaving() noexcept {
     if (own != nullptr) own->is_leaving.store(1, std::memory_order_release);
   }
@@ -88,34 +90,36 @@ struct Connection {
     return other != nullptr && other->is_leaving.load(std::memory_order_acquire) != 0;
   }
 
-  /// Around what we do in its memory (ReadSection). What it withdraws before we have entered we find withdrawn; for
-  /// what we have begun it waits (ReadSections). A release: it may find this instead of the end of the time before.
+  /// enter() and leave() enclose each access to the peer's memory (ReadSection). An access that enters after the owner
+  /// withdrew an object finds it withdrawn. The owner waits for accesses that began before (ReadSections). The store is
+  /// a release: the owner may see it instead of the end of the previous visit.
   void enter(Use use) noexcept {
     if (++turn == 0) ++turn;
     own->at.store(std::uint64_t{turn} << Use::kTurnShift | use.name(), std::memory_order_release);
     fence();
   }
   void leave() noexcept { own->at.store(0, std::memory_order_release); }
-  /// Whether it may be reached by system calls for so many bytes. Whoever looks at its ring by itself is quicker there;
-  /// for all others somebody would have to be woken.
+  /// Returns whether system calls may access so many bytes of the peer's memory. For a peer that polls its ring, a
+  /// message is faster, so it has a limit of its own, `most_awake`. Any other peer would have to be woken for a
+  /// message.
   bool may_call(std::uint64_t bytes, std::uint64_t most, std::uint64_t most_awake) const noexcept {
     const bool is_awake = other->is_watching.load(std::memory_order_relaxed) != 0;
     return process.is_reached() && bytes <= (is_awake ? most_awake : most);
   }
 
-  /// After something was published to it: makes sure that it will look.
+  /// Ensures that the peer looks at its ring after a record was published to it.
   void alert() noexcept {
     fence();
     if (other->is_watching.load(std::memory_order_relaxed) == 0) [[unlikely]]
       ring();
   }
-  /// It looks at our ring in its next pass, and has one soon.
+  /// Rings the peer's doorbell: its next pass looks at our ring. Nudges the peer if it sleeps.
   void ring() noexcept {
     if (doorbell.ring(doorbell_bit)) [[unlikely]]
       socket.nudge();
   }
-  // Where both have registered for barriers, the one who stops watching, or withdraws something, makes all of us pass
-  // one (docs/shm.md).
+  // If both processes have registered for expedited barriers, a compiler barrier suffices here. The side that stops
+  // watching or withdraws an object then issues a barrier for all (docs/shm.md).
   void fence() const noexcept {
     if (needs_fence) [[unlikely]] {
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -123,7 +127,7 @@ struct Connection {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   }
-  /// Whether whoever writes to us has to ring. To stop is a promise that takes a barrier (Watch).
+  /// Tells the peer whether it must ring after writing to us. unwatch() must be followed by a barrier (Watch).
   void watch() noexcept {
     is_watched = true;
     own->is_watching.store(1, std::memory_order_relaxed);
@@ -133,8 +137,8 @@ struct Connection {
     own->is_watching.store(0, std::memory_order_seq_cst);
   }
   bool is_audible() const noexcept { return state == State::open || state == State::ended; }
-  /// What it says that it is at in our memory (shm/use.hpp); 0: nothing. Whoever has our greeting has the arena, though
-  /// its answer may not have been read. Strangers have none, whatever they say.
+  /// Returns which part of our memory the peer says it uses (shm/use.hpp); 0: none. A peer may use the arena as soon as
+  /// it has our greeting, even before we read its answer. Strangers get no arena, so their claims are ignored.
   std::uint64_t at() const noexcept;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The peers of this host by slot, and the slots by address. A slot is used again under another generation.
+// The local peers by slot, and their slots by address. A reused slot gets a new generation.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace fairlead::shm {
 
-/// A peer that is gone, and the exposure that it said it was at (shm/use.hpp).
+/// A peer that is gone, and the exposure that it said it was using (shm/use.hpp).
 struct Departure {
   std::uint32_t slot = 0;
   std::uint64_t at = 0;
@@ -26,20 +26,20 @@ class ConnectionTable {
 
   Connection& operator[](std::uint32_t slot) { return *peers_[slot]; }
   const Connection& operator[](std::uint32_t slot) const { return *peers_[slot]; }
-  /// Slots that were ever in use.
+  /// Returns the number of slots that were ever in use.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(peers_.size()); }
 
-  /// The slot that has this address.
+  /// Returns the slot of this address.
   std::uint32_t find(const base::SocketAddress& address) const;
-  /// A slot that is closed; the caller sets its state. kNone if there is none left.
+  /// Returns a closed slot, or kNone if none is left. The caller sets its state.
   std::uint32_t acquire();
-  /// From now on find() leads here.
+  /// Makes find() return `slot` for this address.
   void name(std::uint32_t slot, const base::SocketAddress& address);
-  /// Closes the slot: all that was kept of the peer goes. If it was at an exposure, the slot is used again only when
-  /// take_departed() has told so: its number is the next peer's name.
+  /// Closes the slot and drops everything kept of the peer. If the peer was using an exposure, the slot is not reused
+  /// before take_departed() reports it, because the slot number names the peer.
   void release(std::uint32_t slot);
   std::optional<Departure> take_departed();
-  /// Whether the peer that we told to set this bit in our doorbell may still be there.
+  /// Returns whether the peer that we assigned this bit of our doorbell may still be there.
   bool may_live(std::uint32_t doorbell_bit) const {
     return doorbell_bit < size() && peers_[doorbell_bit]->state != Connection::State::closed;
   }

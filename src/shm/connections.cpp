@@ -39,7 +39,7 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   connections->waited_for_.open();
   const int epoll_error = errno;
   if (options.arena_bytes > options.arena_head_bytes) {
-    // Without it everything goes through the rings.
+    // Without an arena, everything goes through the rings.
     if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes))
       connections->published_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
   }
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   return connections;
 }
 
-/// kNone if there is no place, or no memory.
+/// Returns kNone if no slot or no memory is left.
 std::uint32_t Connections::make_peer(Socket socket, base::Instant now) try {
   const std::uint32_t slot = peers_.acquire();
   if (slot == kNone || !waited_for_.add(socket.descriptor(), name_of(slot, peers_[slot].generation))) return kNone;
@@ -72,7 +72,7 @@ std::uint32_t Connections::make_peer(Socket socket, base::Instant now) try {
   return kNone;
 }
 
-// Meeting -------------------------------------------------------------------------------------------------------------
+// Handshake ----------------------------------------------------------------------------------------------------------
 
 void Connections::attend(base::Instant now) {
   if (now >= expire_at_) expire(now);
@@ -89,7 +89,7 @@ void Connections::attend(base::Instant now) {
   }
 }
 
-// Something came over the socket of a peer: its greeting, its answer, or its end.
+// Handles input from a peer's socket: its greeting, its answer, or its end.
 void Connections::serve(std::uint32_t slot) try { read_letter(slot); } catch (const std::bad_alloc&) {
   drop(slot);
 }
@@ -105,11 +105,11 @@ void Connections::read_letter(std::uint32_t slot) {
       return take_greeting(slot, std::move(*letter), told);
     case Connection::State::claiming:
     case Connection::State::vouched:
-      return close(slot);  // it has nothing to say before it is answered, or is gone
+      return close(slot);  // a peer must not send anything before our answer, or it is gone
     case Connection::State::asking:
       return take_answer(slot, *letter, told);
     case Connection::State::open:
-      if (Socket::is_nudge(told)) return watch_->rouse();  // whom it was meant for
+      if (Socket::is_nudge(told)) return watch_->rouse();  // passes the nudge to the sleeper
       return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it says what nobody asked for");
     case Connection::State::ended:
     case Connection::State::closed:
@@ -117,14 +117,14 @@ void Connections::read_letter(std::uint32_t slot) {
   }
 }
 
-// Parting -------------------------------------------------------------------------------------------------------------
+// End of a connection ------------------------------------------------------------------------------------------------
 
 void Connections::decline(std::uint32_t slot, std::string_view reason) {
   events_.push({ConnectionEvent::Kind::declined, slot, peers_[slot].address, reason});
   close(slot);
 }
 
-/// One for which there is no memory, and that is not open yet: it may ask again.
+/// Drops a peer for lack of memory. One that is not open yet may ask again.
 void Connections::drop(std::uint32_t slot) {
   ++counters_.declined_memory;
   constexpr std::string_view kReason = "there was no memory for it";
@@ -139,11 +139,11 @@ void Connections::end(std::uint32_t slot, std::string_view reason) {
   ++counters_.ended;
   peer.state = Connection::State::ended;
   peer.end_reason = reason;
-  close_socket(peer);  // the other side learns it too
+  close_socket(peer);  // tells the other side, too
   events_.push({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
 }
 
-// The other side may take the connection for open before we do.
+// Also tells peers that are not open here yet: the other side may consider the connection open already.
 void Connections::take_leave() {
   is_leaving_ = true;
   waited_for_.watch(listener_.descriptor(), kListener, false);
@@ -173,7 +173,7 @@ void Connections::close(std::uint32_t slot) {
   peers_.release(slot);
 }
 
-// It may take its time to close; nothing that happens there concerns us any more.
+// The descriptor may close slowly; nothing that it still delivers concerns us.
 void Connections::close_socket(Connection& peer) const {
   if (peer.socket.is_open()) waited_for_.remove(peer.socket.descriptor());
   peer.socket = Socket();

@@ -1,8 +1,8 @@
 #pragma once
-// All engines of this host that this one talks to through shared memory: how they meet, part, and tell each other that
-// there is news (docs/shm.md). What the bytes mean is the engine's affair.
+// All local engines with which this engine communicates through shared memory: handshake, end, and wake-ups
+// (docs/shm.md). The engine defines the meaning of the bytes.
 //
-// Thread rule: one thread at a time (the engine's lock); descriptor() may be polled by another.
+// Thread rule: one thread at a time (the engine's lock). Another thread may poll descriptor().
 
 #include <algorithm>
 #include <chrono>
@@ -36,30 +36,30 @@ namespace fairlead::shm {
 
 struct ConnectionOptions {
   static constexpr std::uint32_t kRingBytes = 256 * 1024, kPeersMax = 1024;
-  std::string directory{};                // of the sockets' names; empty: abstract names
-  bool admits_all = false;                // also processes of other users
-  std::uint32_t ring_bytes = kRingBytes;  // one direction; a power of two, whole pages
+  std::string directory{};                // directory of the socket files; empty: abstract names
+  bool admits_all = false;                // also admit processes of other users
+  std::uint32_t ring_bytes = kRingBytes;  // per direction; a power of two, whole pages
   std::uint32_t peers_max = kPeersMax;
-  std::uint64_t arena_bytes = 0;  // published to peers of our user; 0: nothing
+  std::uint64_t arena_bytes = 0;  // size of the arena for peers of the same user; 0: none
   std::size_t arena_head_bytes = 0;
-  std::uint64_t huge_max = 0;      // longest allocation in it that gets huge pages
-  std::size_t identity_bytes = 0;  // of records for memory outside it, beside an arena; 0: such memory is not reached
+  std::uint64_t huge_max = 0;      // the longest allocation in it that gets huge pages
+  std::size_t identity_bytes = 0;  // bytes of records for memory outside the arena; 0: peers cannot reach such memory
 };
 
-/// What happened to a peer.
+/// A change of a peer's state.
 struct ConnectionEvent {
   enum class Kind : std::uint8_t {
     opened,
     ended,
     declined,
-    claimed,  // a stranger says that he is at the address: see vouch()
+    claimed,  // a stranger claims to be at the address: see vouch()
   } kind = Kind::opened;
   std::uint32_t slot = 0;
   base::SocketAddress address;
-  std::string_view reason;  // of ended and declined; of the program, as all are
+  std::string_view reason;  // for ended and declined; a string literal, as all of them
 };
 
-/// What we show of our memory. Lives as long as somebody uses some of it, also longer than the connections.
+/// Our memory that peers can map. It lives as long as any user of it, possibly longer than the connections.
 struct PublishedMemory {
   PublishedMemory(Arena made, std::uint64_t huge_max) : arena(std::move(made)), remapped(arena, huge_max) {}
   Arena arena;
@@ -75,60 +75,62 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  /// The slot of the peer at an address if it is open, or being opened.
+  /// Returns the peer's slot if it is open or being opened.
   std::uint32_t find(const base::SocketAddress& address) const { return peers_.find(address); }
-  /// Begins to open a peer; its slot, or why it cannot be. An event tells of the end of it. `key`: what only the engine
-  /// at that address and we know. Without it a stranger is not greeted: `again`.
+  /// Starts to open a peer. Returns its slot, or why that is impossible. An event reports the outcome. `key` is a
+  /// secret shared only with the engine at that address. Without it, a stranger is not greeted and the result is
+  /// `again`.
   Result<std::uint32_t> ask(const base::SocketAddress& address, base::Instant now,
                             const std::optional<base::SipKey>& key = {});
-  /// The next attend() opens the stranger who claims this address and has proven by the key to be there, if there is
-  /// one.
+  /// Admits the stranger that claims this address and proves it by the key, if there is one. The next attend() opens
+  /// it.
   void vouch(const base::SocketAddress& address, const base::SipKey& key);
   Connection& peer(std::uint32_t slot) { return peers_[slot]; }
   const Connection& peer(std::uint32_t slot) const { return peers_[slot]; }
   const ConnectionTable& peers() const noexcept { return peers_; }
-  /// A peer that is gone from the middle of an exposure: each once, when what it had written has been read.
+  /// Returns a peer that ended while using an exposure. Reports each once, after everything that it wrote has been
+  /// read.
   std::optional<Departure> take_departed() { return peers_.take_departed(); }
 
-  /// System calls: greetings, deaths, and what has woken us. Then next_event() until there is none.
+  /// Handles greetings, deaths and wake-ups; makes system calls. The caller then drains next_event().
   void attend(base::Instant now);
-  /// When it has to be called at the latest.
+  /// Returns when attend() must be called at the latest.
   base::Instant next_deadline() const noexcept { return std::min(expire_at_, look_at_); }
   const ConnectionEvent* first_event() { return events_.empty() ? nullptr : &events_.front(); }
   std::optional<ConnectionEvent> next_event() { return events_.take(); }
-  /// Our engine ends: all are told, for when they notice it, and nobody is let in any more.
+  /// Announces to all peers that our engine ends, and admits no more peers.
   void take_leave();
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason);
-  /// Ends a peer that does not leave what it should, or declines it, with an event.
+  /// Ends a peer that stays in withdrawn memory, or declines it, with an event.
   void put_out(const SectionReader& reader);
-  /// As end(), because its memory made no sense.
+  /// Ends a peer, with an event, because its shared memory contained invalid data.
   void refuse(std::uint32_t slot, std::string_view reason);
-  /// The same of one that says it has read what nobody wrote.
+  /// Ends a peer that claims to have read more than was written.
   void refuse_reader(std::uint32_t slot) { refuse(slot, "it claims to have read what nobody wrote"); }
-  /// After the `ended` event, when nothing refers to it any more.
+  /// Frees the slot. Call after the `ended` event, when nothing refers to the slot any more.
   void forget(std::uint32_t slot);
 
-  /// Which peers a pass looks at; what it takes to sleep on descriptor().
+  /// Selects the peers that a pass polls, and prepares for sleep on descriptor().
   Watch& watch() noexcept { return *watch_; }
   const Watch& watch() const noexcept { return *watch_; }
-  /// Readable when attend() has something to do; a peer that rings an armed doorbell sees to that.
+  /// Readable when attend() has work. A peer that rings an armed doorbell makes it readable.
   int descriptor() const noexcept { return waited_for_.descriptor(); }
 
-  /// What we show to peers; null if nothing.
+  /// Our shared segment; null if there is none.
   Arena* arena() noexcept { return published_ ? &published_->arena : nullptr; }
-  /// Applications' memory in it; there if arena() is.
+  /// The applications' memory in the arena. Valid only if arena() is not null.
   RemappedRanges& remapped() noexcept { return published_->remapped; }
   const std::shared_ptr<PublishedMemory>& published() const noexcept { return published_; }
-  /// Who is in our memory.
+  /// Which peers use our memory.
   const ReadSections& read_sections() const noexcept { return read_sections_; }
-  /// Memory for records that only we can write; null if peers do not reach us but in the arena.
+  /// Memory for records that only this process can write. Null if peers reach no memory outside the arena.
   std::byte* records() const noexcept { return identity_ ? identity_->records() : nullptr; }
 
   const ConnectionCounters& counters() const noexcept { return counters_; }
 
  private:
-  static constexpr std::uint64_t kListener = ~0ULL;  // among what is waited for
+  static constexpr std::uint64_t kListener = ~0ULL;  // name of the listener in the poll set
   static constexpr base::Duration kAnswerWithin = std::chrono::seconds(30);
 
   Connections(const base::SocketAddress& own, std::uint64_t epoch, const ConnectionOptions& options)
@@ -142,8 +144,8 @@ class Connections {
   void expire(base::Instant now);
   void look_at_everybody(base::Instant now);
   void expire_by(base::Instant due) noexcept { expire_at_ = std::min(expire_at_, due); }
-  /// What is told of a peer that comes, and of the end of each that is there: asked for before anything is told, so
-  /// that no end finds no memory.
+  /// Reserves room for the events of one new peer and of the end of every current peer. Called before an event is
+  /// queued, so that an end never lacks memory.
   bool has_room_for_events() noexcept { return events_.has_room(peers_.size() + 4); }
   void serve(std::uint32_t slot);
   void read_letter(std::uint32_t slot);
@@ -161,7 +163,7 @@ class Connections {
   void close(std::uint32_t slot);
   void close_socket(Connection& peer) const;
   bool is_admitted(const Socket& socket) const { return options_.admits_all || socket.is_own(); }
-  /// Memory is published only to whom our own user could read and write it by other means.
+  /// Memory is shared only with processes that our own user could read and write by other means.
   bool publishes_to(const Socket& socket) const { return published_ && socket.is_own(); }
   void introduce(Greeting& greeting) const;
   void adopt_arena(Connection& peer, int file, const Greeting& greeting);
@@ -173,19 +175,19 @@ class Connections {
   std::uint64_t epoch_;
   ConnectionOptions options_;
   bool has_barriers_ = false;
-  Users users_;  // before all that holds what strangers gave
+  Users users_;  // before all members that hold descriptors of strangers
   Listener listener_;
   PollSet waited_for_;
   std::shared_ptr<PublishedMemory> published_;
   std::optional<Identity> identity_;
   ConnectionTable peers_;
   ReadSections read_sections_{peers_};
-  std::optional<Watch> watch_;  // there from open() on
+  std::optional<Watch> watch_;  // set from open() on
   base::Fifo<ConnectionEvent> events_;
   bool is_leaving_ = false;
-  base::Instant expire_at_ = base::kNever;  // the earliest of what is not open yet
-  base::Instant look_at_ = base::kNever;    // at all peers, as long as one is a stranger
-  base::Instant accept_at_ = base::kNever;  // not before then, if the kernel had nothing left
+  base::Instant expire_at_ = base::kNever;  // earliest deadline of an unfinished handshake
+  base::Instant look_at_ = base::kNever;    // next look at all peers, while one of them is a stranger
+  base::Instant accept_at_ = base::kNever;  // accept nothing before this time, because the kernel had no resources left
   ConnectionCounters counters_;
 };
 

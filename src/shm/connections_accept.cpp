@@ -1,6 +1,6 @@
-// Who comes to our socket. Whoever has connected has to say soon who it is, and to prove it if it is a stranger. A user
-// other than ours has a share of the places, and few for connections that are not open yet: there its oldest gives way
-// to its newest, so it keeps out nobody but itself.
+// Accepts peers at our socket. A peer must send its greeting soon, and a stranger must prove its identity. A user other
+// than ours has a limited share of the slots, and few for half-open connections. There, the user's newest connection
+// replaces its oldest, so a user locks out only itself.
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +16,7 @@ constexpr int kAcceptedAtOnce = 32;
 constexpr base::Duration kGreetWithin = std::chrono::seconds(2);
 constexpr base::Duration kAcceptAgainAfter = std::chrono::milliseconds(100);
 constexpr std::uint32_t kHalfOpenOfUser = 16;  // with at most four descriptors each
-constexpr std::uint32_t kShareOfUser = 4;      // it has one in so many of all places
+constexpr std::uint32_t kShareOfUser = 4;      // one in so many of all slots
 
 bool is_half_open(Connection::State state) {
   return state == Connection::State::answering || state == Connection::State::claiming ||
@@ -43,11 +43,12 @@ void Connections::accept_all(base::Instant now) {
     }
     peers_[slot].state = Connection::State::answering;
     expire_by(now + kGreetWithin);
-    serve(slot);  // most have greeted at once
+    serve(slot);  // most peers have sent their greeting already
   }
 }
 
-// Out of descriptors, or of the kernel's memory: whoever waits would wake us again and again.
+// The process is out of descriptors, or the kernel out of memory. Stop listening for a while: pending connections would
+// wake us again and again.
 void Connections::pause_accepting(base::Instant now) {
   ++counters_.accepts_failed;
   accept_at_ = now + kAcceptAgainAfter;
@@ -55,7 +56,7 @@ void Connections::pause_accepting(base::Instant now) {
   waited_for_.watch(listener_.descriptor(), kListener, false);
 }
 
-/// False if the user has all places that it may have, and none of them gives way.
+/// Returns false if the user has all slots of its share and none can be replaced.
 bool Connections::make_room(const Socket& newcomer) {
   if (newcomer.is_own()) return true;
   std::uint32_t all = 0, half_open = 0, oldest = kNone;
@@ -75,7 +76,7 @@ bool Connections::make_room(const Socket& newcomer) {
   return true;
 }
 
-/// What should have come by now. Whoever has proven who it is, is answered.
+/// Ends handshakes that are too late, and answers strangers that have proven their identity.
 void Connections::expire(base::Instant now) {
   expire_at_ = base::kNever;
   if (accept_at_ <= now) {
@@ -109,8 +110,8 @@ void Connections::answer_claim(std::uint32_t slot) try {
   drop(slot);
 }
 
-// A stranger can clear what others have set in our doorbell, and the flag that we sleep, so that nobody wakes us. It
-// holds up nobody for longer than this.
+// A stranger can clear others' bits in our doorbell and our sleep flag, so that nobody wakes us. This periodic look
+// bounds the delay.
 void Connections::look_at_everybody(base::Instant now) {
   constexpr base::Duration kEvery = std::chrono::milliseconds(10);
   watch_->remind_of_news();

@@ -1,5 +1,5 @@
-// How two engines of a host meet: one connects to the socket of the other's address and greets, the other answers
-// (docs/shm.md).
+// The handshake between two engines of a host (docs/shm.md). One connects to the socket of the other's address and
+// sends a greeting; the other answers.
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace fairlead::shm {
 namespace {
 
-// Abstract names are of this network namespace: none of them belongs to an engine elsewhere, whoever has bound it.
+// Abstract names belong to this network namespace. Whoever binds one, no engine elsewhere can have it.
 bool may_be_at(const base::SocketAddress& address, const std::string& directory) {
   if (!directory.empty() || address.is_loopback()) return true;
   const auto local = base::local_addresses();
@@ -28,7 +28,7 @@ bool may_be_at(const base::SocketAddress& address, const std::string& directory)
 
 }  // namespace
 
-/// To whom memory is published: what of it, and where we are.
+/// Adds to the greeting what a peer of our user needs: the arena's size and our identity.
 void Connections::introduce(Greeting& greeting) const {
   greeting.arena_bytes = published_->arena.bytes();
   if (!identity_) return;
@@ -39,7 +39,7 @@ void Connections::introduce(Greeting& greeting) const {
 void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeting) {
   const std::uint64_t bytes = greeting.arena_bytes;
   if (bytes == 0 || !published_ || !peer.socket.is_own()) return;
-  // As much address space as ours takes is the most that it may take.
+  // The peer's arena may use at most as much address space as ours.
   const bool has_size = bytes >= options_.arena_head_bytes && bytes <= published_->arena.bytes();
   auto arena = has_size ? Arena::view(file, bytes) : std::unexpected(Error{});
   if (!arena) {
@@ -68,7 +68,7 @@ Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes)
   return greeting;
 }
 
-// Asking --------------------------------------------------------------------------------------------------------------
+// Connecting side ----------------------------------------------------------------------------------------------------
 
 Result<std::uint32_t> Connections::ask(const base::SocketAddress& address, base::Instant now,
                                        const std::optional<base::SipKey>& key) try {
@@ -124,7 +124,7 @@ Result<std::uint32_t> Connections::begin_asking(const base::SocketAddress& addre
   return slot;
 }
 
-// Whether whoever listens at the name of that address may be greeted.
+// Checks whether the process that listens at this address's name may get a greeting.
 Result<> Connections::check_asked(const Socket& socket, const base::SocketAddress& address, bool has_key) {
   if (!is_admitted(socket)) {
     ++counters_.declined_user;
@@ -180,12 +180,12 @@ void Connections::take_answer(std::uint32_t slot, const Letter& letter, std::spa
   become_open(slot, peer.greeting.secrets);
 }
 
-// Being asked ---------------------------------------------------------------------------------------------------------
+// Accepting side -----------------------------------------------------------------------------------------------------
 
 void Connections::take_greeting(std::uint32_t slot, Letter letter, std::span<const std::byte> bytes) {
   Connection& peer = peers_[slot];
   const auto greeting = read_greeting(bytes);
-  // A connection without a greeting only wanted to know whether we are there.
+  // A connection without a greeting only tests whether this engine exists.
   if (letter.bytes == 0 && !letter.is_strange) return close(slot);
   if (!greeting || !is_ring_size(greeting->ring_bytes) || greeting->address() == own_) {
     ++counters_.declined_greeting;
@@ -206,8 +206,8 @@ void Connections::take_greeting(std::uint32_t slot, Letter letter, std::span<con
   events_.push({ConnectionEvent::Kind::claimed, slot, peer.address, {}});
 }
 
-// One that has not proven it by this key may yet do so by that of a session that is being opened. Whoever has is
-// answered by attend(), as all are: what opens there is told before anybody looks at its ring.
+// A stranger that fails to prove itself with this key may succeed with that of a later session. attend() answers those
+// that succeed: it reports an opened peer before anybody reads its ring.
 void Connections::vouch(const base::SocketAddress& address, const base::SipKey& key) {
   for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) {
     Connection& peer = peers_[slot];
@@ -248,7 +248,7 @@ void Connections::answer(std::uint32_t slot, const Greeting& greeting, const Let
   become_open(slot, greeting.secrets);
 }
 
-// Both ----------------------------------------------------------------------------------------------------------------
+// Both sides ---------------------------------------------------------------------------------------------------------
 
 void Connections::take_over(Connection& peer, const Greeting& theirs, Memory doorbell) const {
   peer.doorbell = Doorbell(std::move(doorbell));
@@ -275,7 +275,7 @@ void Connections::become_open(std::uint32_t slot, const std::uint64_t (&secrets)
   watch_->begin(slot);
 }
 
-// One pair for two engines. When both ask at once, the one that the lower address asked for stands.
+// Two engines share one connection. If both connect at once, the connection of the lower address stays.
 bool Connections::gives_way(std::uint32_t slot, const Greeting& greeting) {
   const Connection& known = peers_[slot];
   if (known.state == Connection::State::asking) {

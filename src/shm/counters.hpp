@@ -1,6 +1,6 @@
 #pragma once
-// What happened between this engine and the others of this host; under "shm." in the statistics. How many processes
-// are reached by cross-memory attach, or why not, stands under "shm.process.".
+// Counters of the transport between engines of this host; "shm." in the statistics. "shm.process." counts the processes
+// that cross-memory attach reaches, and the reasons why it does not reach others.
 
 #include <array>
 #include <cstdint>

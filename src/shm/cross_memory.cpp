@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t kPiecesInCall = 32;
 
-/// A list of pieces, from its start, as far as calls get.
+/// A position in a list of pieces.
 class Pieces {
  public:
   Pieces(std::span<const iovec> all, std::uint64_t bytes) noexcept : all_(all), left_(bytes) {}
 
   std::uint64_t left() const noexcept { return left_; }
-  /// The next ones, of at most `bytes_max` together: how many bytes, and in how many pieces.
+  /// Fills `to` with the next pieces, at most `bytes_max` bytes together. Returns the bytes and sets `count`.
   std::uint64_t next(std::span<iovec> to, std::uint64_t bytes_max, std::size_t& count) const noexcept {
     const std::uint64_t wanted = std::min(left_, bytes_max);
     std::uint64_t taken = 0, within = within_;
@@ -76,7 +76,7 @@ CrossMemory CrossMemory::probe(std::int32_t process, std::uint64_t address, cons
   memory.address_ = address;
   memory.nonce_ = nonce;
   memory.denial_ = process > 0 ? Denial::none : Denial::not_seen;
-  // An address that it does not have is none of its identity either.
+  // An unmapped address cannot hold the identity either.
   if (memory.is_reached() && !memory.look(0, {}) && memory.is_reached()) memory.denial_ = Denial::not_itself;
   return memory;
 }
@@ -86,8 +86,8 @@ bool CrossMemory::look(std::uint64_t offset, std::span<std::byte> to) noexcept {
   return look({&record, 1});
 }
 
-// The kernel reads one place after the other, each with a lock and a reference of its own: nothing of the later one is
-// older than the earlier one.
+// The kernel reads one place after the other, each with its own lock and reference. A later place is thus never read
+// before an earlier one.
 bool CrossMemory::look(std::span<const CrossRecord> records) noexcept {
   if (!is_reached() || records.size() > kRecordsInLook) return false;
   Nonce nonce{};
@@ -149,7 +149,7 @@ bool CrossMemory::write(std::uint64_t to, std::span<const iovec> from, std::uint
   return true;
 }
 
-// Memory that is not there (EFAULT) says nothing of the rest.
+// Unmapped memory (EFAULT) says nothing about the rest of the process.
 bool CrossMemory::note_failure(int number) noexcept {
   if (number == EPERM || number == EACCES) denial_ = Denial::not_permitted;
   if (number == ENOSYS) denial_ = Denial::not_supported;

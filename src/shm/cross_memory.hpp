@@ -1,14 +1,14 @@
 #pragma once
-// The memory of another process of this host, by its own addresses: process_vm_readv and process_vm_writev, for what no
-// two processes share. The kernel grants it to whom it lets trace the other one (ptrace); whether it does is tried
-// once, when the two meet, and may still change later.
+// Cross-memory attach (CMA): accesses another local process's memory by its own addresses, with process_vm_readv and
+// process_vm_writev. It serves memory that the two processes do not share. The kernel permits it to a process that may
+// trace the other one (ptrace). The handshake probes this; the permission may still be lost later.
 //
-// A process is named by a number, and numbers are used again. So the other one shows a random word (Identity): each
-// read takes it along in the same call and compares. Before a write it has to be looked at (look); what is left is that
-// the process ends, and all numbers are used once, between two system calls.
+// A process is named by its PID, and PIDs are reused. The other process therefore publishes a random nonce (Identity).
+// Each read also fetches the nonce in the same call and compares it. A write must be preceded by look(). One risk
+// remains: between these two system calls, the process ends and its PID is reused.
 //
-// Nothing here touches our own memory but what the caller names. Addresses of the other process may be anything: what
-// it does not have fails.
+// Only the caller's buffers are touched in this process. Addresses in the other process may be arbitrary: an unmapped
+// one fails.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace fairlead::shm {
 
-/// A record to look at: so many bytes from there on.
+/// A record to read: offset and destination.
 struct CrossRecord {
   std::uint64_t offset = 0;
   std::span<std::byte> to;
@@ -31,37 +31,37 @@ class CrossMemory {
  public:
   static constexpr std::size_t kRecordsInLook = 4;
 
-  /// Why it is not reached.
+  /// Why the process is not reached.
   enum class Denial : std::uint8_t {
     none,
-    not_wanted,     // turned off, here or there
-    not_seen,       // its process has no number here: another PID namespace
+    not_wanted,     // turned off, on either side
+    not_seen,       // the process has no PID here: another PID namespace
     not_permitted,  // the kernel does not let us trace it
-    not_supported,  // no such system call
-    not_itself,     // there is another process under its number
-    gone,           // there is none
+    not_supported,  // the system call does not exist
+    not_itself,     // the PID belongs to another process
+    gone,           // the process has ended
   };
   static constexpr std::size_t kDenials = 7;
   static constexpr std::string_view kNames[kDenials] = {"reached",       "not_wanted", "not_seen", "not_permitted",
                                                         "not_supported", "not_itself", "gone"};
-  /// For people; what helps comes last. Empty if nothing is denied.
+  /// Returns the reason for people, with the remedy last. Empty if nothing is denied.
   static std::string_view reason(Denial denial);
 
-  /// Reaches nothing.
+  /// An object that reaches no process.
   CrossMemory() = default;
-  /// Of a process (0: it has no number here), whose identity lies at `address`.
+  /// Probes the process with this PID (0: it has no PID here), whose identity lies at `address`.
   static CrossMemory probe(std::int32_t process, std::uint64_t address, const Nonce& nonce);
 
   bool is_reached() const noexcept { return denial_ == Denial::none; }
   Denial denial() const noexcept { return denial_; }
 
-  /// Each: false if not all of it was done. What is denied once is not tried again.
-  /// Reads of the records behind the identity.
+  /// The following functions return false unless everything was transferred. After a denial they do not try again.
+  /// look() reads records that follow the identity.
   bool look(std::uint64_t offset, std::span<std::byte> to) noexcept;
-  /// Several of them (up to kRecordsInLook) by one call, each after the one before it.
+  /// Reads up to kRecordsInLook records in one call, in order.
   bool look(std::span<const CrossRecord> records) noexcept;
   bool read(std::span<const iovec> to, std::uint64_t from, std::uint64_t bytes) noexcept;
-  /// The last word (its bytes up to the next multiple of eight) is stored last.
+  /// Stores the last word last: the bytes after the last multiple of eight.
   bool write(std::uint64_t to, std::span<const iovec> from, std::uint64_t bytes) noexcept;
 
  private:

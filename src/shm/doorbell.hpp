@@ -1,10 +1,10 @@
 #pragma once
-// The doorbell of one engine, shared with all its peers on this host: a bit for each peer that has news, a summary of
-// the bits, and whether the owner sleeps. So an idle peer costs the owner nothing, and a peer's news cost a system call
-// only when the owner sleeps: then whoever rings first nudges it over their connection (Socket).
+// The doorbell of one engine, shared with all its local peers. It has a bit per peer with news, a summary of these
+// bits, and a flag that the owner sleeps. An idle peer thus costs the owner nothing. News cost a system call only while
+// the owner sleeps: the first peer to ring then nudges it over their socket (Socket).
 //
-// A peer rings when the owner does not look at their rings by itself (PairSide::is_watching). All words here are only
-// hints: a lying peer can make the owner look in vain, or late, at others' rings, and nothing else.
+// A peer rings when the owner does not poll its ring (PairSide::is_watching). All words here are only hints. A lying
+// peer can make the owner look in vain, or look late at others' rings, and nothing else.
 
 #include <atomic>
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace fairlead::shm {
 struct DoorbellPage {
   static constexpr std::uint32_t kWords = 64;
   static constexpr std::uint32_t kBits = 64 * kWords;
-  alignas(128) std::atomic<std::uint64_t> summary{0};  // a bit for each word that may have bits
+  alignas(128) std::atomic<std::uint64_t> summary{0};  // a bit for each word that may have bits set
   alignas(128) std::atomic<std::uint32_t> is_asleep{0};
   alignas(128) std::atomic<std::uint64_t> words[kWords]{};
 };
 inline constexpr Memory::Layout kShmBellLayout{.head_bytes = 4096};
 static_assert(sizeof(DoorbellPage) <= 4096 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The owner's side, and each peer's.
+/// Both the owner and each peer use this class.
 class Doorbell {
  public:
   Doorbell() = default;
@@ -34,14 +34,14 @@ class Doorbell {
 
   int memory_descriptor() const noexcept { return memory_.descriptor(); }
 
-  /// [peer] Sets our bit. True if the owner sleeps and nobody else wakes it: then we have to. A full barrier.
+  /// [peer] Sets the bit. Returns true if the owner sleeps and this caller must wake it. Acts as a full barrier.
   bool ring(std::uint32_t bit) noexcept {
     const std::uint64_t mask = 1ULL << (bit % 64);
     if ((page_->words[bit / 64].fetch_or(mask) & mask) == 0) page_->summary.fetch_or(1ULL << (bit / 64));
     return page_->is_asleep.load() != 0 && page_->is_asleep.exchange(0) != 0;
   }
 
-  /// [owner] Whether somebody rang.
+  /// [owner] Returns whether a peer rang.
   bool has_rung() const noexcept { return page_->summary.load(std::memory_order_relaxed) != 0; }
   /// [owner] Takes all bits and calls visit(bit) for each.
   template <typename Visit>
@@ -52,9 +52,9 @@ class Doorbell {
         visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
     }
   }
-  /// [owner] From now on one of those who ring wakes us. Look again after it, before sleeping.
+  /// [owner] Announces sleep: from now on, one ringing peer wakes the owner. Check for news once more before sleeping.
   void announce_sleep() noexcept { page_->is_asleep.store(1); }
-  /// [owner] Awake: nobody has to any more.
+  /// [owner] Ends the sleep: peers need not wake the owner any more.
   void end_sleep() noexcept { page_->is_asleep.store(0); }
 
  private:

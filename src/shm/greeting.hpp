@@ -1,5 +1,5 @@
 #pragma once
-// What two engines of a host tell each other once, over their Unix socket.
+// The greeting that two engines of a host exchange once over their Unix socket.
 
 #include <array>
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace fairlead::shm {
 
-/// Of the one who connects, with two descriptors: the pair's memory, and its doorbell. The answer has the same form,
-/// with one: the other's doorbell. Whoever shows memory (arena_bytes) adds a descriptor of it.
+/// The connecting engine sends it with two descriptors: the pair's memory and its doorbell. The answer has the same
+/// form with one descriptor: the doorbell of the other engine. An engine that shares memory (arena_bytes) adds a
+/// descriptor of it.
 struct Greeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
   static constexpr std::uint32_t kVersion = 11;
@@ -23,11 +24,12 @@ struct Greeting {
   std::uint16_t port = 0;
   std::uint16_t has_barriers = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t secrets[2] = {};   // of the two rings
-  std::uint32_t doorbell_bit = 0;  // that the other shall set in the doorbell of whoever writes this
-  std::uint32_t user = 0;          // of whoever writes this, as it knows itself
-  std::uint64_t arena_bytes = 0;   // of the memory published; 0: none
-  std::uint64_t identity = 0;      // where in its memory the nonce lies (shm/identity.hpp); 0: not to be reached
+  std::uint64_t secrets[2] = {};   // marks of the two rings
+  std::uint32_t doorbell_bit = 0;  // the bit that the receiver shall set in the sender's doorbell
+  std::uint32_t user = 0;          // the sender's user id as the sender sees it
+  std::uint64_t arena_bytes = 0;   // size of the sender's shared memory; 0: none
+  // address of the nonce in the sender's process (shm/identity.hpp); 0: no cross-memory access
+  std::uint64_t identity = 0;
   std::uint64_t nonce[2] = {};
   std::uint64_t proof = 0;  // between different users (shm/proof.hpp)
 

@@ -1,7 +1,7 @@
 #pragma once
-// By what others know that the memory they read by a process number is really ours: random words at a place that the
-// greeting names. Behind them lie records that, unlike those in the arena, only we can write: what leads to memory
-// outside the arena has to be believed, and every peer can write to the arena.
+// Proves to peers that the memory which they read by PID really belongs to this process: a nonce at an address that the
+// greeting names. Behind it lie records that only this process can write, unlike those in the arena. Peers must be able
+// to trust the records that lead to memory outside the arena.
 
 #include <array>
 #include <cstddef>
@@ -16,14 +16,15 @@ using Nonce = std::array<std::uint64_t, 2>;
 
 class Identity {
  public:
-  static constexpr std::size_t kRecordsAt = 4096;  // behind the random words
+  static constexpr std::size_t kRecordsAt = 4096;  // after the nonce
 
   Identity() = default;
   Identity(Identity&& other) noexcept;
   Identity& operator=(Identity&& other) noexcept;
   ~Identity();
 
-  /// With so many bytes of records, zeroed. Costs address space, not memory. A forked child does not have it.
+  /// Creates an identity with `record_bytes` zeroed bytes of records. Costs address space, not memory. A forked child
+  /// does not inherit the mapping.
   static Result<Identity> create(std::size_t record_bytes);
 
   const Nonce& nonce() const noexcept { return *reinterpret_cast<const Nonce*>(mapping_.data()); }

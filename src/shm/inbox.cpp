@@ -1,15 +1,15 @@
-// Reading what peers of this host have written.
+// Reads records that local peers have written.
 
 #include "shm/inbox.hpp"
 
 namespace fairlead::shm {
 namespace {
 
-constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes: while we copy, our engine does nothing else
+constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes; bounds the time for which a copy occupies our engine
 
 }  // namespace
 
-// Of a message that lies in the sender's arena: false if it does not.
+// Locates a message by reference. Returns false if it does not lie in the sender's arena.
 bool Inbox::find_payload(const Connection& from) {
   const std::uint64_t size = record_.message_bytes, place = record_.place;
   if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
@@ -44,7 +44,7 @@ bool Inbox::read(const Source& from, const RingReader::Record& record) {
   return read_part(from, record);
 }
 
-// A message that lies elsewhere, or a piece of one that comes in several.
+// Reads a message by reference or a chunk of a long message.
 bool Inbox::read_part(const Source& from, const RingReader::Record& record) {
   if (!wire::decode_shm(record.body, record_)) return false;
   delivery_.peer = from.handle;
@@ -64,7 +64,7 @@ bool Inbox::read_part(const Source& from, const RingReader::Record& record) {
     case wire::ShmKind::whole:
     case wire::ShmKind::batch:
     case wire::ShmKind::taken_back:
-      return false;  // taken before
+      return false;  // handled before
     case wire::ShmKind::first:
       if (arriving.is_under_way) return false;
       arriving = {

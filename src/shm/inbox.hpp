@@ -1,6 +1,6 @@
 #pragma once
-// Records that are no short messages of the fast path, read into a delivery: whole messages, pieces of long ones, and
-// those that lie in the sender's memory. The bytes lie in memory that the peer shares and may still change.
+// Reads records that are no short messages of the fast path into a Delivery: whole messages, chunks of long ones, and
+// messages by reference in the sender's memory. The bytes lie in shared memory, which the peer may still change.
 
 #include <span>
 
@@ -14,7 +14,7 @@ namespace fairlead::shm {
 
 class Inbox {
  public:
-  /// Whose record it is.
+  /// The sender of the record.
   struct Source {
     link::PeerHandle handle;
     const Connection& connection;
@@ -24,9 +24,9 @@ class Inbox {
 
   explicit Inbox(TransportCounters& counters) : counters_(counters) {}
 
-  /// Fills the delivery. False if the record is none, or does not continue what came before it.
+  /// Fills the delivery. Returns false if the record is malformed or does not continue the previous one.
   bool read(const Source& from, const RingReader::Record& record);
-  /// Makes these bytes the delivery; its envelope is the caller's.
+  /// Makes `bytes` the payload of the delivery. The caller fills the envelope.
   void set_whole(link::PeerHandle from, std::span<const std::byte> bytes);
   link::Delivery& delivery() noexcept { return delivery_; }
 

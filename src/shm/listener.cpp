@@ -17,21 +17,21 @@ namespace fairlead::shm {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kSweptMax = 65536;  // names looked at in one directory
+constexpr int kSweptMax = 65536;  // names to look at in one directory
 
 bool is_socket(const Name& name) {
   struct stat facts{};
   return ::lstat(name.text().c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode);
 }
 
-/// Whether nobody listens at a socket file any more. Any other file refuses connections, too, and is somebody's.
+/// Returns whether a socket file has no listener any more. Other files refuse connections too, but belong to somebody.
 bool is_dead(const Name& name, Users& users) {
   if (!is_socket(name)) return false;
   const auto somebody = Socket::connect(name, users);
   return !somebody && somebody.error().system_errno == ECONNREFUSED;
 }
 
-/// A socket that has no name yet is one that somebody is about to show, unless it has been so for long.
+/// Returns whether an unnamed socket is older than a minute. A younger one is about to get its name.
 bool is_old(const Name& name) {
   constexpr std::time_t kSeconds = 60;
   struct stat facts{};
@@ -85,7 +85,7 @@ Result<Listener> Listener::adopt(base::FileDescriptor socket, std::optional<Name
   return listener;
 }
 
-/// Gives the socket file its name, by which others find it: it listens by now, so nobody takes it for one that is dead.
+/// Links the socket file to its public name. It listens already, so nobody mistakes it for a dead one.
 Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Users& users) {
   if (is_dead(name, users)) ::unlink(name.text().c_str());
   const base::FileDescriptor file(::open(bound.text().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -95,7 +95,8 @@ Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Us
     errno = EPERM;
     return std::unexpected(bound.failed("keep"));
   }
-  const std::string same = fmt::format("/proc/self/fd/{}", file.get());  // whatever has that name by now
+  // refers to this inode, even if the name leads elsewhere by now
+  const std::string same = fmt::format("/proc/self/fd/{}", file.get());
   if (::chmod(same.c_str(), is_for_all ? 0666 : 0600) != 0) return std::unexpected(bound.failed("set the mode of"));
   if (::linkat(AT_FDCWD, bound.text().c_str(), AT_FDCWD, name.text().c_str(), 0) == 0) return {};
   if (errno == EEXIST && is_socket(name)) errno = EADDRINUSE;
@@ -111,11 +112,12 @@ Listener& Listener::operator=(Listener&& other) noexcept {
   return *this;
 }
 
-// What strangers have sent to a connection goes with it when that is closed, so each is closed as theirs.
+// Descriptors that strangers sent go with the connection when it closes. Each waiting connection is therefore closed as
+// a stranger's.
 Listener::~Listener() {
   if (!socket_.is_open() || !name_) return;
   if (!name_->is_abstract()) ::unlink(name_->text().c_str());
-  ::shutdown(socket_.get(), SHUT_RDWR);  // nobody connects any more
+  ::shutdown(socket_.get(), SHUT_RDWR);  // refuses new connections
   std::expected<Socket, int> waiting = accept();
   while (waiting) waiting = accept();
   if (waiting.error() == EMFILE || waiting.error() == ENFILE) users_->closer().close(std::move(socket_));

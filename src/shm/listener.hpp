@@ -1,5 +1,5 @@
 #pragma once
-// Peers find this engine by a Unix socket whose name holds the engine's address. The kernel removes an abstract name
+// Peers find this engine by a Unix socket whose name contains the engine's address. The kernel removes an abstract name
 // with its process, but a socket file outlives a killed process. So each engine that opens the directory removes socket
 // files without a listener.
 
@@ -24,26 +24,27 @@ class Listener {
     std::string directory{};  // empty: an abstract name
     bool is_for_all = false;  // other users may connect to the file, too
   };
-  /// in_use if somebody listens there. `users` outlives it.
+  /// Returns `in_use` if another process listens there. `users` must outlive the listener.
   static Result<Listener> open(const base::SocketAddress& address, const Place& place, Users& users);
-  /// Under a name of the caller's, which is of a file in the place's directory, or abstract if that is empty.
+  /// Uses the caller's name: a file in the place's directory, or abstract if that is empty.
   static Result<Listener> open(const Name& name, const Place& place, Users& users);
-  /// One that another process has made and keeps: its name stays, and who is not accepted waits for whoever takes it
-  /// next. invalid: it is no Unix socket of the kind that engines use, or does not listen.
+  /// Uses a socket that another process created and keeps. Its name stays when this object goes, and connections that
+  /// nobody accepted wait for the next user. Returns `invalid` if it is not listening or not of the kind that engines
+  /// use.
   static Result<Listener> inherit(base::FileDescriptor socket, Users& users);
-  /// One that the program before this one in this process had; `name`: if it is ours to remove.
+  /// Takes over the socket of the previous program in this process. `name` is set if this object shall remove it.
   static Result<Listener> adopt(base::FileDescriptor socket, std::optional<Name> name, Users& users);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
-  /// Nobody finds us from here on; who has not been accepted is turned away. Not so if it was inherited.
+  /// Removes the name, and turns away connections that are not accepted. Does neither for an inherited socket.
   ~Listener();
 
   int descriptor() const noexcept { return socket_.get(); }
   bool is_open() const noexcept { return socket_.is_open(); }
-  /// The next who came; an errno if there is none to be had (EAGAIN: nobody waits).
+  /// Returns the next connection, or an errno if there is none (EAGAIN: none waits).
   std::expected<Socket, int> accept() const;
 
-  /// Removes the files in `directory` at which nobody listens any more.
+  /// Removes socket files in `directory` that have no listener.
   static void sweep(const std::string& directory, Users& users);
 
  private:
@@ -53,7 +54,7 @@ class Listener {
       : socket_(std::move(socket)), name_(std::move(name)), users_(&users) {}
 
   base::FileDescriptor socket_;
-  std::optional<Name> name_;  // ours to remove; none if it was inherited
+  std::optional<Name> name_;  // the name to remove; nullopt if inherited
   Users* users_ = nullptr;
 };
 

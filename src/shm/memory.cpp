@@ -58,7 +58,7 @@ Result<Memory> Memory::create(const Layout& layout, bool is_there) {
 Result<Memory> Memory::adopt(int file, const Layout& layout) {
   struct stat facts{};
   struct statfs system{};
-  const int seals = ::fcntl(file, F_GET_SEALS);  // of memory only, so what follows waits for nobody
+  const int seals = ::fcntl(file, F_GET_SEALS);  // fails unless it is a memfd, so the calls below cannot block
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstatfs(file, &system) != 0 || system.f_type == HUGETLBFS_MAGIC ||
       ::fstat(file, &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
     return std::unexpected(
@@ -71,7 +71,7 @@ Result<Memory> Memory::adopt(int file, const Layout& layout) {
 
 Result<Memory> Memory::map(int file, const Layout& layout) {
   const std::size_t bytes = layout.head_bytes + 2 * layout.rings * layout.ring_bytes;
-  // Where a file lies as in its pages, the kernel may use huge ones.
+  // Huge pages require the mapping to be aligned like the file.
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   const std::size_t spare = bytes > kHugePage ? kHugePage : 0;
   void* space = ::mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,6 +1,6 @@
 #pragma once
-// Memory shared between two processes: a memfd that nobody can shrink, so that no access can be cut short, and nothing
-// of which is left when the last of them is gone.
+// Memory shared between two processes: a memfd sealed against shrinking, so no access can hit a truncated page. The
+// kernel frees it with its last user.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace fairlead::shm {
 
 class Memory {
  public:
-  /// The start of the file, once, and then `rings` parts of equal size, each twice in a row.
+  /// The file starts with a head, mapped once. Then follow `rings` parts of equal size, each mapped twice in a row.
   struct Layout {
     std::size_t head_bytes = 0;  // whole pages
     std::size_t ring_bytes = 0;  // whole pages
@@ -27,19 +27,19 @@ class Memory {
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();
 
-  /// Zeroed memory of our own. `is_there`: all of it from now on, so that no page is missing when it is touched.
+  /// Creates zeroed memory. `is_there` populates all pages now, so that none faults later.
   static Result<Memory> create(const Layout& layout, bool is_there = false);
-  /// What another process gave: invalid if it is not exactly as long, or could shrink. The descriptor stays the
-  /// caller's.
+  /// Maps a descriptor from another process. Returns `invalid` if its length is wrong or if it could shrink. The caller
+  /// keeps the descriptor.
   static Result<Memory> adopt(int file, const Layout& layout);
 
-  /// Of our own memory.
+  /// Valid only for memory from create().
   int descriptor() const noexcept { return file_.get(); }
   std::byte* head() const noexcept { return mapping_.data(); }
   std::byte* ring(std::size_t number) const noexcept {
     return mapping_.data() + layout_.head_bytes + 2 * number * layout_.ring_bytes;
   }
-  /// The other process has it too: the descriptor is not needed any more.
+  /// Closes the descriptor when the other process has the memory, too.
   void close_descriptor() noexcept { file_.reset(); }
 
  private:

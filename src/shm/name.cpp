@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "fairlead-", kSuffix = ".shm", kNew = ".fairlead-new-";
 
-// A loopback address means another engine in each network namespace, a shared directory only one.
+// A loopback address names one engine per network namespace, but a shared directory serves all namespaces.
 std::string engine_name(const base::SocketAddress& address, bool is_shared) {
   struct stat space{};
   if (!is_shared || !address.is_loopback() || ::stat("/proc/self/ns/net", &space) != 0)

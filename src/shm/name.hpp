@@ -1,6 +1,6 @@
 #pragma once
-// The name of an engine's Unix socket: abstract (nothing in the file system, one name space per network namespace), or
-// a file in a directory that containers share.
+// The name of an engine's Unix socket. It is abstract (per network namespace, nothing in the file system), or a file in
+// a directory that containers share.
 
 #include <string>
 #include <string_view>
@@ -16,23 +16,24 @@ namespace fairlead::shm {
 
 class Name {
  public:
-  /// Of the engine at an address; `directory` empty: abstract. Invalid if it is too long.
+  /// Returns the name for the engine at `address`. An empty `directory` selects an abstract name. Returns `invalid` if
+  /// it is too long.
   static Result<Name> of(const base::SocketAddress& address, const std::string& directory);
-  /// Of a socket file that is not to be found yet.
+  /// Returns a temporary name, for a socket file that other engines must not find yet.
   static Result<Name> of_new(const std::string& directory);
   static bool is_new(std::string_view file_name);
-  /// Of a file.
+  /// Returns the name of a given file.
   static Result<Name> of_file(const std::string& file) { return make(file, false); }
-  /// Whether a file of that name in the directory may be an engine's.
+  /// Returns whether this file name can be an engine's socket.
   static bool is_engines(std::string_view file_name);
 
   bool is_abstract() const noexcept { return is_abstract_; }
   const sockaddr* kernel() const noexcept { return reinterpret_cast<const sockaddr*>(&address_); }
   socklen_t length() const noexcept { return length_; }
-  /// The file; for people if it is abstract.
+  /// The path; for an abstract name, a text for people.
   const std::string& text() const noexcept { return text_; }
 
-  /// What could not be done with it, by errno.
+  /// Returns an error that says what failed, with errno's reason.
   Error failed(std::string_view what) const;
 
  private:

@@ -1,4 +1,4 @@
-// Writing: short messages at once, long ones in chunks, both when there is room.
+// Writes messages to rings: short ones at once, long ones in chunks, both while there is room.
 
 #include "shm/outbox.hpp"
 
@@ -29,7 +29,7 @@ Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message, link::Re
   if (peer.shorts.size() + peer.longs.size() >= options_.waiting_max || !queue.has_room(1)) return Status::again;
   Block* copy = nullptr;
   if (message.size <= options_.copied_max) {
-    // As the link: the sender may reuse short memory at once.
+    // Copy short messages, as the link does: the sender may reuse their memory at once.
     copy = blocks_.take();
     if (copy == nullptr) return Status::again;
     gather(copy->data(), message.pieces, message.size);
@@ -63,7 +63,7 @@ bool Outbox::write_short(TransportPeer& peer, Connection& to, const link::Outgoi
   return true;
 }
 
-// Tells where the first long message lies, if the peer can read it there and that pays. One copy then, the reader's.
+// Sends the first long message by reference, if the peer can read it in place and that pays. Only the reader copies.
 bool Outbox::write_place(TransportPeer& peer, Connection& to) {
   const link::Outgoing& message = peer.longs.front().message;
   if (message.size < options_.pull_min || message.size > options_.pull_max || message.pieces.size() != 1 ||
@@ -89,7 +89,7 @@ bool Outbox::write_place(TransportPeer& peer, Connection& to) {
   return true;
 }
 
-// The next chunk of the first long message, if there is room for a good piece of it.
+// Writes the next chunk of the first long message, if there is room for a large enough part of it.
 bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
   if (peer.longs.front().is_void) [[unlikely]]
     return write_taken_back(peer, to);
@@ -116,7 +116,7 @@ bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
   return true;
 }
 
-// The first long message was taken back: the reader of its beginning hears that nothing follows.
+// The first long message was taken back. Tells the reader of its beginning that nothing follows.
 bool Outbox::write_taken_back(TransportPeer& peer, Connection& to) {
   if (peer.long_sent.bytes != 0) {
     const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::taken_back);
@@ -132,7 +132,7 @@ bool Outbox::write_taken_back(TransportPeer& peer, Connection& to) {
   return true;
 }
 
-// Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
+// Writes as many waiting messages as fit: short ones first, but chunks get their turn.
 bool Outbox::pump(TransportPeer& peer, Connection& to) {
   bool any = false;
   for (bool moves = true; moves;) {

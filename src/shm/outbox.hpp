@@ -1,6 +1,6 @@
 #pragma once
-// What goes out to the peers of this host: a message is written to its peer's ring, or waits there for room, by
-// reference; a short one as a copy.
+// Sends messages to local peers. A message is written to the peer's ring, or waits for room. A waiting message is kept
+// by reference; a short one is copied.
 
 #include <cstdint>
 #include <limits>
@@ -17,28 +17,29 @@ namespace fairlead::shm {
 
 class Outbox {
  public:
-  static constexpr std::size_t kWholeMax = std::size_t{8} * 1024;  // longer ones go in chunks
+  static constexpr std::size_t kWholeMax = std::size_t{8} * 1024;  // bytes; longer messages are sent in chunks
 
   Outbox(Connections& connections, const TransportOptions& options, TransportCounters& counters)
       : connections_(connections), options_(options), counters_(counters) {}
 
-  /// False if there is no room. `copy`: of its bytes, if they were copied.
+  /// Returns false if the ring has no room. `copy` holds the payload if it was copied.
   bool write_short(TransportPeer& peer, Connection& to, const link::Outgoing& message, const Block* copy);
-  /// Writes what waits, as far as there is room: short ones first, but a chunk in its turn.
+  /// Writes as many waiting messages as fit: short ones first, but chunks get their turn.
   bool pump(TransportPeer& peer, Connection& to);
-  /// The message waits for room; `again` if too many do.
+  /// Queues the message until there is room. Returns `again` if too many wait.
   Status keep(TransportPeer& peer, const link::Outgoing& message, link::Reference* reference);
-  /// Whether it waited, or was half written, and is not looked at any more. It keeps its place: those behind it are
-  /// found by theirs.
+  /// Takes back a message that waits or is partly sent; it is not read any more. Returns false if it is neither. The
+  /// entry keeps its place, because references to later entries count from it.
   static bool take_back(TransportPeer& peer, link::Reference reference, std::uint64_t cookie);
   void release(const Waiting& waiting) {
     if (waiting.copy != nullptr) blocks_.give(waiting.copy);
   }
 
  private:
-  static constexpr link::Reference kOfLongs = link::Reference{1} << 63;  // the number of a long message
-  static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;       // so that the reader copies while we do
-  static constexpr int kShortsInTurn = 16;                               // before a chunk has its turn
+  static constexpr link::Reference kOfLongs = link::Reference{1} << 63;  // set in references to long messages
+  // bounds a chunk, so that the reader copies while the writer fills the next one
+  static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;
+  static constexpr int kShortsInTurn = 16;  // short messages before a chunk gets its turn
 
   bool write_place(TransportPeer& peer, Connection& to);
   bool write_chunk(TransportPeer& peer, Connection& to);
@@ -47,7 +48,8 @@ class Outbox {
   Connections& connections_;
   const TransportOptions& options_;
   TransportCounters& counters_;
-  link::ObjectPool<Block> blocks_{std::numeric_limits<std::size_t>::max()};  // waiting_max of each peer
+  // limited by waiting_max of each peer instead
+  link::ObjectPool<Block> blocks_{std::numeric_limits<std::size_t>::max()};
 };
 
 }  // namespace fairlead::shm

@@ -1,5 +1,5 @@
 #pragma once
-// Descriptors that are waited for together, each by a name.
+// An epoll set whose descriptors have names.
 
 #include <cstdint>
 #include <span>
@@ -12,17 +12,17 @@ class PollSet {
  public:
   static constexpr std::size_t kAtOnce = 32;
 
-  /// errno tells why if it is not open then.
+  /// If is_open() is false afterwards, errno tells why.
   void open();
   bool is_open() const noexcept { return epoll_.is_open(); }
-  /// Readable when one of them is.
+  /// Readable when one of the descriptors is.
   int descriptor() const noexcept { return epoll_.get(); }
 
   bool add(int descriptor, std::uint64_t name) const;
-  /// Of one that was added: whether it is waited for.
+  /// Turns waiting for an added descriptor on or off.
   void watch(int descriptor, std::uint64_t name, bool does) const;
   void remove(int descriptor) const;
-  /// The names of those that are readable, as many as there is room for. Does not wait.
+  /// Returns the names of readable descriptors, up to the room. Does not wait.
   std::span<const std::uint64_t> ready(std::span<std::uint64_t, kAtOnce> room) const;
 
  private:

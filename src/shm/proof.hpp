@@ -1,8 +1,8 @@
 #pragma once
-// By what two engines of different users know each other over a Unix socket: whoever has bound its name can be anybody,
-// also of an address that is not his. So each shows that it knows a key which only the two ends of their session over
-// the network can know (link::Link::pair_key), and says as which user the kernel will name it: what is passed on by a
-// third shows another one.
+// Authenticates engines of different users over a Unix socket. Any process can bind a socket name, even for an address
+// that is not its own. Each engine therefore proves that it knows a key which only the two ends of their network
+// session know (link::Link::pair_key). The proof also covers the user id that the kernel reports for the sender, so a
+// third process cannot relay it.
 
 #include <cstdint>
 
@@ -11,9 +11,10 @@
 
 namespace fairlead::shm {
 
-/// Of a greeting. What is in its place does not count.
+/// Returns the proof for a greeting. The greeting's own `proof` field does not enter.
 std::uint64_t proof_of_greeting(const base::SipKey& key, const Greeting& greeting);
-/// Of the answer to a greeting, which nobody can give again to another one.
+/// Returns the proof for the answer to a greeting. It is bound to that greeting, so it cannot be replayed to another
+/// one.
 std::uint64_t proof_of_answer(const base::SipKey& key, const Greeting& answer, const Greeting& greeting);
 
 }  // namespace fairlead::shm

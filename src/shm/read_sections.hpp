@@ -1,6 +1,6 @@
 #pragma once
-// Who is in our memory. Peers carry out one-sided requests there by themselves, and say in the page of the two what
-// they are at. Whoever withdraws something waits for those who are at it, and for nobody else.
+// Tracks which peers use our memory. Peers carry out one-sided operations there by themselves, and publish what they
+// use in the page that they share with us. An owner that withdraws an object waits only for the peers that use it.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace fairlead::shm {
 
-/// A peer that was at something when it was withdrawn.
+/// A peer that was using an object when the owner withdrew it.
 struct SectionReader {
   std::uint32_t slot = 0, generation = 0;
   std::uint64_t at = 0;
@@ -19,12 +19,12 @@ class ReadSections {
  public:
   explicit ReadSections(const ConnectionTable& peers) : peers_(peers) {}
 
-  /// Who may not have seen yet that it was withdrawn. Makes a barrier for all, which takes microseconds.
+  /// Returns the peers that may not have seen the withdrawal yet. Issues a barrier for all, which takes microseconds.
   std::vector<SectionReader> readers(Withdrawn withdrawn) const;
-  /// Whether that peer has left since, or is no more.
+  /// Returns whether that peer has left since, or is gone.
   bool has_left(const SectionReader& reader) const;
-  /// The same without the barrier, of what initiators claim, or make a fence for: whether anybody is at it, but for the
-  /// peer of one slot.
+  /// Does the same without the barrier: returns whether any peer uses it, except the one at slot `except`. Valid for
+  /// uses that the initiator claims or fences.
   bool is_used(Withdrawn withdrawn, std::uint32_t except = ConnectionTable::kNone) const noexcept;
 
  private:

@@ -15,7 +15,7 @@
 namespace fairlead::shm {
 namespace {
 
-// All remapped ranges of the process, for the child of a fork.
+// All remapped ranges of the process, for the child of a fork().
 struct Moved {
   std::span<std::byte> pages;
   int file = -1;
@@ -28,7 +28,7 @@ struct MovedPages {
 
 void make_private_in_child();
 
-// Never destroyed: engines may outlive static objects.
+// Never destroyed, because engines may outlive static objects.
 MovedPages& all_moved() {
   static auto* the_pages = [] {
     base::at_fork({.before = [] { all_moved().mutex.lock(); },
@@ -39,7 +39,7 @@ MovedPages& all_moved() {
   return *the_pages;
 }
 
-// The child must not write into the parent's memory. It sees what the parent stores later, until it stores there
+// The child must not write into the parent's memory. It sees the parent's later stores to a page until it stores there
 // itself.
 void make_private_in_child() {
   for (const Moved& moved : all_moved().all) {
@@ -52,7 +52,7 @@ void make_private_in_child() {
   all_moved().mutex.unlock();
 }
 
-/// While it lives no handler runs in the calling thread, which could store between a copy and its mapping.
+/// Blocks signals in the calling thread: a handler could store between copy and mapping.
 class NoHandlers {
  public:
   NoHandlers() {
@@ -70,7 +70,7 @@ class NoHandlers {
 
 }  // namespace
 
-// What is allocated here lies in the arena's own mapping: one entry for all of it.
+// Allocations lie in the arena's own mapping, which needs a single entry.
 RemappedRanges::RemappedRanges(Arena& arena, std::uint64_t huge_max) : arena_(arena), huge_max_(huge_max) {
   const std::scoped_lock lock(all_moved().mutex);
   all_moved().all.push_back({{arena.head(), arena.bytes()}, arena.descriptor(), 0});
@@ -99,7 +99,7 @@ std::uint64_t RemappedRanges::left_in_place() const noexcept {
   return left_in_place_;
 }
 
-/// Where a range lies that one remapped range has all of.
+/// Finds a range that lies completely in one remapped range, and adds a user to it.
 std::optional<RangePlace> RemappedRanges::find(std::span<std::byte> range, std::uint64_t before) {
   const auto after = by_begin_.upper_bound(range.data());
   if (after == by_begin_.begin()) return std::nullopt;
@@ -136,7 +136,8 @@ std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool 
   return RangePlace{begin - first, begin - first + moved, *offset, remap};
 }
 
-/// What one remapped range has of the beginning; else how many pages' bytes there are before the next that has any.
+/// Returns the part at the start of `pages` that one remapped range covers. If there is none, sets `unmoved` to the
+/// number of bytes before the next remapped range.
 std::optional<RangePlace> RemappedRanges::find_front(std::span<std::byte> pages, std::size_t& unmoved) {
   const std::scoped_lock lock(mutex_);
   const auto after = by_begin_.upper_bound(pages.data());
@@ -231,7 +232,7 @@ void RemappedRanges::release_one(std::uint32_t number, bool is_alone) {
   arena_.give_back(remap.offset, remap.pages.size());
 }
 
-/// How many bytes it moved. In pieces, so that they need memory twice only for one of them.
+/// Moves the pages in pieces, so that only one piece needs its memory twice. Returns the number of bytes moved.
 std::size_t RemappedRanges::move_in(std::span<std::byte> pages, std::uint64_t offset) const {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   const NoHandlers still;
@@ -246,7 +247,7 @@ std::size_t RemappedRanges::move_in(std::span<std::byte> pages, std::uint64_t of
   return pages.size();
 }
 
-// What the program has unmapped meanwhile is not touched any more: something else may be there.
+// Does not touch pages that the program has unmapped meanwhile: something else may be there.
 void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
   forget(remap);
   std::byte* const at = remap.pages.data();
@@ -259,10 +260,10 @@ void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
     return;
   }
   if (is_alone) {
-    // Memory without a file that was mapped just now becomes one mapping with its neighbours.
+    // A fresh anonymous mapping merges with its neighbours.
     const NoHandlers still;
     const std::uint64_t offset = remap.offset;
-    const std::byte* const from = arena_.head() + offset;  // objects of ours may lie in these pages
+    const std::byte* const from = arena_.head() + offset;  // our own objects may lie in these pages
     const int file = arena_.descriptor();
     if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
       if (!base::read_all_at(file, {at, bytes}, offset)) std::memcpy(at, from, bytes);
@@ -271,8 +272,9 @@ void RemappedRanges::move_out(const Remap& remap, bool is_alone) {
       return;
     }
   }
-  // Others may be writing: the same file becomes a private view, in one step, and a page of its own with the next
-  // store; then nothing of the file is needed. Its place is not used again: a page that is given up shows it.
+  // Other threads may be writing. In one step, the same file becomes a private view, and each store then copies its
+  // page. Populating it makes the file unnecessary. Its place is not reused, because the view would show new contents
+  // in any page that the program discards.
   if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, arena_.descriptor(),
              static_cast<off_t>(remap.offset)) == MAP_FAILED) {
     return;

@@ -2,7 +2,7 @@
 
 namespace fairlead::shm {
 
-// Asks for the lines of the next block in the state that writing needs, while the reader is still far behind them.
+// Prefetches the lines of the next block for writing, while the reader is still far behind them.
 void RingWriter::want_next_block() noexcept {
   wanted_block_ = written_ / kBlockLines;
   const std::byte* block = at((wanted_block_ + 1) * kBlockLines);

@@ -1,6 +1,6 @@
 #pragma once
-// Looking for peers on this host: whom we have asked, why somebody was not found, and who waits for a session over the
-// network to prove that it is who it says.
+// The search for peers on this host: whom we have asked, why a peer was not found, and which strangers wait for a
+// network session to prove their identity.
 
 #include <optional>
 #include <string>
@@ -17,21 +17,21 @@ namespace fairlead::shm {
 
 class Search {
  public:
-  /// `is_forced`: there is no other way to a peer, so the network only serves to learn who it is.
+  /// `is_forced` means that shared memory is the only transport; the network then only serves to authenticate peers.
   Search(Connections& connections, bool is_forced) : connections_(connections), is_forced_(is_forced) {}
 
-  /// Begins to open the peer, unless that has begun. `key`: as Connections::ask().
+  /// Starts to open the peer, unless that is under way. `key`: see Connections::ask().
   void ask(const base::SocketAddress& address, const std::optional<base::SipKey>& key, base::Instant now);
   void found(const base::SocketAddress& address) { reasons_.erase(address); }
   void failed(const base::SocketAddress& address, std::string_view reason);
-  /// Why a peer is not reached this way; empty if nothing is known.
+  /// Returns why shared memory does not reach a peer. Empty if no reason is known.
   std::string reason(const base::SocketAddress& address) const;
 
-  /// Somebody of another user who waits for Transport::meet() ...
+  /// Queue of peers of other users that wait for Transport::meet().
   bool has_room() { return claims_.has_room(1); }
   void note_claim(const base::SocketAddress& address) { claims_.push(address); }
   std::optional<base::SocketAddress> next_claim() { return claims_.take(); }
-  /// ... and one whom we want to meet, if it is forced.
+  /// Returns a peer that we want to meet, if is_forced.
   std::optional<base::SocketAddress> next_wanted() { return wanted_.take(); }
 
  private:

@@ -43,7 +43,7 @@ Result<Socket> Socket::connect(const Name& name, Users& users) {
 }
 
 std::vector<std::uint32_t> Socket::groups() const {
-  constexpr std::size_t kMost = 65536;  // that a process can have
+  constexpr std::size_t kMost = 65536;  // the kernel's limit for a process
   std::vector<std::uint32_t> all(64);
   static_assert(sizeof(gid_t) == sizeof all[0]);
   for (;;) {
@@ -77,7 +77,7 @@ bool Socket::send(std::span<const std::byte> bytes, std::span<const int> descrip
   return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());
 }
 
-// If there is no room, it has not taken earlier ones, and does not sleep over them.
+// If the buffer is full, the peer has not read earlier nudges and will not sleep.
 void Socket::nudge() const noexcept {
   ::send(socket_.get(), &kNudge, sizeof kNudge, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -86,9 +86,9 @@ bool Socket::is_nudge(std::span<const std::byte> bytes) noexcept {
   return bytes.size() == 1 && bytes[0] == kNudge;
 }
 
-// Taking a message closes those of its descriptors that find no place here, and so may hold us up for as long as
-// whoever sent them likes. So a stranger's message is looked at first, which copies its descriptors and closes none for
-// good. Only one with nothing but shared memory is taken.
+// The kernel closes descriptors of a message that find no room, which may block for as long as the sender likes. So
+// receive() first peeks at a stranger's message, which duplicates the descriptors and closes none for good. It accepts
+// only messages that contain nothing but shared memory.
 std::optional<Letter> Socket::receive(std::span<std::byte> bytes) const {
   alignas(cmsghdr) std::byte control[CMSG_SPACE(Letter::kDescriptorsMax * sizeof(int))]{};
   iovec piece{bytes.data(), bytes.size()};

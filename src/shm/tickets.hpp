@@ -1,7 +1,7 @@
 #pragma once
-// Leave to read a message where it lies in our arena. Each has a word in the pair's page while it is good. We may take
-// it back at any time, whether the peer reads, stands still in the middle, or has not looked yet; so whoever has read
-// looks at the word once more before he believes what he has. Nobody is waited for.
+// Permissions for a peer to read a message in place, in our arena. Each valid ticket has a word in the pair's page. The
+// owner may revoke it at any time, even while the peer reads. The peer therefore checks the word again after reading,
+// before it uses the copy. Nobody waits.
 
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@ class Tickets {
   static constexpr std::uint32_t kCount = 128;
   using Words = std::atomic<std::uint32_t>[kCount];
 
-  /// Of a message that is named by `cookie`; 0 if all are out.
+  /// Issues a ticket for the message named by `cookie`. Returns 0 if all are in use.
   std::uint32_t give(Words& words, std::uint64_t cookie) {
     if (free_count_ == 0) return 0;
     const std::uint32_t index = free_[--free_count_];
@@ -23,19 +23,20 @@ class Tickets {
     words[index].store(given_[index].ticket, std::memory_order_release);
     return given_[index].ticket;
   }
-  /// The peer has done with it. False if it had been taken back.
+  /// Ends a ticket when the peer has finished. Returns false if it was revoked.
   bool end(Words& words, std::uint32_t ticket) {
     const std::uint32_t index = ticket % kCount;
     if (given_[index].ticket != ticket) return false;
     give_up(words, index);
     return true;
   }
-  /// What is read from now on is not believed. False if there is none for this message.
+  /// Revokes the ticket of this message: the peer discards whatever it reads from now on. Returns false if there is
+  /// none.
   bool take_back(Words& words, std::uint64_t cookie) {
     for (std::uint32_t index = 0; index < kCount; ++index) {
       if (given_[index].ticket == 0 || given_[index].cookie != cookie) continue;
       give_up(words, index);
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // before the memory is written to
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // before the caller writes to the memory
       return true;
     }
     return false;

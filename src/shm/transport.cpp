@@ -1,4 +1,4 @@
-// Whom the transport knows: peers come, part, and are given up.
+// The transport's peers: how they are added, opened and lost.
 
 #include "shm/transport.hpp"
 
@@ -51,13 +51,13 @@ std::optional<link::PeerHandle> Transport::meet(const base::SocketAddress& addre
   return known;
 }
 
-/// kNone if there is no memory.
+/// Returns kNone if memory is short.
 std::uint32_t Transport::add_peer(const base::SocketAddress& address) {
   const bool has_room = base::say([&] { busy_.reserve(peers_.size() + 1); });
   return has_room ? peers_.add(address) : kNone;
 }
 
-/// Whether what the event brings with it finds memory. If not, the event waits.
+/// Returns whether there is memory to process the event. If not, the event waits.
 bool Transport::has_room_for(const ConnectionEvent& event) {
   switch (event.kind) {
     case ConnectionEvent::Kind::opened:
@@ -89,11 +89,11 @@ void Transport::open(std::uint32_t connection_slot, base::Instant now) {
   peer.moved_at = now;
   search_.found(address);
   notices_.push({.kind = link::Notice::Kind::connected, .peer = peers_.handle_of(index)});
-  connections_->watch().remind(connection_slot);  // who it is may be known later than what it has written
+  connections_->watch().remind(connection_slot);  // the peer may have written before this slot had an owner
   outbox_.pump(peer, connections_->peer(connection_slot));
 }
 
-// Everything that is pending to the peer ends, each once.
+// Fails everything that is pending to the peer, each message once.
 void Transport::lose(std::uint32_t index, Status status, base::Instant now, link::Diagnosis diagnosis) {
   Peer& peer = peers_[index];
   const link::PeerHandle handle = peers_.handle_of(index);
@@ -156,7 +156,7 @@ void Transport::expire(base::Instant now) {
   }
 }
 
-// Asks again for a peer that is not there yet; gives up one that does not come, or reads no more.
+// Asks again for a peer that is not there yet. Gives up a peer that does not come or stops reading.
 void Transport::look_after(std::uint32_t index, base::Instant now) {
   Peer& peer = peers_[index];
   if (peer.connection_slot == kNone) {
@@ -210,8 +210,8 @@ bool Transport::arm() {
       peer.reader.tell();
       peer.alert();
     }
-    // What was sent without an outcome is awaited by nobody, so no pass looks how far it has been read. It must not
-    // keep us awake as news. But where something waits for its end, or for room, it is news: a pass has to come.
+    // Nobody awaits messages that were sent without an outcome, so no pass checks whether they were read. They must not
+    // keep the engine awake. If a message awaits completion or room, progress is news and needs another pass.
     const std::uint32_t index = peers_.at_connection(slot);
     const bool is_awaited = index != kNone && !peers_[index].is_idle();
     if (!is_awaited && !peer.writer.look()) [[unlikely]]

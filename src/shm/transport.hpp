@@ -1,12 +1,12 @@
 #pragma once
-// The transport: messages to engines of the same host, through shared memory (shm/connections.hpp, docs/shm.md). It
-// takes and gives the same things as the link beside it, so that whoever sends or receives need not know which it was:
-// Outgoing, Delivery, Outcome, Notice, and handles of peers (its own have slots from kFirstSlot on).
+// The shared-memory transport: messages to engines of the same host (shm/connections.hpp, docs/shm.md). It uses the
+// same types as the link beside it, so a caller need not know which transport it uses: Outgoing, Delivery, Outcome,
+// Notice and peer handles. Its own handles have slots from kFirstSlot on.
 //
-// The rings lose nothing and keep their order, so there are no ACKs and no timers: a message has had its way when the
-// peer's reader has passed it. Short messages overtake long ones, which go in chunks; what finds no room waits here and
-// goes when the peer has read on. A peer that ends, or for `give_up_after` neither reads what waits for it nor goes on
-// with a long message that it has begun, ends everything pending to it and from it.
+// The rings are lossless and ordered, so there are no ACKs and no retransmission timers. A message is complete when the
+// peer's reader has passed it. Short messages overtake long ones, which go in chunks. A message that finds no room
+// waits here until the peer has read on. A peer fails if it ends, or if for `give_up_after` it neither reads what waits
+// for it nor continues a long message. Everything pending to and from it then ends.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,13 +30,13 @@
 
 namespace fairlead::shm {
 
-/// Short messages whose ends are told to the one who collects, by cookie and owner.
+/// Short messages whose completions go to the taker of collect(), by cookie and owner.
 struct ShortSend {
   std::uint32_t source_port = 0, target_port = 0;
   std::uint32_t owner = 0;
-  std::span<const link::SendPart> parts;  // each a message
+  std::span<const link::SendPart> parts;  // one message each
 };
-/// The end of one.
+/// The completion of one short message.
 struct ShortEnd {
   std::uint64_t cookie = 0;
   std::uint32_t owner = 0;
@@ -47,26 +47,26 @@ struct ShortEnd {
 class Transport {
  public:
   static constexpr std::uint32_t kFirstSlot = TransportPeers::kFirstSlot;
-  static constexpr std::uint32_t kOfPairs = ~1U;  // as an owner
+  static constexpr std::uint32_t kOfPairs = ~1U;  // as an owner: queue pairs
   static bool has(link::PeerHandle peer) noexcept { return peer.slot >= kFirstSlot; }
 
   Transport(std::unique_ptr<Connections> connections, const TransportOptions& options);
 
-  /// The way to a peer, if there is one.
+  /// Returns the handle of a peer that is open.
   std::optional<link::PeerHandle> find(const base::SocketAddress& address) const;
-  /// Looks whether a peer is on this host; a `connected` notice tells if so. If it is forced, its handle.
+  /// Searches this host for the peer; a `connected` notice reports success. If is_forced, returns a handle at once.
   std::optional<link::PeerHandle> seek(const base::SocketAddress& address, base::Instant now);
-  /// The same of one whose session over the network is open: `key` is of that session, by which engines of different
-  /// users know each other (shm/proof.hpp).
+  /// Does the same for a peer with an open network session. `key` belongs to that session and authenticates engines of
+  /// different users (shm/proof.hpp).
   std::optional<link::PeerHandle> meet(const base::SocketAddress& address, const base::SipKey& key, base::Instant now);
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer].address; }
   bool is_open(link::PeerHandle peer) const { return peers_[peer].connection_slot != kNone; }
-  /// A peer that shows us its memory; null if it does not, or is not open.
+  /// Returns the connection to an open peer that shares memory with us; else null.
   Connection* mapped_peer(link::PeerHandle peer) {
     Connection* there = connection_of(peers_[peer]);
     return there != nullptr && there->arena_bytes != 0 && there->state == Connection::State::open ? there : nullptr;
   }
-  /// What a peer shows us; no memory if nothing. Also of one that has just ended.
+  /// The memory that a peer shares with us; no memory if none. It stays available just after the peer has ended.
   struct ArenaView {
     std::shared_ptr<Memory> memory;
     std::uint64_t bytes = 0;
@@ -75,11 +75,11 @@ class Transport {
     const Connection* there = connection_of(peers_[peer]);
     return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
   }
-  /// Whether write() would.
+  /// Returns whether write() would succeed.
   bool has_room(link::PeerHandle peer);
-  /// How a peer calls itself in our tables.
+  /// Returns the name by which the peer appears in our tables.
   std::uint64_t name_of(link::PeerHandle peer) const { return std::uint64_t{peers_[peer].connection_slot} + 1; }
-  /// Why a peer is not reached this way, and who waits for meet().
+  /// The search: why a peer is not reached this way, and who waits for meet().
   Search& search() { return search_; }
   const Search& search() const { return search_; }
   template <typename Visit>
@@ -89,50 +89,57 @@ class Transport {
         visit(peer.address, std::as_const(*connections_).peer(peer.connection_slot));
   }
 
-  /// As Link::submit() and Link::cancel().
+  /// Same as Link::submit() and Link::cancel().
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now,
                 link::Reference* reference = nullptr);
   bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie);
-  /// A message without payload or outcome, if it can leave at once; the caller alerts the peer.
+  /// Writes a message without payload or outcome. Returns false if it cannot leave at once. The caller alerts the peer.
   bool write(link::PeerHandle peer, const wire::Envelope& envelope);
-  /// The fast path (transport_fast_path.hpp): short messages of one piece that nothing waits before are written at
-  /// once, as far as there is room. How many; sent(index, number) tells of each its number among those to the peer.
+  /// The fast path (transport_fast_path.hpp): writes short messages of one piece at once, while no message waits and
+  /// there is room. Returns how many it wrote, and calls sent(index, number) with each one's number among the messages
+  /// to that peer.
   template <typename Sent>
   std::size_t send_now(link::PeerHandle peer, const ShortSend& send, base::Instant now, Sent&& sent);
-  /// The same of one message that has its turn in a sequence; its owner is kOfPairs. False: nothing was sent.
+  /// Does the same for one message with a place in a sequence; its owner is kOfPairs. Returns false if nothing was
+  /// sent.
   bool send_turn(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
-  /// Ends such a message to peer `kFirstSlot + index`, by the low bits of its number: `canceled`, but it may still
-  /// arrive; or `ok`: it has, and its end comes. None if that has come.
+  /// Ends such a message to peer `kFirstSlot + index` early, by the low bits of its number. The status is `canceled` if
+  /// it may still arrive, or `ok` if it has arrived and its completion follows. Returns nullopt if that has come
+  /// already.
   std::optional<ShortEnd> end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number);
-  /// While a record of the peer is being delivered: the line of its ring where the next one begins.
+  /// While a record of the peer is being delivered: returns the ring line where the next record begins.
   std::uint64_t line_behind(link::PeerHandle peer);
-  /// The peer says what became of the messages of ours that ended at that line of its ring: they have not been taken.
+  /// Ends our messages in the record that ends at this line, with the status that the peer reports: the peer did not
+  /// accept them.
   void end_line(link::PeerHandle peer, std::uint64_t line, Status status);
   void set_target(link::PeerHandle peer, std::uint64_t target) { peers_[peer].arriving.target = target; }
 
-  /// Both in transport_collect.hpp. Takes what has come: for each piece taker.inlined(peer, head, bytes), once for each
-  /// message of a record of many, or taker.ordered(peer, head, turn, bytes), or where that says no or it is neither,
-  /// taker.deliver(delivery); the bytes lie in memory that the peer shares and may still change. For each message of
-  /// send_now() that the peer has passed, taker.ended(end). True if anything happened.
+  /// Both are in transport_collect.hpp. collect() reads what has arrived and calls the taker:
+  /// - taker.inlined(peer, head, bytes): once per message of a batch record;
+  /// - taker.ordered(peer, head, turn, bytes): a message with a place in a sequence;
+  /// - taker.deliver(delivery): if the above return false, or for all other records;
+  /// - taker.ended(end): for each message of send_now() that the peer has consumed.
+  /// The bytes lie in shared memory, which the peer may still change. Returns true if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
-  /// System calls: who has come or gone. Deaths deliver what had been written before.
+  /// Handles arriving and leaving peers; makes system calls. Delivers what a dead peer had written before.
   template <typename Taker>
   bool attend(base::Instant now, Taker&& taker);
-  /// Peers that stopped reading, or were not found in time.
+  /// Gives up on peers that stopped reading or were not found in time.
   void expire(base::Instant now);
   base::Instant next_deadline() const { return std::min(expire_at_, connections_->next_deadline()); }
   std::optional<link::Outcome> next_outcome() { return outcomes_.take(); }
   std::optional<link::Notice> next_notice() { return notices_.take(); }
-  /// The end of a message of send_now() whose peer is lost.
+  /// Returns the completion of a send_now() message whose peer is lost.
   std::optional<ShortEnd> next_lost() { return lost_.take(); }
   bool has_news() const { return !outcomes_.empty() || !notices_.empty() || !lost_.empty(); }
 
-  /// Before sleeping: the peers know how far we have read, and ring from now on. False if there is something to do.
+  /// Prepares for sleep: tells the peers how far we have read, and makes them ring from now on. Returns false if there
+  /// is work already.
   bool arm();
   void tell_all();
-  /// This engine ends: peers that notice it know that it is in order. Nobody is looked for any more.
+  /// Tells the peers that this engine ends in an orderly way. Stops searching for peers.
   void take_leave();
 
   Connections& connections() { return *connections_; }
@@ -140,21 +147,21 @@ class Transport {
   const TransportCounters& counters() const { return counters_; }
   bool is_forced() const { return options_.is_forced; }
   bool has_peers() const { return !peers_.empty(); }
-  /// Nothing to send, no outcome awaited.
+  /// Returns whether nothing is left to send and no outcome is awaited.
   bool is_quiet() const;
-  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
-  /// Messages of send_now() whose end has not been told.
+  /// Returns how many messages of send_now() are not complete.
   std::uint64_t count_pending(std::uint32_t owner);
 
  private:
   using Peer = TransportPeer;
   static constexpr std::uint32_t kNone = TransportPeers::kNone;
-  static constexpr std::size_t kManyEach = 128;    // bytes of a message that shares a record with others ...
-  static constexpr std::size_t kManyMax = 1000;    // ... and of such a record: then the next is begun, for the reader
-  static constexpr int kRecordsInPass = 64;        // of one peer
-  static constexpr std::uint64_t kUntoldMax = 31;  // lines passed
-  static constexpr int kLastLooks = 128;           // at what a peer that is gone has left
+  static constexpr std::size_t kManyEach = 128;  // bytes; longest message that shares a record with others
+  static constexpr std::size_t kManyMax = 1000;  // bytes of a shared record; bounded so that the reader can start on it
+  static constexpr int kRecordsInPass = 64;      // per peer
+  static constexpr std::uint64_t kUntoldMax = 31;  // lines consumed without telling the writer
+  static constexpr int kLastLooks = 128;           // passes over the remaining records of a peer that is gone
 
   std::uint32_t add_peer(const base::SocketAddress& address);
   bool has_room_for(const ConnectionEvent& event);
@@ -166,7 +173,7 @@ class Transport {
   Connection* connection_of(const Peer& peer) {
     return peer.connection_slot == kNone ? nullptr : &connections_->peer(peer.connection_slot);
   }
-  /// A peer that is open, and nothing waits for room in its ring; else null.
+  /// Returns an open peer for which no message waits for room; else null.
   Peer* fast_peer(link::PeerHandle handle) {
     Peer* const peer = peers_.find(handle);
     return peer != nullptr && peer->connection_slot != kNone && peer->shorts.empty() ? peer : nullptr;
@@ -200,8 +207,8 @@ class Transport {
   Outbox outbox_{*connections_, options_, counters_};
   Inbox inbox_{counters_};
   TransportPeers peers_;
-  std::vector<std::uint32_t> busy_;  // peers that something is pending to, or that have begun a message
-  base::Instant now_{};              // of collect() and attend()
+  std::vector<std::uint32_t> busy_;  // peers with pending messages, or with a message under way to us
+  base::Instant now_{};              // time of the current collect() or attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
   base::Fifo<ShortEnd> lost_;

@@ -1,4 +1,4 @@
-// What must hold between any two calls. The simulator asks after each step.
+// The invariants between any two calls. The simulator checks them after each step.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What comes in through the transport, and the ends of what went out: the loops that call a taker (see
+// The receive loops of the transport, and the completion of sent messages: templates that call a taker (see
 // Transport::collect).
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace fairlead::shm {
 
-// One record; false if it makes no sense.
+// Takes one record. Returns false if it is malformed.
 template <typename Taker>
 inline bool Transport::take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker) {
   const auto record = from.reader.record();
@@ -43,14 +43,14 @@ inline bool Transport::take_record(std::uint32_t index, Connection& from, std::s
   return true;
 }
 
-// The messages of one record; false if it makes no sense.
+// Delivers the messages of one batch record. Returns false if it is malformed.
 template <typename Taker>
 inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte> body, wire::ShmHead head,
                                  Taker&& taker) {
   const link::PeerHandle from = peers_.handle_of(index);
   std::span<const std::byte> message;
-  if (body.size() > sizeof head + kManyMax) return false;  // one record must not keep a pass for long
-  // None of them, if they do not fit: what makes no sense is looked at again when the peer has ended.
+  if (body.size() > sizeof head + kManyMax) return false;  // bounds the time that one record can take of a pass
+  // Checks all lengths before delivering anything: after the peer has ended, a malformed record is looked at again.
   for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();)
     if (!wire::take_batched(rest, message)) return false;
   for (std::span<const std::byte> rest = body.subspan(sizeof head); !rest.empty();) {
@@ -70,7 +70,8 @@ inline bool Transport::take_many(std::uint32_t index, std::span<const std::byte>
   return true;
 }
 
-// What a peer has written. Its progress with what we wrote came along, or is looked at if we wait for it.
+// Takes what a peer has written, and its progress with our records. Reads the shared progress counter only if we wait
+// for it.
 template <typename Taker>
 bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
   const std::uint32_t index = peers_.at_connection(connection_slot);
@@ -89,8 +90,8 @@ bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
     connections_->watch().note_traffic(connection_slot);
     if (taken == kRecordsInPass && !from.is_watched) connections_->watch().remind(connection_slot);
   }
-  // The next record of ours tells the peer how far we are. If there is none by the next look, or much to tell, the
-  // counter does.
+  // The next record that we send also reports our progress. The counter reports it if no record was sent before the
+  // next look, or if there is much to report.
   if (from.reader.untold() > 0 && (taken == 0 || !from.is_watched || from.reader.untold() > kUntoldMax)) {
     from.reader.tell();
     from.alert();
@@ -103,7 +104,7 @@ bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
   return true;
 }
 
-// Ends what the peer's reader has passed.
+// Completes the messages that the peer's reader has passed.
 template <typename Taker>
 bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
   bool any = false;
@@ -111,7 +112,7 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
     const Pending& first = peer.pending.front();
     if (first.owner == Pending::kNobody) {
       if (!outcomes_.has_room(1)) [[unlikely]] {
-        connections_->watch().remind(peer.connection_slot);  // there may be memory next time
+        connections_->watch().remind(peer.connection_slot);  // memory may be available next time
         break;
       }
       if (first.length == 0 || peer.end_ticket(first, to.own->tickets)) outcomes_.push({first.cookie, Status::ok});

@@ -1,5 +1,5 @@
 #pragma once
-// What the transport and its connections count, under their printed names, and whom it reaches.
+// Adds the transport's and its connections' counters, and the peers that it reaches, to the engine's facts.
 
 #include "observe/facts.hpp"
 #include "shm/transport.hpp"

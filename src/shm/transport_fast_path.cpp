@@ -1,5 +1,5 @@
-// The fast path of single short messages: from the caller's memory into the ring, if nothing waits before them and
-// there is room.
+// The fast path of single short messages: copies a message from the caller's memory into the ring, if no message waits
+// before it and there is room.
 
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 namespace fairlead::shm {
 
-/// Where to write a body of so many bytes; null if the message has to go the general way.
+/// Returns where to write a body of so many bytes. Returns null if the message must take the general path.
 std::byte* Transport::begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer) {
   peer = fast_peer(handle);
   if (peer == nullptr || !peer->pending.has_room(1)) [[unlikely]]
@@ -16,7 +16,7 @@ std::byte* Transport::begin_fast(link::PeerHandle handle, std::size_t bytes, Pee
   return connections_->peer(peer->connection_slot).writer.reserve(bytes);
 }
 
-/// Shows it. The line at which the reader has passed it.
+/// Publishes the record. Returns the line after it, which the reader passes when it has read the record.
 std::uint64_t Transport::end_fast(Peer& peer, std::size_t bytes, std::size_t payload) {
   Connection& to = connections_->peer(peer.connection_slot);
   to.writer.publish(bytes, to.reader.read());

@@ -1,6 +1,6 @@
 #pragma once
-// The loop of Transport::send_now(), in the caller's code. Short messages that are sent at once share a record: what a
-// line of shared memory costs on its way to another processor is most of what each would cost.
+// The inline loop of Transport::send_now(). Short messages that are sent together share a record, because moving a
+// cache line to another processor is most of the cost of each.
 
 #include <cstring>
 
@@ -9,7 +9,8 @@
 
 namespace fairlead::shm {
 
-/// How many of the parts share a record, and the bytes of its payload; one goes by itself.
+/// Returns how many of the parts share the next record, and the bytes of its payload. A single message gets a record of
+/// its own.
 inline Transport::Run Transport::next_run(std::span<const link::SendPart> parts) {
   Run run;
   for (const link::SendPart& part : parts) {
@@ -29,7 +30,8 @@ inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend&
     return 0;
   Peer& peer = *found;
   Connection& to = connections_->peer(peer.connection_slot);
-  RingWriter writer = to.writer;  // by itself in registers, what is written could else be part of it
+  // a local copy stays in registers: the compiler might assume that the payload writes alias the original
+  RingWriter writer = to.writer;
   const std::uint64_t read = to.reader.read();
   wire::ShmHead head{.kind = wire::ShmKind::inlined,
                      .operation = static_cast<std::uint8_t>(wire::Operation::message),

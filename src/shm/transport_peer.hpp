@@ -1,5 +1,5 @@
 #pragma once
-// What the transport knows of a peer, and all peers by slot and address. A slot is used again under another generation.
+// The transport's state of each peer, and all peers by slot and address. A reused slot gets a new generation.
 
 #include <algorithm>
 #include <array>
@@ -24,25 +24,25 @@
 
 namespace fairlead::shm {
 
-/// Memory for the copy of a short message.
+/// The copy of a short message.
 using Block = std::array<std::byte, 1024>;
 
-/// What found no room in the ring.
+/// A message that found no room in the ring.
 struct Waiting {
   link::Outgoing message;
-  Block* copy = nullptr;  // of a short message
-  bool is_void = false;   // taken back, and has ended
+  Block* copy = nullptr;  // copy of a short message
+  bool is_void = false;   // taken back; its completion has been reported
 };
-/// What the peer's reader has not passed yet.
+/// A message that the peer's reader has not passed yet.
 struct Pending {
   static constexpr std::uint32_t kNobody = ~0U;
-  static constexpr std::uint32_t kNoTicket = ~0U;  // as a ticket: it has ended
+  static constexpr std::uint32_t kNoTicket = ~0U;  // in place of a ticket: already completed
 
-  std::uint64_t line = 0;  // when the reader has passed it ...
+  std::uint64_t line = 0;  // complete when the reader has passed this line
   std::uint64_t cookie = 0;
-  std::uint32_t owner = kNobody;  // nobody: an outcome of submit()
-  std::uint32_t length = 0;       // or, of an outcome, the ticket of what the peer reads where it lies; 0: none
-  /// Word by word, in its place: a copy of what was just written would wait for it.
+  std::uint32_t owner = kNobody;  // kNobody: an outcome of submit()
+  std::uint32_t length = 0;       // for outcomes: the ticket of a message by reference, 0 if none
+  /// Assigns each member in place: copying a struct that was just written would stall on store forwarding.
   void set(std::uint64_t at_line, std::uint64_t its_cookie, std::uint32_t its_owner, std::size_t bytes) {
     line = at_line;
     cookie = its_cookie;
@@ -50,10 +50,10 @@ struct Pending {
     length = static_cast<std::uint32_t>(bytes);
   }
 };
-/// How much of a message that lies in pieces has been copied.
+/// How much of a scattered message has been copied.
 struct GatherPosition {
   std::uint64_t bytes = 0;
-  std::size_t piece = 0, offset = 0;  // where the next byte is
+  std::size_t piece = 0, offset = 0;  // position of the next byte
 
   void copy(std::span<const iovec> pieces, std::byte* out, std::size_t count) {
     bytes += count;
@@ -72,7 +72,7 @@ struct GatherPosition {
   }
 };
 
-/// The message of a peer that comes in chunks.
+/// A long message that is arriving from a peer in chunks.
 struct Arriving {
   bool is_under_way = false;
   wire::Envelope envelope;
@@ -85,23 +85,23 @@ struct TransportPeer {
   std::uint32_t generation = 1;
   std::uint32_t connection_slot = ConnectionTable::kNone;
   bool is_used = false;
-  bool is_busy = false;             // in busy_
-  bool has_stopped = false;         // and is ended for that
-  std::optional<base::SipKey> key;  // of its session over the network
+  bool is_busy = false;             // listed in busy_
+  bool has_stopped = false;         // it made no progress, and is ended for that
+  std::optional<base::SipKey> key;  // of its network session
   base::Fifo<Waiting> shorts, longs;
   base::Fifo<Pending> pending;
-  std::unique_ptr<Tickets> tickets;  // made with the first
-  GatherPosition long_sent;          // of the first long message
+  std::unique_ptr<Tickets> tickets;  // created with the first ticket
+  GatherPosition long_sent;          // progress of the first long message
   Arriving arriving;
   std::uint64_t passed_seen = 0;
   base::Instant moved_at{};
   base::Instant seek_until{}, seek_next{};
   bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
-  /// Whether what is pending has had its end already: taken back, or refused.
+  /// Returns whether the pending message has completed already: taken back or refused.
   bool has_ended(const Pending& one) const {
     return one.length == Pending::kNoTicket || (one.length != 0 && !tickets->is_good(one.length));
   }
-  /// The peer has passed what it was given a ticket for. False if that had ended before.
+  /// Ends the ticket of a message that the peer has passed. Returns false if the message had completed before.
   bool end_ticket(const Pending& one, Tickets::Words& words) {
     return one.length != Pending::kNoTicket && tickets->end(words, one.length);
   }
@@ -110,7 +110,7 @@ struct TransportPeer {
 
 class TransportPeers {
  public:
-  static constexpr std::uint32_t kFirstSlot = 1U << 20;  // of handles; smaller ones are the link's
+  static constexpr std::uint32_t kFirstSlot = 1U << 20;  // of handles; smaller slots belong to the link
   static constexpr std::uint32_t kNone = ~0U;
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(peers_.size()); }
@@ -118,7 +118,7 @@ class TransportPeers {
   const TransportPeer& operator[](std::uint32_t index) const { return *peers_[index]; }
   TransportPeer& operator[](link::PeerHandle handle) { return *peers_[handle.slot - kFirstSlot]; }
   const TransportPeer& operator[](link::PeerHandle handle) const { return *peers_[handle.slot - kFirstSlot]; }
-  /// Null if it is another's by now.
+  /// Returns null if the slot belongs to another peer by now.
   TransportPeer* find(link::PeerHandle handle) {
     const std::uint32_t index = handle.slot - kFirstSlot;
     if (index >= peers_.size()) [[unlikely]]
@@ -127,30 +127,30 @@ class TransportPeers {
     return peer.generation == handle.generation ? &peer : nullptr;
   }
   link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }
-  /// Peers that are known, reached or not.
+  /// Returns whether no peers are known, reached or not.
   bool empty() const noexcept { return by_address_.empty(); }
   std::uint32_t find(const base::SocketAddress& address) const {
     const auto found = by_address_.find(address);
     return found == by_address_.end() ? kNone : found->second;
   }
-  /// Whose connection it is.
+  /// Returns the peer of this connection slot.
   std::uint32_t at_connection(std::uint32_t slot) const noexcept { return by_connection_slot_[slot]; }
 
   explicit TransportPeers(std::uint32_t connections_max) : by_connection_slot_(connections_max, kNone) {}
 
-  /// kNone if there is no memory.
+  /// Returns kNone if memory is short.
   std::uint32_t add(const base::SocketAddress& address);
   void connect(std::uint32_t index, std::uint32_t connection_slot);
-  /// Nothing comes over that connection any more. Whose it was.
+  /// Detaches the connection, over which nothing comes any more. Returns its peer.
   std::uint32_t disconnect(std::uint32_t connection_slot);
-  /// The sender has taken back what it had begun; nothing if it had not.
+  /// Ends the arriving message, because the sender took it back. Returns nullopt if none was under way.
   std::optional<link::Notice> end_arriving(std::uint32_t index);
-  /// The peer is no more. Its address stays, for whoever reads of its end, and numbers go on: what names a message of
-  /// it names none of the next.
+  /// Forgets the peer. Its address stays for readers of its end. Numbers continue, so that a message name of this peer
+  /// never names one of its successor.
   void forget(std::uint32_t index);
 
  private:
-  std::vector<std::unique_ptr<TransportPeer>> peers_;  // never fewer
+  std::vector<std::unique_ptr<TransportPeer>> peers_;  // never shrinks
   std::vector<std::uint32_t> by_connection_slot_;
   std::unordered_map<base::SocketAddress, std::uint32_t, base::SocketAddressHash> by_address_;
 };

@@ -1,4 +1,4 @@
-// What goes out through the transport.
+// The send side of the transport.
 
 #include "shm/transport.hpp"
 
@@ -65,7 +65,8 @@ bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::
 std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number) {
   if (index >= peers_.size()) return std::nullopt;
   Peer& peer = peers_[index];
-  const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - number;  // as many came
+  // number of messages sent since
+  const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - number;
   Pending* const pending = peer.pending.find(peer.pending.last_number() - since);
   if (pending == nullptr || pending->owner != owner) return std::nullopt;
   const ShortEnd end{pending->cookie, owner, pending->length, Status::canceled};
@@ -89,7 +90,7 @@ void Transport::end_line(link::PeerHandle handle, std::uint64_t line, Status sta
   Peer* const peer = peers_.find(handle);
   if (peer == nullptr) return;
   std::size_t first = 0;
-  for (std::size_t end = peer->pending.size(); first < end;) {  // lines ascend
+  for (std::size_t end = peer->pending.size(); first < end;) {  // binary search: lines ascend
     const std::size_t middle = first + (end - first) / 2;
     peer->pending[middle].line < line ? first = middle + 1 : end = middle;
   }

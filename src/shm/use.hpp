@@ -1,25 +1,25 @@
 #pragma once
-// What an initiator is at in its peer's memory: a hazard pointer. The initiator says it in the page of the two before
-// it looks the memory up, until it has copied; the owner, who withdraws something, waits for those who say that they
-// are at it (docs/one-sided.md).
+// A hazard pointer: names what an initiator uses in its peer's memory. The initiator publishes it in the page that the
+// two share, before it looks up the memory, and clears it after copying. An owner that withdraws an object waits for
+// the initiators that name it (docs/one-sided.md).
 
 #include <cstdint>
 
 namespace fairlead::shm {
 
-/// 48 bits. Above them stands a turn, by which the owner tells one time from the next.
+/// 48 bits. The bits above hold a turn number, by which the owner tells successive uses apart.
 class Use {
  public:
   static constexpr int kTurnShift = 48;
 
-  /// Of a region, by its slot, through the queue pair that has this place.
+  /// Names the region at `slot`, used through the queue pair at `pair_place`.
   static constexpr Use of_region(std::uint32_t slot, std::uint32_t pair_place) noexcept {
     return Use(std::uint64_t{pair_place & kPairMask} << kPairShift | (slot & kRegionMask));
   }
   static constexpr Use of_exposure(std::uint64_t key) noexcept { return Use(kExposure | (key & (kExposure - 1))); }
 
   constexpr std::uint64_t name() const noexcept { return name_; }
-  /// Whether this is what a peer says that it is at.
+  /// Returns whether the published word `at` names an exposure.
   static constexpr bool is_of_exposure(std::uint64_t at) noexcept { return (at & kExposure) != 0; }
 
  private:
@@ -32,7 +32,7 @@ class Use {
   std::uint64_t name_;
 };
 
-/// What an owner has withdrawn: which uses are of it.
+/// An object that its owner has withdrawn: selects the uses that refer to it.
 class Withdrawn {
  public:
   static constexpr Withdrawn region(std::uint32_t slot) noexcept {
@@ -45,7 +45,7 @@ class Withdrawn {
     return {(1ULL << Use::kTurnShift) - 1, Use::of_exposure(key)};
   }
 
-  /// `at`: what a peer says; 0: nothing.
+  /// Returns whether a peer that publishes `at` uses the object; 0: it uses nothing.
   constexpr bool is_used(std::uint64_t at) const noexcept { return at != 0 && (at & mask_) == name_; }
 
  private:

@@ -19,14 +19,14 @@ std::string read_all(const char* file) {
 }  // namespace
 
 std::optional<std::uint32_t> Users::shared_number(std::string_view map, std::uint32_t overflow) {
-  constexpr std::uint64_t kAll = 0xffff'ffff;  // users that there can be: the last number is none
+  constexpr std::uint64_t kAll = 0xffff'ffff;  // number of possible user ids; the last number is not one
   std::uint64_t known = 0, inside = 0, outside = 0, count = 0;
   std::istringstream lines{std::string(map)};
   while (lines >> inside >> outside >> count) known += count;
   return known >= kAll ? std::nullopt : std::optional(overflow);
 }
 
-// Where /proc is not to be seen there may be users that we cannot tell apart.
+// Without /proc, some users may be indistinguishable: shared_ is then set.
 Users::Users() {
   std::uint32_t overflow = 65534;
   std::istringstream(read_all("/proc/sys/kernel/overflowuid")) >> overflow;

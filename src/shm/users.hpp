@@ -1,9 +1,9 @@
 #pragma once
-// Our own user and strangers, as the kernel tells who is at the other end of a Unix socket. What a stranger gave us is
-// closed where it can hold up nobody.
+// Tells our own user from strangers, by the credentials that the kernel reports for a Unix socket. Descriptors from a
+// stranger are closed on a thread of their own, where a slow close delays nobody.
 //
-// In a user namespace the kernel tells one number of all users that it has none for there (overflowuid, 65534): whoever
-// has that number himself cannot tell them from his own processes, and takes them all for strangers.
+// In a user namespace, the kernel reports all unmapped users as one number (overflowuid, 65534). A process that runs
+// under this number cannot tell them from its own processes, and treats all of them as strangers.
 
 #include <cstdint>
 #include <optional>
@@ -15,30 +15,31 @@
 
 namespace fairlead::shm {
 
-/// Who is at the other end, as the kernel says.
+/// Credentials of the other process, as the kernel reports them.
 struct Credentials {
   std::uint32_t user = ~0U, group = ~0U;
-  std::int32_t process = 0;  // 0 if it is in a foreign PID namespace
+  std::int32_t process = 0;  // PID; 0 if it is in a foreign PID namespace
 };
 
 class Users {
  public:
-  /// `map` as in /proc/self/uid_map: the number that stands for several users; none if each has his own.
+  /// Returns the number that stands for several users, or nullopt if each user has a number of its own. `map`: the text
+  /// of /proc/self/uid_map.
   static std::optional<std::uint32_t> shared_number(std::string_view map, std::uint32_t overflow);
 
   Users();
 
   bool is_own(const Credentials& who) const;
-  /// Why somebody is a stranger, and what helps.
+  /// Returns why a process is a stranger, and the remedy.
   std::string reason(const Credentials& who) const;
-  /// What leads to them, or came from them.
+  /// Wraps a descriptor that leads to that process or came from it.
   base::ForeignDescriptor hold(base::FileDescriptor file, const Credentials& who) {
     return {std::move(file), is_own(who) ? nullptr : &closer_};
   }
   base::SlowCloser& closer() noexcept { return closer_; }
 
  private:
-  std::optional<std::uint32_t> shared_;  // whom we are told as several users
+  std::optional<std::uint32_t> shared_;  // the number that several users share
   base::SlowCloser closer_;
 };
 

@@ -32,7 +32,7 @@ void Watch::watch(std::uint32_t slot) {
   if (place == kWatchedMax) {
     place = 0;
     while (place < kWatchedMax && looks_ - last_traffic_[watched_[place]] < kBusyLooks) ++place;
-    if (place == kWatchedMax) return;  // all are busy: this one goes on ringing
+    if (place == kWatchedMax) return;  // all watched peers are busy: this one keeps ringing
     unwatch(place);
   } else {
     ++watched_count_;
@@ -50,7 +50,7 @@ void Watch::unwatch(std::uint32_t place) {
   remind_if_news(slot);
 }
 
-// So that those who have fallen quiet cost a pass nothing. One barrier for all of them.
+// Stops watching idle peers, so that they cost a pass nothing. Issues one barrier for all of them.
 void Watch::unwatch_idle() {
   std::array<std::uint32_t, kWatchedMax> idle;
   std::uint32_t idle_count = 0, kept = 0;
@@ -70,7 +70,7 @@ void Watch::unwatch_idle() {
   for (std::uint32_t i = 0; i < idle_count; ++i) remind_if_news(idle[i]);
 }
 
-// To be looked at as if it had rung, if it has written or read meanwhile.
+// Reminds of the peer, as if it had rung, if it has written or read meanwhile.
 void Watch::remind_if_news(std::uint32_t slot) {
   const Connection& peer = peers_[slot];
   if (peer.reader.has_record() || peer.writer.has_news()) remind(slot);

@@ -1,13 +1,13 @@
 #pragma once
-// Which peers a pass looks at, and what it takes to sleep (docs/shm.md). The few busiest peers are watched: each pass
-// looks at the place of their next record, and they need not ring. All others ring: they set a bit in our doorbell, of
-// which a pass looks at one word. Before a thread sleeps nobody is watched any more.
+// Selects the peers that a pass polls, and handles sleep (docs/shm.md). The few busiest peers are watched: each pass
+// polls the place of their next record, and they need not ring. All other peers ring: they set a bit in our doorbell,
+// of which a pass polls one word. No peer is watched while a thread sleeps.
 //
-// Peers can write to the doorbell and to the pages that we share with each of them. So what we decide here is kept
-// here, and only told there.
+// Peers can write to the doorbell and to the pages that we share with them. All decisions are therefore kept here, and
+// only copied there.
 //
-// One thread may sleep, armed, while another polls. The poller takes rings and wake-ups that were meant for the
-// sleeper, and may not be there for the next ones: so it rouses the sleeper, who then sees to it that somebody looks.
+// One thread may sleep, armed, while another polls. The poller takes rings and wake-ups meant for the sleeper, and may
+// stop polling at any time. It therefore rouses the sleeper, which ensures that somebody polls.
 
 #include <array>
 #include <atomic>
@@ -24,13 +24,13 @@ namespace fairlead::shm {
 
 class Watch {
  public:
-  /// `alarm`: an event fd of our own, shared with nobody.
+  /// `alarm` is an event fd that no other process has.
   Watch(ConnectionTable& peers, Doorbell doorbell, base::FileDescriptor alarm, ConnectionCounters& counters)
       : peers_(peers), doorbell_(std::move(doorbell)), alarm_(std::move(alarm)), counters_(counters) {}
 
   const Doorbell& doorbell() const noexcept { return doorbell_; }
 
-  /// Calls visit(slot) for each peer that is watched, and each that rang; those are watched from now on, if it pays.
+  /// Calls visit(slot) for each watched peer and each peer that rang. The latter become watched if that pays.
   template <typename Visit>
   void look(Visit&& visit) {
     if (++looks_ % kIdleLooks == 0) [[unlikely]]
@@ -44,7 +44,7 @@ class Watch {
       watch(slot);
       visit(slot);
     };
-    std::swap(reminders_, reminders_taken_);  // what comes now is for the next pass
+    std::swap(reminders_, reminders_taken_);  // reminders that come now are for the next pass
     for (const std::uint32_t slot : reminders_taken_) {
       is_reminded_[slot] = false;
       visit_ringing(slot);
@@ -52,47 +52,47 @@ class Watch {
     reminders_taken_.clear();
     doorbell_.take(visit_ringing);
   }
-  /// For one who polls in vain: looks for some ten nanoseconds whether the only watched peer has written. To come again
-  /// would take longer.
+  /// For a poller that found nothing: polls the only watched peer for some ten nanoseconds. Another full pass would
+  /// take longer.
   void glance() const noexcept {
     if (watched_count_ != 1) return;
     const RingReader& reader = peers_[watched_[0]].reader;
     for (int i = 0; i < kGlances && !reader.has_record(); ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  /// The peer has just written, or read what we wrote: it stays watched.
+  /// Records traffic of the peer in either direction, so that it stays watched.
   void note_traffic(std::uint32_t slot) noexcept { last_traffic_[slot] = looks_; }
-  /// Looks at the peer in the next pass, though it does not ring.
+  /// Makes the next pass look at the peer, although it does not ring.
   void remind(std::uint32_t slot);
-  /// The same of all who have news, as if they had rung: a peer can clear what others have set in our doorbell.
+  /// Reminds of all peers with news, as if they had rung: a malicious peer can clear others' bits in our doorbell.
   void remind_of_news();
-  /// Whether any peer is watched: then somebody has to keep looking.
+  /// Returns whether any peer is watched: then a thread must keep polling.
   bool is_watching() const noexcept { return watched_count_ > 0; }
   template <typename Visit>
   void for_each_watched(Visit&& visit) {
     for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
   }
-  /// A peer that is open from now on.
+  /// Adds a peer that has opened.
   void begin(std::uint32_t slot);
-  /// So that begin() of this slot needs no memory.
+  /// Allocates what begin() of this slot needs.
   void make_room(std::uint32_t slot);
-  /// The peer is no more.
+  /// Removes the peer.
   void forget(std::uint32_t slot) noexcept;
 
-  /// Wakes whoever sleeps, armed, if anybody does.
+  /// Wakes the armed sleeper, if there is one.
   void rouse() noexcept;
-  /// Readable for the sleeper when he is roused.
+  /// Readable when the sleeper is roused.
   int alarm_descriptor() const noexcept { return alarm_.get(); }
 
-  /// Before sleeping: nobody is watched, whoever has news wakes us. False if there are news already.
+  /// Call before sleeping: stops watching all peers, so that each one rings. Returns false if there are news already.
   bool arm();
-  /// Back from sleep, or about to look for a while.
+  /// Call after sleeping, or before a longer poll.
   void disarm();
 
  private:
   static constexpr std::uint32_t kWatchedMax = 8;
   static constexpr int kGlances = 16;
-  static constexpr std::uint64_t kBusyLooks = 4096;   // without traffic, before another may take the place
-  static constexpr std::uint64_t kIdleLooks = 65536;  // without traffic, before it has to ring again
+  static constexpr std::uint64_t kBusyLooks = 4096;   // looks without traffic, before another peer may take the place
+  static constexpr std::uint64_t kIdleLooks = 65536;  // looks without traffic, before the peer must ring again
 
   void watch(std::uint32_t slot);
   void unwatch(std::uint32_t place);
@@ -106,7 +106,7 @@ class Watch {
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
   std::array<std::uint32_t, kWatchedMax> watched_{};
   std::uint32_t watched_count_ = 0;
-  std::vector<std::uint32_t> reminders_, reminders_taken_;  // slots to look at as if they had rung, each once
+  std::vector<std::uint32_t> reminders_, reminders_taken_;  // slots to look at as if they had rung, each at most once
   std::vector<bool> is_reminded_;                           // by slot
   std::uint64_t looks_ = 0;
   bool is_armed_ = false, is_roused_ = false;
