@@ -12,9 +12,9 @@
 namespace fairlead::am {
 namespace {
 
-constexpr std::uint32_t kFirstEndpoint = 0x41'0000, kEndpoints = 0x1'0000;  // numbers of ports
+constexpr std::uint32_t kFirstEndpoint = 0x41'0000, kEndpoints = 0x1'0000;  // port numbers
 
-// Handler 0 of AM-2 as it is before anybody sets one.
+// The default of AM-2's error handler 0.
 void print_and_abort(void*, Endpoint& endpoint, const Returned& returned) {
   if (returned.refusal == Refusal::left) return;
   Name to;

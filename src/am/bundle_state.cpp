@@ -10,9 +10,12 @@
 namespace fairlead::am {
 namespace {
 
-constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);    // then requests are checked for their time
-constexpr base::Duration kHeldAgain = std::chrono::microseconds(50);    // then what the engine did not take is tried
-constexpr base::Duration kOtherThread = std::chrono::microseconds(50);  // look whether it has left the endpoint
+// the interval at which outstanding requests are checked for timeout
+constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);
+// the delay before a message that the engine refused is sent again
+constexpr base::Duration kHeldAgain = std::chrono::microseconds(50);
+// the interval at which to check whether another thread has left the endpoint
+constexpr base::Duration kOtherThread = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -58,7 +61,7 @@ void BundleState::put_in(std::unique_ptr<EndpointState> endpoint) {
   Lock held(lock);
   endpoint->bundle = this;
   watch(*endpoint, true);
-  rouse();  // it does not know this one
+  rouse();  // the sleeper does not wait for this endpoint yet
   endpoints.push_back(std::move(endpoint));
 }
 
@@ -73,7 +76,7 @@ unsigned BundleState::poll(Lock& held) {
   const unsigned returned_before = returned;
   domain->core->progress();
   for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->look_after(held);
-  // In turn, one of each: no endpoint waits for another's burst.
+  // Round-robin, one message each: no endpoint waits for another's burst.
   unsigned left = domain->poll_max;
   std::size_t idle = 0;
   while (left > 0 && idle < endpoints.size()) {
@@ -108,7 +111,7 @@ void BundleState::pause(Lock& held, base::Instant deadline) {
   if (outstanding() != 0) deadline = std::min(deadline, now + kSleepMax);
   std::unique_lock sleeper(waiting, std::try_to_lock);
   if (!sleeper) {
-    // When the one that sleeps wakes there may be something for both.
+    // Wait until the sleeping thread wakes: what woke it may concern this thread, too.
     held.unlock();
     sleeper = std::unique_lock(waiting, std::chrono::steady_clock::now() + std::min(deadline - now, kSleepMax));
     if (sleeper) sleeper.unlock();

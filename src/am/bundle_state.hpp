@@ -1,11 +1,11 @@
 #pragma once
-// A bundle behind its face: its endpoints, the one lock of a parallel bundle, and who sleeps.
+// BundleState is the object behind a Bundle: its endpoints, the lock of a parallel bundle, and the sleeping thread.
 //
-// Handlers run without the lock, so that a parallel bundle runs several at once; an arrival belongs to the thread that
-// took it. In a sequential bundle the lock does nothing. `waiting` lets one thread at a time sleep in the engine, the
-// others wait for it to wake; who takes an endpoint away interrupts and takes it first, so that nobody sleeps on a port
-// that is gone. While requests are outstanding the sleeper wakes to look whether their time is over or their peer is
-// lost; else it sleeps until something comes, and whoever sends the first request wakes it.
+// Handlers run without the lock, so a parallel bundle runs several at once. The thread that took an arrival owns it. In
+// a sequential bundle the lock does nothing. `waiting` admits one thread at a time to sleep in the engine; the others
+// wait for it to wake. A thread that removes an endpoint interrupts the sleeper and takes `waiting` first, so nobody
+// sleeps on a removed port. While requests are outstanding, the sleeper wakes periodically to check for timeouts and
+// lost peers. Otherwise it sleeps until something arrives; the thread that sends the first request wakes it.
 
 #include <atomic>
 #include <memory>
@@ -30,14 +30,14 @@ struct BundleState {
 
   bool is_inherited() const { return domain->is_inherited(); }
   EndpointState* find(const Endpoint& endpoint) const;
-  /// Takes it out, while nobody sleeps on it.
+  /// Removes the endpoint while nobody sleeps on it.
   std::unique_ptr<EndpointState> take_out(Endpoint& endpoint);
   void put_in(std::unique_ptr<EndpointState> endpoint);
-  /// Makes progress, and runs handlers: of how many messages, those that came back too.
+  /// Makes progress and runs handlers. Returns how many messages it handled, including returned ones.
   unsigned poll(Lock& lock);
-  /// Sleeps until something has come, at most until then; without the lock meanwhile.
+  /// Sleeps until something arrives, at the latest until `deadline`. Releases the lock meanwhile.
   void pause(Lock& lock, base::Instant deadline);
-  /// There is something new to look after; with the lock.
+  /// Wakes the sleeper, because it must take something new into account. The caller holds the lock.
   void rouse();
   bool has_message() const;
   std::size_t outstanding() const;
@@ -48,13 +48,13 @@ struct BundleState {
   std::shared_ptr<DomainState> domain;
   mutable BundleLock lock;
   std::timed_mutex waiting;
-  bool is_in_long_sleep = false;  // who holds `waiting` does not look after the time of requests; under the lock
+  bool is_in_long_sleep = false;  // the holder of `waiting` does not check request timeouts; guarded by the lock
   std::vector<std::unique_ptr<EndpointState>> endpoints;
-  unsigned returned = 0;     // requests given to handler 0 without a message from the other side, under the lock
-  base::ClockPace pace{15};  // of polls that find nothing; under the lock
-  std::size_t first = 0;     // whose turn it is to be served first
+  unsigned returned = 0;     // requests given to handler 0 without a message from the peer; guarded by the lock
+  base::ClockPace pace{15};  // of polls that find nothing; guarded by the lock
+  std::size_t first = 0;     // the endpoint to serve first in the next round
   base::FileDescriptor watch_descriptor;  // epoll over the endpoints' descriptors
-  base::Thread thread;                    // interrupt mode
+  base::Thread thread;                    // of interrupt mode
   std::atomic<bool> is_stopping{false};
 };
 

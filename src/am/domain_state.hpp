@@ -1,5 +1,5 @@
 #pragma once
-// A domain behind its face: the engine, and the settings of requests.
+// DomainState is the object behind a Domain: the engine and the settings of requests.
 
 #include <memory>
 
@@ -12,7 +12,7 @@
 namespace fairlead::am {
 
 struct DomainState {
-  /// Whether it was opened by the process that forked this one: then nothing is touched, locks of bundles neither.
+  /// Returns whether the parent opened it before a fork(). Then nothing may be touched, not even bundles' locks.
   bool is_inherited() const { return mark.is_inherited(); }
 
   const base::ProcessMark mark;

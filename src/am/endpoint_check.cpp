@@ -1,4 +1,4 @@
-// What has to be true of an endpoint while no call is at work in it.
+// The invariants of an endpoint while no call is at work in it.
 
 #include <algorithm>
 #include <vector>

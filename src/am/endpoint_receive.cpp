@@ -1,4 +1,4 @@
-// What has arrived: requests run their handler, replies end a request, refusals bring one back.
+// Handles arrivals: requests run a handler, replies complete a request, refusals return a request to its sender.
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,7 @@ constexpr base::Duration kSendAgainMost = std::chrono::milliseconds(20);
 
 thread_local bool is_handler_running = false;
 
-// Handlers run without the bundle's lock.
+// Runs a handler without the bundle's lock.
 template <typename Call>
 void run_handler(EndpointState& endpoint, EndpointState::Lock& lock, Call&& call) {
   ++endpoint.running;
@@ -95,8 +95,8 @@ void EndpointState::look_after(Lock& lock) {
     send_held(lock);
 }
 
-/// What the engine has told the end of before the loss that brought it, or after. To ask for the losses waits for the
-/// pass that told the one, so it has told the other.
+/// Handles a failed request. The engine may report the failure before or after the loss of the peer that caused it.
+/// Querying the losses waits for the pass that reported the failure; by then the loss is known, too.
 void EndpointState::give_back_failed(Lock& lock, std::uint64_t name) {
   const std::uint32_t slot = ExchangeTable::slot_of(name);
   if (!exchanges[slot].lost) tell_losses(lock);
@@ -111,7 +111,7 @@ void EndpointState::tell_losses(Lock& lock) {
     for (std::uint32_t slot = 0; slot < exchanges.size(); ++slot) {
       Exchange& exchange = exchanges[slot];
       if (!exchange.is_open || !loss.ends(exchange.conversation)) continue;
-      // Of what the engine still holds it tells the end itself.
+      // The engine itself reports the completion of messages that it still holds.
       if (exchange.is_engine_busy) {
         exchange.lost = refusal;
       } else {
@@ -190,7 +190,7 @@ void EndpointState::serve_request(Lock& lock, engine::Arrival& arrival) {
             {}, {}, true);
 }
 
-// Out of our segment, into the asker's: no handler runs here.
+// Copies from our segment to the requester's; no handler runs here.
 void EndpointState::serve_get(const engine::Arrival& arrival) {
   std::array<std::uint64_t, 2> wanted{};
   if (arrival.head < sizeof wanted) return refuse(arrival, Status::message_size);
@@ -259,7 +259,7 @@ void EndpointState::serve_returned(Lock& lock, const engine::Arrival& arrival) {
   if (exchange == nullptr || !exchange->is_open || exchange->message.to != arrival.source) return;
   const std::uint32_t slot = ExchangeTable::slot_of(arrival.name);
   if (arrival.status != Status::again) return give_back(lock, slot, refusal_of(arrival.status));
-  // No room there at the moment.
+  // The peer has no room at the moment.
   exchange->pause =
       std::min(std::max(2 * exchange->pause, base::Duration(std::chrono::microseconds(200))), kSendAgainMost);
   exchange->send_again_at = base::MonotonicClock::now() + exchange->pause;

@@ -1,4 +1,4 @@
-// Requests, which may wait, and what must never wait: replies and refusals.
+// Sends requests, which may wait, and replies and refusals, which must never wait.
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,8 @@
 namespace fairlead::am {
 namespace {
 
-constexpr base::Duration kPause = std::chrono::milliseconds(10);  // longest sleep for want of a credit or of room
+// longest sleep while waiting for a credit or for room
+constexpr base::Duration kPause = std::chrono::milliseconds(10);
 constexpr base::Duration kSendAgainFirst = std::chrono::microseconds(200);
 
 constexpr std::size_t padded(std::size_t bytes) {
@@ -47,7 +48,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
     }
     bundle->poll(lock);
     if (translations[request.to].outstanding >= depth) bundle->pause(lock, base::MonotonicClock::now() + kPause);
-    // Handlers have run, and other threads.
+    // Handlers and other threads have run meanwhile: check again.
     if (request.to >= translations.size() || !translations[request.to].is_used) return Status::not_available;
   }
   Translation& translation = translations[request.to];
@@ -58,7 +59,8 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   exchange.handler = request.word.handler;
   exchange.argument_count = static_cast<std::uint8_t>(request.arguments.size());
   std::ranges::copy(request.arguments, exchange.arguments.begin());
-  if (request.arguments.size() % 2 != 0) exchange.arguments[request.arguments.size()] = 0;  // it travels, too
+  // padding, which is sent too
+  if (request.arguments.size() % 2 != 0) exchange.arguments[request.arguments.size()] = 0;
   ++translation.outstanding;
   ++outstanding;
   bundle->rouse();
@@ -66,7 +68,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   std::size_t head = padded(request.arguments.size_bytes());
   exchange.pieces[0] = {exchange.arguments.data(), head};
   if (is_get) {
-    // The arguments stay here, for the handler that will run here; what travels is where to fetch, and how much.
+    // The arguments stay here for the reply handler. The request carries only the source offset and the length.
     const std::array<std::uint64_t, 2> wanted{request.source_offset, request.length};
     head = sizeof wanted;
     exchange.buffer = buffers.take(head);
@@ -107,7 +109,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   return Status::ok;
 }
 
-// The engine will tell the end of a message that it did not copy by an event, for which there has to be room.
+// Reserves room for an event: the engine reports the completion of each message that it did not copy by one.
 bool EndpointState::reserve_event() {
   constexpr std::uint32_t kAtOnce = 64;
   if (events_pending < events_reserved) return true;
@@ -128,7 +130,7 @@ Status EndpointState::submit(std::uint32_t slot) {
   return status;
 }
 
-// The request needs no reply any more: its credit is free.
+// Ends the request and frees its credit: no reply is needed any more.
 void EndpointState::close(std::uint32_t slot) {
   Exchange& exchange = exchanges[slot];
   if (!exchange.is_open) return;
@@ -155,7 +157,7 @@ void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
                           .arguments = std::span(exchange.arguments).first(exchange.argument_count),
                           .data = {exchange.data, exchange.pieces[1].iov_len}};
   close(slot);
-  // It may still be answered, by whoever was slow: nothing of that shall come in.
+  // A slow peer may still reply: ignore that reply.
   ports.forget_request(port, exchange.message.name);
   ++bundle->returned;
   exchanges[slot].is_shown = true;
@@ -164,7 +166,7 @@ void EndpointState::give_back(Lock& lock, std::uint32_t slot, Refusal refusal) {
   release_if_over(slot);
 }
 
-// Back to the other side ---------------------------------------------------------------------------------------------
+// Replies and refusals ------------------------------------------------------------------------------------------------
 
 Status EndpointState::reply(Delivered& delivered, Word word, std::uint64_t offset, std::span<const std::byte> data,
                             std::span<const Argument> arguments) {
@@ -198,7 +200,7 @@ void EndpointState::send_back(engine::ActiveMessage message, std::span<const std
     message.memory = pieces;
     engine::Conversation conversation;
     const Status status = ports.send_active(port, message, conversation);
-    // A peer that is not there needs no reply.
+    // A peer that is gone needs no reply.
     if (status != Status::again && status != Status::no_memory) return;
   }
   const std::uint32_t slot = exchanges.acquire();
@@ -243,7 +245,7 @@ void EndpointState::send_held(Lock& lock) {
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
       if (is_request && status != Status::ok) {
         give_back(lock, slot, Refusal::unreachable);
-        return;  // handlers have run, and the list may be another
+        return;  // handlers have run and may have changed the list
       }
       if (!is_request) release_if_over(slot);
     } else {

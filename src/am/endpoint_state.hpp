@@ -1,6 +1,6 @@
 #pragma once
-// An endpoint behind its face. The files: endpoint_tables (handlers, translations, tag, segment), endpoint_send
-// (requests and replies), endpoint_receive (what has arrived). All under the lock of its bundle.
+// EndpointState is the object behind an Endpoint. Files: endpoint_tables (handlers, translations, tag, segment),
+// endpoint_send (requests and replies), endpoint_receive (arrivals). The bundle's lock guards everything.
 
 #include <array>
 #include <mutex>
@@ -16,7 +16,8 @@
 
 namespace fairlead::am {
 
-/// Does nothing while the bundle is sequential; nor in the child of a fork(), where its owner may be missing.
+/// A mutex that does nothing while the bundle is sequential. It also does nothing in the child of a fork(), where its
+/// owner may not exist.
 class BundleLock {
  public:
   explicit BundleLock(bool is_real) : is_real_(is_real) {}
@@ -26,7 +27,7 @@ class BundleLock {
   void unlock() {
     if (is_real_ && !mark_.is_inherited()) mutex_.unlock();
   }
-  /// While no other thread uses the bundle.
+  /// Turns locking on. No other thread may use the bundle yet.
   void make_real() { is_real_ = true; }
 
  private:
@@ -75,7 +76,8 @@ struct EndpointState {
   Status send(Lock& lock, const Request& request);
   Status reply(Delivered& delivered, Word word, std::uint64_t offset, std::span<const std::byte> data,
                std::span<const Argument> arguments);
-  /// Anything that needs no reply; kept and sent later if the engine has no room now. `is_copied`: the data has to be.
+  /// Sends a message that needs no reply; queues it if the engine has no room now. `is_copied` means that the data must
+  /// be copied.
   void send_back(engine::ActiveMessage message, std::span<const std::byte> head, std::span<const std::byte> data,
                  bool is_copied);
   Status submit(std::uint32_t slot);
@@ -86,11 +88,11 @@ struct EndpointState {
   void send_held(Lock& lock);
 
   // endpoint_receive.cpp
-  /// Ends of sends, losses, what is to be sent again. Cheap when there is nothing.
+  /// Handles completions of sends, lost peers, and messages to send again. Cheap when there is nothing to do.
   void look_after(Lock& lock);
-  /// What time brings: requests without a reply, peers that have not been heard.
+  /// Handles timeouts: requests without a reply, and silent peers.
   void check_time(Lock& lock, base::Instant now);
-  /// Runs the handler of the first complete arrival; false if there is none.
+  /// Runs the handler of the first complete arrival. Returns false if there is none.
   bool serve_one(Lock& lock);
   void serve_request(Lock& lock, engine::Arrival& arrival);
   void serve_get(const engine::Arrival& arrival);
@@ -101,11 +103,11 @@ struct EndpointState {
   void give_back_failed(Lock& lock, std::uint64_t name);
   void call_error_handler(Lock& lock, const Returned& returned);
 
-  /// Ends the process if anything contradicts itself. Looks at everything: in debug builds, after each poll and at the
-  /// end.
+  /// Checks all invariants, and ends the process if one is violated. Slow: runs in debug builds, after each poll and at
+  /// the end.
   void check();
 
-  static constexpr std::size_t kHeldMax = 4096;  // beyond, no further request is served
+  static constexpr std::size_t kHeldMax = 4096;  // above this, no further request is served
 
   struct Translation {
     bool is_used = false;
@@ -141,7 +143,7 @@ struct EndpointState {
 
   ExchangeTable exchanges;
   SendBuffers buffers;
-  std::vector<std::uint64_t> held;  // names: to be sent (again) later
+  std::vector<std::uint64_t> held;  // names of messages to send later, or again
   std::uint32_t events_reserved = 0;
   std::uint32_t events_pending = 0;
   std::uint64_t losses_seen = 0;
@@ -151,7 +153,7 @@ struct EndpointState {
   base::Instant check_at{};
 };
 
-/// Whether this thread runs a handler: no request, no poll then.
+/// Returns whether this thread runs a handler. A handler must not send requests or poll.
 bool is_in_handler();
 
 }  // namespace fairlead::am

@@ -1,4 +1,4 @@
-// What an endpoint keeps in tables: peers by index, and where an arrival's source stands among them.
+// The tables of an endpoint: peers by index, and the index of each arrival's source.
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ Status EndpointState::map(std::uint32_t index, const Name& peer, std::uint64_t k
   translation = {.is_used = true,
                  .peer = {{.ip = peer.ip, .scope = core.address().scope, .port = peer.udp_port}, peer.endpoint},
                  .key = key};
-  sources.emplace(translation.peer, index);  // the first index of a peer that has several
+  sources.emplace(translation.peer, index);  // keeps the first index of a peer that has several
   return Status::ok;
 }
 

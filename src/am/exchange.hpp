@@ -1,6 +1,6 @@
 #pragma once
-// What is kept of a message until it is over. A request: until its reply has come and the engine is done with its
-// memory; it can be sent again until then. A reply: only if the engine could not take or copy it at once.
+// The state of a message until it is complete. A request is kept until its reply has come and the engine has released
+// its memory; until then it can be sent again. A reply is kept only if the engine could not send or copy it at once.
 
 #include <array>
 #include <cstddef>
@@ -19,15 +19,15 @@
 
 namespace fairlead::am {
 
-/// What begins anew with each use.
+/// The part that each use resets.
 struct ExchangeState {
   static constexpr std::uint32_t kNoTranslation = ~0U;
 
   bool is_used = false;
-  bool is_open = false;         // a request that has no reply yet
-  bool is_engine_busy = false;  // its memory is the engine's
-  bool is_shown = false;        // the error handler looks at it
-  std::optional<Refusal> lost;  // its peer was lost, the engine still holds its memory
+  bool is_open = false;         // a request without a reply so far
+  bool is_engine_busy = false;  // the engine uses its memory
+  bool is_shown = false;        // the error handler is looking at it
+  std::optional<Refusal> lost;  // its peer was lost while the engine still holds its memory
   std::uint8_t argument_count = 0;
   std::uint8_t handler = 0;
   std::uint32_t translation = kNoTranslation;
@@ -40,7 +40,7 @@ struct ExchangeState {
   base::Duration pause{};
 };
 
-/// The rest is written by whoever acquires it: to clear it would cost as much as to send a message.
+/// acquire() does not clear the members below: that would cost as much as sending a message. The caller sets them.
 struct Exchange : ExchangeState {
   std::uint32_t generation = 1;
   SendBuffers::Buffer buffer;
@@ -49,7 +49,7 @@ struct Exchange : ExchangeState {
   alignas(8) std::array<Argument, kArgumentsMax> arguments{};
 };
 
-/// Exchanges never move; a name tells whether the one it named is still there.
+/// Exchanges never move. A name includes the generation, so it tells whether its exchange still exists.
 class ExchangeTable {
  public:
   std::uint32_t acquire() {
@@ -72,7 +72,7 @@ class ExchangeTable {
   Exchange& operator[](std::uint32_t slot) { return all_[slot]; }
   std::uint64_t name_of(std::uint32_t slot) const { return std::uint64_t{all_[slot].generation} << 32 | slot; }
   static std::uint32_t slot_of(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
-  /// Null if it is over. Any number may be asked for.
+  /// Returns null if the exchange is over. Accepts any number.
   Exchange* find(std::uint64_t name) {
     const std::uint32_t slot = slot_of(name);
     return slot < all_.size() && all_[slot].is_used && name_of(slot) == name ? &all_[slot] : nullptr;

@@ -1,6 +1,6 @@
 #pragma once
-// Two endpoints that know each other, in one engine or in two with the loopback between them, and handlers that write
-// down what they got.
+// A test fixture: two endpoints that know each other, in one engine or in two over loopback, with handlers that record
+// what they got.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct Side {
   std::unique_ptr<Bundle> bundle;
   Endpoint* endpoint = nullptr;
   std::vector<Seen> seen;
-  std::vector<Returned> returned;  // the spans are gone
+  std::vector<Returned> returned;  // the spans are no longer valid
   std::vector<std::byte> memory = std::vector<std::byte>(200'000);
 };
 
@@ -66,7 +66,7 @@ inline std::vector<std::byte> pattern(std::size_t size, unsigned salt = 1) {
 
 class Pair : public testing::Test {
  protected:
-  // Where each side is: the same address is the same engine.
+  // The address of each side; equal addresses mean one engine.
   virtual std::pair<std::string, std::string> addresses() { return {"127.0.0.1", "127.0.0.2"}; }
   virtual std::string path() { return "udp"; }
   virtual DomainSettings settings() { return {}; }
@@ -104,7 +104,7 @@ class Pair : public testing::Test {
     EXPECT_EQ(endpoint.set_handler(kEchoMedium, &echo_medium, &side), Status::ok);
     EXPECT_EQ(endpoint.set_handler(kEchoLong, &echo_long, &side), Status::ok);
   }
-  // Polls both until it holds; a time only ends a failing test.
+  // Polls both sides until the condition holds. The time limit only ends a failing test.
   template <typename Condition>
   bool until(Condition condition) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);

@@ -1,6 +1,6 @@
 #pragma once
-// Copies of what is being sent, by powers of two; freed ones are kept for reuse. How many there are is bounded by the
-// requests outstanding and the replies owed.
+// Buffers for copies of messages being sent, in sizes of powers of two; freed ones are reused. Outstanding requests and
+// owed replies bound their number.
 
 #include <algorithm>
 #include <array>
@@ -23,15 +23,15 @@ class SendBuffers {
     kept.pop_back();
     return buffer;
   }
-  /// `bytes` as it was taken.
+  /// `bytes` must equal the size given to take().
   void give(Buffer buffer, std::size_t bytes) {
     auto& kept = kept_[class_of(bytes)];
     if (kept.size() << (class_of(bytes) + kLeast) < kKeptMax) kept.push_back(std::move(buffer));
   }
 
  private:
-  static constexpr unsigned kLeast = 8;                          // log2 of the smallest
-  static constexpr std::size_t kKeptMax = std::size_t{8} << 20;  // bytes of each size, and one more
+  static constexpr unsigned kLeast = 8;                          // log2 of the smallest size
+  static constexpr std::size_t kKeptMax = std::size_t{8} << 20;  // bytes of each size, plus one buffer
 
   static std::size_t class_of(std::size_t bytes) {
     return std::max<std::size_t>(std::bit_width(bytes - 1), kLeast) - kLeast;

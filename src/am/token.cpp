@@ -28,7 +28,7 @@ bool Token::source_index(std::uint32_t& index) const {
 }
 
 std::uint64_t Token::tag() const {
-  // A reply shows what our request carried; its tag is ours.
+  // A reply echoes the access key of our request: its tag is our own.
   if (delivered_.arrival.kind == engine::ActiveKind::reply) return endpoint().tag().key;
   return delivered_.arrival.access;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The word that travels with each active message: handler, number of arguments, kind.
+// The header word of each active message: handler, number of arguments, kind.
 
 #include <cstdint>
 

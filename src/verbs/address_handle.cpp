@@ -53,7 +53,7 @@ Result<AddressVector> address_of_sender(const WorkCompletion& completion, std::s
     vector.traffic_class = static_cast<std::uint8_t>(byte(0) << 4 | byte(1) >> 4);
     return vector;
   }
-  // The first 20 bytes say nothing then.
+  // For IPv4, the first 20 bytes are undefined.
   if (byte(20) >> 4 != 4) return failure(EINVAL, "the first 40 bytes of the buffer are no network header");
   vector.dgid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, byte(32), byte(33), byte(34), byte(35)};
   vector.traffic_class = byte(21);

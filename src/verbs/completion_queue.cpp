@@ -152,9 +152,9 @@ int CompletionQueue::poll(std::span<WorkCompletion> out) noexcept {
 
 namespace {
 
-constexpr Duration kLookFor = std::chrono::microseconds(50);  // before sleeping
+constexpr Duration kLookFor = std::chrono::microseconds(50);  // poll time before sleeping
 
-/// Sleeps until the queue's next completion, or one that came since it was empty; false at the deadline.
+/// Sleeps until the queue's next completion, or one that came since the queue was empty. Returns false at the deadline.
 Result<bool> sleep(QueueState& state, Instant deadline) {
   if (!state.sleep) {
     const auto& context = state.context;
@@ -175,7 +175,7 @@ Result<bool> sleep(QueueState& state, Instant deadline) {
   pollfd one{.fd = notices.descriptor(), .events = POLLIN, .revents = 0};
   const int ready = ::poll(&one, 1, timeout);
   if (ready < 0 && errno != EINTR) return failure(errno, "completion queue: cannot sleep");
-  // A notice of a completion that was polled meanwhile only means another look.
+  // A notice of a completion that was polled meanwhile only causes another look.
   std::uint64_t taken = 0;
   if (ready > 0 && ::read(one.fd, &taken, sizeof taken) == sizeof taken) (void)notices.consume();
   return ready != 0 || Instant::clock::now() < deadline;

@@ -11,7 +11,7 @@
 namespace fairlead::verbs {
 namespace {
 
-// Numbers go in network order: the format, the queue pair, its GID, and the memory's key, address and length.
+// The format, in network order: format number, queue pair number, GID, and the memory's rkey, address and length.
 constexpr std::uint64_t kFormat = 0x464C'4956'0000'0001;  // "FLIV", version 1
 
 template <typename Number>

@@ -1,4 +1,4 @@
-// Contexts, and what of them outlives the main program: a process that forks or exits.
+// Contexts, and their handling in a process that forks or exits.
 
 #include <fairlead/verbs/device.hpp>
 
@@ -19,12 +19,12 @@ namespace {
 
 constinit base::OfProcess<base::Roll<ContextState>> everybody;
 
-// What peers are owed leaves before the process does.
+// Sends out what peers are still owed before the process exits.
 void linger_at_exit() {
   everybody->for_each([](const ContextState& context) { context.pair_core->linger(); });
 }
 
-// A child of ours has it from us.
+// A forked child inherits the exit handler.
 void prepare_exit() {
   static std::atomic<bool> is_prepared{false};
   if (!is_prepared.exchange(true)) std::atexit(linger_at_exit);

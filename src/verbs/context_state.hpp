@@ -1,5 +1,5 @@
 #pragma once
-// What a context shares with all that is made in it: the engine of its device, limits, and who is told of events.
+// The state that a context shares with all objects made in it: the device's engine, limits, and owners of events.
 
 #include <atomic>
 #include <condition_variable>
@@ -17,20 +17,21 @@
 
 namespace fairlead::verbs {
 
-/// Acknowledged and delivered events of one object: its end waits until they are equal.
+/// Delivered and acknowledged events of one object. Destroying the object waits until both counts are equal.
 struct EventTally {
-  std::uint64_t cookie = 0;  // the user's
+  std::uint64_t cookie = 0;  // set by the application
   std::uint32_t got = 0, acknowledged = 0;
 };
 
-/// Those who are named by notices of one stream. A notice of somebody who is gone is thrown away.
+/// The objects that notices of one stream can name. Notices for an object that is gone are dropped.
 class EventOwners {
  public:
-  /// Its number in notices.
+  /// Registers an owner. Returns its number for use in notices.
   std::uint64_t add(std::uint64_t cookie);
-  /// Waits until all of its events that were got are acknowledged.
+  /// Removes an owner, after waiting until the application has acknowledged all events that it got.
   void remove(std::uint64_t number);
-  /// Reads `descriptor`, which may block; the next notice of somebody who is there. `number` names the owner.
+  /// Returns the next notice whose owner still exists; reads the stream's descriptor, which may block. `cookie`
+  /// receives the owner's cookie. The notice's own cookie is the owner's number.
   Result<qp::Notice> get(qp::NoticeStream& stream, std::uint64_t& cookie);
   void acknowledge(std::uint64_t number, std::uint32_t count);
 
@@ -41,7 +42,7 @@ class EventOwners {
   std::unordered_map<std::uint64_t, EventTally> owners_;
 };
 
-/// Objects of one kind in a context, bounded.
+/// Bounds the number of objects of one kind in a context.
 class Quota {
  public:
   explicit Quota(std::uint32_t most) : most_(most) {}
@@ -66,7 +67,7 @@ struct ContextState {
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
 
-  /// Whether we are in the child of a fork() by the process that opened it.
+  /// Returns whether a parent process opened the context before a fork().
   bool is_dead() const { return mark.is_inherited(); }
 
   const Device device;
@@ -78,26 +79,26 @@ struct ContextState {
   qp::NoticeStream* events = nullptr;
   EventOwners event_owners;
   std::uint64_t port_number_in_context = 0;
-  std::atomic<bool> is_port_active{true};  // as it was told last
+  std::atomic<bool> is_port_active{true};  // as last reported
   std::once_flag watching;
-  std::optional<base::InterfaceWatch> interfaces;  // opened by who waits for events first
+  std::optional<base::InterfaceWatch> interfaces;  // opened by the first thread that waits for events
   Quota domains{limits.max_pd}, channels{1024}, queues{limits.max_cq}, addresses{limits.max_ah},
       shared_receives{limits.max_srq}, pairs{limits.max_qp};
   std::atomic<std::uint32_t> next_domain{1};
   const base::ProcessMark mark;
   std::mutex event_thread_mutex;
-  std::weak_ptr<EventThread> event_thread;  // while a completion queue wants to be called
+  std::weak_ptr<EventThread> event_thread;  // exists while a completion queue has a callback
 };
 
-/// Fails with an errno and a sentence.
+/// Returns an error with this errno and message.
 std::unexpected<Error> failure(int error_number, std::string message);
-/// What the engine said, as an errno.
+/// Converts the engine's status to an errno.
 std::unexpected<Error> failure(Status status, std::string message);
 std::unexpected<Error> failure(Error error);
-/// Every call begins with this: EIO in the child of a fork.
+/// Returns EIO in the child of a fork(). Every call begins with this check.
 Result<> check_alive(const ContextState& context);
 
-/// The value of an address vector that can be used on this context, else EINVAL.
+/// Returns EINVAL unless the address vector can be used on this context.
 Result<> check(const ContextState& context, const AddressVector& vector);
 
 }  // namespace fairlead::verbs

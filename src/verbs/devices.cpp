@@ -1,4 +1,4 @@
-// The devices of this host, and the addresses that can be reached through them.
+// The devices of this host.
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 namespace fairlead::verbs {
 namespace {
 
-// FNV-1a of the address: the same in every process, and hardly ever 0.
+// FNV-1a hash of the address: equal in every process; 0 is mapped to 1.
 std::uint64_t guid_of(const Gid& gid) {
   std::uint64_t hash = 0xcbf2'9ce4'8422'2325;
   for (const std::uint8_t byte : gid) hash = (hash ^ byte) * 0x100'0000'01b3;
@@ -24,12 +24,12 @@ bool is_link_local(const base::SocketAddress& address) {
   return address.ip[0] == 0xFE && (address.ip[1] & 0xC0) == 0x80;
 }
 
-// IPv4 before IPv6, loopback last.
+// Sort order: IPv4 before IPv6, loopback last.
 int rank(const base::Interface& face) {
   return (face.address.is_loopback() ? 2 : 0) + (face.address.is_v4() ? 0 : 1);
 }
 
-/// Whether `list`, comma-separated, names the address; an empty one names all.
+/// Returns whether the comma-separated `list` names the address. An empty list names all.
 bool is_chosen(std::string_view list, std::string_view address) {
   if (list.empty()) return true;
   while (!list.empty()) {

@@ -15,7 +15,8 @@ struct DomainState {
 
   std::shared_ptr<ContextState> context;
   std::uint32_t number;
-  std::atomic<std::uint32_t> members{0};  // regions, windows, queue pairs, shared receive queues, address handles
+  // memory regions and windows, queue pairs, shared receive queues, address handles
+  std::atomic<std::uint32_t> members{0};
 };
 
 }  // namespace fairlead::verbs

@@ -24,7 +24,8 @@ Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<Conte
     context->channels.give();
     return std::unexpected(std::move(stream.error()));
   }
-  ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);  // an event of a queue that is gone is nothing to wait for
+  // a notice of a destroyed queue must not make the thread block
+  ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);
   auto channel = std::make_shared<ChannelState>(context, *stream);
   auto made = std::make_shared<EventThread>(std::move(channel), std::move(*stop));
   auto thread = base::Thread::start([its = made.get()] { its->run(); });
@@ -38,8 +39,8 @@ EventThread::EventThread(std::shared_ptr<ChannelState> channel, base::FileDescri
     : channel_(std::move(channel)), stop_(std::move(stop)) {}
 
 EventThread::~EventThread() {
-  if (!thread_.is_joinable()) return;  // in the child of a fork: what stops it would stop the parent's
-  if (::eventfd_write(stop_.get(), 1) == 0) thread_.join();  // it takes a 1, always
+  if (!thread_.is_joinable()) return;  // in the child of a fork: the event fd is shared with the parent's thread
+  if (::eventfd_write(stop_.get(), 1) == 0) thread_.join();  // an event fd always accepts a 1
 }
 
 void EventThread::run() {
@@ -51,7 +52,7 @@ void EventThread::run() {
     std::uint64_t callback = 0;
     const auto notice = channel_->owners.get(*channel_->stream, callback);
     if (!notice) continue;
-    // It stays where it is until the event is acknowledged: EventOwners::remove() waits for that.
+    // The callback stays valid until the event is acknowledged: EventOwners::remove() waits for that.
     (*reinterpret_cast<const std::function<void()>*>(callback))();
     channel_->owners.acknowledge(notice->cookie, 1);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One thread of a context that waits for completion events and calls those who want to be called: it is the consumer of
-// a channel like any program's. It exists while a queue with a callback does.
+// The thread of a context that waits for completion events and runs the callbacks of completion queues. It consumes a
+// completion channel as an application would. It exists while a queue with a callback does.
 
 #include <functional>
 #include <memory>
@@ -17,14 +17,14 @@ struct ChannelState;
 
 class EventThread {
  public:
-  /// The context's, made if there is none.
+  /// Returns the context's event thread, and starts it if there is none.
   static Result<std::shared_ptr<EventThread>> of(const std::shared_ptr<ContextState>& context);
 
   EventThread(std::shared_ptr<ChannelState> channel, base::FileDescriptor stop);
   ~EventThread();
 
   const std::shared_ptr<ChannelState>& channel() const { return channel_; }
-  /// In a callback a queue cannot wait for the callback's end.
+  /// A callback that destroys its own queue must not wait for its own end.
   bool is_this_thread() const { return thread_.is_this(); }
 
  private:

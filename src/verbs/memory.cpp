@@ -39,7 +39,7 @@ struct RegionState {
     if (domain && key != 0 && !context->is_dead()) context->pair_core->unbind_windows(key);
     remove();
   }
-  /// 0, EINVAL if it is removed already, EBUSY while windows are bound to it.
+  /// Returns 0, EINVAL if the region is removed already, or EBUSY while windows are bound to it.
   int remove() {
     const std::scoped_lock lock(mutex);
     if (!domain) return EINVAL;
@@ -54,11 +54,11 @@ struct RegionState {
 
   std::mutex mutex;
   const std::shared_ptr<ContextState> context;
-  std::shared_ptr<DomainState> domain;  // until it is removed
+  std::shared_ptr<DomainState> domain;  // null after removal
   qp::RegionPlan plan;
   std::uint32_t key = 0;
-  std::span<std::byte> shown;  // of allocate(): the engine's, or
-  base::PageMemory own;        // where that has none
+  std::span<std::byte> shown;  // memory of allocate(): from the engine ...
+  base::PageMemory own;        // ... or private memory if the engine has none
 };
 
 namespace {
@@ -72,7 +72,7 @@ Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uin
   if ((access & kNeedsWrite) != 0 && (access & access::local_write) == 0) {
     return failure(EINVAL, "memory region: remote_write and remote_atomic need local_write");
   }
-  if (plan.is_everything) return {};  // each use finds out what is there
+  if (plan.is_everything) return {};  // each access checks what is mapped
   if (plan.length > context.limits.max_mr_size || plan.iova + plan.length < plan.iova) {
     return failure(EINVAL, "memory region: longer than any can be");
   }
@@ -81,7 +81,7 @@ Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uin
   return {};
 }
 
-/// No address and the greatest length there is, on demand: the whole address space.
+/// Returns whether the registration covers the whole address space: no address, the greatest length, on demand.
 bool is_everything(const Registration& registration) {
   return registration.address == nullptr && registration.length == UINT64_MAX &&
          (registration.access & access::on_demand) != 0;

@@ -16,7 +16,7 @@ struct WindowState {
   WindowState(const WindowState&) = delete;
   WindowState& operator=(const WindowState&) = delete;
 
-  /// False if it is gone already.
+  /// Returns false if it is removed already.
   bool remove() {
     const std::scoped_lock lock(mutex);
     if (!domain) return false;
@@ -27,7 +27,7 @@ struct WindowState {
   }
 
   std::mutex mutex;
-  std::shared_ptr<DomainState> domain;  // until it is removed
+  std::shared_ptr<DomainState> domain;  // null after removal
   const WindowType type;
   const std::uint32_t key;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Two ends in one process: in one engine, or in two engines over loopback UDP, with or without faults on the way.
+// Two ends in one process: in one engine, or in two engines over loopback UDP, with or without injected faults.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@
 
 namespace fairlead::verbs {
 
-// rings: shm, where nobody shows memory; cma: shm, where what lies outside is reached, too, of whoever looks
-// host, hosts: through one host engine, of which both use one engine, or one each
+// rings: shared memory without one-sided access. cma: shared memory and cross-memory attach.
+// host, hosts: through a host engine; both sides use one engine, or one each.
 enum class Road { self, shm, udp, faulty, rings, cma, host, hosts };
 
 inline std::string to_string(Road road) {
@@ -30,8 +30,8 @@ inline std::string to_string(Road road) {
   return kNames[static_cast<std::size_t>(road)];
 }
 
-/// Those of them that a suite can use: memory is moved to where a host engine reaches it only in a program without
-/// other threads, and the thread sanitizer has one.
+/// Returns the roads that this build can test. Memory can only be moved to the shared segment in a program without
+/// other threads, and ThreadSanitizer adds one.
 inline std::vector<Road> roads(std::initializer_list<Road> all) {
   std::vector<Road> usable(all);
 #ifdef FAIRLEAD_THREAD_SANITIZER
@@ -40,20 +40,20 @@ inline std::vector<Road> roads(std::initializer_list<Road> all) {
   return usable;
 }
 
-/// Without it nothing goes on.
+/// Returns the value, or ends the test program if there is none.
 template <typename T>
 T made(Result<T> result) {
   if (!result) exit_with(result.error());
   return std::move(*result);
 }
 
-/// One side: everything that a small program has.
+/// One side: everything that a small program needs.
 struct Side {
   static constexpr std::size_t kMemory = 4 << 20;
   static constexpr std::uint32_t kAllRights =
       access::local_write | access::remote_write | access::remote_read | access::remote_atomic;
 
-  /// `daemon`: the host engine's file; empty: that of the one for all tests.
+  /// `daemon`: file of the host engine's socket; empty: the one that all tests share.
   Side(std::uint8_t host, Road road, const char* give_up_after_ms = nullptr, const std::string& daemon = {})
       : device{.name = "test",
                .address = "127.0.0." + std::to_string(host),
@@ -100,11 +100,11 @@ struct Side {
     for (std::size_t i = 0; i < length; ++i) memory[offset + i] = static_cast<std::byte>((i * 131 + salt) >> 3);
   }
 
-  /// Between what the program does to `memory` and what a peer does to it stands the engine's lock, of which a program
-  /// that only looks at its memory, without a completion, knows nothing: so it asks for something that takes it.
+  /// Takes the engine's lock. A program that reads its memory without a completion needs it to order those reads after
+  /// the peer's writes (for ThreadSanitizer).
   void meet_engine() const { (void)context.describe(); }
 
-  /// A counter of the engine: "qp.direct_writes".
+  /// Returns a counter of the engine, for example "qp.direct_writes".
   std::uint64_t counted(std::string_view name) const {
     const auto counters = context.state()->core->facts().counters;
     const auto found = std::ranges::find(counters, name, &observe::CounterFact::name);
@@ -121,7 +121,7 @@ struct Side {
   MemoryRegion region;
 };
 
-/// A queue pair of one side alone.
+/// Creates a queue pair on one side only.
 inline Result<QueuePair> make_pair_at(Side& side, QpType type = QpType::rc, const QpCapacity& capacity = {}) {
   if (type == QpType::xrc_recv) return QueuePair::create_target(*XrcDomain::open(side.context));
   return QueuePair::create(side.domain, {.type = type,
@@ -138,7 +138,7 @@ struct PairOptions {
   std::uint32_t rights = Side::kAllRights;
   std::uint8_t max_rd_atomic = 4;
   std::uint8_t max_dest_rd_atomic = 4;
-  std::uint8_t timeout = 17;  // for a slow machine: 4 s in all
+  std::uint8_t timeout = 17;  // 4 s in all, for slow machines
   std::uint8_t retry_cnt = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t min_rnr_timer = 1;
@@ -198,7 +198,7 @@ inline void move_up(QueuePair& pair, const QpAttributes& attributes, QpState to)
   }
 }
 
-/// Takes up to `most` completions of either side's queue, driving both, for half a minute at most.
+/// Collects up to `most` completions of one side's queue, and drives both sides. Gives up after half a minute.
 inline std::vector<WorkCompletion> collect(Side& from, Side& other, std::size_t most) {
   std::vector<WorkCompletion> all;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -215,7 +215,7 @@ inline std::vector<WorkCompletion> collect(Side& from, Side& other, std::size_t 
 /// Two connected sides a and b.
 class Connected {
  public:
-  static constexpr std::uint32_t kPsnOfA = 0xFF'FFF0;  // wraps beyond 24 bits soon
+  static constexpr std::uint32_t kPsnOfA = 0xFF'FFF0;  // soon wraps beyond 24 bits
   static constexpr std::uint32_t kPsnOfB = 0x12'3456;
 
   explicit Connected(Road road, const PairOptions& options = {}, QpState state_of_b = QpState::rts)
@@ -240,7 +240,7 @@ class Connected {
   WorkCompletion one_at_b() { return one(at_b(1)); }
 
   std::uint64_t counted_at_b(std::string_view name) const { return b.counted(name); }
-  /// Both make progress until that counter, for which there is no completion, has passed `before`.
+  /// Drives both sides until the counter, which has no completion, exceeds `before`. Returns false after a time limit.
   bool wait_until_counted_at_b(std::string_view name, std::uint64_t before) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (counted_at_b(name) <= before && std::chrono::steady_clock::now() < end) {
@@ -250,7 +250,7 @@ class Connected {
     return counted_at_b(name) > before;
   }
 
-  /// The next asynchronous event of a side, if there is one by now.
+  /// Returns the asynchronous events of a side that are available now.
   static std::vector<AsyncEventType> events(Side& side) {
     std::vector<AsyncEventType> types;
     const int flags = ::fcntl(side.context.async_descriptor(), F_GETFL);

@@ -14,7 +14,7 @@
 namespace fairlead::verbs {
 namespace {
 
-// Any address of the loopback network is as good as the interface's own.
+// Any loopback address counts as the loopback interface's own.
 bool is_on(const base::Interface& face, const base::SocketAddress& own) {
   return face.address.ip == own.ip || (own.is_loopback() && face.address.is_loopback());
 }
@@ -48,9 +48,9 @@ bool has_port(const ContextState& context) {
 Result<> wait_for_event(ContextState& context) {
   std::call_once(context.watching, [&] {
     if (auto watch = base::InterfaceWatch::open()) context.interfaces.emplace(std::move(*watch));
-    look_at_port(context);  // it may have changed before
+    look_at_port(context);  // the port may have changed before the watch began
   });
-  if (!context.interfaces) return {};  // the read that follows waits
+  if (!context.interfaces) return {};  // the caller's read then waits
   const int events = context.events->descriptor();
   const bool blocks = (::fcntl(events, F_GETFL) & O_NONBLOCK) == 0;
   for (;;) {

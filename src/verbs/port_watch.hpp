@@ -1,15 +1,17 @@
 #pragma once
-// A port is as its address is: there, on an interface that is up, or not. Whoever waits for events hears of changes; no
-// thread of ours does, since a program with threads that we do not know of keeps its memory for itself (docs/shm.md).
+// A port is active while its address is on an interface that is up. The thread that waits for asynchronous events
+// detects changes. There is no thread for this: a program with threads that the engine does not control gets no memory
+// moved to the shared segment (docs/shm.md).
 
 #include "verbs/context_state.hpp"
 
 namespace fairlead::verbs {
 
-/// Whether the context's port is active now.
+/// Returns whether the context's port is active now.
 bool has_port(const ContextState& context);
 
-/// Sleeps until an event waits, if the events' descriptor blocks; changes of the port meanwhile become events. EINTR.
+/// Sleeps until an event is available, if the events' descriptor is blocking. Changes of the port meanwhile become
+/// events. Fails with EINTR on a signal.
 Result<> wait_for_event(ContextState& context);
 
 }  // namespace fairlead::verbs

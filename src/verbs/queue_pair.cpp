@@ -18,7 +18,7 @@ struct PairState {
 
   bool is_dead() const { return context->is_dead(); }
 
-  /// One more handle; false if the last one left.
+  /// Adds a handle. Returns false if the last one has left.
   bool join() {
     std::uint32_t count = handles;
     while (count != 0 && !handles.compare_exchange_weak(count, count + 1)) {
@@ -26,8 +26,9 @@ struct PairState {
     return count != 0;
   }
 
-  /// One handle fewer, and the last one closes; false if none is left. Several threads may destroy one queue pair: only
-  /// this count says who of them closes, for the closing thread empties what the members below point to.
+  /// Removes a handle; the last one closes the queue pair. Returns false if no handle is left. Several threads may
+  /// destroy one queue pair. The count alone decides which of them closes it, because closing releases the members
+  /// below.
   bool leave() {
     std::uint32_t count = handles;
     while (count != 0 && !handles.compare_exchange_weak(count, count - 1)) {
@@ -35,7 +36,7 @@ struct PairState {
     return count > 1 || (count == 1 && close());
   }
 
-  /// False if it is closed already. Other threads may be inside a call: to them it is one that does not exist.
+  /// Returns false if it is closed already. To other threads inside a call, the queue pair then no longer exists.
   bool close() {
     if (!is_open.exchange(false)) return false;
     if (!context->is_dead()) {
@@ -57,9 +58,9 @@ struct PairState {
   }
 
   std::shared_ptr<ContextState> context;
-  std::shared_ptr<DomainState> domain;         // until it is closed, as the queues
-  std::shared_ptr<XrcDomainState> xrc_domain;  // of a target, which has nothing of the others
-  std::atomic<std::uint32_t> handles{1};       // a target may have several
+  std::shared_ptr<DomainState> domain;         // released on close, as are the queues
+  std::shared_ptr<XrcDomainState> xrc_domain;  // of an XRC target, which uses only this
+  std::atomic<std::uint32_t> handles{1};       // an XRC target may have several
   std::shared_ptr<QueueState> send_queue, receive_queue;
   std::shared_ptr<SharedReceiveState> shared_receive;
   qp::PairCore* pair_core = nullptr;
@@ -99,7 +100,7 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   return {};
 }
 
-/// In the engine; else what was taken for it is given back.
+/// Opens the queue pair in the engine. On failure, releases what was taken for it.
 Result<> open(PairState& state, const qp::PairPlan& plan) {
   ContextState& context = *state.context;
   auto opened = context.pair_core->open_pair(plan);
@@ -172,7 +173,7 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
   state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
-  // An atomic write can always be inlined: the C face has a call that copies it.
+  // An atomic write can always be inlined, because its C call copies the value.
   constexpr std::uint32_t kWord = 8;
   state->capacity.max_inline = std::max(options.capacity.max_inline, kWord);
   if (options.shared_receive != nullptr) state->shared_receive = options.shared_receive->state();
@@ -212,7 +213,7 @@ Result<> QueuePair::destroy() {
   if (can_be_attached && state_->pair_core->is_in_group(state_->pair))
     return failure(EBUSY, "this queue pair is attached to a multicast group: detach it first");
   if (!state_ || !state_->leave()) return failure(EINVAL, "this queue pair is destroyed already");
-  if (state_->is_open) state_.reset();  // other handles keep the target, and this one is no longer any
+  if (state_->is_open) state_.reset();  // other handles keep the target open; this handle becomes empty
   return {};
 }
 
@@ -234,7 +235,7 @@ Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
   const ContextState& context = *state_->context;
   if (auto alive = check_alive(context); !alive) return alive;
   const std::scoped_lock lock(state_->changing);
-  constexpr int kTriesMost = 16;  // it may fail while we look: each time it comes nearer to ERR
+  constexpr int kTriesMost = 16;  // the queue pair may fail meanwhile; each time it gets closer to ERR
   for (int i = 0; i < kTriesMost; ++i) {
     QpAttributes wanted = state_->pair_core->pair_facts(state_->pair).attributes;
     const QpState from = wanted.state;

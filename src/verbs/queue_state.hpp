@@ -1,5 +1,5 @@
 #pragma once
-// Completion channels and queues from inside.
+// The state behind completion channels and completion queues.
 
 #include <fairlead/verbs/completion_queue.hpp>
 
@@ -27,15 +27,16 @@ struct ChannelState {
 
 struct QueueState {
   ~QueueState() {
-    if (!context) return;                                                       // there was no room for it
-    if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);  // nobody is called after that
+    if (!context) return;  // creation failed for lack of memory
+    // after this, the callback is not called any more
+    if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);
     if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
     if (channel) --channel->queues;
     context->queues.give();
   }
 
   bool is_dead() const { return context->is_dead(); }
-  /// Notices that name it are nobody's from now on.
+  /// Unregisters the queue as an owner of notices: from now on they are dropped.
   void drop_names() {
     if (channel) channel->owners.remove(number_in_channel);
     context->event_owners.remove(number_in_context);
@@ -44,13 +45,13 @@ struct QueueState {
   std::shared_ptr<ContextState> context;
   std::shared_ptr<ChannelState> channel;
   qp::CompletionStream* stream = nullptr;
-  std::shared_ptr<ChannelState> sleep;  // of wait(), made when it sleeps first
+  std::shared_ptr<ChannelState> sleep;  // of wait(), created when it first sleeps
   std::uint64_t number_in_channel = 0, number_in_context = 0;
-  std::function<void()> on_event;  // with a thread that calls it
+  std::function<void()> on_event;  // called on event_thread
   std::shared_ptr<EventThread> event_thread;
-  base::ShortLock consumer;  // one at a time
+  base::ShortLock consumer;  // admits one poller at a time
   std::atomic<std::uint32_t> capacity{0};
-  std::atomic<std::uint32_t> users{0};  // queue pairs, once for each direction
+  std::atomic<std::uint32_t> users{0};  // queue pairs, counted once per direction
 };
 
 }  // namespace fairlead::verbs

@@ -29,7 +29,7 @@ struct SharedReceiveState {
   std::uint64_t number_in_context = 0;
   SharedReceiveOptions options;
   std::uint32_t xrc_number = 0;
-  std::shared_ptr<XrcDomainState> xrc_domain;  // with:
+  std::shared_ptr<XrcDomainState> xrc_domain;  // for XRC, together with `queue`
   std::shared_ptr<QueueState> queue;
   std::atomic<std::uint32_t> users{0};
 };

@@ -10,7 +10,7 @@ namespace {
 
 using namespace qp_mask;
 
-/// Attributes by the type of queue pair.
+/// Attribute masks per type of queue pair.
 struct ByType {
   std::uint32_t rc = 0, uc = 0, ud = 0, xrc_send = 0, xrc_recv = 0;
   std::uint32_t of(QpType type) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Which changes of a queue pair's state there are, and which attributes each needs and allows.
+// The legal state transitions of a queue pair, and the attributes that each requires and allows.
 
 #include <cstdint>
 
@@ -10,13 +10,13 @@
 
 namespace fairlead::verbs {
 
-/// Whether `mask` may lead from `from` to `to`: EINVAL says what is missing or not allowed.
+/// Returns EINVAL, with the missing or forbidden attribute, unless `mask` may lead from `from` to `to`.
 Result<> check_transition(QpType type, QpState from, QpState to, std::uint32_t mask);
 
-/// Whether the values named by `mask` are in range on this device.
+/// Checks that the values named by `mask` are in range on this device.
 Result<> check_values(const ContextState& context, const QpAttributes& attributes, std::uint32_t mask);
 
-/// Takes from `changed` what `mask` names.
+/// Copies the attributes that `mask` names from `changed`.
 void merge(QpAttributes& attributes, const QpAttributes& changed, std::uint32_t mask);
 
 const char* name_of(QpState state);

@@ -11,7 +11,7 @@
 namespace fairlead::verbs {
 namespace {
 
-/// The domains of this process that have a file.
+/// The XRC domains of this process that are bound to a file.
 struct DomainsOfFiles {
   std::mutex mutex;
   std::vector<std::weak_ptr<XrcDomainState>> domains;
@@ -35,7 +35,7 @@ std::shared_ptr<XrcDomainState> make_domain(const Context& context, const struct
   return state;
 }
 
-/// One more, which keeps the domain.
+/// Creates another handle, which keeps the domain alive.
 std::shared_ptr<XrcDomainState> open_handle(const std::shared_ptr<XrcDomainState>& domain) {
   const auto owner = std::make_shared<std::shared_ptr<XrcDomainState>>(domain);
   std::shared_ptr<XrcDomainState> handle(owner, domain.get());

@@ -19,10 +19,10 @@ struct PairState;
 struct XrcDomainState {
   std::shared_ptr<ContextState> context;
   std::uint32_t number = 0;
-  base::FileDescriptor file;  // kept open, or another file might get these; closed: none
+  base::FileDescriptor file;  // kept open so that device and inode are not reused; closed: no file
   dev_t device = 0;
   ino_t inode = 0;
-  /// Those that are open, each with an owner of its own, which copies share (std::weak_ptr::owner_before()).
+  /// The open handles. Each has an owner of its own, which copies share (std::weak_ptr::owner_before()).
   std::vector<std::weak_ptr<XrcDomainState>> handles;
   std::atomic<std::uint32_t> members{0};  // shared receive queues and targets
 
