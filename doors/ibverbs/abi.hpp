@@ -1,6 +1,6 @@
 #pragma once
-// The C interface that this door imitates: structures exactly as rdma-core 44 lays them out, checked here. The macros
-// of its header stand between a definition and its name, so they go.
+// The C interface that this door implements: its structures have exactly the layout of rdma-core 44, which is checked
+// here. Macros in its header would replace the names of functions that we define, so they are undefined.
 
 #include <infiniband/verbs.h>
 
@@ -25,7 +25,7 @@ static_assert(sizeof(ibv_grh) == 40);
 
 namespace fairlead::ibverbs {
 
-/// What a C program wrote into an enumeration may be no value of it.
+/// Returns the number in an enumeration object. A C program may have stored a number that is no enumerator.
 template <typename Enumeration>
 unsigned raw(const Enumeration& value) {
   static_assert(sizeof(value) == sizeof(unsigned));

@@ -1,11 +1,11 @@
-// Verbs that exist and do nothing here, each answering as a device without them does (docs/ibverbs.md).
+// Verbs that this device does not support. Each answers as a device without the feature does (docs/ibverbs.md).
 #include "doors/ibverbs/objects.hpp"
 
 using namespace fairlead::ibverbs;
 
 extern "C" {
 
-// Nothing is pinned, so nothing has to be kept from children.
+// No memory is pinned, so nothing must be protected from forked children.
 int ibv_fork_init() {
   return 0;
 }
@@ -26,7 +26,7 @@ int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
   return fail(EOPNOTSUPP);
 }
 int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
-  if (ece != nullptr && ece->vendor_id == 0) return 0;  // "no options", as everybody understands it
+  if (ece != nullptr && ece->vendor_id == 0) return 0;  // "no options", by convention
   return fail(EOPNOTSUPP);
 }
 }

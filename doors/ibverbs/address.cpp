@@ -105,7 +105,7 @@ int ibv_resolve_eth_l2_from_gid(ibv_context* abi, ibv_ah_attr* attributes, std::
                                 std::uint16_t* vlan) try {
   const Call call;
   if (find_context(abi) == nullptr || attributes == nullptr || mac == nullptr) return fail(EINVAL);
-  // There is no layer 2 below us that anybody could see: an address of local administration that tells hosts apart.
+  // There is no visible link layer below us. Returns a locally administered address that distinguishes hosts.
   mac[0] = mac[1] = 0x02;
   std::memcpy(mac + 2, attributes->grh.dgid.raw + 12, 4);
   if (vlan != nullptr) *vlan = 0xffff;

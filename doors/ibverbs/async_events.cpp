@@ -1,5 +1,5 @@
-// Asynchronous events. A program acknowledges an event by element and type only, so what the native face wants for it
-// is kept until then.
+// Asynchronous events. A program acknowledges an event by element and type only, so the data that the native interface
+// needs is kept until then.
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -46,7 +46,7 @@ void* element_of(const verbs::AsyncEvent& event) {
   }
 }
 
-/// A copy: who waits for an event must not keep the device from being closed.
+/// Returns a copy: a thread that waits for an event must not keep the device from being closed.
 std::optional<verbs::Context> native_of(const ibv_context* abi) {
   const Call call;
   const OpenContext* context = find_context(abi);

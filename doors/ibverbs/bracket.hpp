@@ -1,7 +1,7 @@
 #pragma once
-// What lies between two calls of a program: from ibv_start_poll() to ibv_end_poll(), from ibv_wr_start() to
-// ibv_wr_complete(). One thread at a time is inside. Unlike a mutex it may be left by whoever never entered: programs
-// do, and then nothing happens.
+// The section between two calls of a program: ibv_start_poll() and ibv_end_poll(), or ibv_wr_start() and
+// ibv_wr_complete(). One thread at a time is inside. Unlike with a mutex, a thread that never entered may leave:
+// programs do so, and it has no effect.
 
 #include <atomic>
 
@@ -11,7 +11,7 @@ namespace fairlead::ibverbs {
 
 class Bracket {
  public:
-  /// Waits until nobody is inside. Not for who is.
+  /// Waits until no thread is inside. The thread inside must not call it.
   void enter() {
     const ThreadUses* nobody = nullptr;
     while (!inside_.compare_exchange_strong(nobody, &ThreadUses::mine(), std::memory_order_acq_rel)) {

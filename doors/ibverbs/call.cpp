@@ -14,7 +14,7 @@
 
 namespace fairlead::ibverbs {
 
-/// Of all threads that ever called; never destroyed, given on to new threads. The newest first.
+/// The uses of all threads that ever made a call, newest first. Never destroyed; new threads reuse them.
 struct UsesOfAll {
   static inline std::atomic<ThreadUses*> first = nullptr;
 
@@ -27,7 +27,7 @@ struct UsesOfAll {
     base::at_fork({.in_child = [] { forget_other_threads(); }});
   }
 
-  // The child of a fork has one thread.
+  // The child of a fork has only one thread.
   static void forget_other_threads() {
     for (ThreadUses* each = first.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
       if (each == ThreadUses::mine_) continue;
@@ -75,7 +75,7 @@ bool ThreadUses::has(const void* object) const {
 
 void ThreadUses::wait_until_unused(const void* object) {
   if (has_barrier && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-    UsesOfAll::register_barrier();  // what is known of a process may end with a fork
+    UsesOfAll::register_barrier();  // a fork may end the registration
     ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -85,7 +85,8 @@ void ThreadUses::wait_until_unused(const void* object) {
       if (i < kYields) {
         ::sched_yield();
       } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));  // it waits for a peer: seconds at most
+        // The other call may wait for a peer: seconds at most.
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
     }
   }

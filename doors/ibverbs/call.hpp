@@ -1,10 +1,10 @@
 #pragma once
-// What the calls of a thread are using at this moment. A program may destroy an object in one thread while another is
-// inside a call with it: destroy takes it from its table, so that nobody finds it any more, and then waits until nobody
-// uses it. Every call begins with a Call; what it finds it uses until the Call ends.
+// Hazard pointers: the objects that the calls of a thread are using. A program may destroy an object in one thread
+// while another is inside a call with it. The destroying thread removes the object from its table and then waits until
+// no thread uses it. Every call begins with a Call; objects that it finds stay valid until the Call ends.
 //
-// Calls are hot and destruction is not, so a call only stores where the object is, and whoever destroys makes all
-// processors see each other's stores (membarrier; without it, each call pays for a fence).
+// Calls are frequent and destruction is rare. A call therefore only stores the object's address. The destroying thread
+// makes all processors' stores visible with membarrier; without that system call, each call pays for a fence.
 
 #include <array>
 #include <atomic>
@@ -22,7 +22,8 @@ class ThreadUses {
     return *mine_;
   }
 
-  /// False if the thread uses too much already. What is found out about the object afterwards holds until forget().
+  /// Publishes that the thread uses `object`. Returns false if it uses too many objects already. Whatever the caller
+  /// then checks about the object stays true until forget().
   bool note(const void* object) {
     if (count_ == kMost) [[unlikely]]
       return false;
@@ -39,7 +40,7 @@ class ThreadUses {
     while (count_ > first) used_[--count_].store(nullptr, std::memory_order_release);
   }
 
-  /// Returns when no other thread uses `object`, which nobody can find any more.
+  /// Waits until no other thread uses `object`, which must be unreachable already.
   static void wait_until_unused(const void* object);
 
   EmptyPolls polls;
@@ -57,7 +58,7 @@ class ThreadUses {
 
   std::array<std::atomic<const void*>, kMost> used_{};
   std::size_t count_ = 0;
-  std::atomic<bool> is_taken_{true};  // by a thread that lives
+  std::atomic<bool> is_taken_{true};  // by a living thread
   ThreadUses* next_ = nullptr;
 };
 

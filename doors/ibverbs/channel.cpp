@@ -10,7 +10,7 @@ Channel* find(const ibv_comp_channel* abi) {
 
 namespace {
 
-/// A copy: who waits for an event must not keep the channel from being destroyed.
+/// Returns a copy: a thread that waits for an event must not keep the channel from being destroyed.
 std::optional<verbs::CompletionChannel> native_of(const ibv_comp_channel* abi) {
   const Call call;
   const Channel* channel = find(abi);

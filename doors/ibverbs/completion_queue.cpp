@@ -1,4 +1,4 @@
-// Completion queues: making them, polling them the plain way.
+// Completion queues: creation, and the plain poll call.
 #include <cstring>
 
 #include "doors/ibverbs/explain.hpp"
@@ -8,7 +8,7 @@
 namespace fairlead::ibverbs {
 namespace {
 
-// What a completion carries up to the timestamp is laid out as the C structure is.
+// Up to the timestamp, a completion has the layout of the C structure.
 static_assert(sizeof(ibv_wc) == offsetof(verbs::WorkCompletion, timestamp_ns));
 static_assert(offsetof(ibv_wc, status) == offsetof(verbs::WorkCompletion, status));
 static_assert(offsetof(ibv_wc, vendor_err) == offsetof(verbs::WorkCompletion, vendor_err));
@@ -50,7 +50,7 @@ int poll_queue(ibv_cq* abi, int count, ibv_wc* out) {
   int polled = 0;
   while (polled < count) {
     alignas(verbs::WorkCompletion)
-        std::byte memory[kBatch * sizeof(verbs::WorkCompletion)];  // not cleared: polls are hot
+        std::byte memory[kBatch * sizeof(verbs::WorkCompletion)];  // uninitialised, because polls are frequent
     auto* completions = reinterpret_cast<verbs::WorkCompletion*>(memory);
     const int wanted = count - polled < kBatch ? count - polled : kBatch;
     const int got = queue->native->poll({completions, static_cast<std::size_t>(wanted)});
@@ -106,7 +106,7 @@ ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) try {
 int modify_queue(ibv_cq* abi, ibv_modify_cq_attr* attributes) try {
   const Call call;
   if (find(abi) == nullptr || attributes == nullptr) return fail(EINVAL);
-  return fail(EOPNOTSUPP);  // moderation: events are not held back here
+  return fail(EOPNOTSUPP);  // moderation is not supported
 } catch (const std::exception&) {
   return thrown();
 }
@@ -149,7 +149,7 @@ int ibv_destroy_cq(ibv_cq* abi) try {
   const Call call;
   Queue* queue = find(abi);
   if (queue == nullptr) return fail(EINVAL);
-  if (queue->bracket.is_entered()) return fail(EBUSY);  // somebody reads from it
+  if (queue->bracket.is_entered()) return fail(EBUSY);  // a thread is polling it
   auto native = *queue->native;
   if (const auto done = native.destroy(); !done) return fail(done.error());
   return table<Queue>().destroy(queue) ? 0 : fail(EINVAL);

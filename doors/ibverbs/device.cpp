@@ -1,4 +1,4 @@
-// The list of devices, and opening one.
+// The device list, and opening a device.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 namespace fairlead::ibverbs {
 namespace {
 
-/// Libraries for hardware tell whether a device is theirs by a pointer behind ibv_device: they find zeros.
+/// Libraries for hardware look behind ibv_device for a pointer that marks a device as theirs. They find zeros.
 struct ListedDevice {
   ibv_device abi{};
   std::array<std::byte, 2048> zeros{};
@@ -30,7 +30,7 @@ void copy_text(char (&out)[size], const std::string& text) {
   std::strncpy(out, text.c_str(), size - 1);
 }
 
-/// The same pointers each time; some programs compare them.
+/// Returns the same pointers each time, because some programs compare them.
 std::deque<ListedDevice>& listed() {
   static auto* const devices = [] {
     auto* made = new std::deque<ListedDevice>;
@@ -61,8 +61,8 @@ OpenContext* around(const ibv_context* context) {
   return static_cast<OpenContext*>(reinterpret_cast<verbs_context*>(place));
 }
 
-/// Completes what programs see of a context. They duplicate the descriptor, and import it; its file tells contexts
-/// apart.
+/// Fills the public fields of a context. Programs duplicate its command descriptor and import it; the file behind the
+/// descriptor identifies the context.
 ibv_context* show(OpenContext& context, ibv_device* device, int descriptor) {
   ibv_context& abi = context.context;
   abi.device = device;
@@ -158,7 +158,7 @@ ibv_context* ibv_import_device(int descriptor) try {
     context->is_imported = true;
     return show(*context, each->context.device, descriptor);
   }
-  return refuse(EOPNOTSUPP);  // another process' device
+  return refuse(EOPNOTSUPP);  // a device of another process
 } catch (const std::exception&) {
   return thrown();
 }
@@ -176,7 +176,7 @@ int ibv_close_device(ibv_context* abi) try {
   {
     const verbs::Context ended = std::move(context->native);
   }
-  // Programs look into a context before they call anything, also by way of an object that is destroyed.
+  // Programs read a context before any call, also through an object that is destroyed. So its memory stays for a while.
   registry<OpenContext>().rest(context);
   return 0;
 } catch (const std::exception&) {

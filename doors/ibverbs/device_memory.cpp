@@ -7,9 +7,9 @@
 namespace fairlead::ibverbs {
 namespace {
 
-constexpr std::size_t kDeviceMemoryAlignment = 4;  // of copies, as devices that have such memory want it
+constexpr std::size_t kDeviceMemoryAlignment = 4;  // alignment that devices with such memory require for copies
 
-/// Where an access begins, or null if it does not lie inside.
+/// Returns where an access begins, or null if it is misaligned or not inside the memory.
 std::byte* place(ibv_dm* abi, std::uint64_t offset, std::size_t length) {
   const DeviceMemory* memory = find(abi);
   if (memory == nullptr || offset > memory->length || length > memory->length - offset) return nullptr;

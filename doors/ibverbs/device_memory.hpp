@@ -1,5 +1,5 @@
 #pragma once
-// Memory of the device. This device has none but the host's, so it is a mapping of its own kind.
+// Device memory. This device has no memory of its own, so it is host memory.
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 
 namespace fairlead::ibverbs {
 
-constexpr std::size_t kDeviceMemoryMax = std::size_t{1} << 20;  // bytes, of one piece
+constexpr std::size_t kDeviceMemoryMax = std::size_t{1} << 20;  // bytes per allocation
 
 struct DeviceMemory : ibv_dm {
   using Abi = ibv_dm;

@@ -1,6 +1,6 @@
-// Thread domains and parent domains, and second views (imports) of what this process has made. A thread domain promises
-// that one thread uses what is made under it, which needs nothing here; a parent domain is its protection domain under
-// another pointer. Allocators that come with one are not asked for anything: the memory of queues is the engine's.
+// Thread domains, parent domains, and imports: further views of this process's own objects. A thread domain promises
+// that one thread uses its objects, which has no effect here. A parent domain is its protection domain under another
+// pointer. A parent domain's allocators are not called, because the engine owns the memory of queues.
 #include <algorithm>
 #include <span>
 
@@ -56,7 +56,7 @@ int advise_region(ibv_pd* pd, ibv_advise_mr_advice, std::uint32_t, ibv_sge* list
     });
     if (!is_known) return fail(ENOENT);
   }
-  return 0;  // advice: the kernel fetches pages when they are touched
+  return 0;  // only advice: the kernel faults pages in on access
 } catch (const std::exception&) {
   return thrown();
 }
@@ -97,7 +97,7 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) try {
   if (region == nullptr) return refuse(ENOMEM);
   region->context = pd->context;
   region->pd = pd;
-  region->length = original->length;  // its address is none here, as with devices
+  region->length = original->length;  // an import has no address, as with hardware devices
   region->lkey = original->lkey;
   region->rkey = original->rkey;
   return table<Region>().publish(region);

@@ -1,7 +1,8 @@
 #pragma once
-// Programs that poll a completion queue in a loop never sleep. When two of them share a processor, each waits out the
-// other's time slice, milliseconds for what takes microseconds. So a thread whose polls stay empty gives way now and
-// then; unless that costs too much, because somebody who has nothing to do with us wants the processor.
+// Yields for threads that poll a completion queue without finding anything. Programs poll in loops and never sleep. If
+// two of them share a processor, each waits out the other's time slice: milliseconds for an answer that takes
+// microseconds. A thread whose polls stay empty therefore yields now and then. It stops for a while if a yield takes
+// long, because an unrelated program then uses the processor.
 
 #include <sched.h>
 

@@ -32,7 +32,7 @@ struct Failure {
 
 struct Report {
   std::mutex mutex;
-  std::vector<Failure> failures;  // alike ones are counted together
+  std::vector<Failure> failures;  // equal failures are counted together
   std::uint64_t failures_not_kept = 0;
   std::vector<std::string> closed;
 };
@@ -95,7 +95,7 @@ void explain_failure(const verbs::WorkCompletion& completion) try {
   } else {
     ++all.failures_not_kept;
   }
-} catch (const std::bad_alloc&) {  // the completion is told all the same
+} catch (const std::bad_alloc&) {  // the program gets the completion anyway
 }
 
 void explain_context(const std::string& device, const verbs::Context& context) try {
@@ -103,7 +103,7 @@ void explain_context(const std::string& device, const verbs::Context& context) t
   Report& all = report();
   const std::lock_guard guard(all.mutex);
   if (all.closed.size() < kContextsKept) all.closed.push_back(describe(device, context));
-} catch (const std::bad_alloc&) {  // it is closed all the same
+} catch (const std::bad_alloc&) {  // the context closes anyway
 }
 
 }  // namespace fairlead::ibverbs

@@ -1,6 +1,6 @@
 #pragma once
-// FAIRLEAD_EXPLAIN=1: at exit, on standard error, what every context did and each completion that failed, with its
-// cause in a sentence.
+// FAIRLEAD_EXPLAIN=1: at exit, reports on standard error what every context did, and explains each failed completion in
+// a sentence.
 
 #include <string>
 
@@ -8,11 +8,11 @@
 
 namespace fairlead::ibverbs {
 
-/// Installs the report; the first call counts.
+/// Installs the report. Only the first call has an effect.
 void explain_at_exit();
-/// A completion that a program got and that is no success.
+/// Records a failed completion that a program has polled.
 void explain_failure(const verbs::WorkCompletion& completion);
-/// A context that is about to close.
+/// Records a context that is about to close.
 void explain_context(const std::string& device, const verbs::Context& context);
 
 }  // namespace fairlead::ibverbs

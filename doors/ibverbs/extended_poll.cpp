@@ -1,4 +1,4 @@
-// Extended completion queues: one completion at a time, its fields by calls.
+// Extended completion queues: a program steps through completions and reads each field by a call.
 #include <ctime>
 
 #include "doors/ibverbs/explain.hpp"
@@ -32,9 +32,9 @@ int start_poll(ibv_cq_ex* abi, ibv_poll_cq_attr* attributes) {
   Queue* queue = table<Queue>().find(abi);
   if (queue == nullptr || queue->bracket.is_mine()) return fail(EINVAL);
   queue->bracket.enter();
-  const bool is_live = table<Queue>().is_live(queue);  // not destroyed while we waited
+  const bool is_live = table<Queue>().is_live(queue);  // false if it was destroyed while this thread waited
   const int code = is_live ? take_next(*queue, call) : fail(EINVAL);
-  if (code != 0) queue->bracket.leave();  // then end_poll() does not come
+  if (code != 0) queue->bracket.leave();  // the program does not call end_poll() after a failure
   return code;
 }
 

@@ -1,5 +1,5 @@
-// Extended queue pairs: requests built by calls between wr_start() and wr_complete(), then posted together. Builders
-// cannot fail; what is wrong is remembered and answered by wr_complete(), which then posts nothing.
+// Extended queue pairs: a program builds requests by calls between wr_start() and wr_complete(), which posts them
+// together. Builders cannot fail. wr_complete() returns the first error and then posts nothing.
 #include <cstring>
 #include <new>
 
@@ -8,15 +8,15 @@
 namespace fairlead::ibverbs {
 namespace {
 
-/// Null if this thread is not between wr_start() and wr_complete(): then a builder does nothing. Whoever is keeps the
-/// queue pair from being destroyed.
+/// Returns the queue pair if this thread is between wr_start() and wr_complete(), else null: a builder then does
+/// nothing. A thread in between keeps the queue pair from being destroyed.
 Pair* pair_of(ibv_qp_ex* abi) {
   const Call call;
   Pair* pair = table<Pair>().find(abi);
   return pair != nullptr && pair->bracket.is_mine() ? pair : nullptr;
 }
 
-/// What finds no memory is told by wr_complete().
+/// Runs a builder. wr_complete() reports a lack of memory.
 template <typename Build>
 void build(Staged& staged, Build&& one) noexcept try {
   one();
@@ -44,7 +44,7 @@ void spoil(ibv_qp_ex* abi, int error) {
 Staged::Piece* last(Pair* pair) {
   if (pair == nullptr) return nullptr;
   if (!pair->staged.pieces.empty()) return &pair->staged.pieces.back();
-  if (pair->staged.error == 0) pair->staged.error = EINVAL;  // a setter before any builder
+  if (pair->staged.error == 0) pair->staged.error = EINVAL;  // a setter was called before any builder
   return nullptr;
 }
 
@@ -53,7 +53,7 @@ void start(ibv_qp_ex* abi) {
   Pair* pair = table<Pair>().find(abi);
   if (pair == nullptr) return;
   if (!pair->bracket.is_mine()) pair->bracket.enter();
-  if (!table<Pair>().is_live(pair)) return pair->bracket.leave();  // destroyed while we waited
+  if (!table<Pair>().is_live(pair)) return pair->bracket.leave();  // it was destroyed while this thread waited
   pair->staged.pieces.clear();
   pair->staged.sges.clear();
   pair->staged.inlined.clear();
@@ -64,7 +64,8 @@ void start(ibv_qp_ex* abi) {
 int post_staged(Pair& pair) try {
   Staged& staged = pair.staged;
   if (staged.error != 0) return staged.error;
-  // The pieces lie still only now. Those of inline data need a list entry each.
+  // The vectors do not move from here on, so pointers into them are valid. Each piece of inline data needs a list
+  // entry.
   const std::size_t sge_count = staged.sges.size();
   for (Staged::Piece& piece : staged.pieces) {
     if (piece.inline_length == 0) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// A queue pair that lost its peer, and whose program was told so by the connection manager and did nothing.
+// Fails a queue pair that lost its peer. Used if the program ignores the connection manager's event about the loss.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace fairlead::ibverbs {
 
-/// Takes this device's queue pair `number` to ERR, which flushes what waits in it; false unless it is connected to
+/// Moves this device's queue pair `number` to ERR, which flushes its requests. Returns false unless it is connected to
 /// `peer`.
 bool fail_pair(const Identity& device, std::uint32_t number, std::uint32_t peer);
 

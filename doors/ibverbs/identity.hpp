@@ -1,6 +1,6 @@
 #pragma once
-// Who the devices are that programs see: those of the native face under the names that verbs have. The verbs calls and
-// the made-up files of /sys both speak of these.
+// The devices that programs see: those of the native interface under verbs names. Both the verbs calls and the emulated
+// /sys files use them.
 
 #include <cstdint>
 #include <string>
@@ -17,12 +17,13 @@ struct Identity {
   verbs::Device device;
   verbs::Personality personality = verbs::Personality::roce;
 
-  /// What stands for the host in the InfiniBand personality: the lower bits of its address.
+  /// Returns the LID of the host in the InfiniBand personality: the lower bits of its address.
   std::uint16_t lid() const;
 };
 
-/// All devices, in the order in which programs see them; as many as were asked for, over the addresses there are. The
-/// same vector each time, never destroyed. Empty if this host has no address at all (told on standard error).
+/// Returns all devices, in the order in which programs see them: as many as configured, spread over the available
+/// addresses. Always returns the same vector, which is never destroyed. Empty if this host has no address at all;
+/// standard error says so.
 const std::vector<Identity>& identities();
 
 }  // namespace fairlead::ibverbs

@@ -1,5 +1,4 @@
-// Between the kernel's structures of connection management and those of verbs: librdmacm gets the former and wants the
-// latter.
+// Converts between the kernel's structures of connection management, which librdmacm receives, and those of verbs.
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 

@@ -91,7 +91,8 @@ ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) try {
-  // Programs reach ibv_reg_mr() this way too, with the address itself as iova: zero-based wins then.
+  // Programs also reach ibv_reg_mr() this way, with the address itself as iova. The zero-based flag then takes
+  // precedence.
   if ((access & IBV_ACCESS_ZERO_BASED) != 0) return add_region(pd, address, length, {}, access);
   return add_region(pd, address, length, iova, access);
 } catch (const std::exception&) {
@@ -106,7 +107,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
   const Call call;
   Region* region = find(mr);
-  if (region != nullptr && !region->native) region = nullptr;  // imported ones are changed where they come from
+  if (region != nullptr && !region->native) region = nullptr;  // an import cannot be re-registered
   const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   const bool changes_domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
   Domain* domain = changes_domain ? find(pd) : nullptr;

@@ -1,4 +1,4 @@
-// Queue pairs and the groups that they are attached to.
+// Attaches queue pairs to multicast groups.
 #include <cstring>
 
 #include "base/log.hpp"
@@ -15,7 +15,7 @@ verbs::Gid group_of(const ibv_gid& gid) {
   return group;
 }
 
-/// RoCE has no LIDs.
+/// RoCE has no LIDs, so any value is accepted.
 bool is_group_lid(const OpenContext& context, std::uint16_t lid) {
   return context.identity.personality == verbs::Personality::roce || (lid >= kGroupLidFirst && lid < kGroupLidEnd);
 }
@@ -33,7 +33,7 @@ int ibv_attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) try {
   if (pair == nullptr || gid == nullptr || !is_group_lid(pair->owner, lid)) return fail(EINVAL);
   const auto done = pair->native->attach_multicast(group_of(*gid), lid);
   if (done) return 0;
-  // What the program did wrong it can see; what the network lacks it cannot.
+  // Log only what the program cannot know: the errno shows its own mistakes, but not what the network lacks.
   if (done.error().status != fairlead::Status::invalid)
     fairlead::base::log(fairlead::LogLevel::error, fairlead::LogTopic::verbs, {}, done.error().message);
   return fail(done.error());

@@ -1,4 +1,4 @@
-// What the numbers of verbs are called in programs' output.
+// Names of enumeration values, for programs' output.
 #include <array>
 #include <span>
 

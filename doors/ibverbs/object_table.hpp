@@ -1,8 +1,8 @@
 #pragma once
-// The objects of one kind that programs hold pointers to. A program may hand back a pointer to an object that is gone,
-// or one whose handle it has overwritten; both are noticed: an object is what its handle names, at the place it stands
-// at. The memory of an object is never returned, so that looking at a stale pointer is harmless, and rests for a while
-// before another object gets it. What a Call has found stays until the Call ends.
+// The objects of one kind to which programs hold pointers. A program may pass a pointer to a destroyed object, or to
+// one whose handle it has overwritten. Both are detected: the handle must name the object at exactly this address. An
+// object's memory is never freed, so reading through a stale pointer is harmless. It is reused only after a while. An
+// object that a Call has found stays valid until the Call ends.
 
 #include <array>
 #include <atomic>
@@ -20,13 +20,13 @@
 
 namespace fairlead::ibverbs {
 
-/// `Object` derives from the C structure `Object::Abi`, which has a 32-bit handle at `Object::handle_of()`.
+/// `Object` derives from the C structure `Object::Abi`. Object::handle_of() returns that structure's 32-bit handle.
 template <typename Object>
 class ObjectTable {
  public:
   using Abi = typename Object::Abi;
 
-  /// Null if there are too many. The handle is set; nobody finds it yet.
+  /// Creates an object with its handle set. find() does not return it yet. Returns null if there are too many.
   template <typename... Arguments>
   Object* make(Arguments&&... arguments) {
     const std::lock_guard guard(mutex_);
@@ -46,21 +46,22 @@ class ObjectTable {
     Object::handle_of(*object) = slot.generation << kIndexBits | index;
     return object;
   }
-  /// It is complete: from now on it is found.
+  /// Makes a complete object visible to find().
   Object* publish(Object* object) {
     slot_of(object).live.store(kIsLive | Object::handle_of(*object), std::memory_order_release);
     return object;
   }
-  /// As publish() after make(), for what is complete at once.
+  /// Does make() and publish(), for an object that is complete at once.
   template <typename... Arguments>
   Object* create(Arguments&&... arguments) {
     Object* object = make(std::forward<Arguments>(arguments)...);
     return object != nullptr ? publish(object) : nullptr;
   }
-  /// Of what was never published.
+  /// Destroys an object that was never published.
   void discard(Object* object) { release(object, Object::handle_of(*object) & kIndexMask); }
 
-  /// Nobody finds it any more; returns when nobody uses it and it is gone. False if somebody else was faster.
+  /// Removes the object from find(), waits until no thread uses it, and destroys it. Returns false if another thread
+  /// destroyed it first.
   bool destroy(Object* object) {
     Slot& slot = slot_of(object);
     const std::uint64_t live = slot.live.exchange(0, std::memory_order_acq_rel);
@@ -70,7 +71,7 @@ class ObjectTable {
     return true;
   }
 
-  /// Null if this is no object, or not any more.
+  /// Returns null if `abi` is no live object.
   Object* find(const Abi* abi) const {
     if (abi == nullptr) [[unlikely]]
       return nullptr;
@@ -86,10 +87,10 @@ class ObjectTable {
     return slot != nullptr ? use(*slot, handle) : nullptr;
   }
 
-  /// Whether what a Call has found is still there for others.
+  /// Returns whether an object that a Call has found is still live for other threads.
   bool is_live(Object* object) const { return slot_of(object).live.load(std::memory_order_acquire) != 0; }
 
-  /// The handles of all that are live now.
+  /// Returns the handles of all objects that are live now.
   std::vector<std::uint32_t> all() const {
     const std::lock_guard guard(mutex_);
     std::vector<std::uint32_t> handles;
@@ -105,19 +106,19 @@ class ObjectTable {
   static constexpr std::uint32_t kGenerationMask = (1U << (32 - kIndexBits)) - 1;
   static constexpr std::uint32_t kObjectsMax = 1U << kIndexBits;
   static constexpr std::uint32_t kChunk = 64;
-  static constexpr std::size_t kRest = 256;  // that many others are destroyed before memory is used again
+  static constexpr std::size_t kRest = 256;  // memory is reused only after so many further destructions
   static constexpr std::uint64_t kIsLive = 1ULL << 32;
 
   struct Slot {
-    alignas(Object) std::byte memory[sizeof(Object)];  // first, so that an object leads to its slot
-    std::atomic<std::uint64_t> live{0};                // kIsLive | handle; release when made, acquire when found
+    alignas(Object) std::byte memory[sizeof(Object)];  // first member, so that an object's address leads to its slot
+    std::atomic<std::uint64_t> live{0};                // kIsLive | handle; release when published, acquire when found
     std::uint32_t generation = 1;
   };
   using Chunk = std::array<Slot, kChunk>;
 
   static Slot& slot_of(Object* object) { return *reinterpret_cast<Slot*>(object); }
 
-  // What a program points to may be gone, and another object be made there meanwhile: then it is not that one.
+  // The object behind a program's pointer may be destroyed and replaced meanwhile; use() then detects the other handle.
   static std::uint32_t handle_at(const Abi* abi) { return peek(Object::handle_of(*const_cast<Abi*>(abi))); }
 
   Object* use(Slot& slot, std::uint32_t handle) const {
@@ -142,11 +143,11 @@ class ObjectTable {
 
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;
-  std::deque<std::uint32_t> free_;  // the longest first
+  std::deque<std::uint32_t> free_;  // oldest first
   std::array<std::atomic<Chunk*>, kObjectsMax / kChunk> chunks_{};
 };
 
-/// The one table of a kind; never destroyed, as threads may use it while the process exits.
+/// Returns the only table of a kind. Never destroyed, because threads may use it while the process exits.
 template <typename Object>
 ObjectTable<Object>& table() {
   static auto* const table = new ObjectTable<Object>;

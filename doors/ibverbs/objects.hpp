@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind the C structures that programs hold: each begins with the structure and owns the native object.
+// The objects behind the C structures that programs hold. Each begins with the structure and owns the native object.
 
 #include <pthread.h>
 
@@ -21,7 +21,7 @@
 
 namespace fairlead::ibverbs {
 
-/// Errors are both returned and in errno.
+/// Sets errno and returns the error.
 inline int fail(int code) {
   errno = code;
   return code;
@@ -38,7 +38,7 @@ inline std::nullptr_t refuse(const Error& error) {
   return nullptr;
 }
 
-/// What an entry point answers when something was thrown, none of which leaves for C: an errno, or null.
+/// The result of an entry point after an exception, which must not reach C: an errno, or null.
 class Thrown {
  public:
   explicit Thrown(int code) : code_(code) {}
@@ -51,7 +51,7 @@ class Thrown {
  private:
   int code_;
 };
-/// Of what is being handled: ENOMEM, or EIO.
+/// Converts the current exception to ENOMEM or EIO.
 inline Thrown thrown() noexcept {
   try {
     throw;
@@ -62,26 +62,26 @@ inline Thrown thrown() noexcept {
   }
 }
 
-/// The public mutex and condition of an object.
+/// Initialises the public mutex and condition variable of an object.
 template <typename Object>
 void initialize_waiting(Object& object) {
   pthread_mutex_init(&object.mutex, nullptr);
   pthread_cond_init(&object.cond, nullptr);
 }
 
-/// An opened device. Programs hold a pointer to its `context`; what lies before it is reached by inline calls.
+/// An opened device. Programs hold a pointer to its `context`. Inline functions access the fields before it.
 struct OpenContext : verbs_context {
   OpenContext(const Identity& identity_, verbs::Context native_)
       : verbs_context{}, identity(identity_), native(std::move(native_)) {}
 
   const Identity& identity;
   verbs::Context native;
-  bool is_imported = false;  // a second view of one that somebody else closes
+  bool is_imported = false;  // a second view of a context; closing it does not close the original
 };
 
-/// Null if it is not open; else it stays until the Call ends.
+/// Returns null if the context is not open. Otherwise it stays valid until the Call ends.
 OpenContext* find_context(const ibv_context* context);
-/// Destroys what a program leaves behind in a context that it closes.
+/// Destroys the objects that a program leaves in a context when it closes it.
 void destroy_all_of(const OpenContext& context);
 
 struct Domain : ibv_pd {
@@ -94,8 +94,8 @@ struct Domain : ibv_pd {
   OpenContext& owner;
   verbs::ProtectionDomain native;
   using Count = std::atomic<int>;
-  std::shared_ptr<Count> parents = std::make_shared<Count>(0);  // parent domains over this one
-  std::shared_ptr<Count> base;  // of a parent domain, which is the same domain under another pointer: the other's count
+  std::shared_ptr<Count> parents = std::make_shared<Count>(0);  // number of parent domains over this one
+  std::shared_ptr<Count> base;  // of a parent domain: the count of the protection domain that it stands for
   bool is_imported = false;
 };
 
@@ -106,8 +106,8 @@ struct Region : ibv_mr {
   explicit Region(OpenContext& owner_) : Abi{}, owner(owner_) {}
 
   OpenContext& owner;
-  std::optional<verbs::MemoryRegion> native;  // none if it is imported
-  std::shared_ptr<std::byte> device_bytes;    // that it lies in
+  std::optional<verbs::MemoryRegion> native;  // nullopt if it is imported
+  std::shared_ptr<std::byte> device_bytes;    // the device memory that it covers, if any
   std::mutex changing;
 };
 
@@ -147,9 +147,9 @@ struct Queue : ibv_cq_ex {
   ibv_cq* face() { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(this)); }
 
   OpenContext& owner;
-  std::optional<verbs::CompletionQueue> native;  // always there, but while being created
-  Bracket bracket;                               // from start_poll to end_poll
-  verbs::WorkCompletion current;                 // what the read_* calls read
+  std::optional<verbs::CompletionQueue> native;  // empty only during creation
+  Bracket bracket;                               // between start_poll and end_poll
+  verbs::WorkCompletion current;                 // the completion that the read_* calls return
 };
 
 struct SharedReceive : ibv_srq {
@@ -162,13 +162,13 @@ struct SharedReceive : ibv_srq {
   std::optional<verbs::SharedReceiveQueue> native;
 };
 
-/// What the builders of ibv_wr_* have gathered since wr_start().
+/// The requests that ibv_wr_* builders have collected since wr_start().
 struct Staged {
   struct Piece {
     verbs::SendRequest request;
     std::size_t sge_first = 0, sge_count = 0;
     std::size_t inline_first = 0, inline_length = 0;
-    std::optional<verbs::AddressVector> to;  // a copy: the handle may go before the request is posted
+    std::optional<verbs::AddressVector> to;  // a copy: the program may destroy the handle before posting
     std::optional<verbs::WindowBinding> binding;
   };
   std::vector<Piece> pieces;
@@ -188,7 +188,7 @@ struct Pair : ibv_qp_ex {
   std::optional<verbs::QueuePair> native;
   bool signals_all = false;
   bool is_extended = false;
-  Bracket bracket;  // from wr_start to wr_complete or wr_abort
+  Bracket bracket;  // between wr_start and wr_complete or wr_abort
   Staged staged;
 };
 
@@ -203,7 +203,7 @@ struct Address : ibv_ah {
   verbs::AddressHandle native;
 };
 
-// What these find stays until the Call ends in which they were asked.
+// Objects that these functions find stay valid until the current Call ends.
 inline Domain* find(const ibv_pd* pd) {
   return table<Domain>().find(pd);
 }
@@ -225,7 +225,7 @@ inline Pair* find(const ibv_qp* qp) {
 inline Address* find(const ibv_ah* ah) {
   return table<Address>().find(ah);
 }
-/// Null if it is none, or destroyed.
+/// Returns null if the pointer is invalid or the object is destroyed.
 Channel* find(const ibv_comp_channel* channel);
 XrcDomain* find(const ibv_xrcd* domain);
 

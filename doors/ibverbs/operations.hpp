@@ -1,13 +1,13 @@
 #pragma once
-// The calls that programs reach through pointers inside the structures, not through exported symbols.
+// The calls that programs reach through function pointers in the structures instead of exported symbols.
 
 #include "doors/ibverbs/objects.hpp"
 
 namespace fairlead::ibverbs {
 
-/// Fills both tables of an opened device.
+/// Fills both function tables of an opened device.
 void set_operations(verbs_context& context);
-/// Fills the tables of an extended completion queue and of an extended queue pair.
+/// Fills the function tables of an extended completion queue or queue pair.
 void set_operations(Queue& queue, std::uint64_t fields);
 void set_operations(Pair& pair);
 
@@ -19,9 +19,9 @@ int post_shared_receive(ibv_srq* queue, ibv_recv_wr* requests, ibv_recv_wr** bad
 
 ibv_mw* add_window(ibv_pd* pd, ibv_mw_type type);
 int remove_window(ibv_mw* window);
-/// Type 1: posts the binding, and the window has its next key.
+/// Binds a window of type 1: posts the request and gives the window its next key.
 int bind_window(ibv_qp* pair, ibv_mw* window, ibv_mw_bind* wanted);
-/// What a program says of a binding; 0, or an errno.
+/// Converts a program's binding request. Returns 0 or an errno.
 int read_binding(ibv_mw* window, std::uint32_t key, const ibv_mw_bind_info& from, verbs::WindowBinding& to);
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t size);
@@ -44,7 +44,7 @@ ibv_mr* add_device_region(ibv_pd* pd, ibv_dm* memory, std::uint64_t offset, std:
 ibv_qp* create_pair(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_xrcd* open_xrc_domain(ibv_context* context, ibv_xrcd_init_attr* attributes);
 int close_xrc_domain(ibv_xrcd* domain);
-/// Queue pairs of the type XRC_RECV.
+/// Creates or opens queue pairs of type XRC_RECV.
 ibv_qp* create_target(ibv_qp_init_attr_ex& attributes);
 ibv_qp* open_target(ibv_context* context, ibv_qp_open_attr* attributes);
 

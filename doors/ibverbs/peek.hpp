@@ -1,6 +1,6 @@
 #pragma once
-// A look at a number in an object that another thread may be destroying, or making anew in its place: any value that
-// was there, checked by other means afterwards. No race to the thread sanitizer.
+// Reads a number in an object that another thread may be destroying or replacing. The caller must verify the value by
+// other means. ThreadSanitizer ignores this read.
 
 #include <cstdint>
 

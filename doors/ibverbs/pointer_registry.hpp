@@ -1,5 +1,5 @@
 #pragma once
-// The live objects of a kind whose C structure has no handle: known by their address alone.
+// The live objects of a kind whose C structure has no handle. An object is identified by its address alone.
 
 #include <deque>
 #include <memory>
@@ -18,7 +18,7 @@ class PointerRegistry {
     const std::lock_guard guard(mutex_);
     all_.insert(object);
   }
-  /// False if it was not there. Returns when nobody uses it any more.
+  /// Removes the object and waits until no thread uses it. Returns false if it was not there.
   bool erase(Object* object) {
     {
       const std::lock_guard guard(mutex_);
@@ -27,12 +27,12 @@ class PointerRegistry {
     ThreadUses::wait_until_unused(object);
     return true;
   }
-  /// Then it stays until the Call ends.
+  /// Returns whether the object is live. If so, it stays valid until the Call ends.
   bool contains(Object* object) const {
     const std::lock_guard guard(mutex_);
     return all_.contains(object) && ThreadUses::mine().note(object);
   }
-  /// Keeps the memory of one that was erased, as that of the last kResting: a stale pointer names nothing new
+  /// Keeps the memory of the last kResting erased objects, so that a stale pointer does not name a new object
   /// meanwhile.
   void rest(Object* erased) {
     const std::lock_guard guard(mutex_);
@@ -49,10 +49,10 @@ class PointerRegistry {
 
   mutable std::mutex mutex_;
   std::unordered_set<Object*> all_;
-  std::deque<std::unique_ptr<Object>> resting_;  // the longest first
+  std::deque<std::unique_ptr<Object>> resting_;  // oldest first
 };
 
-/// The one registry of a kind; never destroyed, as threads may use it while the process exits.
+/// Returns the only registry of a kind. Never destroyed, because threads may use it while the process exits.
 template <typename Object>
 PointerRegistry<Object>& registry() {
   static auto* const registry = new PointerRegistry<Object>;

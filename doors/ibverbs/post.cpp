@@ -1,4 +1,4 @@
-// Posting, the plain way.
+// The plain post calls.
 #include <array>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace {
 
 static_assert(sizeof(ibv_sge) == sizeof(verbs::Sge) && offsetof(ibv_sge, lkey) == offsetof(verbs::Sge, lkey));
 
-constexpr std::size_t kChainBatch = 16;  // requests of a chain handed on at once
+constexpr std::size_t kChainBatch = 16;  // requests of a chain that are posted together
 
 std::span<const verbs::Sge> sges_of(const ibv_sge* list, int count) {
   return {reinterpret_cast<const verbs::Sge*>(list), static_cast<std::size_t>(count)};
@@ -19,7 +19,7 @@ bool has_list(const ibv_sge* list, int count) {
   return count == 0 || (count > 0 && list != nullptr);
 }
 
-/// 0, or the errno of what it does not say right.
+/// Converts a send request. Returns 0, or an errno if the request is malformed.
 int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to, verbs::WindowBinding& binding) {
   if (!has_list(from.sg_list, from.num_sge)) return EINVAL;
   to.id = from.wr_id;
@@ -28,7 +28,7 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to,
   to.opcode = static_cast<verbs::SendOpcode>(opcode);
   to.flags = from.send_flags;
   to.imm = from.imm_data;
-  to.remote_srqn = from.qp_type.xrc.remote_srqn;  // means nothing where there is no XRC
+  to.remote_srqn = from.qp_type.xrc.remote_srqn;  // ignored unless the type is XRC
   switch (opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
@@ -66,11 +66,11 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to,
       to.binding = &binding;
       return read_binding(from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, binding);
     default:
-      return EINVAL;  // TSO, drivers' own
+      return EINVAL;  // TSO and driver-specific opcodes
   }
 }
 
-/// What a receive has besides itself.
+/// Receives need no data besides the request.
 struct Nothing {};
 
 int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to, Nothing) {
@@ -80,12 +80,12 @@ int translate(const ibv_recv_wr& from, verbs::ReceiveRequest& to, Nothing) {
   return 0;
 }
 
-/// Hands a chain on in batches. `translate_one(from, to, beside)` and `post(span, taken)` answer 0 or an errno; `bad`
-/// gets the first request that was not taken. `Beside`: what a request refers to during the call.
+/// Posts a chain in batches. `translate_one(from, to, beside)` and `post(span, taken)` return 0 or an errno. `bad`
+/// receives the first request that was not posted. `Beside` holds what a request refers to during the call.
 template <typename Native, typename Beside, typename Abi, typename Translate, typename Post>
 int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   while (chain != nullptr) {
-    const Call batch_call;  // the address handles of a batch
+    const Call batch_call;  // keeps the address handles of a batch valid
     std::array<Native, kChainBatch> batch;
     std::array<Beside, kChainBatch> beside;
     std::array<Abi*, kChainBatch> from;
@@ -108,7 +108,7 @@ int post_chain(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   return 0;
 }
 
-/// The common case: one request, translated where it is and posted.
+/// The common case: a single request is translated in place and posted.
 template <typename Native, typename Beside, typename Abi, typename Translate, typename Post>
 int post_all(Abi* chain, Abi** bad, Translate translate_one, Post post) {
   if (chain == nullptr || chain->next != nullptr) return post_chain<Native, Beside>(chain, bad, translate_one, post);

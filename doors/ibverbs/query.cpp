@@ -1,4 +1,4 @@
-// What devices and ports tell of themselves.
+// Queries of devices and ports.
 #include <endian.h>
 
 #include <algorithm>
@@ -12,12 +12,13 @@
 namespace fairlead::ibverbs {
 namespace {
 
-constexpr std::uint32_t kVendor = 0x1fa1;  // of nobody: programs that know vendors must not take us for one of them
+// unassigned: programs that know vendors must not mistake this device for one of theirs
+constexpr std::uint32_t kVendor = 0x1fa1;
 constexpr std::uint32_t kPart = 1;
-constexpr std::uint64_t kClockKhz = 1'000'000;  // completion timestamps are nanoseconds
-constexpr std::size_t kPortAttrOldSize = 48;    // what the exported symbol fills
+constexpr std::uint64_t kClockKhz = 1'000'000;  // completion timestamps are in nanoseconds
+constexpr std::size_t kPortAttrOldSize = 48;    // bytes that the exported symbol fills
 
-// Regions may be paged, always: nothing is pinned.
+// Every region may be pageable, because nothing is pinned.
 constexpr std::uint32_t kPagedUd = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 constexpr std::uint32_t kPagedUc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE;
 constexpr std::uint32_t kPagedRc = kPagedUd | kPagedUc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
@@ -103,7 +104,7 @@ bool is_zero(const verbs::Gid& gid) {
   return std::ranges::all_of(gid, [](std::uint8_t byte) { return byte == 0; });
 }
 
-/// Newer programs give larger structures than we know: the rest is zero.
+/// Copies a structure to the program. Zero-fills the rest if the program's version is larger.
 template <typename Structure>
 void hand_out(const Structure& value, void* out, std::size_t size) {
   std::memset(out, 0, size);
@@ -206,7 +207,8 @@ int ibv_query_gid_type(ibv_context* abi, std::uint8_t port, unsigned index, unsi
     fail(EINVAL);
     return -1;
   }
-  *type = context->identity.personality == verbs::Personality::ib ? 0 : 1;  // another enumeration: 1 is RoCE v2
+  // A different enumeration, in which 1 means RoCE v2.
+  *type = context->identity.personality == verbs::Personality::ib ? 0 : 1;
   return 0;
 }
 

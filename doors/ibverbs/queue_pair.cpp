@@ -1,4 +1,4 @@
-// Queue pairs: making, changing, asking.
+// Queue pairs: create, modify, query, destroy.
 #include "doors/ibverbs/fail_pair.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -41,7 +41,7 @@ ibv_qp_cap to_abi(const verbs::QpCapacity& capacity) {
           .max_inline_data = capacity.max_inline};
 }
 
-/// Not published yet.
+/// Creates the object, but does not publish it yet.
 Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   Domain* domain = find(pd);
   Queue* send_queue = find(attributes.send_cq);
@@ -86,17 +86,17 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   return pair;
 }
 
-/// Programs give a queue pair the flags of its regions; these mean nothing to it.
+/// Programs pass a queue pair its regions' access flags; these have no meaning for it.
 constexpr unsigned kOfRegionsOnly =
     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
 
-/// What programs say of either end of XRC, as of RC, and the kernel leaves out.
+/// Returns the attributes that programs set for both ends of XRC as for RC, and that the kernel ignores.
 std::uint32_t meaningless_for(unsigned type) {
   if (type == IBV_QPT_XRC_SEND) return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   return type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY : 0;
 }
 
-/// Programs read it; two threads may change it.
+/// Stores the state where programs read it. Two threads may modify a queue pair at once.
 void show_state(Pair& pair, ibv_qp_state state) {
   std::atomic_ref(pair.qp_base.state).store(state, std::memory_order_relaxed);
 }
@@ -175,7 +175,7 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) try {
   const bool is_extended = (attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   if (is_extended && (attributes->send_ops_flags & ~operations_of(raw(attributes->qp_type))) != 0)
     return refuse(EOPNOTSUPP);
-  // The structure begins as the plain one does, up to sq_sig_all.
+  // Up to sq_sig_all, the structure has the layout of the plain one.
   Pair* pair = make(attributes->pd, *reinterpret_cast<ibv_qp_init_attr*>(attributes));
   if (pair == nullptr) return nullptr;
   if (is_extended) {
@@ -263,7 +263,7 @@ int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) try
 }
 
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) try {
-  return 0;  // chunks of a long message are placed as they come
+  return 0;  // fragments of a long message are written as they arrive
 } catch (const std::exception&) {
   return thrown();
 }
@@ -272,7 +272,7 @@ int ibv_destroy_qp(ibv_qp* abi) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr) return fail(EINVAL);
-  if (pair->bracket.is_entered()) return fail(EBUSY);  // somebody builds requests for it
+  if (pair->bracket.is_entered()) return fail(EBUSY);  // a thread is building requests for it
   if (const auto done = pair->native->destroy(); !done) return fail(done.error());
   return table<Pair>().destroy(pair) ? 0 : fail(EINVAL);
 } catch (const std::exception&) {

@@ -1,4 +1,4 @@
-// Link rates: the enumeration, multiples of 2.5 Gbit/s, and Mbit/s. One table, read in all four directions.
+// Converts link rates between the enumeration, multiples of 2.5 Gbit/s, and Mbit/s. One table serves all directions.
 #include <algorithm>
 #include <array>
 
@@ -8,7 +8,7 @@ namespace {
 
 struct Rate {
   ibv_rate name;
-  int multiple;  // of 2.5 Gbit/s; -1 where it is none
+  int multiple;  // of 2.5 Gbit/s; -1 if it is not a multiple
   int mbps;
 };
 

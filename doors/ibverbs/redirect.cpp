@@ -1,7 +1,7 @@
-// The calls of libc that name a file, wrapped: /sys/class/infiniband, /sys/class/infiniband_verbs,
-// /sys/class/misc/rdma_cm and /dev/infiniband lead into the made-up tree; opening /dev/infiniband/rdma_cm opens the
-// connection manager. libc's own calls (fopen to open, scandir to opendir) do not pass here, so the outer ones are
-// wrapped too. Everything else goes to libc unchanged.
+// Wraps the libc calls that take a path. /sys/class/infiniband, /sys/class/infiniband_verbs, /sys/class/misc/rdma_cm
+// and /dev/infiniband lead into the emulated tree. Opening /dev/infiniband/rdma_cm opens the connection manager. Calls
+// within libc (fopen to open, scandir to opendir) bypass the wrappers, so the outer functions are wrapped, too. All
+// other paths go to libc unchanged.
 #undef _FORTIFY_SOURCE
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ bool is_ours(const char* path) {
   return is_end(*path);
 }
 
-/// Where a path really leads; as long as the object lives.
+/// The path to use instead of the program's. Valid while the object lives.
 class Target {
  public:
   [[gnu::noinline]] explicit Target(const char* path) : path_(path) {
@@ -76,7 +76,7 @@ Function* next(Function*, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-// The function of libc that stands behind the wrapper which asks.
+// The libc function behind the wrapper that uses this macro.
 #define FAIRLEAD_NEXT(name)                          \
   ([] {                                              \
     static const auto function = next(&name, #name); \
@@ -91,7 +91,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 extern "C" {
 
-// Named by old binaries and by fortified ones; current headers do not declare them.
+// Old and fortified binaries refer to these names; current headers do not declare them.
 int __open_2(const char* path, int flags);
 int __open64_2(const char* path, int flags);
 int __openat_2(int folder, const char* path, int flags);

@@ -1,17 +1,17 @@
 #pragma once
-// What the door is told by `fairlead run`, in the environment, or by the file of settings.
+// Settings of this door, from `fairlead run`, the environment, or the settings file.
 
 #include <cstdint>
 
 namespace fairlead::ibverbs {
 
 struct Settings {
-  bool is_infiniband = false;  // FAIRLEAD_PERSONALITY=roce|ib: what programs believe the link to be (docs/ibverbs.md)
+  bool is_infiniband = false;  // FAIRLEAD_PERSONALITY=roce|ib: the link type that programs see (docs/ibverbs.md)
   unsigned devices = 1;        // FAIRLEAD_DEVICES=1..16
-  bool explains = false;       // FAIRLEAD_EXPLAIN=1: tell at exit what happened
+  bool explains = false;       // FAIRLEAD_EXPLAIN=1: report at exit what happened
 };
 
-/// Read once. What cannot be understood is told on standard error and left at its default.
+/// Returns the settings, which are read once. Reports a malformed setting on standard error and uses its default.
 const Settings& settings();
 
 }  // namespace fairlead::ibverbs

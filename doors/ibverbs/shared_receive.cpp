@@ -5,7 +5,7 @@
 namespace fairlead::ibverbs {
 namespace {
 
-/// What a shared receive queue of XRC has besides.
+/// The additional objects of a shared receive queue for XRC.
 struct Xrc {
   XrcDomain* domain = nullptr;
   Queue* queue = nullptr;

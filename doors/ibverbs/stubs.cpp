@@ -1,5 +1,5 @@
-// Private symbols of libibverbs that only drivers of real hardware call. Other libraries (libmlx5, libefa, ...) are
-// linked against them and would not load without; nothing of ours leads there, so all they do is say no.
+// Private symbols of libibverbs that only hardware drivers call. Other libraries (libmlx5, libefa, ...) link against
+// them and would not load without them. Nothing in this door leads there, so they only refuse.
 #include <cerrno>
 
 #define FAIRLEAD_REFUSES(name) \
@@ -17,7 +17,7 @@
 #define FAIRLEAD_IGNORES(name) \
   extern "C" void name() {}
 
-FAIRLEAD_IGNORES(verbs_register_driver_34)  // from constructors of hardware drivers
+FAIRLEAD_IGNORES(verbs_register_driver_34)  // called by constructors of hardware drivers
 FAIRLEAD_IGNORES(__verbs_log)
 FAIRLEAD_IGNORES(verbs_init_cq)
 FAIRLEAD_IGNORES(verbs_set_ops)

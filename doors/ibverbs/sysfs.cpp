@@ -1,4 +1,4 @@
-// What libibverbs exports for reading /sys.
+// The functions that libibverbs exports for reading /sys.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -44,6 +44,6 @@ int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t
 }
 
 int ibv_read_ibdev_sysfs_file(char*, size_t, void*, const char*, ...) {
-  return -1;  // asks for a structure of hardware drivers
+  return -1;  // it needs a structure of hardware drivers
 }
 }

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLockSuffix = ".lock";
 constexpr int kNamesTried = 16;
-constexpr int kReapedMax = 256;  // left-overs removed by one process, at most
+constexpr int kReapedMax = 256;  // most leftover trees that one process removes
 
 void write(const fs::path& file, std::string_view text) {
   const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -82,7 +82,7 @@ void fill_device(const fs::path& root, const Identity& identity) {
   fs::create_symlink("/dev/null", root / "dev/infiniband" / identity.uverbs, ignored);
 }
 
-/// The connection manager: its descriptor is made by who opens it (doors/rdma_cm).
+/// Creates the connection manager's files. Opening its device file is wrapped (doors/rdma_cm).
 void fill_manager(const fs::path& root) {
   std::error_code ignored;
   const fs::path manager = root / "sys/class/misc/rdma_cm";
@@ -93,7 +93,7 @@ void fill_manager(const fs::path& root) {
   fs::create_symlink("/dev/null", root / "dev/infiniband/rdma_cm", ignored);
 }
 
-/// A folder that only this user can write to; none if there is no place for one.
+/// Returns a folder that only this user can write to, or nullopt if none can be made.
 std::optional<base::PrivateFolder> find_folder() {
   const char* runtime = base::environment("XDG_RUNTIME_DIR");
   for (const std::string parent : {runtime != nullptr ? runtime : "", "/tmp"}) {
@@ -107,7 +107,7 @@ std::optional<base::PrivateFolder> find_folder() {
   return std::nullopt;
 }
 
-/// Takes the lock file of a tree; -1 if somebody has it, or it is not there any more.
+/// Takes the lock file of a tree. Returns -1 if another process holds it or it no longer exists.
 int take_lock(const fs::path& lock, int flags) {
   const int file = ::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
   if (file < 0) return -1;
@@ -183,13 +183,13 @@ class Tree {
   bool is_folder_ours_alone_ = false;
 };
 
-// A child of fork makes its own: its parent may exit first.
+// The child of a fork makes its own tree, because its parent may exit first.
 constinit base::OfProcess<Tree> tree;
 
 }  // namespace
 
 std::string sysfs_tree() {
-  static std::atomic<bool> goes_at_exit{false};  // in children, too
+  static std::atomic<bool> goes_at_exit{false};  // also in children
   if (!goes_at_exit.exchange(true)) std::atexit([] { tree->leave(); });
   return tree->folder();
 }

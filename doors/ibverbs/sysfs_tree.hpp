@@ -1,14 +1,14 @@
 #pragma once
-// The files under /sys/class/infiniband* and /dev/infiniband that a host with an RDMA device would have, in a private
-// folder of this process. The folder goes at exit; one that a kill has left behind goes when the next process of this
-// user makes its own (its lock tells that its owner is gone).
+// The files that a host with an RDMA device has under /sys/class/infiniband* and /dev/infiniband, emulated in a private
+// folder of this process. The process removes the folder at exit. If it was killed, the next process of this user does:
+// the free lock shows that the owner is gone.
 
 #include <string>
 
 namespace fairlead::ibverbs {
 
-/// Folder that holds the tree (".../sys/class/infiniband", ".../dev/infiniband"), made at the first call; empty if none
-/// can be made. Any thread.
+/// Returns the folder that contains ".../sys/class/infiniband" and ".../dev/infiniband"; creates it on the first call.
+/// Empty if that fails. Thread-safe.
 std::string sysfs_tree();
 
 }  // namespace fairlead::ibverbs

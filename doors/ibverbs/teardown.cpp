@@ -1,4 +1,4 @@
-// Closing a device ends what was made in it, as it does with a real one.
+// Closing a device destroys the objects that were made in it, as with a real device.
 #include "doors/ibverbs/device_memory.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"

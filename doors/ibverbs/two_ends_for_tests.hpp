@@ -1,6 +1,6 @@
 #pragma once
-// Two ends that speak to each other through the C calls alone, as two programs would: on one device, and on two where
-// the host has two addresses, so that what they say travels.
+// Two ends that communicate through the C calls alone, as two programs would. They use one device, or two if the host
+// has two addresses, so that messages travel between engines.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ inline const char* to_string(Apart apart) {
   return apart == Apart::same_device ? "same_device" : "two_devices";
 }
 
-/// The devices of the test: two addresses of one family, or the only one twice. Chosen before anybody asks for devices.
+/// Chooses the devices of the test: two addresses of one family, or the only one twice. Must run before any device
+/// query.
 inline bool choose_devices() {
   std::string addresses;
   int count = 0;
@@ -57,7 +58,7 @@ struct EndOptions {
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 };
 
-/// One side: everything that a small program has, destroyed in order and without a complaint.
+/// One side: everything that a small program needs, destroyed in order and without errors.
 struct End {
   static constexpr std::size_t kMemory = 1 << 20;
 
@@ -97,7 +98,7 @@ struct End {
 
   std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uint64_t>(memory.data()) + offset; }
   ibv_sge sge(std::size_t offset, std::uint32_t length) const { return {at(offset), length, region->lkey}; }
-  /// What is done to `memory` by a peer is ordered with what the test does by the engine's lock.
+  /// The engine's lock orders a peer's accesses to `memory` with those of the test.
   ibv_qp_state state() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr init{};
@@ -115,7 +116,7 @@ struct End {
     ibv_recv_wr* bad = nullptr;
     return shared != nullptr ? ibv_post_srq_recv(shared, &request, &bad) : ibv_post_recv(pair, &request, &bad);
   }
-  /// The next asynchronous events, acknowledged.
+  /// Returns the available asynchronous events, after acknowledging them.
   std::vector<ibv_event_type> events() const {
     std::vector<ibv_event_type> all;
     ibv_async_event event{};
@@ -140,21 +141,21 @@ struct End {
   ibv_qp* pair = nullptr;
   ibv_gid gid{};
   std::vector<std::byte> memory;
-  std::vector<ibv_wc> got;  // polled and not yet taken
+  std::vector<ibv_wc> got;  // polled, but not returned yet
 };
 
 struct Connection {
   unsigned rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  std::uint8_t reads = 4, reads_there = 4;  // max_rd_atomic of the one, max_dest_rd_atomic of the other
-  std::uint8_t timeout = 17, retries = 7;   // for a slow machine: 4 s in all
+  std::uint8_t reads = 4, reads_there = 4;  // max_rd_atomic of one side, max_dest_rd_atomic of the other
+  std::uint8_t timeout = 17, retries = 7;   // 4 s in all, for slow machines
   std::uint8_t receiver_retries = 7;
-  std::uint32_t other_number = 0;  // instead of the peer's
+  std::uint32_t other_number = 0;  // replaces the peer's number, if not 0
 };
 
 inline constexpr std::uint32_t kQueueKeyOfEnds = 0x1111'2222;
-inline constexpr std::uint32_t kFirstPsn = 0xFF'FFFE;  // wraps beyond 24 bits soon
+inline constexpr std::uint32_t kFirstPsn = 0xFF'FFFE;  // soon wraps beyond 24 bits
 
-/// What a transition to this state asks for.
+/// Returns the attributes that a transition to this state requires.
 inline int mask_to(ibv_qp_type type, ibv_qp_state to) {
   const bool is_rc = type == IBV_QPT_RC, is_ud = type == IBV_QPT_UD;
   switch (to) {
@@ -211,7 +212,7 @@ inline void poll_once(End& end) {
   if (count > 0) end.got.insert(end.got.end(), some.begin(), some.begin() + count);
 }
 
-/// Up to `most` completions of `from`; both ends poll, as two programs would, for half a minute at most.
+/// Returns up to `most` completions of `from`. Polls both ends, as two programs would. Gives up after half a minute.
 inline std::vector<ibv_wc> take(End& from, End& other, std::size_t most) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (from.got.size() < most && std::chrono::steady_clock::now() < end) {
@@ -224,7 +225,7 @@ inline std::vector<ibv_wc> take(End& from, End& other, std::size_t most) {
   return taken;
 }
 
-/// One that has to come; IBV_WC_GENERAL_ERR if it does not.
+/// Returns a completion that must come, or IBV_WC_GENERAL_ERR if it does not.
 inline ibv_wc take_one(End& from, End& other) {
   const auto all = take(from, other, 1);
   EXPECT_EQ(all.size(), 1u);
@@ -233,7 +234,7 @@ inline ibv_wc take_one(End& from, End& other) {
   return all.empty() ? none : all[0];
 }
 
-/// Ends a and b, made but not connected.
+/// Two ends, created but not connected.
 struct TwoEnds {
   explicit TwoEnds(Apart apart, const EndOptions& of_a = {}, const EndOptions& of_b = {})
       : a(open_for_test(0), of_a), b(open_for_test(apart == Apart::same_device ? 0 : 1), of_b) {}
@@ -246,7 +247,7 @@ struct TwoEnds {
   End a, b;
 };
 
-/// A request of a to b with what most have in common.
+/// A request from a to b with the usual values.
 struct Request : ibv_send_wr {
   Request(std::uint64_t id, ibv_wr_opcode its_opcode, const TwoEnds& ends, ibv_sge from = {},
           std::size_t remote_offset = 0)

@@ -1,4 +1,4 @@
-// XRC: domains, and queue pairs that stand before the shared receive queues of one.
+// XRC domains, and the target queue pairs in front of their shared receive queues.
 #include <fcntl.h>
 
 #include "doors/ibverbs/objects.hpp"
@@ -47,7 +47,7 @@ int close_xrc_domain(ibv_xrcd* abi) try {
 
 namespace {
 
-/// `make_native(domain, cookie)` gives the queue pair.
+/// Creates a target. `make_native(domain, cookie)` returns the native queue pair.
 template <typename MakeNative>
 ibv_qp* make_target(ibv_xrcd* abi, void* cookie, MakeNative make_native) {
   XrcDomain* domain = find(abi);

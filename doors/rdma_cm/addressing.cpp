@@ -13,7 +13,7 @@ namespace fairlead::rdma_cm {
 namespace {
 
 constexpr int kPortsTried = 16;
-constexpr std::uint16_t kAnyPort = 9;  // connecting a datagram socket sends nothing
+constexpr std::uint16_t kAnyPort = 9;  // unused: connecting a datagram socket sends nothing
 
 using AddressBytes = std::array<std::byte, kNameSizeMax>;
 
@@ -87,7 +87,7 @@ std::expected<Ip, int> device_towards(const Ip& target) {
   return std::unexpected(ENODEV);
 }
 
-// An empty datagram inside the host is refused while it is sent; an engine drops it.
+// Sends an empty datagram. Within the host, the kernel refuses it at once if nobody has the port. An engine drops it.
 bool is_nobody_at(const Ip& ip, std::uint16_t port) {
   if (find_identity(ip) == nullptr) return false;
   const base::FileDescriptor socket = datagram_socket(ip);
@@ -111,7 +111,7 @@ std::expected<std::vector<base::FileDescriptor>, int> reserve(std::span<const Ip
         break;
       }
       if (wanted == 0) wanted = name_of(socket.get()).port;
-      // Connected to itself it takes nothing of strangers, and lists of listening sockets do not show it.
+      // Connect the socket to itself: it then takes nothing from strangers, and lists of listening sockets omit it.
       const Address own = address_of(ip, wanted);
       [[maybe_unused]] const int connected = ::connect(socket.get(), own.get(), own.size);
       sockets.push_back(std::move(socket));

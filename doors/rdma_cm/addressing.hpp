@@ -1,5 +1,5 @@
 #pragma once
-// Which device serves which address.
+// Maps addresses to devices.
 
 #include <cstdint>
 #include <expected>
@@ -13,21 +13,22 @@
 
 namespace fairlead::rdma_cm {
 
-/// The device with this address, and its place in the list; none if no device has it.
+/// Returns the device with this address; null if there is none. index_of() returns its place in the list.
 const ibverbs::Identity* find_identity(const Ip& ip);
 std::uint32_t index_of(const ibverbs::Identity& identity);
 
-/// The addresses of devices that an end bound to `name` takes requests at; empty if there is none. Loopback is the
-/// first device: others of this host reach it there.
+/// Returns the device addresses at which an end bound to `name` accepts requests; empty if there is none. Loopback maps
+/// to the first device, where local peers reach it.
 std::vector<Ip> devices_of(const SocketName& name, bool takes_v6_only);
 
-/// From which device to reach `target`, by the kernel's routes; an errno if there is no way.
+/// Returns the device address from which the kernel's routes reach `target`, or an errno if there is no route.
 std::expected<Ip, int> device_towards(const Ip& target);
 
-/// Whether the kernel knows that no socket of this host has the UDP port at this address of a device of ours.
+/// Returns whether the kernel reports that no local socket has the UDP port at this device address.
 bool is_nobody_at(const Ip& ip, std::uint16_t port);
 
-/// Sockets that hold the UDP port at these addresses; port 0: one that is free at all, which is stored. An errno.
+/// Returns sockets that hold the UDP port at these addresses, or an errno. For port 0, chooses a port that is free at
+/// all of them and stores it.
 std::expected<std::vector<base::FileDescriptor>, int> reserve(std::span<const Ip> ips, std::uint16_t& port);
 
 }  // namespace fairlead::rdma_cm

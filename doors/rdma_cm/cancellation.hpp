@@ -1,6 +1,6 @@
 #pragma once
-// A thread of the program is not cancelled in the middle of our work, only where it waits for an event, as in the
-// kernel's write().
+// Disables cancellation of the program's thread during our work. It may be cancelled only while it waits for an event,
+// as in the kernel's write().
 
 #include <pthread.h>
 
@@ -13,7 +13,7 @@ class NotCancelled {
   NotCancelled(const NotCancelled&) = delete;
   NotCancelled& operator=(const NotCancelled&) = delete;
 
-  /// As before, for as long as it lives.
+  /// Restores the previous cancellation state while it lives.
   class Except {
    public:
     explicit Except(const NotCancelled& outer) { ::pthread_setcancelstate(outer.before_, nullptr); }

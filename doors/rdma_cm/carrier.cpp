@@ -10,7 +10,7 @@
 namespace fairlead::rdma_cm {
 namespace {
 
-constexpr unsigned kPortal = 37;  // of connection managers
+constexpr unsigned kPortal = 37;  // the portal of connection managers
 constexpr unsigned kListenerTmid = 1;
 
 std::string nid_of(const Ip& ip) {
@@ -228,7 +228,7 @@ Carrier::Collected Carrier::collect() {
   }
   const net::MessageReceive operation{.size_min = kMessageSizeMax, .messages_max = kReceiveSize / kMessageSizeMax};
   for (const auto& [end, buffer] : emptied)
-    static_cast<void>(end->machine.add(*buffer, operation));  // refused when the machine stops
+    static_cast<void>(end->machine.add(*buffer, operation));  // fails if the machine is stopping
   return collected;
 }
 

@@ -7,15 +7,15 @@ namespace fairlead::rdma_cm {
 namespace {
 
 struct Row {
-  int (*run)(const Command& command) = nullptr;  // null: ENOSYS, as the kernel answers what it has not
+  int (*run)(const Command& command) = nullptr;  // null: ENOSYS, as from a kernel without the command
   std::size_t in_min = 0;                        // bytes
-  std::size_t out_min = 0;                       // bytes, else ENOSPC
+  std::size_t out_min = 0;                       // bytes; smaller: ENOSPC
 };
 
 constexpr std::size_t kIndexedRoute = offsetof(rdma_ucm_query_route_resp, ibdev_index);
 constexpr std::size_t kEventMin = offsetof(rdma_ucm_event_resp, reserved);
 
-/// By number.
+/// By command number.
 constexpr std::array<Row, 23> kRows{{
     {create_id, sizeof(rdma_ucm_create_id), sizeof(rdma_ucm_create_id_resp)},
     {destroy_id, sizeof(rdma_ucm_destroy_id), sizeof(rdma_ucm_destroy_id_resp)},
@@ -30,7 +30,7 @@ constexpr std::array<Row, 23> kRows{{
     {disconnect, sizeof(rdma_ucm_disconnect), 0},
     {init_pair_attributes, sizeof(rdma_ucm_init_qp_attr), sizeof(ib_uverbs_qp_attr)},
     {get_event, sizeof(rdma_ucm_get_event), kEventMin},
-    {},  // GET_OPTION: no kernel has it
+    {},  // GET_OPTION: no kernel implements it
     {set_option, sizeof(rdma_ucm_set_option), 0},
     {notify, sizeof(rdma_ucm_notify), 0},
     {join_ip_group, sizeof(rdma_ucm_join_ip_mcast) - 4, sizeof(rdma_ucm_create_id_resp)},

@@ -1,7 +1,7 @@
 #pragma once
-// The command interface of the device file: each write() is one command, a header with its number and sizes, then its
-// structure, which says where the answer goes (rdma/rdma_user_cm.h, version 4). Sizes and pointers are checked as the
-// kernel checks them, and refused with its errors.
+// The command interface of the device file (rdma/rdma_user_cm.h, version 4). Each write() is one command: a header with
+// number and sizes, then a structure that says where the answer goes. Sizes and pointers are checked as the kernel
+// checks them, with the same errors.
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@
 
 namespace fairlead::rdma_cm {
 
-/// One command as it came.
+/// One command as received.
 struct Command {
   Service& service;
   const NotCancelled& not_cancelled;
@@ -27,14 +27,14 @@ struct Command {
   std::span<const std::byte> in;
   std::size_t out;  // bytes that the program has room for
 
-  /// The structure; where the program gave less, the rest is zero (the table says how much there has to be).
+  /// Returns the command's structure. Zero-fills what the program did not give; the table defines the minimum.
   template <typename Structure>
   Structure get() const {
     Structure structure{};
     std::memcpy(&structure, in.data(), std::min(in.size(), sizeof structure));
     return structure;
   }
-  /// Writes as much of the answer as there is room for; 0 or EFAULT.
+  /// Writes as much of the answer as there is room for. Returns 0 or EFAULT.
   template <typename Answer>
   int answer(std::uint64_t to, const Answer& answer) const {
     const auto bytes = std::as_bytes(std::span(&answer, 1));
@@ -42,7 +42,7 @@ struct Command {
   }
 };
 
-/// An address as the structures have it; none if it is no address, or not of the size that is said.
+/// Converts an address in a command. Returns nullopt if it is no address or its size is wrong.
 template <typename Address>
 std::optional<SocketName> name_in(const Address& address) {
   return read_name(std::as_bytes(std::span(&address, 1)));
@@ -56,7 +56,7 @@ std::optional<SocketName> name_of_size(const Address& address, std::size_t size)
   return read_name(bytes);
 }
 
-/// Each returns 0 or an errno.
+/// Each command returns 0 or an errno.
 int create_id(const Command& command);
 int destroy_id(const Command& command);
 int bind_ip(const Command& command);
@@ -80,7 +80,7 @@ int join_ip_group(const Command& command);
 int join_group(const Command& command);
 int leave_group(const Command& command);
 
-/// Bytes taken, or -1 with errno: what write() of a device file of ours returns.
+/// Returns the bytes taken, or -1 with errno: the result of write() to one of our device files.
 ssize_t write_command(const std::shared_ptr<EventFile>& file, int descriptor, const void* bytes, std::size_t size);
 
 }  // namespace fairlead::rdma_cm

@@ -1,24 +1,24 @@
-// Commands about addresses: bind, resolve, options.
+// Address commands: bind and resolve.
 #include "doors/rdma_cm/addressing.hpp"
 #include "doors/rdma_cm/command.hpp"
 
 namespace fairlead::rdma_cm {
 namespace {
 
-/// Under the lock.
+/// The caller holds the lock.
 int bind_to(Id& id, SocketName name) {
   if (id.connection.state() != State::idle) return EINVAL;
   if (ibverbs::identities().empty()) return ENODEV;
   std::vector<Ip> ips = devices_of(name, id.takes_v6_only);
   if (ips.empty() && !is_any(name.ip)) {
-    // Not the address of a device: of nobody, or of an interface without one?
+    // It is no device's address. Find out whether it is local: an interface without a device (ENODEV), or nobody's.
     std::uint16_t any = 0;
     const auto held = reserve(std::span(&name.ip, 1), any);
     return held ? ENODEV : held.error();
   }
   if (!id.reuses_address || name.port == 0) {
     auto held = reserve(ips, name.port);
-    // rsockets of datagrams have a UDP socket of their own at the port, and never listen: whoever does is told then.
+    // Datagram rsockets have a UDP socket of their own at this port and never listen. A later listen would fail.
     const bool may_share = id.connection.is_datagram() && name.port != 0;
     if (!held && !(may_share && held.error() == EADDRINUSE)) return held.error();
     if (held) id.reserved = std::move(*held);
@@ -38,11 +38,11 @@ int bind_command(const Command& command, std::uint32_t handle, const std::option
   return id ? bind_to(*id, *name) : ENOENT;
 }
 
-/// Finds the device for the way to the target; an errno if there is none.
+/// Chooses the device that leads to the target. Returns an errno if there is none.
 int choose_device(Id& id) {
   if (!id.has_device) {
     auto device = device_towards(id.target.ip);
-    // A group is where its interface is, also without a route.
+    // A group needs no route: it is reachable on its interface.
     const auto& all = ibverbs::identities();
     if (!device && is_group(id.target.ip) && !all.empty()) device = all.front().device.gid;
     if (!device) return device.error();

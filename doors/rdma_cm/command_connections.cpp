@@ -1,4 +1,4 @@
-// Commands that connect, and take connections apart.
+// Commands that connect and disconnect.
 #include <infiniband/verbs.h>
 
 #include <utility>
@@ -30,7 +30,7 @@ PrivateData data_of(const std::uint8_t* bytes, std::uint8_t length) {
   return data;
 }
 
-/// The queue key of a datagram id: one for its life.
+/// Settles the queue key of a datagram id, which stays the same for its life.
 int settle_key(Id& id, Terms& terms) {
   if (!id.connection.is_datagram()) return 0;
   if (id.terms.qkey != 0 && terms.qkey != 0 && terms.qkey != id.terms.qkey) return EINVAL;

@@ -1,5 +1,5 @@
-// Commands that join and leave multicast groups. Whoever joins is told at once where the group is; datagrams come when
-// librdmacm has attached the id's queue pair.
+// Commands that join and leave multicast groups. A join event comes at once; datagrams come when librdmacm has attached
+// the id's queue pair.
 #include "doors/rdma_cm/command.hpp"
 
 namespace fairlead::rdma_cm {

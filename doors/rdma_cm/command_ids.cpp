@@ -1,4 +1,4 @@
-// Commands that make, move and end ids, and that hand out events.
+// Commands that create, move and destroy ids, and that return events.
 #include <infiniband/verbs.h>
 #include <sys/socket.h>
 
@@ -10,7 +10,7 @@
 namespace fairlead::rdma_cm {
 namespace {
 
-/// 0: there is no such port space.
+/// Returns 0 if there is no such port space.
 std::uint8_t pair_type_of(const rdma_ucm_create_id& wanted) {
   switch (wanted.ps) {
     case RDMA_PS_TCP:
@@ -72,14 +72,14 @@ int get_event(const Command& command) {
         return 0;
       }
     }
-    // The socket itself waits: it knows whether the file blocks, and which signals end the wait.
+    // The kernel waits on the socket: it knows whether the file blocks and which signals interrupt the wait.
     char byte = 0;
     const NotCancelled::Except cancelled(command.not_cancelled);
     if (::recv(command.descriptor, &byte, 1, MSG_PEEK) <= 0) return errno != 0 ? errno : EIO;
   }
 }
 
-// The command is written to the new file and names the old one.
+// The program writes the command to the new file; it names the old one.
 int migrate_id(const Command& command) {
   const auto wanted = command.get<rdma_ucm_migrate_id>();
   if (wanted.fd > static_cast<unsigned>(std::numeric_limits<int>::max())) return ENOENT;

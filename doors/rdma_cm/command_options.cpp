@@ -43,7 +43,7 @@ int set_of_id(Id& id, std::uint32_t name, std::span<const std::byte> bytes) {
   }
 }
 
-/// A route that the program knows: ours is known anyway, so that there is one is all that counts.
+/// The program sets a route. Its contents do not matter, because we know ours anyway; the id now has a route.
 int set_path(const Command& command, const std::shared_ptr<Id>& id, std::span<const std::byte> bytes) {
   if (bytes.empty() || bytes.size() % sizeof(ib_path_rec_data) != 0) return EINVAL;
   const Step step = id->connection.resolve_route(0);

@@ -1,4 +1,4 @@
-// Commands that ask: addresses, GIDs, paths.
+// Query commands: addresses, GIDs, paths.
 #include <arpa/inet.h>
 #include <endian.h>
 
@@ -15,7 +15,7 @@ constexpr std::uint16_t kPkey = 0xffff;
 constexpr std::uint8_t kMtu = 5;        // 4096
 constexpr std::uint8_t kRate = 16;      // 100 Gb/s
 constexpr std::uint8_t kLifeTime = 17;  // 4.096 us << 17
-constexpr std::uint8_t kExactly = 2;    // selector
+constexpr std::uint8_t kExactly = 2;    // selector: exactly this value
 constexpr std::uint8_t kHops = 64;
 constexpr std::uint32_t kPathFlags = 1 | 2 | 32;  // GMP, primary, bidirectional
 constexpr std::size_t kPathSize = 64;
@@ -55,7 +55,7 @@ void fill_path(const Id& id, ib_user_path_rec& to) {
   to.packet_life_time = kLifeTime;
 }
 
-/// As InfiniBand's subnet administration writes it.
+/// Packs a path record in the format of InfiniBand's subnet administration.
 void pack_path(const Id& id, std::span<std::byte, kPathSize> to) {
   std::array<std::uint8_t, kPathSize> record{};
   std::ranges::copy(id.peer, record.begin() + 8);
@@ -99,7 +99,7 @@ int query_gid(const Command& command, const Id& id, std::uint64_t to) {
 }
 
 int query_path(const Command& command, const Id& id, std::uint64_t to) {
-  constexpr std::size_t kHeadSize = 8;  // of rdma_ucm_query_path_resp, which ends in an array of no size
+  constexpr std::size_t kHeadSize = 8;  // of rdma_ucm_query_path_resp, which ends in a flexible array
   std::array<std::byte, kHeadSize + sizeof(ib_path_rec_data)> answer{};
   if (has_path(id) && command.out >= answer.size()) {
     const std::uint32_t paths = 1;
@@ -120,7 +120,7 @@ int query_route(const Command& command) {
   const auto id = command.service.find(wanted.id, *command.file);
   if (!id) return ENOENT;
   rdma_ucm_query_route_resp answer{};
-  // There is room for IP addresses only.
+  // The fields have room for IP addresses only.
   if (id->source.family != Family::gid) write_name(id->source, id->port_space, bytes_of(answer.src_addr));
   if (id->target.family != Family::gid) write_name(id->target, id->port_space, bytes_of(answer.dst_addr));
   if (id->has_device) {

@@ -32,7 +32,7 @@ Told Connection::request_told(const Message& request) {
   return told;
 }
 
-// What the peer serves at once is what we may ask for, and the other way round.
+// The peer's responder resources limit our initiator depth, and vice versa.
 Terms Connection::as_we_see(const Message& message) {
   Terms terms = message.terms;
   std::swap(terms.responder_resources, terms.initiator_depth);
@@ -43,7 +43,7 @@ Step Connection::tell(Event event, int status) const {
   return {.tell = Told{.event = event, .status = status, .terms = peer_terms_, .data = {}}};
 }
 
-// Programs see all the room that InfiniBand's messages have for private data; what the peer did not fill is zero.
+// Programs see the full private data field of InfiniBand's message. What the peer did not fill is zero.
 Step Connection::tell(Event event, int status, const Message& message) const {
   Step step = tell(event, status);
   step.tell->data = message.data;
@@ -229,17 +229,17 @@ Step Connection::take_reject(const Message& message) {
 Step Connection::take_disconnect(Instant now) {
   Step step;
   switch (state_) {
-    case State::replied:  // RTU is on its way, or was overtaken
+    case State::replied:  // the RTU is on its way or was overtaken
     case State::connected:
       enter(State::left, now + kHeedsAtMost);
       return tell(Event::disconnected);
-    case State::leaving:  // both at once
+    case State::leaving:  // both sides disconnect at once
       enter(State::resting, now + kRest);
       step = tell(Event::disconnected);
       break;
     case State::resting:
     case State::over:
-      if (peer_name_ == 0) return {};  // nobody is there whom it could be answered to
+      if (peer_name_ == 0) return {};  // there is no peer to answer
       break;
     default:
       return {};

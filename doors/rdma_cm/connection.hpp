@@ -1,6 +1,6 @@
 #pragma once
-// The life of one id, as the kernel's connection manager has it; no I/O, the time is an argument. Each call says what
-// to send and what to tell the program; both are at most one thing.
+// The state machine of one id, as in the kernel's connection manager. It does no I/O; the time is an argument. Each
+// call returns at most one message to send and one event for the program.
 //
 //   idle -bind-> bound -listen-> listening
 //     \------------\-resolve-> addressed -resolve-> routed
@@ -9,9 +9,8 @@
 //   connected -disconnect, DREQ-> leaving -DREP-> resting -a while-> over
 //   connected -DREQ-> left -disconnect, DREP-> resting -a while-> over
 //
-// Datagrams (SIDR) have a request and one answer: requesting or requested, then over. Messages are reliable, so the
-// only timers are those of waiting for a program at the other end, and the rest (time-wait) that gives late packets the
-// time to die.
+// Datagrams (SIDR) have one request and one answer: requesting or requested, then over. Messages are reliable. The only
+// timers are those that wait for the program at the other end, and the time-wait that lets late packets expire.
 
 #include <cstdint>
 #include <optional>
@@ -40,31 +39,31 @@ enum class Event : std::uint32_t {
   timewait_exit = 15,
 };
 
-/// Why a request was rejected; the numbers are InfiniBand's.
+/// The reason of a rejection; the numbers are InfiniBand's.
 enum class Reason : std::uint8_t {
   timeout = 4,
   invalid_comm_id = 6,
   invalid_service_id = 8,  // nobody listens
-  consumer_defined = 28,   // the program said so, or is gone
+  consumer_defined = 28,   // the program rejected it or is gone
   vendor_option_not_supported = 35,
 };
 
-/// The answers to a SIDR request.
+/// The status in a SIDR answer.
 enum class SidrStatus : std::uint8_t { success = 0, unsupported = 1, reject = 2 };
 
-/// What the program is told. `status` is an errno below 0, or a reason above.
+/// An event for the program. `status` is a negative errno, or a positive reason.
 struct Told {
   Event event = Event::addr_resolved;
   int status = 0;
-  Terms terms;  // of the peer, from our point of view: responder_resources is what we are to serve
+  Terms terms;  // the peer's, from our point of view: responder_resources is how many we serve
   PrivateData data;
 };
 
 struct Step {
-  int error = 0;  // errno: refused, nothing has changed
+  int error = 0;  // an errno: the call was refused and has changed nothing
   std::optional<Message> send{};
   std::optional<Told> tell{};
-  bool fails_pair = false;  // the peer is gone, and the program does nothing: its queue pair shall fail
+  bool fails_pair = false;  // the peer is gone and the program does not react: fail its queue pair
 };
 
 enum class State : std::uint8_t {
@@ -86,47 +85,47 @@ enum class State : std::uint8_t {
 
 class Connection {
  public:
-  static constexpr Duration kAnswerAtMost = std::chrono::seconds(120);  // of the peer's program to a request
+  static constexpr Duration kAnswerAtMost = std::chrono::seconds(120);  // for the peer's program to answer a request
   static constexpr Duration kReadyAtMost = std::chrono::seconds(60);    // from our reply to the initiator's RTU
-  static constexpr Duration kLeaveAtMost = std::chrono::seconds(16);    // of the peer's program to our DREQ
+  static constexpr Duration kLeaveAtMost = std::chrono::seconds(16);    // for the peer's program to answer our DREQ
   static constexpr Duration kRest = std::chrono::milliseconds(500);
-  /// Of a program whose peer is gone, to disconnect; longer than the time after which its own requests fail (8.6 s).
+  /// For a program whose peer is gone to disconnect. Longer than the time after which its own requests fail (8.6 s).
   static constexpr Duration kHeedsAtMost = std::chrono::seconds(10);
   static constexpr Duration kBusyPause = std::chrono::milliseconds(20);
-  /// A request that finds nobody is sent again for so long: programs end a listener and make it anew, perftest between
-  /// two connections, which takes us longer than the kernel.
+  /// How long to repeat a request that finds no listener. Programs end a listener and create a new one, perftest
+  /// between two connections; this takes longer here than in the kernel.
   static constexpr Duration kNobodyAtMost = std::chrono::milliseconds(200);
 
   /// `name` is random and not 0; `psn` has 24 bits.
   Connection(std::uint64_t name, std::uint32_t psn, bool is_datagram)
       : name_(name), psn_(psn), is_datagram_(is_datagram) {}
-  /// The responder's side of a request.
+  /// Creates the responder's side of a request.
   static Connection answering(const Message& request, std::uint64_t name, std::uint32_t psn);
-  /// What the listener's program is told of it.
+  /// Returns the event that reports a request to the listener's program.
   static Told request_told(const Message& request);
 
-  // ---- what the program asks for
+  // ---- calls of the program
   Step bind();
-  /// `failure`: an errno if there is no way to the address. The same for the route.
+  /// `failure` is an errno if there is no way to the address, else 0. The same applies to the route.
   Step resolve_address(int failure);
   Step resolve_route(int failure);
   Step listen();
-  /// `request` has what the id knows: port space, ports, addresses.
+  /// `request` contains what the id knows: port space, ports, addresses.
   Step connect(Message request, const Terms& terms, const PrivateData& data, Instant now);
-  /// None: the initiator's second half, after a reply.
+  /// `terms` is null for the initiator's second half, after a reply.
   Step accept(const Terms* terms, const PrivateData& data, Instant now);
   Step reject(Reason reason, const PrivateData& data);
   Step disconnect(Instant now);
-  /// The program has seen data before RTU came.
+  /// The program has received data before the RTU came.
   Step establish();
-  /// The id goes: what the peer has to know.
+  /// The program destroys the id. Returns the message that informs the peer, if one is needed.
   std::optional<Message> destroy();
 
-  // ---- what happens
+  // ---- input
   Step take(const Message& message, Instant now);
-  /// A message of ours did not arrive.
+  /// Handles a message of ours that did not arrive.
   Step fail(Kind kind, Status why, Instant now);
-  /// The peer's process is gone, or cannot be heard.
+  /// Handles the loss of the peer: its process is gone or silent.
   Step lose(Status why, Instant now);
   Step expire(Instant now);
   Instant due() const { return due_ < again_ ? due_ : again_; }
@@ -138,13 +137,14 @@ class Connection {
   std::uint32_t peer_psn() const { return peer_psn_; }
   const Terms& peer_terms() const { return peer_terms_; }
   bool is_datagram() const { return is_datagram_; }
-  /// Whether it would wait in vain if the peer's process were gone.
+  /// Returns whether the connection would wait in vain if the peer's process were gone.
   bool needs_peer() const;
-  /// Asks the peer whether it lives, and still has this connection. A peer that could not hear us may have given it up.
+  /// Returns the question whether the peer lives and still has this connection. A peer that could not hear us may have
+  /// given it up.
   Message ask() const { return state_ == State::connected ? say(Kind::alive) : Message{}; }
-  /// Whether a peer that asks for it waits in vain.
+  /// Returns whether a peer that asks for this connection waits in vain.
   bool is_over() const { return state_ >= State::resting; }
-  /// Whether connect or accept has begun, or a request came.
+  /// Returns whether connect or accept has begun, or a request came.
   bool has_begun() const { return state_ >= State::requesting; }
 
  private:
@@ -164,11 +164,11 @@ class Connection {
   std::uint64_t name_, peer_name_ = 0;
   std::uint32_t psn_, peer_psn_ = 0;
   bool is_datagram_;
-  bool is_lost_ = false;  // the peer is, and the program has not disconnected
+  bool is_lost_ = false;  // the peer is gone, and the program has not disconnected yet
   State state_ = State::idle;
-  Instant due_ = kNever;    // of the state
-  Instant again_ = kNever;  // the request is sent anew
-  Message request_;         // ours, while we wait for its answer
+  Instant due_ = kNever;    // the deadline of the state
+  Instant again_ = kNever;  // when to send the request again
+  Message request_;         // ours, while it waits for its answer
   Terms peer_terms_;        // from our point of view
 };
 

@@ -15,8 +15,7 @@ namespace fairlead::rdma_cm {
 namespace {
 
 constexpr std::size_t kDescriptors = 65536;
-constinit std::array<std::atomic<ino_t>, kDescriptors>
-    inodes{};  // 0: none of ours; pages that nobody writes cost nothing
+constinit std::array<std::atomic<ino_t>, kDescriptors> inodes{};  // 0: not ours; untouched pages use no memory
 
 constinit std::atomic<const base::ProcessMark*> opened_in{nullptr};
 
@@ -25,7 +24,7 @@ std::atomic<ino_t>* place_of(int descriptor) {
   return descriptor >= 0 && place < kDescriptors ? &inodes[place] : nullptr;
 }
 
-/// 0 if it is none.
+/// Returns 0 if it is no device file.
 ino_t inode_of_device_file(int descriptor) {
   std::atomic<ino_t>* const place = place_of(descriptor);
   if (place == nullptr) return 0;
@@ -55,7 +54,7 @@ bool has_device_files() {
 bool note_device_file(int descriptor, ino_t inode) {
   std::atomic<ino_t>* const place = place_of(descriptor);
   if (place == nullptr) return false;
-  if (!has_device_files()) opened_in.store(new base::ProcessMark, std::memory_order_release);  // once for each process
+  if (!has_device_files()) opened_in.store(new base::ProcessMark, std::memory_order_release);  // once per process
   place->store(inode, std::memory_order_relaxed);
   return true;
 }

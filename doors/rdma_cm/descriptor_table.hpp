@@ -1,8 +1,8 @@
 #pragma once
-// Which descriptors of the process may be device files of ours: one word for each number, so that the wrapped calls of
-// libc cost everybody else one load. A number stands in it until it is seen to be another file's, since files close in
-// ways that nobody sees; so the socket's inode decides. A forked child inherits the table, but not the files: they are
-// recognized and refused.
+// Which descriptors of the process may be our device files: one word per number, so the wrapped libc calls cost other
+// files one load. Files close in ways that we cannot see, so a number stays in the table until it is found to be
+// another file. The socket's inode decides. A forked child inherits the table but not the files: they are recognised
+// and refused.
 
 #include <memory>
 
@@ -10,15 +10,15 @@
 
 namespace fairlead::rdma_cm {
 
-/// Whether it is a device file, of this process or inherited. Any thread, also in a signal handler.
+/// Returns whether it is a device file, of this process or inherited. Safe in any thread and in signal handlers.
 bool is_device_file(int descriptor);
-/// False if the number is beyond the table.
+/// Adds a device file. Returns false if the number is beyond the table.
 bool note_device_file(int descriptor, ino_t inode);
-/// Whether this process, and not one that forked it, has opened any.
+/// Returns whether this process itself has opened any, not a process that forked it.
 bool has_device_files();
-/// After a dup: the copy is what the original is.
+/// Call after a dup: registers the copy if the original is a device file.
 void note_copy(int descriptor, int copy);
-/// Null with errno: EBADF if it is none, EIO if it is inherited.
+/// Returns the file. On failure returns null with errno: EBADF if it is no device file, EIO if it is inherited.
 std::shared_ptr<EventFile> file_of(int descriptor);
 
 }  // namespace fairlead::rdma_cm

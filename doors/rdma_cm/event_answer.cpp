@@ -38,7 +38,7 @@ rdma_ucm_event_resp answer_of(const Id& id, const Told& told) {
 }
 
 rdma_ucm_event_resp answer_of_join(const Id& id, const Membership& membership) {
-  constexpr std::uint32_t kGroupNumber = 0xFFFFFF;  // of the queue pairs that are meant: all that are attached
+  constexpr std::uint32_t kGroupNumber = 0xFFFFFF;  // stands for all attached queue pairs
   rdma_ucm_event_resp answer{};
   answer.uid = membership.uid;
   answer.id = membership.handle;

@@ -1,5 +1,5 @@
 #pragma once
-// An event as GET_EVENT hands it out.
+// Converts events to the structure that GET_EVENT returns.
 
 #include <rdma/rdma_user_cm.h>
 
@@ -7,9 +7,9 @@
 
 namespace fairlead::rdma_cm {
 
-/// `id` is whose address the event is about: of a request the id made for it.
-/// Of a group that was joined: where to send, and what its queue pair is to be attached to.
+/// Returns the event of a joined group: where to send, and the group to which the queue pair must be attached.
 rdma_ucm_event_resp answer_of_join(const Id& id, const Membership& membership);
+/// Returns the event `told`. `id` is the one whose addresses it reports: for a request, the id created for it.
 rdma_ucm_event_resp answer_of(const Id& id, const Told& told);
 
 }  // namespace fairlead::rdma_cm

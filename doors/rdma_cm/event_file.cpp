@@ -29,8 +29,8 @@ std::shared_ptr<EventFile> EventFile::open(int flags, int& descriptor) {
   return file;
 }
 
-// A hang-up is always told. What somebody writes past our write() is not: nobody would read it, and it would wake the
-// thread for ever.
+// epoll always reports a hang-up. It must not report readability: a program could write to the socket past our write(),
+// nobody would read that, and it would wake the thread for ever.
 void EventFile::watch_close(int poll) const {
   epoll_event event{.events = 0, .data = {.fd = far_end()}};
   ::epoll_ctl(poll, EPOLL_CTL_ADD, far_end(), &event);
@@ -41,7 +41,7 @@ bool EventFile::is_closed() const {
   return ::poll(&poll, 1, 0) == 1 && (poll.revents & POLLHUP) != 0;
 }
 
-// A byte for each event, so that an edge-triggered epoll sees each; if the socket is full, there are bytes anyway.
+// Sends one byte per event, so that an edge-triggered epoll sees each. If the socket is full, it is readable anyway.
 void EventFile::push(Pending pending) {
   events.push_back(std::move(pending));
   if (::send(far_end_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) ++bytes_;

@@ -7,12 +7,12 @@
 namespace fairlead::rdma_cm {
 namespace {
 
-constexpr std::uint16_t kMagic = 0xfc01;  // with the version in its lower byte
+constexpr std::uint16_t kMagic = 0xfc01;  // the lower byte is the version
 constexpr std::uint32_t kPairNumberMax = 0xff'ffff;
 constexpr std::uint8_t kRetriesMax = 7;
-constexpr unsigned kPairTypeMax = 10;  // of ibv_qp_type
+constexpr unsigned kPairTypeMax = 10;  // the largest ibv_qp_type
 
-/// The fields in the order in which they travel, big endian, each as wide as its type. One list for both directions.
+/// Calls `field` for each field in wire order: big endian, as wide as its type. Encoding and decoding share this list.
 template <typename Said, typename Field>
 void each_field(Said& message, std::uint16_t& magic, std::uint8_t& kind, std::uint8_t& family, Field&& field) {
   field(magic);
@@ -46,7 +46,7 @@ bool needs_to(Kind kind) {
   return kind != Kind::req && kind != Kind::sidr_req && kind != Kind::alive && kind != Kind::rej;
 }
 
-/// What is wrong with the values, which have been read whole; empty if nothing is.
+/// Returns the name of an invalid field in a completely decoded message; empty if all are valid.
 std::string_view fault_of(const Message& message, std::uint8_t family) {
   const Terms& terms = message.terms;
   if (message.data.length > private_data_max(message.kind)) return "private_data";

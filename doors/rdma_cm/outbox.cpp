@@ -14,7 +14,7 @@ bool is_answer_without_id(const Sent& sent) {
   return sent.name == 0 && !is_question(sent);
 }
 
-/// Of us, or of the peer's manager: it may have some later.
+/// Returns whether we or the peer's manager lack room, which may change.
 bool is_short_of_room(Status status) {
   return status == Status::no_buffer || status == Status::again || status == Status::no_memory;
 }
@@ -39,12 +39,12 @@ Sent Outbox::remove(std::uint64_t tag) {
   return sent;
 }
 
-// The step that sends is not over, so even what has failed for good is told later.
+// The sending step is still running, so even a final failure is reported later, by its timer.
 void Outbox::refuse(std::uint64_t tag, Status why, Instant now) {
   Entry& entry = sent_.at(tag);
   if (!is_short_of_room(why)) {
     entry.sent.tries = kTriesMax;
-  } else if (is_question(entry.sent)) {  // it is asked anew anyway
+  } else if (is_question(entry.sent)) {  // the question is asked again anyway
     remove(tag);
     return;
   } else {
@@ -58,7 +58,7 @@ std::optional<Failed> Outbox::finish(std::uint64_t tag, Status status, Instant n
   const auto found = sent_.find(tag);
   if (found == sent_.end()) return std::nullopt;
   Entry& entry = found->second;
-  // A manager without room lives.
+  // A manager without room is alive.
   if (status == Status::ok || (is_question(entry.sent) && is_short_of_room(status))) {
     remove(tag);
     return std::nullopt;

@@ -1,8 +1,9 @@
 #pragma once
-// What this process says to other managers, each message until its outcome is known, and when it is tried again. No
-// I/O; the time is an argument. An id has a few messages at once; an answer that no id stands behind is caused by a
-// stranger, so those have places of their own, and what finds none is dropped and counted. A peer is asked once at a
-// time whether it lives.
+// The messages of this process to other managers: keeps each until its outcome is known, and schedules retries. It does
+// no I/O; the time is an argument.
+//
+// An id has few messages at once. A stranger can cause answers without an id; those have a limited number of places,
+// and excess ones are dropped and counted. Each peer is asked by at most one `alive` at a time.
 
 #include <cstdint>
 #include <map>
@@ -21,10 +22,10 @@ namespace fairlead::rdma_cm {
 
 struct Sent {
   std::uint32_t handle = 0;
-  std::uint64_t name = 0;  // of the connection; 0: an alive, or an answer without an id
+  std::uint64_t name = 0;  // name of the connection; 0: an alive, or an answer without an id
   Ip local{};
-  Ip host{};       // where `to` is
-  std::string to;  // a manager's address
+  Ip host{};       // IP address of `to`
+  std::string to;  // address of a manager
   Message message;
   unsigned tries = 0;
 };
@@ -36,25 +37,25 @@ struct Failed {
 
 class Outbox {
  public:
-  static constexpr std::uint32_t kAnswersMax = 256;  // without an id, at once
+  static constexpr std::uint32_t kAnswersMax = 256;  // concurrent answers without an id
   static constexpr Duration kAgainAfter = std::chrono::milliseconds(10);
   static constexpr unsigned kTriesMax = 500;
 
-  /// The tag to send it by; 0: it is not to be sent.
+  /// Adds a message. Returns its tag, or 0 if it must not be sent.
   std::uint64_t add(Sent sent);
-  /// Of a message that is here.
+  /// Returns a message that is in the outbox.
   const Sent& find(std::uint64_t tag) const { return sent_.at(tag).sent; }
-  /// The carrier has not taken it.
+  /// Records that the carrier did not accept the message.
   void refuse(std::uint64_t tag, Status why, Instant now);
-  /// The carrier tells what came of it. Returns it if it has failed for good.
+  /// Records the outcome. Returns the message if it has failed for good.
   std::optional<Failed> finish(std::uint64_t tag, Status status, Instant now);
-  /// One that is due to be sent again, or to be given up.
+  /// Returns a message that is due for another try, or to be given up.
   std::optional<std::uint64_t> take_due(Instant now);
-  /// Takes it out if it is not to be tried again.
+  /// Removes and returns the message if it must not be tried again.
   std::optional<Failed> give_up(std::uint64_t tag);
 
   bool is_empty() const { return sent_.empty(); }
-  /// Whether a rejection by this connection is on its way.
+  /// Returns whether a rejection by this connection is on its way.
   bool is_rejecting(std::uint64_t name) const;
   Instant next_due() const { return due_.empty() ? kNever : due_.begin()->first; }
   std::uint64_t sent_again() const { return sent_again_; }
@@ -63,13 +64,13 @@ class Outbox {
  private:
   struct Entry {
     Sent sent;
-    Status why = Status::ok;  // it is to be tried again, or given up
+    Status why = Status::ok;  // why it must be tried again or given up
   };
   Sent remove(std::uint64_t tag);
 
   std::unordered_map<std::uint64_t, Entry> sent_;
   std::set<std::pair<Instant, std::uint64_t>> due_;
-  std::set<std::string> asked_;  // peers whose alive is on its way
+  std::set<std::string> asked_;  // peers to which an alive is on its way
   Places answers_{kAnswersMax};
   std::uint64_t next_tag_ = 1, sent_again_ = 0, answers_dropped_ = 0;
 };

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kHopLimit = 64;
-// 0.64 ms until a message that found no receive comes again. The kernel says 0, which is 655 ms: a program that posts
-// its receives late, like fio's, stands still most of the time.
+// 0.64 ms until the requester repeats a message that found no receive. The kernel uses 0, which means 655 ms: a program
+// that posts its receives late, like fio's, would stand still most of the time.
 constexpr std::uint8_t kReceiverNotReady = 12;
-constexpr std::uint8_t kAckTimeout = 18;  // 4.096 us << 18: a second
+constexpr std::uint8_t kAckTimeout = 18;  // 4.096 us << 18: one second
 
 std::uint16_t lid_of(const Ip& ip) {
   return static_cast<std::uint16_t>(ip[14] << 8 | ip[15]);
@@ -90,7 +90,7 @@ ib_uverbs_ah_attr way_to_peer(const Id& id) {
 
 ib_uverbs_ah_attr way_to_group(const Id& id, const Ip& group) {
   constexpr std::uint8_t kThisNetwork = 1;
-  constexpr unsigned kLidFirst = 0xC000, kLids = 0x3FFF;  // the last one has a meaning of its own
+  constexpr unsigned kLidFirst = 0xC000, kLids = 0x3FFF;  // the last LID has a special meaning
   ib_uverbs_ah_attr way = way_to(id, group, kThisNetwork);
   if (has_lids(id)) way.dlid = static_cast<std::uint16_t>(kLidFirst + lid_of(group) % kLids);
   return way;

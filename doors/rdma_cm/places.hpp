@@ -1,6 +1,6 @@
 #pragma once
-// Places for what strangers make us keep: so many in all, and one host takes half of them at most, so that it keeps
-// nobody else out.
+// Bounds what strangers make us keep: a total number of places, of which one host gets at most half, so that it cannot
+// lock out others.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ class Places {
  public:
   explicit Places(std::uint32_t most = 0) : most_(most) {}
 
-  /// False if none is left for this host.
+  /// Takes a place. Returns false if none is left for this host.
   bool take(const Ip& host) {
     const auto found = by_host_.find(host);
     const std::uint32_t of_host = found != by_host_.end() ? found->second : 0;
@@ -23,7 +23,7 @@ class Places {
     ++by_host_[host];
     return true;
   }
-  /// Of one that the host has taken.
+  /// Returns a place that the host has taken.
   void release(const Ip& host) {
     const auto found = by_host_.find(host);
     if (found == by_host_.end()) return;
@@ -33,7 +33,7 @@ class Places {
 
  private:
   std::uint32_t most_, taken_ = 0;
-  std::map<Ip, std::uint32_t> by_host_;  // as many as are taken, at most
+  std::map<Ip, std::uint32_t> by_host_;  // at most as many entries as taken places
 };
 
 }  // namespace fairlead::rdma_cm

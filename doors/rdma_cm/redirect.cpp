@@ -1,4 +1,4 @@
-// The calls of libc that a descriptor of the connection manager's device file passes through, wrapped. All others pay
+// Wraps the libc calls that take a descriptor of the connection manager's device file. For other descriptors they cost
 // one load (descriptor_table.hpp).
 #undef _FORTIFY_SOURCE
 
@@ -26,7 +26,7 @@ int open_device_file(int flags) {
   struct stat status{};
   if (::fstatat(descriptor, "", &status, AT_EMPTY_PATH) == 0 && note_device_file(descriptor, status.st_ino))
     return descriptor;
-  ::close(descriptor);  // write() would not know it
+  ::close(descriptor);  // write() would not recognise it
   errno = EMFILE;
   return -1;
 }
@@ -37,7 +37,7 @@ namespace {
 
 using namespace fairlead::rdma_cm;
 
-/// The function of libc behind a wrapper; without a guard, as write() and close() are called in signal handlers.
+/// The libc function behind a wrapper. It has no static guard, because signal handlers call write() and close().
 template <typename Function>
 class Next {
  public:
@@ -69,16 +69,16 @@ constinit Next<int(int, struct stat64*)> next_fstat64("fstat64");
 constinit Next<int(int, int, struct stat*)> next_fxstat("__fxstat");
 constinit Next<int(int, int, struct stat64*)> next_fxstat64("__fxstat64");
 
-constexpr unsigned kMiscMajor = 10, kMinor = 59;  // where the kernel has none to go by
+constexpr unsigned kMiscMajor = 10, kMinor = 59;  // if the kernel has no such device
 
-/// The socket shows itself as the character device that it stands for: the kernel's own number where there is one,
-/// which librdmacm has asked the kernel for.
+/// Makes the socket look like the character device that it stands for. Uses the kernel's own device number if there is
+/// one, because librdmacm has asked the kernel for it.
 template <typename Status>
 int as_device(int result, int descriptor, Status& status) {
   if (result != 0 || !is_device_file(descriptor)) return result;
   static const dev_t device = [] {
     struct statx real{};
-    constexpr const char* kReal = "//dev/infiniband/rdma_cm";  // past our own wrapper
+    constexpr const char* kReal = "//dev/infiniband/rdma_cm";  // bypasses our own wrapper
     return ::statx(AT_FDCWD, kReal, 0, STATX_TYPE, &real) == 0 && S_ISCHR(real.stx_mode)
                ? makedev(real.stx_rdev_major, real.stx_rdev_minor)
                : makedev(kMiscMajor, kMinor);
@@ -110,7 +110,7 @@ ssize_t write(int descriptor, const void* bytes, size_t size) {
   return file ? write_command(file, descriptor, bytes, size) : -1;
 }
 
-// The last copy's end is the end of its ids; a listener's port is free when close() returns, as with the kernel.
+// Closing the last copy ends its ids. A listener's port is free when close() returns, as with the kernel.
 int close(int descriptor) {
   const bool is_ours = is_device_file(descriptor);
   const int result = next_close(descriptor);
@@ -132,7 +132,7 @@ int dup3(int descriptor, int copy, int flags) noexcept {
   return copied(descriptor, next_dup3(descriptor, copy, flags));
 }
 
-// What the third argument is, if any, nobody needs to know: it is passed on as the widest.
+// The third argument's type does not matter: it is passed on as the widest.
 int fcntl(int descriptor, int action, ...) {
   va_list arguments;
   va_start(arguments, action);

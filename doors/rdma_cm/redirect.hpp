@@ -1,9 +1,9 @@
 #pragma once
-// Opening the connection manager's device file, for the wrappers of open().
+// Opens the connection manager's device file, for the wrappers of open().
 
 namespace fairlead::rdma_cm {
 
-/// A descriptor of it; -1 with errno.
+/// Returns a descriptor; -1 with errno on failure.
 int open_device_file(int flags);
 
 }  // namespace fairlead::rdma_cm

@@ -34,7 +34,7 @@ bool draw(Number& number) {
   return ::getrandom(&number, sizeof number, 0) == sizeof number;
 }
 
-// Its receives are flushed, so that a program that waits for completions alone hears of it, too.
+// Fails the queue pair and flushes its receives, so that a program that waits only for completions notices.
 void fail_pair(const Id& id) {
   const ibverbs::Identity* const identity = find_identity(id.device);
   if (identity != nullptr) ibverbs::fail_pair(*identity, id.terms.qp_num, id.connection.peer_terms().qp_num);
@@ -108,7 +108,7 @@ void Service::end_closed_files() {
       continue;
     }
     const auto file = std::move(each->second);
-    ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, file->far_end(), nullptr);  // a forked child may have it open
+    ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, file->far_end(), nullptr);  // a forked child may still have it open
     each = files_.erase(each);
     std::vector<std::shared_ptr<Id>> ended;
     for (const auto& [handle, id] : ids_) {
@@ -296,7 +296,7 @@ void Service::fail(const Failed& failed, Instant now) {
   const auto found = ids_.find(sent.handle);
   if (sent.name == 0 || found == ids_.end() || found->second->connection.name() != sent.name) return;
   const std::shared_ptr<Id> id = found->second;
-  // Where shared memory is the only path, nobody says that nobody is there.
+  // If shared memory is the only transport, no engine reports that nobody listens.
   const bool is_request = sent.message.kind == Kind::req || sent.message.kind == Kind::sidr_req;
   const bool is_nobody = is_request && failed.why == Status::unreachable && is_nobody_at(id->peer, id->target.port);
   apply(id, id->connection.fail(sent.message.kind, is_nobody ? Status::refused : failed.why, now));
@@ -323,7 +323,7 @@ void Service::take(const Delivery& delivery, Instant now) {
     return;
   }
   if (id) {
-    // Whoever has forgotten one connection has probably forgotten others.
+    // A peer that has forgotten one connection has probably forgotten others.
     if (message.kind == Kind::dreq && message.reason == std::to_underlying(Reason::invalid_comm_id)) ask_at_ = now;
     return apply(id, id->connection.take(message, now));
   }
@@ -332,7 +332,7 @@ void Service::take(const Delivery& delivery, Instant now) {
   if (message.kind == Kind::rep) answer_without_id(delivery, Kind::rej, std::to_underlying(Reason::invalid_comm_id));
 }
 
-// The name has to be ours, the sender the one that we speak with, at the address that we asked.
+// Returns the id that a message names, if the sender is that id's peer, at the address that we asked.
 std::shared_ptr<Id> Service::addressee(const Delivery& delivery) {
   const Message& message = delivery.message;
   std::uint32_t handle = 0;
@@ -354,7 +354,7 @@ std::shared_ptr<Id> Service::addressee(const Delivery& delivery) {
     ++counters_.wrong_sender;
     return nullptr;
   }
-  // A listener's process answers from its home, which is where the connection is from then on.
+  // A listener's process answers from its home, which is the peer's address from then on.
   if (is_answer && message.kind == Kind::rep) id->peer_address = delivery.from;
   return id;
 }

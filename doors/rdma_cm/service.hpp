@@ -1,7 +1,7 @@
 #pragma once
-// All ids of this process, and the thread that serves them: it takes what the carrier has collected, keeps the timers,
-// looks after peers, and ends the ids of files that were closed. One lock; no call waits under it but the start and the
-// end of a listener.
+// All ids of this process, and the thread that serves them. The thread handles what the carrier has collected, runs the
+// timers, checks that peers live, and ends the ids of closed files. There is one lock. Only starting and ending a
+// listener may block while it is held.
 
 #include <atomic>
 #include <chrono>
@@ -24,13 +24,13 @@
 
 namespace fairlead::rdma_cm {
 
-/// What a stranger, a peer or a program made us refuse; told by `fairlead run --explain`.
+/// Counts what was refused because of a stranger, a peer or a program; `fairlead run --explain` reports it.
 struct ServiceCounters {
   std::uint64_t requests = 0;
-  std::uint64_t no_listener = 0;   // requests for a port space where nobody listens
-  std::uint64_t backlog_full = 0;  // requests that were asked to come again
-  std::uint64_t unknown_name = 0;  // messages for no connection of ours
-  std::uint64_t wrong_sender = 0;  // messages for a connection that is another's
+  std::uint64_t no_listener = 0;   // requests for a port space without a listener
+  std::uint64_t backlog_full = 0;  // requests that were told to try again
+  std::uint64_t unknown_name = 0;  // messages for a connection that does not exist here
+  std::uint64_t wrong_sender = 0;  // messages for a connection of another sender
   std::uint64_t repeated = 0;      // requests that have an id already
   std::uint64_t lost_peers = 0;
 };
@@ -41,47 +41,47 @@ class Service {
   static constexpr std::uint32_t kBacklogMax = 1024;
   static constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
-  /// Of this process; a child of fork has its own, without any file.
+  /// Returns the service of this process. The child of a fork has its own, without any file.
   static Service& of_process();
 
   Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// A new file; -1 with errno.
+  /// Opens a file. Returns -1 with errno on failure.
   int open(int flags);
-  /// Null if it is no file of this process.
+  /// Returns null if it is no file of this process.
   std::shared_ptr<EventFile> find_file(ino_t inode);
-  /// After a close: what no program holds any more ends.
+  /// Call after a close: ends the files of which no program holds a copy any more.
   void end_closed_files();
-  /// Until a rejection by this connection has arrived, or for a moment: a program may end itself, without atexit(),
-  /// right after it, and its peer has to hear the program's words all the same.
+  /// Waits until a rejection by this connection has arrived, up to a short limit. A program may end right after it,
+  /// without atexit(), and its peer must get the rejection nevertheless.
   void wait_until_rejected(std::uint64_t name);
-  /// At exit: peers are told, as the kernel tells them.
+  /// Call at exit: informs the peers, as the kernel does.
   void leave();
   std::string describe();
   ServiceCounters counters();
 
   std::mutex& mutex() { return mutex_; }
 
-  // All that follows is called under the lock.
+  // The caller of everything below holds the lock.
 
-  /// Null if there is no room, or no randomness.
+  /// Returns null if there is no room or no randomness.
   std::shared_ptr<Id> make_id(std::uint16_t port_space, std::uint8_t qp_type);
-  /// Null unless it is an id of this file.
+  /// Returns null unless it is an id of this file.
   std::shared_ptr<Id> find(std::uint32_t handle, const EventFile& file);
-  /// Ends it; its events that were not told are gone.
+  /// Ends the id. Its unreported events are discarded.
   void destroy(const std::shared_ptr<Id>& id);
-  /// Does what a step says; its error is the caller's.
+  /// Carries out a step. The caller handles its error.
   void apply(const std::shared_ptr<Id>& id, const Step& step);
-  /// Tells the program of an event.
+  /// Queues an event for the program.
   void tell(const std::shared_ptr<Id>& id, const Told& told, const std::shared_ptr<Id>& child = nullptr);
-  /// The program has been told of this request.
+  /// Call when the program has been told of this request.
   static void told_of_request(Id& listener, const Id& child) { listener.backlog.release(child.peer); }
   int listen(const std::shared_ptr<Id>& id, std::uint32_t backlog);
-  /// The id is in the group, and the program is told. Null if it is in too many.
+  /// Joins the group and queues the event. Returns null if the id is in too many groups.
   std::shared_ptr<Membership> join(const std::shared_ptr<Id>& id, const Ip& group, std::uint64_t uid);
-  /// Null if no id of this file has it. Events that were not told are gone.
+  /// Leaves a group. Returns null if no id of this file is in it. Unreported events are discarded.
   std::shared_ptr<Membership> leave(std::uint32_t handle, EventFile& file);
   std::uint16_t next_source_port();
 
@@ -116,16 +116,16 @@ class Service {
   std::unordered_map<ino_t, std::shared_ptr<EventFile>> files_;
   std::map<std::uint32_t, std::shared_ptr<Id>> ids_;
   std::set<std::uint32_t> free_handles_;
-  std::uint32_t handles_ = 0;             // ever used
+  std::uint32_t handles_ = 0;             // handles ever used
   std::uint32_t membership_handles_ = 0;  // likewise
   std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
   std::map<std::pair<std::string, std::uint64_t>, std::uint32_t>
-      by_request_;  // sender and its name: asked, not answered
+      by_request_;  // sender and its name: requests not answered yet
   std::vector<std::shared_ptr<Id>> listeners_;
   std::set<std::pair<Instant, std::uint32_t>> timers_;
   Outbox outbox_;
   Instant ask_at_ = kNever;
-  std::size_t asked_ = 0;  // rounds; each asks for another connection of a peer
+  std::size_t asked_ = 0;  // rounds of asking; each round uses another connection of a peer
   std::uint16_t next_port_ = 0;
   ServiceCounters counters_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kFamilyGid = 27;  // AF_IB
 
-/// sockaddr_ib of the kernel.
+/// The kernel's sockaddr_ib.
 struct GidAddress {
   std::uint16_t family;
   std::uint16_t pkey;

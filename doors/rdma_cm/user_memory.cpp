@@ -13,7 +13,7 @@ void* pointer(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
-/// Where the call is forbidden (containers filter it) the pointer is believed.
+/// If the system call is forbidden (some containers filter it), the pointer is trusted.
 bool is_forbidden(ssize_t result) {
   return result < 0 && (errno == EPERM || errno == ENOSYS);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Memory that a command points to: as with the kernel, a wrong pointer is EFAULT and no crash.
+// Access to memory that a command points to. As with the kernel, an invalid pointer causes EFAULT and no crash.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fairlead::rdma_cm {
 
-/// False if not all of it can be read, or written.
+/// Return false unless all of it can be read or written.
 bool read_user(std::uint64_t from, std::span<std::byte> to);
 bool write_user(std::uint64_t to, std::span<const std::byte> from);
 

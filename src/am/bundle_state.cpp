@@ -10,11 +10,11 @@
 namespace fairlead::am {
 namespace {
 
-// the interval at which outstanding requests are checked for timeout
+// The interval at which outstanding requests are checked for timeout.
 constexpr base::Duration kSleepMax = std::chrono::milliseconds(100);
-// the delay before a message that the engine refused is sent again
+// The delay before a message that the engine refused is sent again.
 constexpr base::Duration kHeldAgain = std::chrono::microseconds(50);
-// the interval at which to check whether another thread has left the endpoint
+// The interval at which to check whether another thread has left the endpoint.
 constexpr base::Duration kOtherThread = std::chrono::microseconds(50);
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace fairlead::am {
 namespace {
 
-// longest sleep while waiting for a credit or for room
+// Longest sleep while waiting for a credit or for room.
 constexpr base::Duration kPause = std::chrono::milliseconds(10);
 constexpr base::Duration kSendAgainFirst = std::chrono::microseconds(200);
 
@@ -59,7 +59,7 @@ Status EndpointState::send(Lock& lock, const Request& request) {
   exchange.handler = request.word.handler;
   exchange.argument_count = static_cast<std::uint8_t>(request.arguments.size());
   std::ranges::copy(request.arguments, exchange.arguments.begin());
-  // padding, which is sent too
+  // Padding, which is sent too.
   if (request.arguments.size() % 2 != 0) exchange.arguments[request.arguments.size()] = 0;
   ++translation.outstanding;
   ++outstanding;

@@ -52,7 +52,7 @@ class EndPointIndex {
   std::size_t next(std::size_t place) const { return (place + 1) & (slots_.size() - 1); }
 
   std::uint64_t seed_;
-  // size is a power of two; at most half of the slots are used
+  // Size is a power of two; at most half of the slots are used.
   std::vector<Slot> slots_ = std::vector<Slot>(kSlotsLeast);
   std::size_t used_ = 0;
 };

@@ -54,7 +54,7 @@ class EndPointTable {
   static constexpr std::size_t kSweepLeast = 1024;  // objects
 
  private:
-  // objects; a smaller table stays in the cache without prefetching
+  // Objects; a smaller table stays in the cache without prefetching.
   static constexpr std::size_t kPrefetchLeast = 4096;
 
   std::uint32_t take_place(EndPointState* state);
@@ -63,7 +63,7 @@ class EndPointTable {
   EndPointIndex index_;
   std::vector<EndPointState*> places_;  // null: index is free
   std::vector<std::uint32_t> free_places_;
-  // starts at a random value: a destination may outlive its table, and a new table may reuse the address
+  // Starts at a random value: a destination may outlive its table, and a new table may reuse the address.
   std::uint32_t next_serial_;
   EndPointState* last_ = nullptr;  // result of the last look-up: messages of one sender tend to come in runs
   std::size_t sweep_at_ = kSweepLeast;

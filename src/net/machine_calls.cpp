@@ -38,7 +38,7 @@ void MachineCalls::look_after(Lock& lock) {
 // Events to the application ------------------------------------------------------------------------------------------
 
 std::expected<std::size_t, Status> MachineCalls::deliver_all(std::size_t budget) {
-  // keeps the machine alive until the lock is released, if a callback destroyed the handle
+  // Keeps the machine alive until the lock is released, if a callback destroyed the handle.
   std::shared_ptr<Machine> self;
   Lock lock(machine_.mutex_);
   if (!is_deliverable()) return std::unexpected(Status::bad_state);

@@ -148,7 +148,7 @@ void Machine::finish(BufferState& buffer) {
   queues_.end_early(buffer, BufferState::Ender::owner);
   while (buffer.machine.load(std::memory_order_relaxed) == this) {
     if (!turn_.is_free() || (is_thread_delivering() && !thread_.is_this())) {
-      // with a timeout: the deliverer does not notify between two events of one batch
+      // The delivering thread does not notify between two events of one batch, so the wait has a timeout.
       changes_.wait(lock, kFinishStep);
       continue;
     }

@@ -76,7 +76,7 @@ Result<MachinePort::Opened> MachinePort::open(DomainState& domain, const NetAddr
   if (!core) return std::unexpected(std::move(core.error()));
   Opened opened{.core = std::move(*core), .handle = {}, .address = wanted, .ignored = {}};
   opened.address.engine = opened.core->address();
-  // before the port is opened, because this may throw for lack of memory
+  // Before the port is opened, because this may throw for lack of memory.
   opened.ignored = ignored_settings(*opened.core, domain.options);
   const auto port = open_port(*opened.core, opened.address);
   if (!port) return std::unexpected(port.error());

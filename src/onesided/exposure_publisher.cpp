@@ -53,7 +53,7 @@ bool ExposurePublisher::take(std::uint64_t key) {
 std::optional<Claimer> ExposurePublisher::cancel(std::uint64_t key) {
   hide_own(key);
   const std::uint64_t taker = published(key).holder.exchange(0, std::memory_order_acq_rel);
-  // no peer claimed it; a peer that still names it can only find it withdrawn
+  // No peer claimed it; a peer that still names it can only find it withdrawn.
   if (taker == key && !is_outside(key)) return std::nullopt;
   const shm::ConnectionTable& peers = connections_->peers();
   if (taker == key || taker == 0 || taker > peers.size()) return Claimer{};

@@ -19,7 +19,7 @@
 
 namespace fairlead::onesided {
 
-// bytes; bounds the time for which a copy occupies the initiator's engine
+// Bytes; bounds the time for which a copy occupies the initiator's engine.
 inline constexpr std::uint64_t kCarriedOutMax = 64ULL << 20;
 
 template <typename Value>
@@ -77,7 +77,7 @@ struct SharedPair {
   std::uint32_t peer_scope = 0, peer_port = 0;
   std::uint32_t number = 0, peer_number = 0;
   std::uint32_t domain = 0;
-  // access flags; 0 while it accepts no requests; excludes reads and atomics if it answers none
+  // Access flags; 0 while it accepts no requests; excludes reads and atomics if it answers none.
   std::uint32_t rights = 0;
 };
 

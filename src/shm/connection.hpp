@@ -27,7 +27,7 @@ namespace fairlead::shm {
 struct PairSide {
   alignas(128) std::atomic<std::uint64_t> passed{0};       // lines of the other side's ring that this side has consumed
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it polls the rings by itself: nobody has to ring
-  // hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing
+  // Hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing.
   alignas(128) std::atomic<std::uint64_t> at{0};
   std::atomic<std::uint32_t> sees_arena{0};  // it has mapped the other side's arena
   std::atomic<std::uint32_t> is_leaving{0};  // its engine ends in an orderly way; set before the connection closes

@@ -28,7 +28,7 @@ struct Greeting {
   std::uint32_t doorbell_bit = 0;  // the bit that the receiver shall set in the sender's doorbell
   std::uint32_t user = 0;          // the sender's user id as the sender sees it
   std::uint64_t arena_bytes = 0;   // size of the sender's shared memory; 0: none
-  // address of the nonce in the sender's process (shm/identity.hpp); 0: no cross-memory access
+  // Address of the nonce in the sender's process (shm/identity.hpp); 0: no cross-memory access.
   std::uint64_t identity = 0;
   std::uint64_t nonce[2] = {};
   std::uint64_t proof = 0;  // between different users (shm/proof.hpp)

@@ -95,7 +95,7 @@ Result<> Listener::show(const Name& bound, const Name& name, bool is_for_all, Us
     errno = EPERM;
     return std::unexpected(bound.failed("keep"));
   }
-  // refers to this inode, even if the name leads elsewhere by now
+  // Refers to this inode, even if the name leads elsewhere by now.
   const std::string same = fmt::format("/proc/self/fd/{}", file.get());
   if (::chmod(same.c_str(), is_for_all ? 0666 : 0600) != 0) return std::unexpected(bound.failed("set the mode of"));
   if (::linkat(AT_FDCWD, bound.text().c_str(), AT_FDCWD, name.text().c_str(), 0) == 0) return {};

@@ -37,7 +37,7 @@ class Outbox {
 
  private:
   static constexpr link::Reference kOfLongs = link::Reference{1} << 63;  // set in references to long messages
-  // bounds a chunk, so that the reader copies while the writer fills the next one
+  // Small enough that the reader copies one chunk while the writer fills the next.
   static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;
   static constexpr int kShortsInTurn = 16;  // short messages before a chunk gets its turn
 
@@ -48,7 +48,7 @@ class Outbox {
   Connections& connections_;
   const TransportOptions& options_;
   TransportCounters& counters_;
-  // limited by waiting_max of each peer instead
+  // Limited by waiting_max of each peer instead.
   link::ObjectPool<Block> blocks_{std::numeric_limits<std::size_t>::max()};
 };
 

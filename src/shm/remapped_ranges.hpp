@@ -86,7 +86,7 @@ class RemappedRanges {
   mutable std::mutex mutex_;
   std::vector<Remap> remaps_;
   std::vector<std::uint32_t> unused_;  // free indices of remaps_
-  // the used ones; the program may have unmapped some of them
+  // Those in use; the program may have unmapped some of them.
   std::multimap<const std::byte*, std::uint32_t> by_begin_;
   std::uint32_t apart_ = 0;  // mappings moved, or moved back without merging
   std::uint64_t left_in_place_ = 0;

@@ -22,7 +22,7 @@ namespace fairlead::shm {
 struct Letter {
   static constexpr std::size_t kDescriptorsMax = 3;
   std::size_t bytes = 0;  // 0: the other side has closed
-  // it came with descriptors that no engine sends: they were rejected, and the connection must end
+  // It came with descriptors that no engine sends: they were rejected, and the connection must end.
   bool is_strange = false;
   base::ForeignDescriptor descriptors[kDescriptorsMax];
 };

@@ -30,7 +30,7 @@ inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend&
     return 0;
   Peer& peer = *found;
   Connection& to = connections_->peer(peer.connection_slot);
-  // a local copy stays in registers: the compiler might assume that the payload writes alias the original
+  // A local copy stays in registers: the compiler might assume that the payload writes alias the original.
   RingWriter writer = to.writer;
   const std::uint64_t read = to.reader.read();
   wire::ShmHead head{.kind = wire::ShmKind::inlined,

@@ -65,7 +65,7 @@ bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::
 std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number) {
   if (index >= peers_.size()) return std::nullopt;
   Peer& peer = peers_[index];
-  // number of messages sent since
+  // Number of messages sent since.
   const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - number;
   Pending* const pending = peer.pending.find(peer.pending.last_number() - since);
   if (pending == nullptr || pending->owner != owner) return std::nullopt;

@@ -15,7 +15,7 @@ struct DomainState {
 
   std::shared_ptr<ContextState> context;
   std::uint32_t number;
-  // memory regions and windows, queue pairs, shared receive queues, address handles
+  // Memory regions and windows, queue pairs, shared receive queues, address handles.
   std::atomic<std::uint32_t> members{0};
 };
 

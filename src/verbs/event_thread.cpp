@@ -24,7 +24,7 @@ Result<std::shared_ptr<EventThread>> EventThread::of(const std::shared_ptr<Conte
     context->channels.give();
     return std::unexpected(std::move(stream.error()));
   }
-  // a notice of a destroyed queue must not make the thread block
+  // A notice of a destroyed queue must not make the thread block.
   ::fcntl((*stream)->descriptor(), F_SETFL, O_NONBLOCK);
   auto channel = std::make_shared<ChannelState>(context, *stream);
   auto made = std::make_shared<EventThread>(std::move(channel), std::move(*stop));

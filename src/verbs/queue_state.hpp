@@ -28,7 +28,7 @@ struct ChannelState {
 struct QueueState {
   ~QueueState() {
     if (!context) return;  // creation failed for lack of memory
-    // after this, the callback is not called any more
+    // From here on, the callback is not called any more.
     if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);
     if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
     if (channel) --channel->queues;
