@@ -17,6 +17,12 @@ Error no_room(const char* message) {
   return {Status::no_memory, ENOMEM, message};
 }
 
+Error refusal_of_change(Status status) {
+  if (status == Status::in_use) return {status, EBUSY, "memory region: windows are bound to it"};
+  if (status == Status::again) return {status, EBUSY, "memory region: its last change is not over yet"};
+  return {status, EINVAL, "this memory region is deregistered"};
+}
+
 std::unexpected<Error> without_memory() {
   return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});  // short enough to need none
 }
@@ -33,6 +39,7 @@ base::Instant EmbeddedPairs::next_force() const {
 
 bool EmbeddedPairs::is_quiet(const qp::Withdrawal& withdrawal) const {
   qp::QueuePairs& pairs = driver_.engine().pairs();
+  if (withdrawal.is_change) return !pairs.regions().is_held_from_before(withdrawal.key);
   if (withdrawal.kind == qp::Withdrawal::Kind::region) return !pairs.regions().is_held(withdrawal.key);
   return pairs.is_quiet(withdrawal.pair);
 }
@@ -42,7 +49,7 @@ void EmbeddedPairs::press(const qp::Withdrawal& withdrawal) {
   if (withdrawal.has_readers) {
     for (const shm::SectionReader& reader : withdrawal.readers) driver_.engine().connections()->put_out(reader);
   } else if (withdrawal.kind == qp::Withdrawal::Kind::region) {
-    pairs.press_for_region(withdrawal.key);
+    pairs.press_for_region(withdrawal.key, withdrawal.is_change);
   } else {
     pairs.press_for(withdrawal.pair);
   }
@@ -182,20 +189,19 @@ Result<> EmbeddedPairs::begin_change_region(std::uint32_t key, const qp::RegionP
   qp::RegionPlan placed = plan;
   std::optional<std::uint32_t> remap;
   share(placed, remap);
-  bool is_known = false, has_windows = false;
+  Status status = Status::in_use;
   {
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
-    has_windows = pairs.regions().has_windows(key);
-    is_known = !has_windows && pairs.regions().change(key, placed);
-    if (is_known) pairs.publish_region(key);
+    if (!pairs.regions().has_windows(key)) status = pairs.regions().change(key, placed);
+    if (status == Status::ok) pairs.publish_region(key);
   }
-  if (!is_known) {
+  if (status != Status::ok) {
     unshare(remap);
-    return std::unexpected(has_windows ? Error{Status::in_use, EBUSY, "memory region: windows are bound to it"}
-                                       : Error{Status::stale, EINVAL, "this memory region is deregistered"});
+    return std::unexpected(refusal_of_change(status));
   }
-  withdrawal = {.kind = qp::Withdrawal::Kind::region, .pair = {}, .key = key, .force_at = next_force()};
+  withdrawal = {
+      .kind = qp::Withdrawal::Kind::region, .is_change = true, .pair = {}, .key = key, .force_at = next_force()};
   if (const auto before = remaps_.extract(key)) withdrawal.remap = before.mapped();
   if (remap) remaps_[key] = *remap;
   return {};

@@ -37,8 +37,8 @@ void Flights::count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32
   };
   flights_.for_each([&](std::uint32_t, const Flight& flight) {
     add(by_pair, flight.owner.pair);
-    for (const std::uint32_t region : flight.list.regions())
-      if (region != GatherList::kNoRegion) add(holds_by_region, region);
+    for (const std::uint32_t hold : flight.list.regions())
+      if (hold != GatherList::kNoRegion) add(holds_by_region, RegionTable::slot_of(hold));
   });
 }
 

@@ -54,22 +54,21 @@ class Flights {
   /// The outcome of one that was committed has come: lets go of what it held.
   FlightOwner end(std::uint64_t cookie);
 
-  /// Calls visit(peer) for each in flight of that queue pair, or that holds the region of a slot.
+  /// Calls visit(peer) for each in flight of that queue pair, or that holds a region: is_its(hold).
   template <typename Visit>
   void for_each_of_pair(std::uint32_t pair, Visit&& visit) {
     flights_.for_each([&](std::uint32_t, const Flight& flight) {
       if (flight.owner.pair == pair) visit(flight.peer);
     });
   }
-  /// As QueuePairs::check(): adds those of each queue pair, and the holds of each region.
-  void count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32_t>& holds_by_region);
-  template <typename Visit>
-  void for_each_of_region(std::uint32_t region, Visit&& visit) {
+  template <typename IsIts, typename Visit>
+  void for_each_of_region(IsIts&& is_its, Visit&& visit) {
     flights_.for_each([&](std::uint32_t, const Flight& flight) {
-      const auto regions = flight.list.regions();
-      if (std::ranges::find(regions, region) != regions.end()) visit(flight.peer);
+      if (std::ranges::any_of(flight.list.regions(), is_its)) visit(flight.peer);
     });
   }
+  /// As QueuePairs::check(): adds those of each queue pair, and the holds of each region.
+  void count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32_t>& holds_by_region);
 
  private:
   static constexpr std::uint32_t kMost = 1U << 18;

@@ -27,7 +27,8 @@ TEST_F(FlightsOfOneRegion, HoldTheirRegionUntilTheirOutcome) {
   int of_pair = 0, of_region = 0;
   flights_.for_each_of_pair(3, [&](link::PeerHandle peer) { of_pair += peer.slot == 5; });
   flights_.for_each_of_pair(4, [&](link::PeerHandle) { ++of_pair; });
-  flights_.for_each_of_region(key_ >> 8, [&](link::PeerHandle peer) { of_region += peer.slot == 5; });
+  const auto is_its = [&](std::uint32_t hold) { return regions_.is_hold_of(hold, key_, false); };
+  flights_.for_each_of_region(is_its, [&](link::PeerHandle peer) { of_region += peer.slot == 5; });
   EXPECT_EQ(of_pair, 1);
   EXPECT_EQ(of_region, 1);
   const FlightOwner owner = flights_.end(cookie);

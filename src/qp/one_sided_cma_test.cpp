@@ -133,11 +133,11 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
     post(opcode, 0, 64, address, key);
     EXPECT_EQ(wait_for(a_).status, status);
     EXPECT_EQ(b_.state(), QpState::err);
-    if (b_.pairs().regions().change(b_.key, first)) b_.pairs().publish_region(b_.key);
+    if (b_.pairs().regions().change(b_.key, first) == Status::ok) b_.pairs().publish_region(b_.key);
     join();
   };
   const auto change = [&](const RegionPlan& to) {
-    ASSERT_TRUE(b_.pairs().regions().change(b_.key, to));
+    ASSERT_EQ(b_.pairs().regions().change(b_.key, to), Status::ok);
     b_.pairs().publish_region(b_.key);
   };
   expect_refused(SendOpcode::write, b_.at(1000), b_.key + 1);

@@ -32,7 +32,7 @@ class Permit {
   bool is_refused() const { return at_ == nullptr; }
   /// Why, if it is refused.
   verbs::Cause cause() const { return cause_; }
-  /// Of the region, for whoever holds it.
+  /// The region's, with its epoch, for whoever holds it.
   std::uint32_t slot() const { return slot_; }
   /// Whether it is followed by the kernel alone.
   bool is_checked() const { return checked_ != 0; }

@@ -161,9 +161,10 @@ void QueuePairs::press_for(PairHandle handle) {
   shared_.flights.for_each_of_pair(pair->index, condemn);
 }
 
-void QueuePairs::press_for_region(std::uint32_t key) {
+void QueuePairs::press_for_region(std::uint32_t key, bool is_from_before) {
   if (shared_.transports == nullptr) return;
-  shared_.flights.for_each_of_region(key >> 8, [&](link::PeerHandle peer) {
+  const auto is_its = [&](std::uint32_t hold) { return shared_.regions.is_hold_of(hold, key, is_from_before); };
+  shared_.flights.for_each_of_region(is_its, [&](link::PeerHandle peer) {
     shared_.transports->offences().condemn(peer, transport::Offence::holds_memory);
   });
 }

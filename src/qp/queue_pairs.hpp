@@ -70,7 +70,7 @@ class QueuePairs {
   bool is_quiet(PairHandle handle);
   /// Peers that keep a pair from being quiet, or a region held, are expelled at the next occasion.
   void press_for(PairHandle handle);
-  void press_for_region(std::uint32_t key);
+  void press_for_region(std::uint32_t key, bool is_from_before = false);
   void free_pair(PairHandle handle);
   Status change_pair(PairHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
   PairFacts pair_facts(PairHandle handle);

@@ -28,19 +28,20 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   ++used_;
   Entry& entry = entries_[slot];
   entry.plan = plan;
+  entry.hold = slot;
   entry.is_used = true;
   return slot << 8 | entry.variant;
 }
 
 /// What is read for a peer has to be mapped at this moment. All else is found out by whoever writes or copies it.
 [[gnu::noinline]] Permit RegionTable::locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access,
-                                                      std::uint32_t slot) {
+                                                      std::uint32_t hold) {
   namespace rights = verbs::access;
   auto* const at = reinterpret_cast<std::byte*>(address);
   const bool is_asked = (access & rights::remote_read) != 0;
   if (at == nullptr || length > UINT64_MAX - address || (is_asked && base::probe_memory(at, length, false) != 0))
     return Permit(verbs::Cause::out_of_range);
-  return Permit::checked(at, length, slot);
+  return Permit::checked(at, length, hold);
 }
 
 // Windows ------------------------------------------------------------------------------------------------------------
@@ -87,6 +88,7 @@ verbs::Cause RegionTable::bind(const verbs::WindowBinding& binding, std::uint32_
   Entry& region = entries_[slot];
   ++region.windows;
   window->region = slot;
+  window->hold = region.hold;
   window->pair = window->type == verbs::WindowType::type_2 ? pair : 0;
   window->is_used = true;
   window->plan = {.base = region.plan.base + (binding.addr - region.plan.iova),
@@ -138,23 +140,29 @@ bool RegionTable::remove(std::uint32_t key) {
   if (find(key) == nullptr) return false;
   const std::uint32_t slot = key >> 8;
   entries_[slot].is_used = false;
-  if (entries_[slot].holds == 0) {
+  if (!is_held(key)) {
     --used_;
     give_back(slot);
   }
   return true;
 }
 
-bool RegionTable::change(std::uint32_t key, const RegionPlan& plan) {
-  if (find(key) == nullptr) return false;
-  entries_[key >> 8].plan = plan;
-  return true;
+Status RegionTable::change(std::uint32_t key, const RegionPlan& plan) {
+  if (find(key) == nullptr) return Status::stale;
+  Entry& entry = entries_[key >> 8];
+  const bool is_held_now = entry.holds[entry.epoch()] != 0;
+  if (is_held_now && is_held_from_before(key)) return Status::again;
+  if (is_held_now) entry.hold ^= kEpoch;
+  entry.plan = plan;
+  return Status::ok;
 }
 
-void RegionTable::let_go(std::uint32_t slot) {
+void RegionTable::let_go(std::uint32_t hold) {
+  const std::uint32_t slot = slot_of(hold);
   Entry& entry = entries_[slot];
-  ENSURE(entry.holds > 0, "region slot {} let go once too often", slot);
-  if (--entry.holds == 0 && !entry.is_used) {
+  std::uint32_t& holds = entry.holds[(hold & kEpoch) != 0];
+  ENSURE(holds > 0, "region slot {} let go once too often", slot);
+  if (--holds == 0 && !entry.is_used && !is_held(slot << 8)) {
     --used_;
     give_back(slot);
   }
@@ -166,8 +174,9 @@ void RegionTable::check(const std::vector<std::uint32_t>& holds) const {
   for (std::uint32_t slot = 0; slot < entries_.size(); ++slot) {
     const Entry& entry = entries_[slot];
     const std::uint32_t counted = slot < holds.size() ? holds[slot] : 0;
-    ENSURE(entry.holds == counted, "region slot {}: held {} times, by {} messages", slot, entry.holds, counted);
-    ++(entry.is_window() ? windows : entry.is_used || entry.holds != 0 ? used : unused);
+    const std::uint32_t holding = entry.holds[0] + entry.holds[1];
+    ENSURE(holding == counted, "region slot {}: held {} times, by {} messages", slot, holding, counted);
+    ++(entry.is_window() ? windows : entry.is_used || holding != 0 ? used : unused);
     if (!entry.is_window() || !entry.is_used) continue;
     ENSURE(entry.region < entries_.size() && entries_[entry.region].is_used, "window {}: bound to no region", slot);
     ++bound[entry.region];

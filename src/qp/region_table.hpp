@@ -8,13 +8,16 @@
 // bound to nothing; each binding has a key, of the device (type 1) or of the program (type 2).
 //
 // Whoever reads the memory later (the link, by reference) holds the region's slot; a removed region cannot be found any
-// more, but its slot comes back, and its owner may unmap it, only when the last hold is gone.
+// more, but its slot comes back, and its owner may unmap it, only when the last hold is gone. A region whose memory is
+// changed keeps its key, and peers go on using it: so holds from before the change are counted apart.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include <fairlead/error.hpp>
 #include <fairlead/verbs/types.hpp>
 #include <fairlead/verbs/work_request.hpp>
 
@@ -66,10 +69,23 @@ class RegionTable {
 
   /// From now on the key names nothing. False if it does not now.
   bool remove(std::uint32_t key);
-  /// The key names this from now on. False if it names nothing now.
-  bool change(std::uint32_t key, const RegionPlan& plan);
+  /// The key names this from now on. `stale` if it names nothing now, `again` while what it was before its last change
+  /// is held.
+  Status change(std::uint32_t key, const RegionPlan& plan);
   /// Whether somebody still reads the memory of a region of this slot.
-  bool is_held(std::uint32_t key) const { return entries_[key >> 8].holds != 0; }
+  bool is_held(std::uint32_t key) const {
+    const Entry& entry = entries_[key >> 8];
+    return entry.holds[0] != 0 || entry.holds[1] != 0;
+  }
+  /// Or the memory that it had before its last change.
+  bool is_held_from_before(std::uint32_t key) const {
+    const Entry& entry = entries_[key >> 8];
+    return entry.holds[entry.epoch() ^ 1] != 0;
+  }
+  /// Whether such a hold is of that region: of all its memory, or only of what it was before its last change.
+  bool is_hold_of(std::uint32_t hold, std::uint32_t key, bool is_from_before) const {
+    return slot_of(hold) == key >> 8 && (!is_from_before || hold != entries_[key >> 8].hold);
+  }
   bool is_known(std::uint32_t key) const { return find(key) != nullptr; }
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
@@ -85,14 +101,16 @@ class RegionTable {
     if ((plan.access & access) != access) return Permit(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
-      return plan.is_everything ? locate_anywhere(address, length, access, key >> 8)
+      return plan.is_everything ? locate_anywhere(address, length, access, entry->hold)
                                 : Permit(verbs::Cause::out_of_range);
     }
-    return {plan.base + offset, length, entry->is_window() ? entry->region : key >> 8};
+    return {plan.base + offset, length, entry->hold};
   }
 
-  void hold(std::uint32_t slot) { ++entries_[slot].holds; }
-  void let_go(std::uint32_t slot);
+  /// Counts one more hold, as a permit names it.
+  void hold(std::uint32_t hold) { ++entries_[slot_of(hold)].holds[(hold & kEpoch) != 0]; }
+  void let_go(std::uint32_t hold);
+  static std::uint32_t slot_of(std::uint32_t hold) { return hold & ~kEpoch; }
   /// As QueuePairs::check(). `holds`: by slot, as those count that hold.
   void check(const std::vector<std::uint32_t>& holds) const;
 
@@ -100,10 +118,12 @@ class RegionTable {
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
+  static constexpr std::uint32_t kEpoch = 1U << 30;  // in a hold, besides the slot: changes with the memory
 
   struct Entry {
     RegionPlan plan;
-    std::uint32_t holds = 0;
+    std::uint32_t hold = 0;                // what permits name: its own, or of a window its region's
+    std::array<std::uint32_t, 2> holds{};  // by epoch
     std::uint32_t next_free = kNone;
     std::uint32_t windows = 0;     // of a region: bound to it
     std::uint32_t region = kNone;  // of a window: the slot that it is bound to
@@ -113,6 +133,7 @@ class RegionTable {
     bool is_used = false;          // the key names memory
 
     bool is_window() const { return type != verbs::WindowType{}; }
+    std::size_t epoch() const { return (hold & kEpoch) != 0 ? 1 : 0; }
   };
 
   const Entry* find(std::uint32_t key) const {
@@ -126,7 +147,7 @@ class RegionTable {
     const std::uint32_t slot = key >> 8;
     return slot < entries_.size() && entries_[slot].is_window() ? &entries_[slot] : nullptr;
   }
-  static Permit locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access, std::uint32_t slot);
+  static Permit locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access, std::uint32_t hold);
   verbs::Cause judge(const verbs::WindowBinding& binding, std::uint32_t domain) const;
   void unbind(Entry& window);
   std::uint32_t take_slot();

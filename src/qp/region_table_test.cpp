@@ -47,6 +47,35 @@ TEST_F(Regions, APermitIsGoodForItsRangeOnly) {
   EXPECT_DEATH((void)Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
 }
 
+// Its key goes on, and so do peers that use it: who changes it waits for those before him alone.
+TEST_F(Regions, KeepHoldsFromBeforeAChangeApart) {
+  const auto hold_now = [&] {
+    const std::uint32_t hold = table_.locate(key_, 7, 1000, 1, 0).slot();
+    table_.hold(hold);
+    return hold;
+  };
+  const RegionPlan other{.base = memory_.data() + 32, .length = 32, .iova = 1000, .access = 0, .domain = 7};
+  const std::uint32_t before = hold_now();
+  EXPECT_FALSE(table_.is_held_from_before(key_));
+  ASSERT_EQ(table_.change(key_, other), Status::ok);
+  const std::uint32_t after = hold_now();
+  EXPECT_TRUE(table_.is_held_from_before(key_));
+  EXPECT_TRUE(table_.is_hold_of(before, key_, true));
+  EXPECT_FALSE(table_.is_hold_of(after, key_, true));
+  EXPECT_TRUE(table_.is_hold_of(after, key_, false));
+  EXPECT_EQ(table_.change(key_, other), Status::again) << "there are two kinds of holds already";
+  table_.let_go(before);
+  EXPECT_FALSE(table_.is_held_from_before(key_));
+  EXPECT_TRUE(table_.is_held(key_));
+  ASSERT_EQ(table_.change(key_, other), Status::ok);
+  EXPECT_TRUE(table_.is_held_from_before(key_));
+  ASSERT_TRUE(table_.remove(key_));
+  EXPECT_EQ(table_.used(), 1U);
+  table_.let_go(after);
+  EXPECT_EQ(table_.used(), 0U);
+  EXPECT_EQ(table_.change(key_, other), Status::stale);
+}
+
 // Another thread may unmap it at any moment, also between the permit and its use.
 TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
   namespace rights = verbs::access;

@@ -19,6 +19,7 @@ struct Withdrawal {
   bool frees_pair = false;      // when it is quiet
   bool waits_for_quiet = true;  // else only for peers in our memory
   bool has_readers = false;     // they are known
+  bool is_change = false;       // the region's key goes on, with other memory
   PairHandle pair;
   std::uint32_t key = 0;                      // of the region
   std::optional<std::uint32_t> remap{};       // its memory, which goes back to its place
