@@ -16,7 +16,7 @@ static_assert(wire::kSealedHelloBytes + wire::kSealedInnerBytes + seal::Handshak
 }  // namespace
 
 Half Greetings::new_half() {
-  const std::uint64_t token = std::max<std::uint64_t>(tokens_.next(), 1);  // zero is none
+  const std::uint64_t token = std::max<std::uint64_t>(tokens_.next(), 1);  // 0 means no token
   return {token, {static_cast<std::uint32_t>(tokens_.next())}};
 }
 

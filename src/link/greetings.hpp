@@ -1,8 +1,8 @@
 #pragma once
-// What we say in hellos: our half of a session, and where it is sealed a message of a handshake (docs/seal.md).
+// Makes hellos: this side's half of a session and, for a sealed session, a handshake message (docs/seal.md).
 //
-// Hellos that cross would make two sessions of different keys. The one with the smaller ephemeral key stays the
-// initiator: its own hello will be answered, and it leaves the other's alone.
+// Sealed hellos that cross would make two sessions with different keys. The side with the smaller ephemeral key stays
+// the initiator: it ignores the other's hello, and waits for the answer to its own.
 
 #include <cstdint>
 #include <memory>
@@ -21,30 +21,31 @@ namespace fairlead::link {
 
 class Greetings {
  public:
-  /// `sealing` may get other keys, but not come or go.
+  /// `sealing`: its keys may change, but whether it is set must not.
   Greetings(LinkContext& context, std::optional<SealSettings>& sealing, std::uint64_t epoch, TokenSource tokens)
       : context_(context), sealing_(sealing), epoch_(epoch), tokens_(tokens) {}
 
   Half new_half();
-  /// Hellos that cross find both sides opening: each keeps the half it offered, so both come to the same session.
+  /// Returns the half to put into an answer. If hellos cross, both sides keep the half that they offered, and so agree
+  /// on one session.
   Half half_to_offer(const Peer& peer);
   wire::Hello hello_of(const Peer& peer, const Half& ours) const;
-  /// Somebody sends our hello back to us: where all have one secret it could be the peer's.
+  /// Returns whether the hello is our own, sent back to us. With one shared secret it could pass for the peer's.
   bool is_own(const wire::Hello& hello) const { return hello.epoch == epoch_; }
 
   bool is_sealed_only(const base::SocketAddress& address, const Peer* peer) const;
-  /// Whether our hello to it, and so its answer, have to be sealed.
+  /// Returns whether our hello to this peer, and so its answer, have to be sealed.
   bool are_sealed_to(const Peer& peer) const {
     return peer.sealed_hello || peer.is_asked_to_seal || is_sealed_only(peer.address, &peer);
   }
   bool can_seal() const { return sealing_.has_value(); }
-  /// Of sessions.
+  /// Source of session tokens.
   TokenSource& tokens() { return tokens_; }
-  /// Makes the sealed hello that opens a session, or doubts an open one (`session`: its token). False if there is no
-  /// key to greet this peer with (Peer::refused_here); or, with nothing refused, no memory now: then it is made when it
-  /// would be repeated.
+  /// Makes the sealed hello that opens a session, or that doubts an open one (`session`: its token). Returns false if
+  /// there is no key for this peer (Peer::refused_here), or if there is no memory; then the next repeat tries again.
   bool make_sealed(Peer& peer, const Half& ours, std::uint64_t session);
-  /// To a hello of theirs that `handshake` has read. Null if their key is worthless; throws where there is no memory.
+  /// Answers a hello that `handshake` has read. Returns null if the peer's key is invalid; throws if there is no
+  /// memory.
   std::unique_ptr<SealedCandidate> answer_sealed(const Peer& peer, const Half& ours, seal::Handshake& handshake,
                                                  const seal::PublicKey& ephemeral, base::Instant now);
 

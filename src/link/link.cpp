@@ -177,7 +177,7 @@ Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant no
   Status status = Status::again;
   const bool has_room = counters.messages_pending + context.news.outcomes() < context.options.messages_max &&
                         !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
-  // What is needed until the message ends, so that nothing can be missing then.
+  // Reserves what is needed until the message ends, so that no allocation can fail then.
   if (has_room && state_->queues.has_memory_for(*peer) &&
       (peer->state != Peer::State::closed || state_->sessions.has_room_for_news())) [[likely]] {
     Reference where = 0;
@@ -295,7 +295,7 @@ std::size_t Link::take_leave(base::Instant) {
 }
 
 void Link::disconnect_all(base::Instant now) {
-  // Nobody will be here to say it again if it is lost.
+  // Two copies, since nobody will be there to repeat a lost one.
   constexpr std::uint32_t kCopies = 2;
   state_->trains.forget_last();
   for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {

@@ -2,19 +2,19 @@
 // The link: exactly-once, unordered delivery of messages of any length between engines, over datagrams that may be
 // lost, repeated, reordered or damaged (docs/link.md).
 //
-// Sans I/O: bytes and the time come in as arguments, segments to send and facts come out by value. No socket, no
-// clock, no callback; no allocation per message after set-up (a peer's first traffic may allocate its window).
+// Sans I/O: datagrams and the time are arguments; segments to send and events are return values. No socket, no clock,
+// no callback. No allocation per message after set-up (a peer's first traffic may allocate its window).
 //
 // How the engine drives it, one thread at a time:
 //   receive(from, bytes, now)      each datagram; then next_delivery() until empty (before the next receive)
-//   next_outcome(), next_notice()  ends of own messages; what became of peers
+//   next_outcome(), next_notice()  outcomes of own messages; notices about peers
 //   next_train(now, train)         until false: what to send now (resends first, then ready peers in turn, then ACKs)
 //   expire(now), next_deadline()   timers
 //
-// A session is one life of a conversation between two engines. It starts by hello / hello_ack, in which each side
-// gives the other a random 64-bit token; every later segment carries the receiver's token, so that a segment of an
-// earlier life, of a restarted peer or of a stranger is recognised and counted, never accepted. Hellos carry the
-// engine's epoch: a peer that answers with another epoch has restarted, and all that was pending ends `restarted`.
+// A session begins with hello and hello_ack, in which each side gives the other a random 64-bit token. Every later
+// segment carries the receiver's token. So a segment of an earlier session, of a restarted peer or of a stranger is
+// recognised and counted, never accepted. Hellos carry the engine's epoch: a peer that answers with another epoch has
+// restarted, and all that was pending ends `restarted`.
 
 #include <atomic>
 #include <cstddef>
@@ -39,43 +39,43 @@
 
 namespace fairlead::link {
 
-/// Names a peer while the link lives; index + generation, so a stale one is recognised.
+/// Names a peer while the link lives: index and generation, so that a stale handle is recognised.
 struct PeerHandle {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   bool operator==(const PeerHandle&) const = default;
 };
 
-/// A message to send: the first `size` bytes of `pieces`. They stay the caller's and untouched until its outcome,
-/// unless `size` <= LinkOptions::embedded_max: those are copied at submit.
+/// A message to send: the first `size` bytes of `pieces`. The caller must not change them until the outcome, unless
+/// `size` <= LinkOptions::embedded_max: such messages are copied at submission.
 struct Outgoing {
   wire::Envelope envelope;
-  std::span<const iovec> pieces;  // at most kPiecesMax; the array itself also stays valid until the outcome
-  std::uint64_t size = 0;         // at most what is in pieces; 0 is a message too
-  std::uint64_t cookie = 0;       // comes back in the outcome
-  bool wants_outcome = true;      // false: fire and forget, only up to embedded_max
-  bool is_ordered = false;        // leaves after all others to this peer that are; what is lost on the way comes later
+  std::span<const iovec> pieces;  // at most kPiecesMax; the array has to stay valid until the outcome, too
+  std::uint64_t size = 0;         // at most the sum of the pieces; 0 is allowed
+  std::uint64_t cookie = 0;       // returned in the outcome
+  bool wants_outcome = true;      // false: no outcome; only for messages up to embedded_max
+  bool is_ordered = false;        // leaves after all earlier ordered messages to this peer; a lost one arrives later
 };
-/// Where a transport keeps a message that it has taken. It goes with the message; one that has gone names nothing.
+/// Names the object in which a transport keeps a message. It is valid until the message ends; then it names nothing.
 using Reference = std::uint64_t;
 /// Most pieces of one message.
 inline constexpr std::size_t kPiecesMax = 1024;
 
-/// A message (whole) or one chunk of it, accepted exactly once. Placed by the engine before the next call.
+/// A message (whole) or one chunk of it, accepted exactly once. The engine has to copy it before the next call.
 struct Delivery {
   PeerHandle peer;
   wire::Envelope envelope;
   std::uint64_t size = 0;    // of the whole message
-  std::uint64_t offset = 0;  // of these bytes in it
+  std::uint64_t offset = 0;  // of these bytes in the message
   std::span<const std::byte> bytes;
   std::uint32_t reassembly = kWhole;  // reassembly slot of a chunked message
-  bool is_first = true;               // no chunk of this message was delivered before (any offset)
-  bool is_last = true;                // with these bytes the message is complete
-  std::uint64_t target = 0;           // what set_target() gave for this slot; 0 at first
-  // The sender may take back what lies in its memory (shm/tickets.hpp): the word by which it does.
+  bool is_first = true;               // no chunk of this message was delivered before, at whatever offset
+  bool is_last = true;                // these bytes complete the message
+  std::uint64_t target = 0;           // the value of set_target() for this slot; 0 at first
+  // If the bytes lie in the sender's memory, the sender may take them back by changing this word (shm/tickets.hpp).
   const std::atomic<std::uint32_t>* permission = nullptr;
   std::uint32_t ticket = 0;
-  /// What was read of `bytes` up to now is what the sender meant.
+  /// Returns whether everything read from `bytes` so far was still valid.
   bool is_good() const {
     if (permission == nullptr) [[likely]]
       return true;
@@ -85,63 +85,63 @@ struct Delivery {
   static constexpr std::uint32_t kWhole = ~0U;
 };
 
-/// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per submit
-/// with wants_outcome.
+/// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per
+/// submission with wants_outcome.
 struct Outcome {
   std::uint64_t cookie = 0;
   Status status = Status::ok;
 };
 
-/// Which of the ways in which a path fails a peer's silence looks like.
+/// The cause that a peer's silence suggests.
 enum class Diagnosis : std::uint8_t {
-  none,              // it spoke, or it is no failure of the path
-  left,              // it said that its engine ends
-  no_route,          // our kernel has no way to it
-  not_let_out,       // a firewall of our host drops what goes there
-  nothing_heard,     // neither short nor long ones: not running, wrong address, no route
-  one_direction,     // it is heard, but does not hear us
-  stuck,             // it is heard, but does not go on with a message that it has begun
-  too_long,          // short ones arrive, those of the least length that a path must carry do not: the MTU
-  refused_there,     // the peer refuses our greeting, or so it says (Notice::refused)
-  refused_here,      // we cannot greet it (Notice::refused)
-  keys_not_changed,  // its sealed session has to have new keys, and the peer made none with us
+  none,              // the peer was heard, or the path is not the cause
+  left,              // the peer said that its engine ends
+  no_route,          // this host's kernel has no route to it
+  not_let_out,       // a firewall of this host drops datagrams to it
+  nothing_heard,     // neither short nor long datagrams: not running, wrong address, no route
+  one_direction,     // the peer is heard, but does not hear this side
+  stuck,             // the peer is heard, but does not go on with a message that it has begun
+  too_long,          // short datagrams arrive, those of the minimum MTU of a path do not
+  refused_there,     // the peer refuses our greeting, or somebody says so (Notice::refused)
+  refused_here,      // this side cannot greet the peer (Notice::refused)
+  keys_not_changed,  // its sealed session needs new keys, and the peer did not take part
 };
 
-/// Why the kernel does not reach a peer.
+/// Why the kernel cannot reach a peer.
 enum class Obstacle : std::uint8_t {
   nobody_listens,
-  no_route,     // no host there, no network, an address of the other family
-  not_let_out,  // a firewall of our host
+  no_route,     // no such host, no such network, an address of the other family
+  not_let_out,  // a firewall of this host
 };
 
-/// The last hello that was refused, for people.
+/// The hello that was refused last, for people.
 struct TurnedAway {
   base::SocketAddress from;
   seal::Refused why = seal::Refused::none;
-  std::uint64_t number = 0;  // of those refused so far
+  std::uint64_t number = 0;  // hellos refused so far
 };
 
-/// What happened to a peer. After `lost` every pending message has had its outcome, and half-received ones are
-/// reported by `reassembly_lost` (their memory is the engine's again).
+/// An event of a peer. When `lost` is reported every pending message has had its outcome, and half-received ones were
+/// reported by `reassembly_lost` (the engine may reuse their memory).
 struct Notice {
   enum class Kind : std::uint8_t {
     connected,
     lost,
-    reassembly_lost,  // with the peer, or because it has taken that message back: `refused`
-    forgotten,  // nothing was pending, and its place was wanted or the peer's was; the handle is stale from now on
+    reassembly_lost,  // the peer was lost, or it took that message back (`refused`)
+    forgotten,  // nothing was pending, and the place was needed or the peer forgot us; the handle is stale from now on
   } kind = Kind::connected;
   PeerHandle peer;
   Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
-  std::uint64_t target = 0;               // reassembly_lost: what set_target() gave
-  base::Duration silent_for{};            // lost: since last heard (or since the first attempt)
+  std::uint64_t target = 0;               // reassembly_lost: the value of set_target()
+  base::Duration silent_for{};            // lost: since the peer was heard last (or since the first attempt)
   base::Duration resend_after{};          // lost: the timeout in force
   std::uint32_t resends = 0;              // lost: of the oldest segment
   Diagnosis diagnosis = Diagnosis::none;  // lost: unreachable, silent, refused
   seal::Refused refused = seal::Refused::none;
 };
 
-/// Scatter list of one train, filled by next_train(); points into the link and into senders' buffers, valid until the
-/// next call into the link.
+/// Scatter list of one train, filled by next_train(). It points into the link and into senders' buffers; valid until
+/// the next call into the link.
 struct Train {
   static constexpr std::size_t kPiecesInTrain = 512;
   base::SocketAddress to;
@@ -154,7 +154,7 @@ struct Train {
   void add(void* base, std::size_t length) { pieces[piece_count++] = {base, length}; }
 };
 
-/// What the link says of one peer, for statistics and error texts.
+/// State of one peer, for statistics and error texts.
 struct PeerFacts {
   base::SocketAddress address;
   std::uint64_t epoch = 0;  // of the peer's engine; 0 before it answered
@@ -164,114 +164,115 @@ struct PeerFacts {
   base::Duration round_trip{};  // smoothed
   base::Duration round_trip_min{};
   base::Duration resend_after{};
-  base::Instant last_heard{};     // epoch of the clock if never
-  base::Instant opening_since{};  // when a session was last asked for; epoch of the clock if never
+  base::Instant last_heard{};     // zero if never
+  base::Instant opening_since{};  // when a session was last asked for; zero if never
   std::uint32_t segments_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
-  std::uint64_t bytes_in_flight_max = 0;  // by both sides' windows and the congestion window
+  std::uint64_t bytes_in_flight_max = 0;  // limit by both sides' windows and the congestion window
   std::uint64_t messages_queued = 0;
   std::uint32_t messages_arriving = 0;  // received in part
-  std::uint32_t datagram_size = 0;      // that is sent to it
+  std::uint32_t datagram_size = 0;      // of datagrams to this peer
 };
 
 struct LinkState;
 
 class Link {
  public:
-  /// `epoch` names this engine's life; `seed` feeds tokens and initial sequences (random in production, fixed in
-  /// simulation). `train_bytes_max`, `train_datagrams_max`: limits of the path.
-  /// `sealing`: what sessions are sealed with, if they are.
+  /// `epoch` names this run of the engine. `seed` feeds tokens and initial sequences (random in production, fixed in
+  /// simulation). `sealing`: keys with which sessions are sealed, if they are.
   Link(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed,
        std::optional<SealSettings> sealing = std::nullopt);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// The peer at an address, made if it is new: O(1). `datagram_size_max`: what the path can carry to it (used on
-  /// creation, see set_datagram_size_max). Its handle is good until next_notice() says that it is forgotten: one that
-  /// nobody uses gives way to others.
+  /// Returns the peer at an address, and makes it if it is new; O(1). `datagram_size_max`: what the path carries (used
+  /// on creation, see set_datagram_size_max). The handle is valid until next_notice() reports the peer as forgotten: an
+  /// unused peer may give way to others.
   Result<PeerHandle> peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
   std::optional<PeerHandle> find(const base::SocketAddress& address) const;
-  /// What the path can carry to it now: also what was sent before follows.
+  /// Sets what the path carries now. Segments that were sent already are resent in parts if necessary.
   void set_datagram_size_max(PeerHandle peer, std::uint32_t bytes, base::Instant now);
-  /// Somebody, who may lie, says that the path to it carries no more than this. It is found out by probes.
+  /// Passes on an unproven hint (ICMP) that the path carries no more than this. The link tests it with probes.
   void hint_datagram_size(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
-  /// A key of the session that is open now: the same at both ends, and known to nobody else. None if there is none.
+  /// Returns a key for the open session, equal at both ends and known to nobody else. None if no session is open.
   std::optional<base::SipKey> pair_key(PeerHandle peer) const;
-  /// After a submission: whether to call next_train() at once, because little is in flight to this peer or because what
-  /// waits has just filled a segment and is worth a call of its own. Else it travels with what comes in the meantime.
+  /// Returns whether to call next_train() at once after a submission: little is in flight to this peer, or the waiting
+  /// messages have just filled segments worth a call. Otherwise they leave with those of the next pass.
   bool is_eager(PeerHandle peer) const;
-  /// Valid until the peer is forgotten; no address if the handle is stale.
+  /// Valid until the peer is forgotten; an empty address if the handle is stale.
   const base::SocketAddress& address(PeerHandle peer) const;
-  /// Shows at most so many peers, in no order; `visit` must not call the link.
+  /// Visits at most `most` peers, in no order. `visit` must not call the link.
   void for_each_peer(std::size_t most, const std::function<void(const PeerFacts&)>& visit) const;
 
-  /// Takes a message: ok, again (a bound is reached, nothing taken), too_big, stale (handle), invalid (too many pieces,
-  /// or fewer than `size` bytes in them, or a long one that wants no outcome). An outcome follows ok. `reference`: for
-  /// cancel().
+  /// Queues a message. Returns ok, again (a limit is reached, nothing was taken), too_big, stale (handle), or invalid
+  /// (too many pieces, fewer than `size` bytes in them, or a long message without an outcome). An outcome follows ok.
+  /// `reference`: for cancel().
   Status submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference = nullptr);
-  /// Nothing refers to the caller's memory any more when this returns. True if the message ends by it, with outcome
-  /// `canceled`: none of it had been sent, or it is a long one that is not acknowledged in full. What is to be sent
-  /// again of that is void, and what the peer has of it is thrown away, unless the peer has all. False: it is a copy
-  /// that is out, or has ended; the outcome comes as usual. O(1).
+  /// Takes a message back; O(1). When it returns, nothing refers to the caller's memory any more. True: the message
+  /// ends with outcome `canceled`. Either nothing of it was sent, or it is a long message that is not acknowledged in
+  /// full. Void segments replace its resends, and the peer drops its part, unless it has all. False: the message is a
+  /// copy that was sent, or it has ended; its outcome comes as usual.
   bool cancel(PeerHandle peer, Reference reference, std::uint64_t cookie);
 
-  /// A datagram came. Anything that is not a valid segment for us is counted by reason and ignored.
-  /// `datagram_size_max` as in peer(), used when the sender is new.
+  /// Processes a received datagram. One that is not a valid segment for this link is counted by reason and dropped.
+  /// `datagram_size_max` as in peer(), used if the sender is new.
   void receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                std::uint32_t datagram_size_max);
-  /// Next message or chunk of the datagram just received.
+  /// Returns the next message or chunk of the datagram just received.
   std::optional<Delivery> next_delivery();
-  /// Remembers the engine's word for a chunked message; comes back in its later deliveries.
+  /// Stores a value of the engine for a chunked message; later deliveries of the message return it.
   void set_target(PeerHandle peer, std::uint32_t reassembly, std::uint64_t target);
 
-  /// Whether next_outcome() or next_notice() has one.
+  /// Returns whether next_outcome() or next_notice() has an entry.
   bool has_news() const;
-  /// A `lost` is among the notices.
+  /// Returns whether a `lost` is among the notices.
   bool has_loss() const;
   std::optional<Outcome> next_outcome();
   std::optional<Notice> next_notice();
 
-  /// Fills one train; false if there is nothing to send now.
+  /// Fills one train; returns false if there is nothing to send now.
   bool next_train(base::Instant now, std::uint32_t train_bytes_max, std::uint32_t train_datagrams_max, Train& train);
 
-  /// The path did not take the train that next_train() has just filled, and nothing was called in between: its segments
-  /// (a greeting or an ACK too) are what the next trains begin with, neither lost nor resent.
+  /// Takes back the train that next_train() has just filled, because the path did not accept it. No other call may come
+  /// in between. The next trains begin with its segments (also a greeting or an ACK). They count neither as lost nor as
+  /// resent.
   void take_back(const Train& train, base::Instant now);
 
-  /// Runs timers that are due: timeouts, tail probes, delayed ACKs, give-up.
+  /// Runs the timers that are due: timeouts, tail probes, delayed ACKs, giving up.
   void expire(base::Instant now);
-  /// When expire() has to be called again at the latest; kNever if nothing is pending.
+  /// The latest time of the next call of expire(); kNever if nothing is pending.
   base::Instant next_deadline() const;
 
-  /// Other keys for handshakes from now on; sessions go on, and take them at their next change of keys. Only if there
-  /// was a keyring from the beginning.
+  /// Sets new keys for later handshakes. Sessions go on, and use them at their next change of keys. Only allowed if
+  /// there was a keyring from the beginning.
   void set_keyring(std::shared_ptr<const seal::Keyring> ring);
   const TurnedAway& turned_away() const;
 
-  /// A hint from the path that the kernel does not reach this address, and why. It ends a session only while that is
-  /// being opened, because nobody vouches for ICMP. That our own host lets nothing out ends none: the rule may go away
-  /// in time; else it is the diagnosis.
+  /// Reports that the kernel cannot reach this address, and why. It ends a session only while the session opens, since
+  /// ICMP is not authenticated. A firewall of this host ends none: its rule may go away in time, otherwise it is the
+  /// diagnosis.
   void unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now);
 
-  /// Ends the conversation with a peer in any state: pending messages end `canceled`, the peer is told (once, its copy
-  /// may get lost: it then learns at its next segment), and told what of its messages has arrived. The peer is
-  /// forgotten, its handle is stale from now on.
+  /// Ends the conversation with a peer in any state. Pending messages end `canceled`. The peer is told once, together
+  /// with the last ACK; if that is lost, it learns at its next segment. The peer is forgotten, and its handle becomes
+  /// stale.
   void disconnect(PeerHandle peer, base::Instant now);
-  /// Ends the session with a peer that does what none should. It is told, what is pending to it ends `refused`, and a
-  /// `lost` notice follows; what else came in its last datagram is not delivered. It may greet again.
+  /// Ends the session with a peer that breaks the protocol. The peer is told, its pending messages end `refused`, and a
+  /// `lost` notice follows. The rest of its last datagram is not delivered. It may greet again.
   void expel(PeerHandle peer, base::Instant now);
-  /// This engine ends: no session is opened any more, and all peers are told, again by each call, for it may get lost.
-  /// Whoever has heard it says so, and is lost. How many have not.
+  /// Begins to end this engine: no session is opened any more. Each call tells all peers again, since a close may get
+  /// lost. A peer that answers is lost. Returns how many have not answered yet.
   std::size_t take_leave(base::Instant now);
-  /// Disconnects all of them, before the link itself ends.
+  /// Disconnects all peers, before the link itself ends.
   void disconnect_all(base::Instant now);
 
-  /// For the next program in this process, which goes on where this one has stopped. again: something of ours is on its
-  /// way; not_supported: a session that cannot be kept. The message names the peer.
+  /// Saves the state for the next program in this process, which goes on where this one has stopped. Errors: again
+  /// (something is in flight), not_supported (a session cannot be kept). The message names the peer.
   Result<LinkState> save() const;
-  /// Into a link of the same options, epoch and seed, that knows nobody yet. Each session tells that it is connected.
+  /// Restores the state into a link with the same options, epoch and seed and without peers. Each session reports
+  /// `connected`.
   Result<> restore(const LinkState& state, base::Instant now);
 
   const LinkCounters& counters() const;

@@ -1,4 +1,5 @@
-// What of a link outlives its program (peer_state.hpp). Segments that come meanwhile are lost, as others are.
+// Saves and restores a link across programs (peer_state.hpp). Segments that arrive in between are lost, and resent as
+// usual.
 
 #include <fmt/format.h>
 

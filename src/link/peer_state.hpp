@@ -1,6 +1,6 @@
 #pragma once
-// A peer as the next program in this process needs it (Link::save): the session and what has come in it. Nothing of
-// ours is in flight or waits. What is found out by itself (round trip, path MTU, congestion window) begins anew.
+// The state of a peer that the next program in this process needs (Link::save): its session and what has arrived in it.
+// Nothing of this side is in flight or waits. Measured values (round trip, path MTU, congestion window) start anew.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct SessionState {
   std::vector<Reassembly::Slot> slots;  // all of them, or none
 };
 
-/// A hello has come, and no segment of its session yet.
+/// A half-open session: a hello has come, and no segment yet.
 struct CandidateState {
   Half ours;
   wire::Hello theirs;
@@ -40,7 +40,7 @@ struct PeerState {
 };
 
 struct LinkState {
-  std::uint64_t secrets_drawn = 0, tokens_drawn = 0;  // none is drawn again
+  std::uint64_t secrets_drawn = 0, tokens_drawn = 0;  // numbers that must not be drawn again
   std::vector<PeerState> peers;
 };
 

@@ -41,7 +41,8 @@ Peer* PeerTable::add_at(std::uint32_t slot, std::uint32_t generation, const base
 }
 
 void PeerTable::add_place() {
-  if (free_.capacity() <= places_.size()) free_.reserve(2 * places_.size() + 1);  // for all, when they go
+  // room for all slots, so that remove() never allocates
+  if (free_.capacity() <= places_.size()) free_.reserve(2 * places_.size() + 1);
   places_.emplace_back();
   free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// All peers: found by handle, or by the slot that a segment names, in O(1) without hashing; by address through a hash.
-// The slot is no secret: token and address are compared afterwards.
+// The table of all peers. A handle, or the slot that a segment names, finds a peer in O(1) without hashing; an address
+// finds it through a hash. The slot is no secret: the caller compares token and address afterwards.
 
 #include <cstdint>
 #include <memory>
@@ -17,24 +17,24 @@ class PeerTable {
   static constexpr std::uint32_t kPlacesMost = 1U << 20;
   static_assert(kPlacesMost <= wire::kSlotsMost);
 
-  /// `seed`: a secret, so that nobody can choose addresses that meet in one bucket.
+  /// `seed`: a secret, so that nobody can choose addresses that collide.
   PeerTable(std::uint32_t peers_max, std::uint64_t seed)
       : peers_max_(peers_max), by_address_(0, base::SocketAddressHash{seed}) {}
 
   Peer* find(PeerHandle handle) const;
   Peer* find(const base::SocketAddress& address) const;
-  /// Who has this slot, or nobody.
+  /// Returns the peer in this slot, or null.
   Peer* find_slot(std::uint32_t slot) const;
 
-  /// Null if the table is full. Where there is no memory it throws, and nothing has changed.
+  /// Adds a peer; returns null if the table is full. Throws if there is no memory, and then nothing has changed.
   Peer* add(const base::SocketAddress& address, std::uint32_t reassembly_slots);
-  /// The same at a place of the caller's choice; null also if that, or the address, is taken.
+  /// Adds a peer in a slot of the caller's choice. Returns null also if the slot or the address is taken.
   Peer* add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address,
                std::uint32_t reassembly_slots);
   void remove(Peer& peer);
 
   std::size_t size() const { return by_address_.size(); }
-  /// To walk over all: slots() places, some of them empty.
+  /// For iteration over all peers: slots() places, some of them empty.
   std::uint32_t slots() const { return static_cast<std::uint32_t>(places_.size()); }
   Peer* at(std::uint32_t slot) { return places_[slot].peer.get(); }
   const Peer* at(std::uint32_t slot) const { return places_[slot].peer.get(); }

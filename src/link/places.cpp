@@ -10,8 +10,9 @@ namespace fairlead::link {
 namespace {
 
 constexpr int kSweptAtATime = 2;
-constexpr int kLooks = 16;                // for one that may go
-constexpr std::size_t kReserveMost = 64;  // places kept free: who goes is gone only when the engine has heard of it
+constexpr int kLooks = 16;  // peers examined by make_room()
+// places kept free: a forgotten peer's place is free only after the engine has fetched the notice
+constexpr std::size_t kReserveMost = 64;
 
 bool is_unused(const Peer& peer, base::Instant now, base::Duration span) {
   const bool is_pending = !Places::is_free_of_us(peer) || !peer.is_quiet();
@@ -101,7 +102,7 @@ void Places::offer(Peer& peer, Peer::Candidate candidate) {
   peer.candidate = std::move(candidate);
 }
 
-/// Room for the hello of a peer that has none here yet.
+/// Makes room for a candidate of a peer that has none.
 void Places::make_room_half_open(const base::SocketAddress& address) {
   const bool is_host_full = half_open_.size_of(address) >= context_.options.half_open_each_max;
   if (!is_host_full && half_open_.size() < context_.options.half_open_max) return;

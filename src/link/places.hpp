@@ -1,16 +1,15 @@
 #pragma once
-// Who has a place in the table of peers, and who gives way. A session that nobody has used for long is worth no more
-// than what it costs to open the next one, so it may be forgotten: its peer is told, and nothing is lost.
+// Places in the table of peers, and who gives way when it is full. A session that was long unused is worth no more than
+// the cost of opening the next one. So it may be forgotten; its peer is told, and nothing is lost.
 //
 //   long unused    (forget_after): forgotten when others come, a few at a time; nobody is woken for it
-//   table full     the host that holds most gives way, its peers in turn, those first that were unused for
-//   give_up_after.
-//                  One that holds an eighth of the table cannot keep its places by using them, unless for messages of
-//                  ours
-//   half open      as many hellos with a cookie as fit; the host that has most of them gives way, its oldest first
+//   table full     The host with most peers gives way: first its peers that were unused for give_up_after.
+//                  A host with more than an eighth of the table, and more than twice as many as the newcomer's host,
+//                  cannot keep its places by using them, unless for messages of ours.
+//   half open      Hellos with a cookie are bounded. The host with most of them gives way, its oldest first.
 //
-// A peer is forgotten when the engine is told of it (next_notice), not before: until then its handle is good, and if it
-// is used after all it stays.
+// A peer is forgotten when the engine fetches the notice (next_notice), not before. Until then its handle is valid, and
+// if it is used after all it stays.
 
 #include <cstdint>
 
@@ -27,30 +26,31 @@ class Places {
  public:
   Places(LinkContext& context, PeerTable& peers, TokenSource& secrets);
 
-  /// Null if the table is full. Where there is no memory it throws, and nothing has changed.
+  /// Adds a peer; returns null if the table is full. Throws if there is no memory, and then nothing has changed.
   Peer* add(const base::SocketAddress& address, base::Instant now);
-  /// The same at a place of the caller's choice; null also if that, or the address, is taken.
+  /// Adds a peer in a slot of the caller's choice. Returns null also if the slot or the address is taken.
   Peer* add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address, base::Instant now);
-  /// Again. Without memory for that it stays until its session ends, and gives way to nobody.
+  /// Keeps a peer that was about to be forgotten. Without memory for that it stays until its session ends, and gives
+  /// way to nobody.
   void keep(Peer& peer) noexcept;
-  /// A few of those that nobody has used for long go.
+  /// Lets a few peers go that nobody has used for forget_after.
   void sweep(base::Instant now);
-  /// A place is wanted for one more.
+  /// Returns whether the table is nearly full.
   bool is_scarce() const;
-  /// The host holds half of the table.
+  /// Returns whether this address's host holds half of the table.
   bool is_half_held_by(const base::SocketAddress& address) const;
-  /// For a peer at this address, one that is unused is let go. If there is none but one whose host holds too much, that
-  /// one is returned: its session is to be ended before it is let go.
+  /// Lets an unused peer go, to make room for this address. If there is none, but a host holds too much, returns a peer
+  /// of that host: the caller ends its session before it lets the peer go.
   Peer* make_room(const base::SocketAddress& address, base::Instant now);
-  /// The engine is told, and may still keep it.
+  /// Queues the notice that the peer is forgotten; the engine may still keep it.
   void let_go(Peer& peer);
-  /// Nothing of ours would be lost with it.
+  /// Returns whether forgetting the peer would lose nothing of this side.
   static bool is_free_of_us(const Peer& peer);
 
-  /// It has, or will have, a candidate.
+  /// Stores a candidate of the peer.
   void offer(Peer& peer, Peer::Candidate candidate);
   void drop_candidate(Peer& peer);
-  /// Gone at once.
+  /// Removes the peer at once.
   void forget(Peer& peer);
 
  private:
@@ -59,9 +59,9 @@ class Places {
 
   LinkContext& context_;
   PeerTable& peers_;
-  HostShares<Peer, &Peer::place_hook> places_;         // peers, but those about to be forgotten
+  HostShares<Peer, &Peer::place_hook> places_;         // all peers except those about to be forgotten
   HostShares<Peer, &Peer::half_open_hook> half_open_;  // peers with a candidate
-  std::uint32_t swept_ = 0;                            // the place looked at last for one long unused
+  std::uint32_t swept_ = 0;                            // the slot that sweep() checked last
 };
 
 }  // namespace fairlead::link

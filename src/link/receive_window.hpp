@@ -1,6 +1,6 @@
 #pragma once
-// The receiver's half of the window: which sequences have arrived. In order nothing but next() moves; the bitmap is
-// made when the first segment comes ahead of its turn and given back when the peer falls quiet.
+// The receiver's half of the window: which sequences have arrived. In-order segments only move next(). The bitmap is
+// allocated when the first segment arrives out of order, and freed when the peer falls quiet.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ class ReceiveWindow {
  public:
   enum class Verdict : std::uint8_t { fresh, duplicate, too_old, too_new };
 
-  /// Empty, the next one expected is `first`. Capacity: a power of two, at least 64.
+  /// Empties the window; `first` is expected next. Capacity: a power of two, at least 64.
   void open(wire::Sequence first, std::uint32_t capacity);
 
   wire::Sequence next() const { return next_; }
@@ -21,17 +21,17 @@ class ReceiveWindow {
   bool has_bitmap() const { return bits_ != nullptr; }
 
   Verdict judge(wire::Sequence sequence) const;
-  /// Before mark(), so that it needs no memory.
+  /// Allocates the bitmap if necessary, so that mark() does not have to.
   void reserve(wire::Sequence sequence);
-  /// Notes the arrival of a fresh one.
+  /// Marks a fresh sequence as arrived.
   void mark(wire::Sequence sequence);
 
-  /// Bit i: next() + 1 + 64 * word + i has arrived.
+  /// Bit i: sequence next() + 1 + 64 * word + i has arrived.
   std::uint64_t bitmap(std::uint32_t word) const;
-  /// How many such words have a bit.
+  /// Returns how many such words may have a bit.
   std::uint32_t bitmap_words() const;
 
-  /// Calls visit(sequence) for each that has arrived beyond a gap.
+  /// Calls visit(sequence) for each sequence that has arrived beyond a gap.
   template <typename Visit>
   void for_each_ahead(Visit&& visit) const {
     std::uint32_t left = ahead_;
@@ -48,10 +48,11 @@ class ReceiveWindow {
   bool has(wire::Sequence sequence) const;
 
   wire::Sequence next_;
-  wire::Sequence highest_;  // of those that arrived ahead
+  wire::Sequence highest_;  // highest sequence that arrived beyond a gap
   std::uint32_t capacity_ = 0;
   std::uint32_t ahead_ = 0;
-  std::unique_ptr<std::uint64_t[]> bits_;  // by sequence modulo capacity; all zero but for (next, next + capacity)
+  // indexed by sequence modulo capacity; only bits in (next, next + capacity) are set
+  std::unique_ptr<std::uint64_t[]> bits_;
 };
 
 }  // namespace fairlead::link

@@ -10,9 +10,9 @@
 namespace fairlead::link {
 namespace {
 
-// Many peers that greet one at the same moment do not all send it a long probe then.
+// Spreads the first long probes: many peers that greet one host at the same moment do not all send theirs then.
 constexpr base::Duration kProbesSpread = 8ms;
-constexpr std::uint32_t kCloseCopies = 2;  // of one that is forgotten: nobody will be here to say it again
+constexpr std::uint32_t kCloseCopies = 2;  // of a close to a forgotten peer, since nobody will repeat it
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Sessions::make_room(const base::SocketAddress& address, base::Instant now) 
   places_.let_go(*hog);
 }
 
-/// A host that we do not know may take half of the table.
+/// Adds a peer that greets us. The peers of one host may take half of the table.
 Peer* Sessions::add_stranger(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now) {
   if (places_.is_half_held_by(address)) {
     make_room(address, now);
@@ -89,7 +89,7 @@ void Sessions::begin_opening(Peer& peer, base::Instant now) {
   peer.hello_at = now + context_.timeouts.hello_after(peer);
   if (greetings_.are_sealed_to(peer) && !greetings_.make_sealed(peer, peer.ours, 0)) {
     peer.owes_hello = false;
-    if (peer.refused_here != seal::Refused::none) peer.hello_at = now;  // to say so
+    if (peer.refused_here != seal::Refused::none) peer.hello_at = now;  // greet_again() then reports the loss
   }
   context_.agenda.owe_word(peer);
   context_.agenda.wake_by(peer, peer.hello_at);
@@ -114,7 +114,7 @@ void Sessions::on_proven_hello(const base::SocketAddress& from, const wire::Fram
   if (peer == nullptr) return context_.counters.refuse(Refusal::table_full);
   const wire::Hello theirs = wire::read_hello(frame.payload);
   if (peer->state == Peer::State::open && peer->theirs.token == theirs.token) {
-    // Our hello_ack was lost, or this is an old copy: either way the same answer does no harm.
+    // Our hello_ack was lost, or this is an old copy. In both cases the same answer does no harm.
     if (!peer->candidate) {
       peer->hello_timestamp = frame.header.timestamp;
       owe_hello_ack(*peer);
@@ -128,7 +128,7 @@ void Sessions::on_proven_hello(const base::SocketAddress& from, const wire::Fram
   ++context_.counters.hellos_received;
 }
 
-/// Who greets us, with a place of its own.
+/// Returns the peer that greets us; adds it if it is new. Null if there is no place for it.
 Peer* Sessions::peer_of_hello(const base::SocketAddress& from, std::uint32_t datagram_size_max, base::Instant now) {
   Peer* peer = peers_.find(from);
   if (peer != nullptr || base::rare("link: a hello finds no place")) return peer;
@@ -156,12 +156,12 @@ void Sessions::on_hello_ack(const base::SocketAddress& from, const wire::Frame& 
   ++context_.counters.hello_acks_received;
   establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
   acks_.measure(*peer, frame.header, now);
-  // The first segment proves to the peer that we hear it, whether there is data to carry the proof or not.
+  // The first segment proves to the peer that this side hears it. It goes at once, with or without data.
   acks_.owe(*peer, frame, now, false, true);
 }
 
-/// The hello goes again with the cookie: at once, but once between two of its repeats, so that one who never takes his
-/// own cookies does not make the two of us run in circles.
+/// Repeats the hello with the cookie: at once, but once between two regular repeats. So a peer that rejects its own
+/// cookies cannot start an endless exchange.
 void Sessions::on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame) {
   Peer* peer = find_opening(from, frame.header);
   if (peer == nullptr) return context_.counters.refuse(Refusal::late_hello_ack);
@@ -172,11 +172,11 @@ void Sessions::on_hello_retry(const base::SocketAddress& from, const wire::Frame
   context_.agenda.owe_word(*peer);
 }
 
-/// Whom we ask for a session by the hello that this answers.
+/// Returns the peer whose hello this segment answers; null if there is none.
 Peer* Sessions::find_opening(const base::SocketAddress& from, const wire::Header& header) const {
   Peer* peer = peers_.find_slot(header.slot);
   if (peer == nullptr || peer->address != from) return nullptr;
-  // A sealed session that is doubted is asked for anew while it is open.
+  // While a sealed session is in doubt, it is open and a new hello is out.
   const bool is_opening = peer->state == Peer::State::opening && peer->ours.token == header.token;
   const bool is_doubted = peer->sealed_hello && peer->sealed_hello->ours.token == header.token;
   return is_opening || is_doubted ? peer : nullptr;
@@ -214,7 +214,7 @@ bool Sessions::greet_again(Peer& peer, base::Instant now) {
 
 void Sessions::on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now) {
   Peer* peer = peers_.find(from);
-  // It names the token that our segments carry: nobody off the path can know it.
+  // A valid reset names the token that our segments carry, which nobody off the path can know.
   if (peer == nullptr || peer->state != Peer::State::open || peer->theirs.token != frame.header.token) {
     return context_.counters.refuse(Refusal::unproven_reset);
   }
@@ -227,7 +227,7 @@ void Sessions::on_reset(const base::SocketAddress& from, const wire::Frame& fram
 
 void Sessions::promote(Peer& peer, base::Instant now) {
   Peer::Candidate candidate = std::move(*peer.candidate);
-  // Whatever was pending in the session before: it is not known how much of it the peer received.
+  // It is unknown how much of the previous session's pending messages the peer received.
   if (peer.state == Peer::State::open) lose(peer, Status::restarted, now, true);
   if (candidate.sealed) peer.sealed = std::move(candidate.sealed->session);
   establish(peer, candidate.ours, candidate.theirs, now);
@@ -263,7 +263,7 @@ void Sessions::establish(Peer& peer, const Half& ours, const wire::Hello& theirs
   peer.segments_limit = {segments, segments - reserve};
   peer.bytes_limit = {bytes, bytes - reserve_bytes};
 
-  // Until the first ACK tells whether others send too, a turn may go.
+  // One turn may leave before the first ACK tells whether other senders are active.
   peer.granted = std::max(grants_.turn_bytes(), std::uint64_t{1});
   const std::uint64_t segment = std::uint64_t{peer.datagram_size} + context_.options.segment_overhead;
   peer.congestion.open(bytes, 2 * segment, std::max<std::uint64_t>(context_.options.inrush_bytes, 4 * segment),
@@ -288,7 +288,7 @@ bool Sessions::restore(Peer& peer, const SessionState& session, base::Instant no
     peer.received.mark(sequence);
   }
   if (!session.slots.empty() && !peer.reassembly.restore(session.slots)) return false;
-  context_.agenda.prove(peer);  // what has come, in case that nobody has told yet
+  context_.agenda.prove(peer);  // repeats the ACK, in case the last one was not sent
   return true;
 }
 
@@ -321,7 +321,7 @@ void Sessions::lose(Peer& peer, Status status, base::Instant now, bool is_told) 
   notice.silent_for = now - (was_open ? peer.last_heard : peer.opening_since);
   notice.resend_after = was_open ? context_.timeouts.resend_after(peer) : context_.timeouts.hello_after(peer);
   if (!was_open) {
-    peer.is_asked_to_seal = false;  // it was said without proof
+    peer.is_asked_to_seal = false;  // it was an unproven claim
     notice.resends = peer.hellos - 1;
   } else if (peer.window.in_flight() != 0) {
     notice.resends = std::max(peer.window.find(peer.window.oldest())->transmissions, 1U) - 1;
@@ -344,7 +344,7 @@ void Sessions::lose(Peer& peer, Status status, base::Instant now, bool is_told) 
   close_session(peer);
 }
 
-/// Nothing is pending in it.
+/// Closes a session in which nothing is pending any more.
 void Sessions::close_session(Peer& peer) {
   peer.state = Peer::State::closed;
   peer.has_left = false;
@@ -375,7 +375,7 @@ void Sessions::close_session(Peer& peer) {
   peer.loss_at = base::kNever;
   peer.stall_look_at = base::kNever;
   peer.ack = {};
-  // What the session waited for is over; only a candidate may still have its time.
+  // The session's deadlines are over; only a candidate may still have one.
   peer.timer_hook.unlink();
   peer.timer_at = base::kNever;
   if (const base::Instant at = context_.timeouts.due(peer); at != base::kNever) context_.agenda.wake_by(peer, at);
@@ -391,7 +391,7 @@ void Sessions::say_close(Peer& peer, std::uint8_t flags, std::uint32_t copies) {
                 .ack = peer.received.next(),
                 .ack_bitmap = peer.received.bitmap(0)};
     if (peer.sealed) close.sealed = sealed_close(*peer.sealed, close.header());
-    if (!has_room_for_news()) return;  // it learns by a reset
+    if (!has_room_for_news()) return;  // the peer learns by a reset
     strangers_.put(close);
   }
 }
@@ -404,7 +404,7 @@ void Sessions::on_close(Peer& peer, const wire::Frame& frame, base::Instant now)
   }
   if ((frame.header.flags & wire::Flags::kLeaves) != 0) {
     peer.has_left = true;
-    if (!strangers_.is_full()) say_close(peer, 0, 1);  // it has been heard, and may go
+    if (!strangers_.is_full()) say_close(peer, 0, 1);  // the answer to its close, so that it may go
   }
   lose(peer, Status::refused, now, true);
 }
@@ -422,7 +422,7 @@ void Sessions::disconnect(Peer& peer, std::uint8_t flags, std::uint32_t copies, 
 
 bool Sessions::expel(Peer& peer, base::Instant now) {
   if (peer.state != Peer::State::open || !has_room_for_news()) return false;
-  if (!strangers_.is_full()) say_close(peer, 0, 1);  // else it learns by a reset
+  if (!strangers_.is_full()) say_close(peer, 0, 1);  // otherwise the peer learns by a reset
   lose(peer, Status::refused, now, true);
   return true;
 }

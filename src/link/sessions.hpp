@@ -1,5 +1,5 @@
 #pragma once
-// Sessions open, are replaced, and end. See peer.hpp for the states and docs/link.md for who believes whom when.
+// Opens, replaces and ends sessions. peer.hpp describes the states, docs/link.md which segments are believed when.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace fairlead::link {
 
 class Sessions {
  public:
-  /// What sessions need of the others; all of them outlive it.
+  /// Other parts that sessions use; all of them outlive this object.
   struct Parts {
     PeerTable& peers;
     Places& places;
@@ -35,12 +35,14 @@ class Sessions {
   };
   Sessions(LinkContext& context, const Parts& parts, std::optional<SealSettings>& sealing, TokenSource& secrets);
 
-  /// A place for a peer of ours. Null if all are taken; throws where there is no memory, and nothing has changed.
+  /// Adds a peer at our own request. Returns null if the table is full. Throws if there is no memory, and then nothing
+  /// has changed.
   Peer* add_peer(const base::SocketAddress& address, std::uint32_t datagram_size_max, base::Instant now);
-  /// The engine is about to be told that it is forgotten. False if the peer stays.
+  /// Forgets the peer, just before the engine gets the notice. Returns false if the peer is in use again and stays.
   bool forget_unused(PeerHandle handle);
 
-  /// Of the program before this one, with a peer that need not be sealed. False if it contradicts itself.
+  /// Restores a session of the previous program, with a peer that need not be sealed. Returns false if the state is
+  /// inconsistent.
   bool restore(Peer& peer, const SessionState& session, base::Instant now);
   bool restore(Peer& peer, const CandidateState& candidate, base::Instant now);
 
@@ -50,29 +52,29 @@ class Sessions {
   void on_hello_retry(const base::SocketAddress& from, const wire::Frame& frame);
   void on_hello_ack(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void on_hello_refused(const base::SocketAddress& from, const wire::Frame& frame);
-  /// A segment of the candidate's session came.
+  /// Makes the candidate the session, after a segment with its token has arrived.
   void promote(Peer& peer, base::Instant now);
-  /// The hello once more, or no more. False if the peer was lost.
+  /// Repeats the hello, or gives up. Returns false if the peer was lost.
   bool greet_again(Peer& peer, base::Instant now);
 
-  /// Somebody says that the peer does not know our session.
+  /// Handles a reset: somebody says that the peer does not know this session.
   void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void end_doubt(Peer& peer);
-  /// The peer ends the session.
+  /// Handles a close: the peer ends the session.
   void on_close(Peer& peer, const wire::Frame& frame, base::Instant now);
-  /// Ends the session and everything pending, each with `status`.
+  /// Ends the session and everything pending, each with `status`. `is_told`: the engine gets a `lost` notice.
   void lose(Peer& peer, Status status, base::Instant now, bool is_told);
-  /// Its keys may not be used any more.
+  /// Ends a session whose keys may not be used any more.
   void end_worn_out(Peer& peer, base::Instant now);
   void disconnect(Peer& peer, std::uint8_t flags, std::uint32_t copies, base::Instant now);
-  /// False if it cannot be now: it will offend again.
+  /// Returns false if it is impossible now; the peer will offend again.
   bool expel(Peer& peer, base::Instant now);
   /// As Link::take_leave().
   std::size_t take_leave();
   bool is_leaving() const { return is_leaving_; }
 
-  /// For what one event can cause: so many peers are lost, with all that has come in part, and so many let go. Whoever
-  /// may lose a peer asks first, so that no loss can fail half-way.
+  /// Reserves notices for all that one event can cause: lost peers with their half-received messages, and forgotten
+  /// ones. Every caller that may lose a peer checks it first, so that no loss can fail half-way.
   bool has_room_for_news() noexcept;
   const TurnedAway& turned_away() const { return turned_away_; }
 
@@ -112,8 +114,8 @@ class Sessions {
   DatagramSizes& sizes_;
   Acks& acks_;
   std::optional<SealSettings>& sealing_;
-  AnswerBudget handshake_budget_;  // what is computed for those who greet us
-  TurnedAway turned_away_;         // the last one
+  AnswerBudget handshake_budget_;  // limits the work for sealed hellos of strangers
+  TurnedAway turned_away_;         // the hello refused last
   bool is_leaving_ = false;        // no session is opened any more
 };
 

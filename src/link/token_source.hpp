@@ -1,6 +1,6 @@
 #pragma once
-// Numbers that nobody outside can guess from those already seen: SipHash-2-4 of a counter, keyed by the engine's secret
-// seed. Tokens and initial sequences come from here; with a fixed seed a whole run replays.
+// A generator whose numbers nobody can predict from earlier ones: SipHash-2-4 of a counter, keyed by the engine's
+// secret seed. It supplies tokens and initial sequences; with a fixed seed a whole run can be replayed.
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class TokenSource {
     const std::uint64_t low = next();
     return {low, next()};
   }
-  /// How many have been taken; a successor with the same seed takes none of them again.
+  /// How many numbers were drawn; a successor with the same seed draws none of them again.
   std::uint64_t drawn() const { return counter_; }
   void skip_to(std::uint64_t drawn) { counter_ = drawn; }
   std::uint64_t seed() const { return key_.low; }

@@ -20,7 +20,7 @@ std::uint32_t DatagramPool::keep(const base::SocketAddress& to, std::span<const 
   const std::uint32_t blocks = blocks_for(size);
   if (blocks > blocks_free_) return kNone;
 
-  // The free list from its head is the datagram already: cut it off behind the last block.
+  // The blocks at the head of the free list become the datagram: cut the list after the last of them.
   const std::uint32_t name = free_;
   std::uint32_t last = name;
   for (std::uint32_t taken = 1; taken < blocks; ++taken) last = headers_[last].next;

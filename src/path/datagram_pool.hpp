@@ -1,6 +1,6 @@
 #pragma once
-// Datagrams that wait for something, in a fixed amount of memory: cut into blocks of 2 KiB, so that small ones take
-// little and none needs memory in one piece. A full pool says so; it never grows.
+// A fixed pool of datagrams that wait. Its memory is divided into blocks of 2 KiB, so that small datagrams take little
+// space and none needs contiguous memory. A full pool refuses; it never grows.
 
 #include <array>
 #include <cstddef>
@@ -20,11 +20,11 @@ class DatagramPool {
   static constexpr std::uint32_t kDatagramBytesMax = 65'536;
   static constexpr std::uint32_t kBlockBytes = 2048;
 
-  /// Memory is touched as it is used, the lowest first.
+  /// Memory is touched only as it is used, the lowest addresses first.
   explicit DatagramPool(std::uint32_t blocks);
 
-  /// Copies a datagram of `size` bytes, at most kDatagramBytesMax, that starts `offset` bytes into `pieces`. Its name,
-  /// or kNone if there is no room.
+  /// Copies a datagram of `size` bytes, at most kDatagramBytesMax, that begins `offset` bytes into `pieces`. Returns
+  /// its name, or kNone if there is no room.
   std::uint32_t keep(const base::SocketAddress& to, std::span<const iovec> pieces, std::size_t offset,
                      std::uint32_t size);
   void release(std::uint32_t name);
@@ -32,7 +32,7 @@ class DatagramPool {
   const base::SocketAddress& to(std::uint32_t name) const { return headers_[name].to; }
   std::uint32_t size(std::uint32_t name) const { return headers_[name].size; }
   std::byte& byte(std::uint32_t name, std::uint32_t at);
-  /// Where its bytes are. Valid until the next call.
+  /// Returns the datagram's bytes as a scatter list, valid until the next call.
   std::span<const iovec> pieces(std::uint32_t name);
 
   std::uint32_t blocks_free() const { return blocks_free_; }
@@ -42,7 +42,7 @@ class DatagramPool {
   struct Header {
     base::SocketAddress to;
     std::uint32_t size = 0;
-    std::uint32_t next = kNone;  // block of the same datagram, or the next free one
+    std::uint32_t next = kNone;  // next block of the same datagram, or next free block
   };
 
   static std::uint32_t blocks_for(std::uint32_t size) { return size == 0 ? 1 : (size + kBlockBytes - 1) / kBlockBytes; }

@@ -1,5 +1,5 @@
 #pragma once
-// What a faulty path did to datagrams, one counter a reason; under "path.fault." in the statistics. Every datagram
+// Counts what a faulty path did to datagrams, by reason; shown under "path.fault." in the statistics. Every datagram
 // handed over is dropped, held or passed on; the other counters overlap.
 
 #include <array>

@@ -135,7 +135,7 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text) {
     return wrong(
         "fault 'hold' bounds how long reordering holds a datagram, but nothing is reordered: add reorder=5:64");
   const FaultPlan none;
-  // A share of 0 % is a fault switched off: its details mean nothing.
+  // A share of 0 % switches the fault off, so its details are ignored.
   if (plan.drop == Share{}) plan.burst = none.burst;
   if (plan.reorder == Share{}) {
     plan.distance_min = none.distance_min;

@@ -10,7 +10,7 @@
 namespace fairlead::path {
 namespace {
 
-// Of a random value the upper half decides; all in whole numbers, so every machine decides alike.
+// The upper half of a random value decides. Only integers are used, so every machine decides alike.
 constexpr std::uint64_t kWhole = std::uint64_t{1} << 32;
 
 bool is_hit(std::uint64_t draw, Share share) {
@@ -21,7 +21,7 @@ std::uint64_t below(std::uint64_t draw, std::uint64_t bound) {
   return (draw >> 32) * bound >> 32;
 }
 
-// `bound` beyond 32 bits: nanoseconds of some seconds.
+// `longest` may exceed 32 bits: it is in nanoseconds.
 base::Duration part_of(base::Duration longest, std::uint64_t draw) {
   const auto microseconds = static_cast<std::uint64_t>(longest.count()) / 1000 + 1;
   const std::uint64_t nanoseconds = below(draw, microseconds) * 1000 + (draw & 0xffff'ffff) * 1000 / kWhole;
@@ -65,7 +65,7 @@ FaultyPath::Fate FaultyPath::draw() {
           .damage = damage};
 }
 
-// Of a share p in runs of b, a run begins at a datagram outside of runs with p / (p + b (1 - p)).
+// For a share p in bursts of b datagrams, a burst begins at a datagram outside of bursts with p / (p + b (1 - p)).
 bool FaultyPath::is_burst_loss(std::uint64_t draw) {
   if (burst_left_ > 0) {
     --burst_left_;
@@ -126,7 +126,7 @@ void FaultyPath::take(const Train& train, base::Instant now) {
 }
 
 bool FaultyPath::harm(const Train& train, const Run& datagram, const Fate& fate, base::Instant now) {
-  // A copy that need not wait goes out first, straight from the train: on the wire nobody can tell which is the copy.
+  // A copy without delay leaves first, straight from the train: on the wire nobody can tell which one is the copy.
   if (fate.is_duplicated) {
     if (fate.wait_of_copy == base::Duration::zero()) {
       emit(train, datagram, now);
@@ -155,7 +155,7 @@ bool FaultyPath::harm(const Train& train, const Run& datagram, const Fate& fate,
   return true;
 }
 
-// The last datagram of the run came by the first `older` of those held back. One that is free now follows right behind.
+// The run's last datagram has passed the first `older` held ones. Those whose distance is reached follow it at once.
 void FaultyPath::let_by(const Train& train, Run& run, std::size_t older, base::Instant now) {
   const auto end = reordered_.begin() + static_cast<std::ptrdiff_t>(older);
   const auto kept = std::remove_if(reordered_.begin(), end, [&](Reordered& held) {
@@ -193,7 +193,7 @@ void FaultyPath::emit(const Train& train, const Run& run, base::Instant now) {
     if (below_->send(std::span(&part, 1), now) == 1) return;
     retry_at_ = now + kRetryAfter;
   }
-  // The first datagrams of the train may be out: the rest cannot be given back, it waits here.
+  // The first datagrams of the train may have left, so the train cannot be refused any more; the rest waits here.
   for (std::size_t at = run.first; at < run.end; at += train.datagram_size) {
     const std::uint32_t name = keep(train, {at, std::min<std::size_t>(at + train.datagram_size, run.end)});
     if (name == DatagramPool::kNone)
@@ -213,7 +213,7 @@ bool FaultyPath::emit_held(std::uint32_t name, base::Instant now) {
   return true;
 }
 
-// False if the path below has no room for what is due.
+// Returns false if the path below has no room for what is due.
 bool FaultyPath::release_due(base::Instant now) {
   while (!reordered_.empty() && reordered_.front().until <= now) [[unlikely]] {
     const Reordered expired = reordered_.front();

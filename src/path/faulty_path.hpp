@@ -1,15 +1,15 @@
 #pragma once
-// A path that harms what it sends, by plan and seed, over any other path (docs/faults.md). What it
-// receives it hands up as it came: both ends of a conversation can have a plan of their own.
+// A path that injects faults into what it sends, by plan and seed, on top of any other path (docs/faults.md). It does
+// not touch what it receives: both ends of a conversation can have plans of their own.
 //
-// Each datagram of a train has its own fate, in this order: dropped; changed; duplicated; held back until later ones
-// to its peer have come by; delayed. The unharmed ones of a train that follow one another stay a train. Each fate takes
-// the same number of random values, so the same seed and the same calls give the same run, and changing one share moves
-// no other draw.
+// Each datagram of a train has its own fate, in this order: dropped; corrupted; duplicated; held back until later ones
+// to its peer have passed; delayed. Consecutive unharmed datagrams of a train stay a train. Each fate takes the same
+// number of random values. So the same seed and the same calls give the same run, and changing one share moves no other
+// draw.
 //
-// What is held lies in a fixed pool. It comes out in send() and in collect(), which the engine calls in each pass;
-// next_deadline() says when one is due though nothing else happens. What the path below does not take now waits in the
-// pool, too, and no train is taken until it is gone.
+// Held datagrams are kept in a fixed pool. They leave in send() and in collect(), which the engine calls in each pass;
+// next_deadline() tells when one is due although nothing else happens. Datagrams that the path below does not take now
+// also wait in the pool, and no train is taken until they are gone.
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@ namespace fairlead::path {
 class FaultyPath final : public Path {
  public:
   FaultyPath(std::unique_ptr<Path> below, const FaultPlan& plan);
-  /// Sends what is still held: a network does not lose a datagram because its sender has ended.
+  /// Sends what is still held: a network does not lose datagrams when their sender ends.
   ~FaultyPath() override;
 
   base::SocketAddress address() const override { return below_->address(); }
@@ -44,7 +44,7 @@ class FaultyPath final : public Path {
   int descriptor() const override { return below_->descriptor(); }
   int socket() const override { return below_->socket(); }
   bool set_watched(bool is_watched) override { return below_->set_watched(is_watched); }
-  /// They are unharmed.
+  /// Multicast is not subject to the plan.
   GroupSockets* groups() override { return below_->groups(); }
   const PathCounters& counters() const override { return below_->counters(); }
   const FaultCounters* fault_counters() const override { return &counters_; }
@@ -52,31 +52,31 @@ class FaultyPath final : public Path {
 
  private:
   static constexpr std::uint32_t kPoolBlocks = 8192;                   // 16 MiB
-  static constexpr std::size_t kReorderedMax = 1024;                   // held back by count at a time
-  static constexpr auto kRetryAfter = std::chrono::microseconds(100);  // when the path below had no room
+  static constexpr std::size_t kReorderedMax = 1024;                   // datagrams held back for reordering at a time
+  static constexpr auto kRetryAfter = std::chrono::microseconds(100);  // after the path below had no room
 
   struct Fate {
     bool is_dropped = false, is_corrupted = false, is_duplicated = false, is_reordered = false;
     std::uint32_t distance = 0;
     base::Duration wait{}, wait_of_copy{};
-    std::uint64_t damage = 0;  // random bits: which byte, and how it changes
+    std::uint64_t damage = 0;  // random bits: which byte to change, and how
     bool is_unharmed() const {
       return !is_corrupted && !is_duplicated && !is_reordered && wait == base::Duration::zero();
     }
   };
-  /// The part of a train that goes on as it is: whole datagrams that follow one another.
+  /// A part of a train that is sent unchanged: consecutive whole datagrams.
   struct Run {
-    std::size_t first = 0, end = 0;  // bytes
+    std::size_t first = 0, end = 0;  // byte offsets
   };
   struct Reordered {
     std::uint32_t name;
-    std::uint32_t left;  // later ones that still have to come by
+    std::uint32_t left;  // later datagrams that still have to pass
     base::Duration wait;
     base::Instant until;
   };
   struct Waiting {
     base::Instant due;
-    std::uint64_t number;  // of two that are due together, the first goes first
+    std::uint64_t number;  // of two that are due at the same time, the lower number leaves first
     std::uint32_t name;
     bool operator>(const Waiting& other) const { return due != other.due ? due > other.due : number > other.number; }
   };
@@ -84,7 +84,7 @@ class FaultyPath final : public Path {
   Fate draw();
   bool is_burst_loss(std::uint64_t draw);
   void take(const Train& train, base::Instant now);
-  /// Holds, changes or repeats one datagram; false if it shall go on as it is, behind what went before.
+  /// Holds, changes or duplicates one datagram. Returns false if it has to go on unchanged, behind what went before.
   bool harm(const Train& train, const Run& datagram, const Fate& fate, base::Instant now);
   void let_by(const Train& train, Run& run, std::size_t older, base::Instant now);
   void pass_on(std::uint32_t name, base::Duration wait, base::Instant now);
@@ -101,11 +101,11 @@ class FaultyPath final : public Path {
   std::mt19937_64 random_;
   std::uint32_t burst_left_ = 0;
   DatagramPool pool_;
-  std::vector<Reordered> reordered_;  // in the order of `until`
+  std::vector<Reordered> reordered_;  // sorted by `until`
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
   std::uint64_t waits_ = 0;
   base::Instant retry_at_ = base::Instant::min();
-  std::vector<iovec> pieces_;  // of the run that is being sent
+  std::vector<iovec> pieces_;  // of the run being sent
   FaultCounters counters_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// ICMP messages "too big" that nobody's router has sent.
+// Forged ICMP "too big" messages.
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -38,7 +38,7 @@ inline std::uint16_t internet_checksum(const std::byte* bytes, std::size_t size)
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// Says to `from` that what it sends to `to` is too long for a link of 552 bytes.
+/// Tells `from` that its datagrams to `to` are too long for a link with an MTU of 552.
 inline bool forge_too_big(const base::SocketAddress& from, const base::SocketAddress& to) {
   struct {
     icmphdr icmp;

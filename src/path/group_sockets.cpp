@@ -25,7 +25,7 @@ in_addr ipv4_of(const base::SocketAddress& address) {
   return out;
 }
 
-/// What goes to a group leaves by the interface of `local`.
+/// Makes multicast leave by the interface of `local`.
 bool choose_interface(const base::FileDescriptor& socket, const base::SocketAddress& local, std::uint32_t interface) {
   if (!local.is_v4()) return set_socket_option(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface));
   return set_socket_option(socket, IPPROTO_IP, IP_MULTICAST_IF, ip_mreqn{{}, ipv4_of(local), 0});
@@ -100,7 +100,7 @@ GroupSockets::GroupSockets(const base::SocketAddress& local) : local_(local), ep
     if (each.address.ip == local_.ip && (local_.scope == 0 || local_.scope == each.index)) interface_ = each.index;
 }
 
-/// A socket that could send there says whether a route is to be had, without sending anything.
+/// Connects a probe socket: that shows whether there is a route, without sending anything.
 Result<> GroupSockets::check_route(const base::SocketAddress& group) const {
   const base::FileDescriptor probe = open_datagram_socket(local_);
   const bool is_reachable = probe.is_open() && choose_interface(probe, local_, interface_) &&
@@ -146,12 +146,12 @@ void GroupSockets::leave(const base::SocketAddress& asked) {
   if (!group.is_v4()) group.scope = interface_;
   const auto known = std::ranges::find(members_, group, &Member::group);
   if (known == members_.end() || --known->users != 0) return;
-  // A child of fork() may have the socket, too: then closing it does not end what epoll says of it.
+  // A child of fork() may share the socket, and then closing it would not remove it from the epoll set.
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, known->socket.get(), nullptr);
   members_.erase(known);
 }
 
-/// 0, or an errno.
+/// Returns 0 or an errno.
 int GroupSockets::open_sender() {
   base::FileDescriptor socket = open_datagram_socket(local_);
   const KernelAddress from(local_);
@@ -170,7 +170,7 @@ int GroupSockets::send(const base::SocketAddress& group, std::span<const iovec> 
   if (!sender_.is_open()) {
     if (const int error = open_sender(); error != 0) return error;
   }
-  // One router less than IP counts: 0 and 1 stay in the network.
+  // A hop limit of 0 or 1 stays in the local network.
   const int hops = std::max<int>(routers, 1);
   if (hops != routers_set_) {
     const bool is_set = local_.is_v4() ? set_socket_option(sender_, IPPROTO_IP, IP_MULTICAST_TTL, hops)
@@ -193,7 +193,7 @@ std::span<const GroupSockets::Received> GroupSockets::collect() {
   std::array<epoll_event, kInOneLook> ready;
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   std::size_t taken = 0;
-  // In turn, so that a busy group does not keep the others waiting.
+  // Takes one datagram of each group in turn, so that a busy group does not starve the others.
   for (bool is_any = count > 0; is_any && taken < kInOneLook;) {
     is_any = false;
     for (int i = 0; i < count && taken < kInOneLook; ++i) {

@@ -1,9 +1,9 @@
 #pragma once
-// Groups of hosts (IP multicast), at one address of this host: a socket for each group that was joined, bound to the
-// group's own address, so that nothing else comes in there; and one to send from. All engines of a host that have
-// joined a group get each of its datagrams, those of this host too: the kernel makes the copies.
+// IP multicast groups at one address of this host. Each joined group has a socket bound to the group's address, so that
+// no other datagram arrives there; one more socket sends. The kernel copies each datagram to all members on the host,
+// also those of the sending host.
 //
-// Datagrams longer than the interface's MTU leave in fragments. A sender needs not have joined.
+// Datagrams longer than the interface's MTU leave in fragments. A sender need not be a member.
 
 #include <array>
 #include <cstddef>
@@ -25,28 +25,30 @@ namespace fairlead::path {
 class GroupSockets {
  public:
   static constexpr std::size_t kGroupsMost = 64;
-  static constexpr std::size_t kDatagramMost = 4200;  // bytes; a longer one is handed up empty
+  static constexpr std::size_t kDatagramMost = 4200;  // bytes; a longer one is reported with empty `bytes`
 
-  /// `local`: an address of this host; its port does not matter. Without a descriptor if the kernel gives none.
+  /// `local`: an address of this host; its port does not matter. If the kernel provides no epoll set, descriptor() is
+  /// -1.
   explicit GroupSockets(const base::SocketAddress& local);
 
-  /// In our family, with the port that all its members have. What was joined before counts again.
+  /// Joins a group of our address family, on the port that all its members use. Joins of the same group are counted.
   Result<> join(const base::SocketAddress& group);
-  /// As often as it was joined.
+  /// Undoes one join(); the last one leaves the group.
   void leave(const base::SocketAddress& group);
   bool is_any_joined() const { return !members_.empty(); }
 
-  /// Across at most so many routers and one more; 0, or the kernel's errno.
+  /// Sends a datagram. `routers`: the hop limit, where 0 counts as 1; both stay in the local network. Returns 0 or the
+  /// kernel's errno.
   int send(const base::SocketAddress& group, std::span<const iovec> pieces, std::uint8_t routers);
 
   struct Received {
     base::SocketAddress from;
-    base::SocketAddress group;         // to which it was sent
-    std::span<const std::byte> bytes;  // until the next collect()
+    base::SocketAddress group;         // that it was sent to
+    std::span<const std::byte> bytes;  // valid until the next collect()
   };
-  /// What has come, without waiting.
+  /// Returns what has arrived, without waiting.
   std::span<const Received> collect();
-  /// Readable when collect() would find something; -1 if there is none.
+  /// Readable when collect() has something; -1 if there is none.
   int descriptor() const { return epoll_.get(); }
 
  private:
@@ -63,9 +65,9 @@ class GroupSockets {
   int open_sender();
 
   base::SocketAddress local_;
-  std::uint32_t interface_ = 0;  // IPv6: the kernel wants its index
+  std::uint32_t interface_ = 0;  // IPv6 only: the kernel needs the interface's index
   base::FileDescriptor epoll_, sender_;
-  int routers_set_ = -1;  // at sender_
+  int routers_set_ = -1;  // hop limit set at sender_
   std::vector<Member> members_;
   std::unique_ptr<std::byte[]> buffers_;
   std::array<Received, kInOneLook> received_;

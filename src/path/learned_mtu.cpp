@@ -17,13 +17,13 @@
 namespace fairlead::path {
 namespace {
 
-/// The bytes of an IP address as its family has them.
+/// Returns the bytes of an IP address in its own family's form.
 std::span<const std::uint8_t> bytes_of(const base::SocketAddress& address) {
   const std::span<const std::uint8_t> all(reinterpret_cast<const std::uint8_t*>(address.ip.data()), 16);
   return address.is_v4() ? all.subspan(12) : all;
 }
 
-/// Asks for the route to an address.
+/// A netlink request for the route to an address.
 class RouteRequest {
  public:
   explicit RouteRequest(const base::SocketAddress& peer) {
@@ -68,7 +68,7 @@ struct Route {
   bool is_learned = false;
 };
 
-/// What is learned goes again some day; what the host's owner has set does not.
+/// A learned MTU expires; one that the administrator has set does not.
 bool expires(const rtattr* attribute) {
   rta_cacheinfo cached{};
   if (RTA_PAYLOAD(attribute) < sizeof cached) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel keeps of a route because somebody told it by ICMP.
+// Tells whether the kernel's MTU of a route comes from ICMP.
 
 #include <cstdint>
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace fairlead::path {
 
-/// If the kernel has learned the MTU of the route to `peer` from the network: that of the interface that it begins
-/// with. Nothing otherwise, also if the kernel cannot be asked.
+/// If the kernel learned the MTU of the route to `peer` from the network, returns the MTU of the route's first
+/// interface. Otherwise, or if the kernel cannot be asked, returns nothing.
 std::optional<std::uint32_t> interface_mtu_if_learned(const base::SocketAddress& local,
                                                       const base::SocketAddress& peer);
 

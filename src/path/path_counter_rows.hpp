@@ -1,5 +1,5 @@
 #pragma once
-// What each counter of a path counts (base/counter_row.hpp); under "path." in the statistics.
+// Describes each counter of a path (base/counter_row.hpp); shown under "path." in the statistics.
 
 #include <array>
 

@@ -15,8 +15,8 @@ constexpr std::uint32_t kUdpHeaderBytes = 8;
 constexpr std::uint32_t kIpv4HeaderBytes = 20;
 constexpr std::uint32_t kIpv6HeaderBytes = 40;
 constexpr std::uint32_t kIpv6MtuMin = 1280;
-constexpr std::uint32_t kIpv4TotalMax = 65'535;       // the length field counts its header
-constexpr std::uint32_t kIpv6TotalMax = 65'535 + 40;  // the length field does not
+constexpr std::uint32_t kIpv4TotalMax = 65'535;       // the length field includes the header
+constexpr std::uint32_t kIpv6TotalMax = 65'535 + 40;  // the length field excludes the header
 constexpr std::uint32_t kUnknown = kIpv6MtuMin - kIpv6HeaderBytes - kUdpHeaderBytes;
 
 std::uint32_t ask_kernel(const base::SocketAddress& local, const base::SocketAddress& peer) {
@@ -28,7 +28,7 @@ std::uint32_t ask_kernel(const base::SocketAddress& local, const base::SocketAdd
   auto* kernel = reinterpret_cast<sockaddr*>(&storage);
   base::SocketAddress source = local;
   source.port = 0;
-  // A wildcard of the other family cannot be said in this one; then the kernel chooses the source, as it does on
+  // A wildcard of the other family cannot be expressed in this one. Then the kernel chooses the source, as it does when
   // sending.
   if (const unsigned length = source.to_kernel(kernel, family); length > 0 && source.is_v4() == peer.is_v4()) {
     if (::bind(scratch.get(), kernel, length) != 0) return kUnknown;

@@ -1,9 +1,10 @@
 #pragma once
-// The largest datagram that the kernel would send to a peer unfragmented, from its route; not what it has learned of
-// that by ICMP, which anybody can forge: the link finds the path's MTU by itself, and takes hints for it. Asking takes
-// a scratch socket and some microseconds, so the answers are kept, in a table of fixed size: two peers of one slot push
-// each other out, which costs time but is never wrong. A kept answer is dropped when the kernel refuses a size
-// (forget); that a route has become wider is noticed only then or when a slot is reused.
+// The largest datagram that the kernel sends to a peer unfragmented, from the MTU of its route. What the kernel has
+// learned by ICMP is left out, since ICMP can be forged: the link probes the path's MTU, and takes ICMP as a hint.
+//
+// A query takes a scratch socket and some microseconds, so answers are cached in a table of fixed size. Two peers of
+// one slot evict each other, which costs time but is never wrong. forget() drops an answer when the kernel refuses a
+// size. A wider route is noticed only then, or when a slot is reused.
 
 #include <array>
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace fairlead::path {
 
 class RouteMtu {
  public:
-  /// `local`: the address that the path is bound to; routes may depend on it.
+  /// `local`: the address to which the path is bound; routes may depend on it.
   explicit RouteMtu(const base::SocketAddress& local) : local_(local) {}
 
-  /// UDP payload bytes; at least, and without a route, what every IPv6 host must be able to receive.
+  /// Returns UDP payload bytes. The minimum, also without a route, is what every IPv6 host must be able to receive.
   std::uint32_t datagram_size_max(const base::SocketAddress& peer);
   void forget(const base::SocketAddress& peer);
 

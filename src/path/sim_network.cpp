@@ -23,7 +23,7 @@ base::Duration time_on_wire(std::uint64_t bytes_per_second, std::size_t bytes) {
   return base::Duration(static_cast<std::int64_t>(bytes * kNanosPerSecond / bytes_per_second));
 }
 
-/// Bytes that have been taken but not left yet.
+/// Bytes accepted that have not left yet.
 std::uint64_t bytes_waiting(base::Instant busy_until, std::uint64_t bytes_per_second, base::Instant now) {
   if (busy_until <= now) return 0;
   const double seconds = std::chrono::duration<double>(busy_until - now).count();
@@ -58,7 +58,7 @@ const SimLink& SimNetwork::link(const base::SocketAddress& from, const base::Soc
   return found == directions_.end() || !found->second.own ? default_link_ : *found->second.own;
 }
 
-// The standard fixes the engine's numbers but not its distributions: this one is the same everywhere.
+// The standard fixes the generator's values but not its distributions; this distribution is the same everywhere.
 double SimNetwork::draw() {
   return static_cast<double>(random_() >> 11) * 0x1p-53;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// Any number of hosts in one process on virtual time, and a network between them that loses, repeats, reorders,
-// corrupts and delays, all drawn from one seed: the same seed and the same calls give the same run, to the bit.
+// Any number of hosts in one process on virtual time, and a network between them. It loses, repeats, reorders, corrupts
+// and delays datagrams, all drawn from one seed. The same seed and the same calls give the same run, bit for bit.
 //
-// The driver owns time. It calls send() and collect() of the paths with the time it pretends, and between them
+// The driver owns time. It calls send() and collect() of the paths with the current virtual time, and between them
 //   now = min(network.next_event(), every engine's next timer);  network.advance(now);
 // Each datagram draws the same number of random values whatever its fate, so changing one probability moves no other
 // draw. The network must outlive its paths.
@@ -31,19 +31,19 @@ class SimNetwork {
   SimNetwork& operator=(const SimNetwork&) = delete;
   ~SimNetwork();
 
-  /// A host's path at an address of its own; `in_use` if the address is taken.
+  /// Makes a host's path at its own address; `in_use` if the address is taken.
   Result<std::unique_ptr<SimPath>> attach(const base::SocketAddress& address, const SimPathOptions& options = {});
 
   void set_default_link(const SimLink& link) { default_link_ = link; }
-  /// One direction. It holds for datagrams sent from now on.
+  /// Sets one direction, for datagrams sent from now on.
   void set_link(const base::SocketAddress& from, const base::SocketAddress& to, const SimLink& link);
   const SimLink& link(const base::SocketAddress& from, const base::SocketAddress& to) const;
-  /// What everybody's datagrams to one host pass last.
+  /// Sets the last link that all datagrams to this host pass.
   void set_downlink(const base::SocketAddress& to, const SimDownlink& downlink) { downlinks_[to].own = downlink; }
 
-  /// When the next datagram arrives, or kNever.
+  /// When the next datagram arrives; kNever if none is in flight.
   base::Instant next_event() const { return flights_.empty() ? base::kNever : flights_.begin()->first.at; }
-  /// Delivers all that arrives until `now`.
+  /// Delivers all datagrams that arrive up to `now`.
   void advance(base::Instant now);
 
   const SimCounters& counters() const { return counters_; }
@@ -53,7 +53,7 @@ class SimNetwork {
 
   struct Direction {
     std::optional<SimLink> own;  // else the default
-    base::Instant busy_until{};  // when the last byte taken so far has left
+    base::Instant busy_until{};  // when the last byte accepted so far will have left
     std::uint32_t losses_left = 0;
     base::Instant losses_until{};
     std::uint64_t datagrams = 0;
@@ -62,7 +62,7 @@ class SimNetwork {
     SimDownlink own;
     base::Instant busy_until{};
   };
-  /// Arrivals in order of time; the number of its making tells two of one moment apart.
+  /// Key of an arrival; `number` orders those of the same time.
   struct Moment {
     base::Instant at;
     std::uint64_t number = 0;
@@ -83,13 +83,13 @@ class SimNetwork {
     }
   };
 
-  /// Bytes that have been taken but not left yet.
+  /// Bytes accepted that have not left yet.
   std::uint64_t queued_bytes(const base::SocketAddress& from, const base::SocketAddress& to, base::Instant now) const;
-  /// Decides the fate of one datagram that its sender has let go.
+  /// Draws the fate of one datagram that has left its sender.
   void carry(Flight flight, base::Instant now);
   void schedule(base::Instant at, Flight flight);
   bool is_lost(const SimLink& road, Direction& direction, double drawn, base::Instant now);
-  /// True if the datagram has to wait for the receiver's downlink, or is lost there.
+  /// Returns true if the datagram has to wait for the receiver's downlink, or was lost there.
   bool queue_at_downlink(Flight& flight, base::Instant now);
   void land(Flight flight, base::Instant now);
   void detach(const SimPath& path);

@@ -85,7 +85,7 @@ std::size_t SimPath::collect(std::span<Arrival> out, base::Instant) {
     std::vector<std::byte> bytes;
     const base::SocketAddress from = inbox_.front().from;
     const std::size_t size = inbox_.front().bytes.size();
-    // As the kernel merges: one sender, equal sizes, and a shorter one is the last.
+    // Like the kernel: one sender, equal sizes, and a shorter datagram is the last.
     for (std::uint32_t merged = 0; merged < kTrainDatagramsMax && !inbox_.empty(); ++merged) {
       Waiting& next = inbox_.front();
       if (merged > 0 &&

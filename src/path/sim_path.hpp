@@ -1,6 +1,6 @@
 #pragma once
-// One host's path in a SimNetwork: cuts trains into datagrams, each with a fate of its own, and hands up what the
-// network delivered, merged like the kernel's GRO would.
+// One host's path in a SimNetwork. It cuts trains into datagrams, each with its own fate, and merges delivered
+// datagrams as the kernel's GRO would.
 
 #include <cstddef>
 #include <deque>
@@ -14,7 +14,7 @@ namespace fairlead::path {
 class SimNetwork;
 
 struct SimPathOptions {
-  std::uint64_t receive_buffer_bytes = 4u << 20;  // more than this waiting is dropped and counted
+  std::uint64_t receive_buffer_bytes = 4u << 20;  // beyond this, waiting datagrams are dropped and counted
   bool merges_arrivals = true;
 };
 
@@ -34,7 +34,7 @@ class SimPath final : public Path {
   int descriptor() const override { return -1; }
   const PathCounters& counters() const override { return counters_; }
   std::string_view name() const override { return "sim"; }
-  /// What descriptor() would tell: collect() would find something.
+  /// The counterpart of a readable descriptor(): collect() has something.
   bool has_arrivals() const { return !inbox_.empty() || unreachable_.has_any(); }
 
  private:
@@ -59,7 +59,7 @@ class SimPath final : public Path {
   SimPathOptions options_;
   std::deque<Waiting> inbox_;
   std::uint64_t inbox_bytes_ = 0;
-  std::vector<std::vector<std::byte>> handed_up_;  // what the arrivals of the last collect() point into
+  std::vector<std::vector<std::byte>> handed_up_;  // memory of the last collect()'s arrivals
   UnreachableList unreachable_;
   PathCounters counters_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Datagrams with contents that betray a wrong cut, and a patient collector, for the tests of paths.
+// For tests of paths: datagrams whose contents reveal a wrong cut, and a collector that waits.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ struct Datagram {
   Bytes bytes;
 };
 
-/// Bytes that differ from place to place and from tag to tag.
+/// Makes bytes that depend on their position and on the tag.
 inline Bytes pattern(std::size_t length, std::uint32_t tag) {
   Bytes bytes(length);
   std::uint32_t state = tag * 2'654'435'761u + 1;
@@ -33,7 +33,7 @@ inline Bytes pattern(std::size_t length, std::uint32_t tag) {
   return bytes;
 }
 
-/// Sends one train of one piece; true if it was taken.
+/// Sends one train of one piece; returns true if it was taken.
 inline bool send_bytes(Path& path, const base::SocketAddress& to, Bytes& bytes, std::uint32_t datagram_size) {
   const iovec piece{bytes.data(), bytes.size()};
   const Train train{to, std::span(&piece, 1), datagram_size};
@@ -48,7 +48,7 @@ inline void cut(const Arrival& arrival, std::vector<Datagram>& out) {
   }
 }
 
-/// Collects until `count` datagrams are there or nothing comes any more.
+/// Collects until `count` datagrams have arrived, or nothing comes for a second.
 inline std::vector<Datagram> collect_datagrams(Path& path, std::size_t count) {
   std::vector<Datagram> found;
   std::array<Arrival, 16> arrivals;

@@ -11,11 +11,11 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::size_t kLoneStreakMax = 4;  // lone arrivals handed up without looking for a second one
+constexpr std::size_t kLoneStreakMax = 4;  // lone arrivals returned in a row without polling for a second one
 constexpr std::size_t kFaithfulShare = 4;
 constexpr std::size_t kHotUnwatched = 1;
 constexpr std::size_t kErrorsPerRead = 16;
-constexpr std::uint32_t kBufferBytesMin = 256u << 10;  // a whole train fits, also as single datagrams
+constexpr std::uint32_t kBufferBytesMin = 256u << 10;  // holds a whole train, also as single datagrams
 constexpr std::uint32_t kArrivalBytesMin = 1;
 constexpr std::uint32_t kArrivalBytesMax = 65'536;
 constexpr std::uint32_t kPorts = 65'536;
@@ -185,7 +185,7 @@ std::size_t UdpPath::collect(std::span<Arrival> out, base::Instant) {
   if (is_cut_short) idle_looks_ = 0;
   if (hot_count_ == 0 || is_cut_short) return taken;
   if (taken < out.size() && looks_elsewhere(taken)) taken = drain_others(out, taken);
-  if (taken == out.size()) favourite_ = next_favourite();  // a flood must not starve the others
+  if (taken == out.size()) favourite_ = next_favourite();  // a flood on one socket must not starve the others
   return taken;
 }
 
@@ -194,8 +194,8 @@ bool UdpPath::looks_elsewhere(std::size_t taken) {
   return taken > 0 || idle_looks_ > kFaithfulLooks || idle_looks_ % kFaithfulShare == 0;
 }
 
-// Takes what `slot` has, as far as `out` has room. A lone datagram is handed up at once: whoever waits for it should
-// not wait for the look that finds nothing behind it.
+// Takes what the socket of `slot` has, as far as `out` has room. A lone datagram is returned at once, without the poll
+// that would find nothing behind it.
 std::size_t UdpPath::drain(std::size_t slot, std::span<Arrival> out, std::size_t taken) {
   UdpSocket& socket = *slots_[slot].socket;
   const std::size_t first = taken;
@@ -285,7 +285,7 @@ std::size_t UdpPath::unreachable(std::span<Unreachable> out) {
 void UdpPath::set_hot(const base::SocketAddress& peer, bool is_hot) {
   const std::size_t known = hot_slot(peer);
   if (known != 0) {
-    // A datagram in a closed socket is lost, so it is closed once it is empty.
+    // Closing a socket loses its waiting datagrams, so it is closed once it is empty.
     slots_[known].is_retiring = !is_hot;
     if (!is_hot && slots_[known].socket->is_empty()) close_hot(known);
     return;
@@ -304,7 +304,7 @@ void UdpPath::set_hot(const base::SocketAddress& peer, bool is_hot) {
 }
 
 std::optional<UdpSocket> UdpPath::connect_beside_main(const base::SocketAddress& peer) {
-  // Of IPv4 the kernel asks the permission of each socket that is bound already, also of a connected one.
+  // For IPv4 the kernel requires SO_REUSEPORT at every socket that is bound to the port, also at connected ones.
   const auto let_share = [this](bool is_shared) {
     for (Slot& slot : slots_)
       if (slot.socket) slot.socket->share_port(is_shared);

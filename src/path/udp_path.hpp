@@ -1,25 +1,23 @@
 #pragma once
-// The path over UDP sockets (docs/udp-path.md): trains cut and merged by the kernel, and connected sockets for hot
-// peers beside the main one.
+// The path over UDP sockets (docs/udp-path.md): the kernel cuts and merges trains, and hot peers get connected sockets
+// beside the main one.
 //
-// Ownership of the port. The main socket is bound without any permission to share, so the kernel refuses everybody
-// else, always. A connected socket needs the same port: SO_REUSEPORT is on at all of them from just before its bind to
-// just after its connect, some 10 us, and off at all other times. In that time only a program of the same user that
-// asks for SO_REUSEPORT itself could join; our own main sockets never ask. (SO_REUSEADDR would let anybody in.)
-// Between bind and connect, the new socket is still open to all peers; a filter of one instruction at the main socket,
-// installed before it was bound, sends everything to that one, so no datagram ever waits in a foreign queue.
+// Ownership of the port. The main socket is bound without SO_REUSEPORT, so the kernel refuses all other sockets. A
+// connected socket needs the same port. So SO_REUSEPORT is on at all sockets of the port from just before its bind to
+// just after its connect, some 10 us. In that time only a program of the same user that itself asks for SO_REUSEPORT
+// could join; our main sockets never ask. (SO_REUSEADDR would let anybody in.) Between bind and connect the new socket
+// is open to all peers. A filter of one instruction, attached before the main socket was bound, directs every datagram
+// to the main socket, so none ever waits in the wrong queue.
 //
-// Looking. A run starts with the socket that gave something last (the favourite). If that one is idle and there are
-// others, one epoll_wait() asks all of them at once (106 ns; an idle recv() takes 200), whatever the number of hot
-// peers. In the first few microseconds after the favourite gave something, only every fourth idle look asks the others:
-// so long the answer to an answer takes, and who waits for it should not look at two places. Then collect() may answer
-// nothing up to three times although another socket has something; the descriptor stays readable, so no sleeper misses
-// it.
+// Polling. A run begins with the socket that had something last (the favourite). If it is idle and there are others,
+// one epoll_wait() asks all of them at once (106 ns; an idle recv() takes 200), whatever the number of hot peers. In
+// the first few microseconds after the favourite had something, only every fourth idle poll asks the others: an answer
+// to an answer takes that long, and its receiver should not poll twice. So collect() may return nothing up to three
+// times although another socket has something. The descriptor stays readable, so no sleeper misses it.
 //
-// Being watched costs. A socket in an epoll set makes the kernel wake the set for each datagram that comes, and for
-// each one sent that has left (0.1 us each, and a train is 44 of them). So while somebody polls steadily and nobody
-// sleeps, the sockets are out of the set (set_watched), as long as one look at each is cheap: beside one hot peer at
-// most.
+// Watching costs. For a socket in an epoll set the kernel wakes the set for each datagram received, and for each one
+// sent that has left (0.1 us each, and a train has 44). While a thread polls steadily and none sleeps, the sockets are
+// out of the set (set_watched). That is done only while polling each socket is cheap: with at most one hot peer.
 
 #include <array>
 #include <cstddef>
@@ -38,7 +36,7 @@ namespace fairlead::path {
 class UdpPath final : public Path {
  public:
   static Result<std::unique_ptr<UdpPath>> open(const UdpOptions& options);
-  /// With the socket() of the program before this one; what has come there is not lost.
+  /// Takes over the socket() of the previous program; datagrams that wait there are not lost.
   static Result<std::unique_ptr<UdpPath>> adopt(base::FileDescriptor socket, const UdpOptions& options);
 
   base::SocketAddress address() const override { return address_; }
@@ -48,10 +46,10 @@ class UdpPath final : public Path {
   std::uint32_t datagram_size_max(const base::SocketAddress& peer) override {
     return route_mtu_.datagram_size_max(peer);
   }
-  std::uint32_t train_bytes_max() const override { return 65'507; }  // what one IPv4 datagram can carry
+  std::uint32_t train_bytes_max() const override { return 65'507; }  // capacity of one IPv4 datagram
   std::uint32_t train_datagrams_max() const override { return 64; }  // the kernel's own limit
-  /// What was asked for, as far as granted. The kernel charges whole pages: 832 bytes for a small datagram, 2.3 KB for
-  /// one of 1472, against twice this number.
+  /// What the kernel granted of the buffer asked for. The kernel charges whole pages against twice this number: 832
+  /// bytes for a small datagram, 2.3 KB for one of 1472 bytes.
   std::uint64_t receive_buffer_bytes() const override { return main().facts().receive_buffer_granted; }
   void set_hot(const base::SocketAddress& peer, bool is_hot) override;
   int descriptor() const override { return epoll_.get(); }
@@ -66,13 +64,14 @@ class UdpPath final : public Path {
  private:
   static constexpr std::size_t kHotMax = 16;
   static constexpr std::size_t kSlots = 1 + kHotMax;  // slot 0 is the main socket
-  static constexpr std::uint64_t kOfGroups = kSlots;  // in the epoll set
-  static constexpr std::size_t kFaithfulLooks = 16;   // idle looks at the favourite, but for every fourth: some 4 us
-  static constexpr std::size_t kArrivalsMax = 32;     // buffers, reused from the first at each collect()
+  static constexpr std::uint64_t kOfGroups = kSlots;  // data of the multicast entry in the epoll set
+  // idle polls of the favourite, except every fourth, before the others are asked; some 4 us
+  static constexpr std::size_t kFaithfulLooks = 16;
+  static constexpr std::size_t kArrivalsMax = 32;  // buffers, reused from the first one at each collect()
 
   struct Slot {
     std::optional<UdpSocket> socket;
-    bool is_retiring = false;  // no longer hot: closed as soon as it is found empty
+    bool is_retiring = false;  // no longer hot: closed as soon as it is empty
   };
 
   UdpPath(UdpSocket main_socket, const base::SocketAddress& address, base::FileDescriptor epoll,
@@ -94,11 +93,11 @@ class UdpPath final : public Path {
 
   std::array<Slot, kSlots> slots_;
   std::size_t hot_count_ = 0;
-  bool is_watched_ = true;  // all sockets are in the epoll set, or none
+  bool is_watched_ = true;  // either all sockets are in the epoll set, or none
   std::uint64_t gso_refused_by_closed_ = 0;
-  std::size_t favourite_ = 0;                // the slot to look at first
-  std::size_t idle_looks_ = kFaithfulLooks;  // in a row, at the favourite
-  std::size_t lone_streak_ = 0;              // runs of one arrival since somebody was found idle
+  std::size_t favourite_ = 0;                // the slot to poll first
+  std::size_t idle_looks_ = kFaithfulLooks;  // consecutive idle polls of the favourite
+  std::size_t lone_streak_ = 0;              // consecutive runs of one lone arrival
   base::FileDescriptor epoll_;
   base::SocketAddress address_;
   UdpOptions options_;
@@ -106,7 +105,7 @@ class UdpPath final : public Path {
   UnreachableList unreachable_;
   std::unique_ptr<GroupSockets> groups_;
   PathCounters counters_;
-  std::unique_ptr<std::byte[]> buffers_;  // kArrivalsMax times options_.arrival_bytes_max, touched as needed
+  std::unique_ptr<std::byte[]> buffers_;  // kArrivalsMax buffers of options_.arrival_bytes_max, touched only as needed
 };
 
 }  // namespace fairlead::path

@@ -22,7 +22,7 @@ std::uint32_t granted(int descriptor, int name) {
   int value = 0;
   socklen_t size = sizeof(value);
   ::getsockopt(descriptor, SOL_SOCKET, name, &value, &size);
-  return static_cast<std::uint32_t>(std::max(value, 0)) / 2;  // the kernel doubles what is asked, for its overhead
+  return static_cast<std::uint32_t>(std::max(value, 0)) / 2;  // the kernel doubles the requested size, for its overhead
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ Result<UdpSocket> UdpSocket::make(int family, bool takes_both, const UdpOptions&
                           family == AF_INET ? "IPv4" : "IPv6", std::strerror(number))});
   }
   const int number = descriptor.get();
-  // Don't-fragment: a fragment lost is a datagram lost. The kernel keeps to the interface's MTU only. What routers are
-  // said to have told it anybody can forge, and the link finds the path's MTU by itself.
+  // Don't-fragment: losing one fragment would lose the datagram. The kernel limits datagrams to the interface's MTU
+  // only. ICMP messages of routers can be forged, and the link probes the path's MTU itself.
   bool is_ready = set_option(number, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) || family == AF_INET6;
   is_ready = (set_option(number, IPPROTO_IP, IP_RECVERR, 1) || family == AF_INET6) && is_ready;
   if (family == AF_INET6) {
@@ -71,7 +71,7 @@ Result<UdpSocket> UdpSocket::adopt(base::FileDescriptor descriptor, const UdpOpt
   UdpSocket socket(std::move(descriptor), family);
   socket.set_buffers(options);
   socket.probe_offloads(options);
-  socket.is_merging_ = socket.facts_.has_gro && socket.merge(true);  // what waits may have been merged
+  socket.is_merging_ = socket.facts_.has_gro && socket.merge(true);  // what waits already may have been merged
   return socket;
 }
 
@@ -79,15 +79,15 @@ void UdpSocket::set_buffers(const UdpOptions& options) {
   const int number = descriptor_.get();
   const int receive = static_cast<int>(std::min<std::uint32_t>(options.receive_buffer_bytes, 1u << 30));
   const int send = static_cast<int>(std::min<std::uint32_t>(options.send_buffer_bytes, 1u << 30));
-  // Only the privileged form exceeds net.core.rmem_max; the plain one is cut to it silently, hence facts().
+  // Only the privileged form may exceed net.core.rmem_max. The plain one is silently cut to it, hence facts().
   if (!set_option(number, SOL_SOCKET, SO_RCVBUFFORCE, receive)) set_option(number, SOL_SOCKET, SO_RCVBUF, receive);
   if (!set_option(number, SOL_SOCKET, SO_SNDBUFFORCE, send)) set_option(number, SOL_SOCKET, SO_SNDBUF, send);
   facts_.receive_buffer_granted = granted(number, SO_RCVBUF);
   facts_.send_buffer_granted = granted(number, SO_SNDBUF);
 }
 
-// Turning merging on for the first time rebuilds kernel code, which takes long: done here, not on the way of a
-// datagram.
+// Tests GSO and GRO. The first switch to merging makes the kernel rebuild code, which takes long: do it here, not while
+// a datagram waits.
 void UdpSocket::probe_offloads(const UdpOptions& options) {
   const int number = descriptor_.get();
   facts_.has_gso = options.wants_gso && set_option(number, IPPROTO_UDP, UDP_SEGMENT, 1472) &&
@@ -136,7 +136,7 @@ bool UdpSocket::share_port(bool is_shared) {
 std::optional<UdpSocket::RemoteError> UdpSocket::next_error() {
   if (!has_errors_) return std::nullopt;
   sockaddr_storage target{};
-  std::byte payload{};  // the datagram that the error is about: not needed
+  std::byte payload{};  // the datagram that caused the error is not needed
   iovec piece{&payload, sizeof(payload)};
   alignas(cmsghdr) std::byte control[256];
   msghdr message{};

@@ -1,10 +1,10 @@
 #pragma once
-// One non-blocking UDP socket and the cheapest call for each thing done with it. It never fragments, it hears of ICMP
-// errors, and an error that an earlier datagram left behind never costs a later one.
+// One non-blocking UDP socket, with the cheapest call for each operation. It never fragments, and it receives ICMP
+// errors. An error left behind by an earlier datagram never costs a later one.
 //
-// Receiving has two modes, because knowing how the kernel merged an arrival takes a control message, and that costs a
-// lone datagram 150 ns of some 2,500 (docs/udp-path.md). A socket begins in lone mode: nothing is merged, recv() is
-// enough. Several datagrams in one go lead to merging mode; a long row of lone datagrams leads back.
+// Receiving has two modes. To learn how the kernel merged an arrival takes a control message, which costs a lone
+// datagram 150 ns of some 2,500 (docs/udp-path.md). A socket begins in lone mode: nothing is merged, and recv() is
+// enough. Several datagrams in one run switch it to merging mode; a long row of lone datagrams switches it back.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,44 +20,46 @@ namespace fairlead::path {
 
 class UdpSocket {
  public:
-  /// An unbound socket of AF_INET or AF_INET6 (which takes IPv4 too if `takes_both`).
+  /// Makes an unbound socket of AF_INET or AF_INET6 (which accepts IPv4 too if `takes_both`).
   static Result<UdpSocket> make(int family, bool takes_both, const UdpOptions& options);
 
-  /// One that make() made for the program before this one, and that is bound.
+  /// Takes over a bound socket that the previous program made with make().
   static Result<UdpSocket> adopt(base::FileDescriptor descriptor, const UdpOptions& options);
 
-  /// 0, or the errno of the kernel's refusal.
+  /// Returns 0, or the kernel's errno.
   int bind_to(const base::SocketAddress& local);
   int connect_to(const base::SocketAddress& peer);
-  /// Nothing: the kernel does not say, errno why.
+  /// Returns the bound address; nothing if the kernel refuses, with the cause in errno.
   std::optional<base::SocketAddress> local() const;
   const base::SocketAddress& peer() const { return peer_; }  // of a connected socket
 
-  /// Makes this unbound socket the first of its port: whatever the port's sockets are asked to share goes to it.
+  /// Makes this unbound socket the first of its port: it receives whatever arrives for the port's sharing sockets.
   bool lead_port();
-  /// Lets further sockets of this user bind the same port, while it is on at all of them.
+  /// Allows other sockets of this user to bind the same port, while it is on at all of them.
   bool share_port(bool is_shared);
 
   enum class Sent { done, later, lost, too_big, failed };
-  /// One train; `error` is the kernel's if the outcome is lost, too_big or failed. Later means that the send buffer was
-  /// full and the kernel took nothing of it (or, if it takes datagrams singly, only a part, which is then repeated).
-  /// Lost: this host dropped it, or some of it, on the way out.
+  /// Sends one train; `error` is set for lost, too_big and failed. Later: the send buffer is full, and the kernel took
+  /// nothing. (If datagrams are sent singly it took a part, which will be repeated.) Lost: this host dropped all or
+  /// some of it on the way out.
   Sent send(const Train& train, PathCounters& counters, int& error);
 
   enum class Received { nothing, arrival, truncated };
   Received receive(std::span<std::byte> buffer, Arrival& arrival);
-  /// After a run of receive(): how many it gave and whether it ended with nothing. Chooses the mode of the next run.
+  /// Ends a run of receive() calls, and chooses the mode of the next run. `arrivals`: how many it returned;
+  /// `was_emptied`: whether the last call found nothing.
   void end_run(std::size_t arrivals, bool was_emptied);
 
-  bool is_empty() const;  // of datagrams
+  bool is_empty() const;  // whether no datagram waits
   void expect_errors() { has_errors_ = true; }
 
   struct RemoteError {
     base::SocketAddress to;
     int number = 0;
-    std::uint32_t size_hint = 0;  // of EMSGSIZE, by ICMP
+    std::uint32_t size_hint = 0;  // of an EMSGSIZE by ICMP
   };
-  /// One ICMP error about a datagram sent here, if there may be one: without a call as long as no call hinted at it.
+  /// Returns one ICMP error about a datagram sent here. It makes no system call unless an earlier call hinted at an
+  /// error.
   std::optional<RemoteError> next_error();
 
   int descriptor() const { return descriptor_.get(); }
@@ -84,8 +86,8 @@ class UdpSocket {
   int family_;
   bool is_connected_ = false;
   bool is_merging_ = false;
-  bool has_errors_ = false;        // a call failed in a way that an entry in the error queue would explain
-  std::uint32_t lone_in_row_ = 0;  // arrivals in merging mode since one was merged
+  bool has_errors_ = false;        // a call failed, and the error queue may explain why
+  std::uint32_t lone_in_row_ = 0;  // lone arrivals in merging mode since the last merged one
   base::SocketAddress peer_;
   UdpFacts facts_;
 };

@@ -1,4 +1,4 @@
-// Receiving: in lone mode with recv() or recvfrom(), in merging mode with recvmsg() and the size the kernel merged by.
+// Receiving: recv() or recvfrom() in lone mode, recvmsg() with the size of merged datagrams in merging mode.
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -15,9 +15,9 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::size_t kRunIsBulk = 8;       // datagrams in one run that make merging worth its message
-constexpr std::uint32_t kLoneIsOver = 256;  // lone arrivals in a row that make it a waste
-constexpr int kReportsMax = 2;              // errors of earlier datagrams that may stand before an arrival
+constexpr std::size_t kRunIsBulk = 8;       // arrivals in one run from which merging is worth its control message
+constexpr std::uint32_t kLoneIsOver = 256;  // lone arrivals in a row after which it is not
+constexpr int kReportsMax = 2;              // errors of earlier datagrams that may precede an arrival
 
 base::SocketAddress sender_of(const sockaddr_storage& storage) {
   base::SocketAddress sender;
@@ -55,7 +55,7 @@ UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, Arrival& arr
   return Received::arrival;
 }
 
-// MSG_TRUNC makes the kernel tell the datagram's true length, also where the buffer is shorter.
+// MSG_TRUNC makes the kernel return the datagram's true length, even if the buffer is shorter.
 long UdpSocket::receive_lone(std::span<std::byte> buffer, Arrival& arrival) {
   arrival.datagram_size = 0;
   if (is_connected_) {
@@ -106,7 +106,7 @@ void UdpSocket::end_run(std::size_t arrivals, bool was_emptied) {
   }
   if (arrivals >= kRunIsBulk) lone_in_row_ = 0;
   if (lone_in_row_ < kLoneIsOver || !was_emptied || !merge(false)) return;
-  // What came between the last look and now may be merged, and in lone mode nobody could tell: then stay.
+  // Datagrams that arrived since the last call may be merged, and lone mode could not tell. Then merging mode stays.
   is_merging_ = !is_empty() && merge(true);
   lone_in_row_ = 0;
 }

@@ -1,5 +1,5 @@
-// Sending: a lone datagram by the cheapest call, a train as one message that the kernel cuts, and singly where it will
-// not. Figures of the calls: docs/udp-path.md.
+// Sending: a lone datagram by the cheapest call, a train as one message that the kernel cuts, or datagram by datagram
+// where the kernel cannot. Figures of the calls: docs/udp-path.md.
 
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -19,15 +19,15 @@
 namespace fairlead::path {
 namespace {
 
-// Up to here copying the pieces together costs less than making the kernel gather them (150 ns).
+// Up to this size copying the pieces together costs less than letting the kernel gather them (150 ns).
 constexpr std::size_t kGatherMax = 2048;
-constexpr std::size_t kPiecesMax = 1024;  // the kernel's limit of one message
+constexpr std::size_t kPiecesMax = 1024;  // the kernel's limit for one message
 
 bool is_later(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
-// A queue, a device or a firewall of this host has dropped it. That is a loss like one on the wire: told to come back,
-// the link would try without end, and nothing would ever be judged too long or too much.
+// A queue, a device or a firewall of this host dropped it. That is a loss like one on the wire. Reported as
+// back-pressure, it would make the link retry for ever, and nothing would ever be judged too long or too much.
 bool is_lost(int error) {
   return error == ENOBUFS || error == ENOMEM || error == EPERM;
 }
@@ -47,8 +47,8 @@ struct Target {
 
 }  // namespace
 
-// The kernel may answer a call with what became of an earlier datagram, instead of sending this one. It does so once,
-// so a second try tells this one's own fate.
+// The kernel may report an earlier datagram's error instead of sending this one. It does so once, so a second try shows
+// the result of this datagram.
 template <typename Call>
 int UdpSocket::transmit_call(Call call, PathCounters& counters) {
   counters.send_calls += 1;
@@ -88,7 +88,7 @@ int UdpSocket::transmit(const Train& train, std::size_t bytes, PathCounters& cou
       counters.datagrams_sent += (bytes + train.datagram_size - 1) / train.datagram_size;
       counters.bytes_sent += bytes;
     }
-    // EIO: the device cannot cut; EINVAL: older kernels say so of a datagram beyond the MTU.
+    // EIO: the device cannot cut. EINVAL: older kernels report it for a datagram beyond the MTU.
     if (error != EIO && error != EINVAL) return error;
     facts_.gso_refused += 1;
   }
@@ -140,8 +140,9 @@ int UdpSocket::transmit_merged(const Train& train, PathCounters& counters) {
   return transmit_call([&] { return ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL); }, counters);
 }
 
-// A train that goes singly is begun only if all of it finds room: begun trains that stop in the middle are repeated
-// from their start, and beside a full buffer they would be for ever. The estimate is what the kernel charges at most.
+// Returns whether the whole train fits into the send buffer. A train sent singly that stops in the middle is repeated
+// from its start; with a nearly full buffer that would go on for ever. The estimate is the most that the kernel
+// charges.
 bool UdpSocket::has_room(const Train& train, std::size_t bytes) const {
   int queued = 0;
   if (::ioctl(descriptor_.get(), SIOCOUTQ, &queued) != 0) return true;
@@ -151,7 +152,7 @@ bool UdpSocket::has_room(const Train& train, std::size_t bytes) const {
          queued == 0;
 }
 
-// Cuts the train here. One call each: several datagrams per call were no faster, the cost lies in the datagram.
+// Cuts the train here, with one call per datagram. Several datagrams per call were no faster: the cost is per datagram.
 int UdpSocket::transmit_singly(const Train& train, std::size_t bytes_left, PathCounters& counters) {
   Target target;
   if (!is_connected_) {

@@ -1,5 +1,5 @@
 #pragma once
-// The last few ICMP errors until the engine asks. A hint may be forgotten: when the list is full, new ones are.
+// Errors noticed until the engine asks, at most 64: when the list is full, new ones are dropped, since they are hints.
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace fairlead::path {
 class UnreachableList {
  public:
   void add(const Unreachable& entry) {
-    if (count_ > 0 && is_same(entries_[count_ - 1], entry)) count_ -= 1;  // a flood to one peer is one hint
+    if (count_ > 0 && is_same(entries_[count_ - 1], entry)) count_ -= 1;  // a repeated error replaces the last entry
     if (count_ < entries_.size()) entries_[count_++] = entry;
   }
 
