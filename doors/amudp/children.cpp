@@ -16,7 +16,7 @@
 namespace fairlead::amudp {
 namespace {
 
-constexpr std::size_t kLineMax = 16384;  // longer lines are written in pieces
+constexpr std::size_t kLineMax = 16384;  // bytes; longer lines are written in pieces
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Children::serve() {
   }
 }
 
-// Whole lines, so that those of several ranks do not mix.
+// Forwards whole lines, so that those of several ranks do not mix.
 void Children::carry(Child::Output& output, Outlet& to) {
   pollfd look{output.from.get(), POLLIN, 0};
   if (!output.from.is_open() || to.is_waiting() || poll(&look, 1, 0) != 1) return;
@@ -72,7 +72,7 @@ void Children::carry(Child::Output& output, Outlet& to) {
   output.line.erase(0, end);
 }
 
-// Until it is reaped its number is nobody else's; where there is a pidfd, that does not matter.
+// An unreaped process keeps its PID, so nobody else can have it. With a pidfd that does not matter.
 bool Children::reap(Child& child) {
   siginfo_t info{};
   const bool has_name = child.process.is_open();
@@ -108,7 +108,7 @@ void Children::kill_all() {
     if (child.process.is_open()) {
       syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0);
     } else {
-      kill(child.pid, SIGKILL);  // not reaped, so it is still this one
+      kill(child.pid, SIGKILL);  // not reaped, so the PID still names this process
     }
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The processes that a console has started, and their output on its way to the console's own, in whole lines. Nothing
-// here waits: what the console's output does not take at once stays here, and as long as it does nothing more is read
-// from the processes. So a reader that stops holds up those who write, and never the console.
+// The processes that a console has started. Forwards their output to the console's own, in whole lines. Nothing here
+// blocks: output that the console cannot write at once stays here, and meanwhile nothing more is read from the
+// processes. A reader that stops thus blocks the writers, but never the console.
 
 #include <poll.h>
 #include <signal.h>
@@ -19,14 +19,14 @@ namespace fairlead::amudp {
 
 struct Child {
   int pid = -1;
-  base::FileDescriptor process;  // pidfd: names this process and no later one; not open where the kernel has none
+  base::FileDescriptor process;  // a pidfd, which names this process and no later one; closed if the kernel has none
   struct Output {
-    base::FileDescriptor from;  // a pipe; not open at its end
-    std::string line;           // without its end yet
+    base::FileDescriptor from;  // a pipe; closed at its end
+    std::string line;           // an incomplete line
   };
-  std::array<Output, 2> outputs;  // standard output, standard error
+  std::array<Output, 2> outputs;  // standard output and standard error
   bool has_ended = false;
-  std::optional<siginfo_t> how{};  // as waitid() tells it; none if somebody else has asked before us
+  std::optional<siginfo_t> how{};  // as waitid() reports it; nullopt if another caller has reaped the process
 };
 
 /// One of the console's own outputs.
@@ -35,7 +35,7 @@ class Outlet {
   explicit Outlet(int to) : to_(to) {}
   void put(std::string_view text);
   bool is_waiting() const { return !waiting_.empty(); }
-  /// A pipe that nobody reads any more.
+  /// Returns whether the output is a pipe that nobody reads any more.
   bool has_lost_reader() const { return has_lost_reader_; }
   int descriptor() const { return to_; }
 
@@ -48,20 +48,21 @@ class Outlet {
 class Children {
  public:
   void add(Child child) { all_.push_back(std::move(child)); }
-  /// A line of the console's own, after what the processes have written.
+  /// Writes a line of the console itself, after the processes' pending output.
   void say(std::string_view line) { outlets_[1].put(line); }
 
-  /// Adds what there is to look for.
+  /// Adds the descriptors to poll.
   void watch(std::vector<pollfd>& looks) const;
-  /// After a look: carries output on, and learns who has ended.
+  /// Call after a poll: forwards output, and detects processes that have ended.
   void serve();
-  /// The next that has ended, once; null if there is none. Until the next call of another function.
+  /// Returns the next process that has ended, each once; null if there is none. Valid until the next call of another
+  /// function.
   const Child* take_ended();
-  /// Waits for the end of a process, if it is ours, at most so long.
+  /// Waits for the end of a child process, up to a time limit.
   void wait_for_end_of(int pid, int milliseconds);
   void kill_all();
   std::string how_it_ended(int pid) const;
-  /// Whether anything may still come, or has not been written.
+  /// Returns whether output may still come or is not written yet.
   bool has_output() const;
   bool has_lost_reader() const { return outlets_[0].has_lost_reader(); }
 
@@ -71,7 +72,7 @@ class Children {
   void note_end(Child& child);
 
   std::vector<Child> all_;
-  std::size_t told_ = 0;  // of ended_
+  std::size_t told_ = 0;  // the part of ended_ that take_ended() has returned
   std::vector<std::size_t> ended_;
   std::array<Outlet, 2> outlets_{Outlet(1), Outlet(2)};
 };

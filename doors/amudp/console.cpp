@@ -21,20 +21,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kGreetWithin = 10s;         // a connection without the secret is closed then
-constexpr auto kStartWithin = 120s;        // all ranks have come, or the job fails
-constexpr auto kAcceptAgainAfter = 100ms;  // where there was no descriptor, or no memory, for a connection
-// Ranks that are told the end leave by themselves; what has not left by then is killed, and then nobody is waited for.
+constexpr auto kGreetWithin = 10s;         // time to show the secret before a connection is closed
+constexpr auto kStartWithin = 120s;        // time for all ranks to come before the job fails
+constexpr auto kAcceptAgainAfter = 100ms;  // pause after a lack of descriptors or memory
+// Ranks leave by themselves when told the end. The console kills those that are late, and then waits for nobody.
 struct Patience {
   std::chrono::milliseconds kill_after, leave_after;
 };
-constexpr Patience kAfterExit{3s, 5s};  // output may still have to be written
+constexpr Patience kAfterExit{3s, 5s};  // ranks may still have to write output
 constexpr Patience kAfterDeath{400ms, 800ms};
-constexpr auto kKnownWithin = 100ms;  // how a child ended, after its connection did
+constexpr auto kKnownWithin = 100ms;  // time to learn how a child ended, after its connection did
 static_assert(kKnownWithin + kAfterDeath.leave_after < 1s, "a death ends the job within a second");
 constexpr int kAcceptedAtOnce = 16;
 constexpr std::uint32_t kRefusalsTold = 3;
-constexpr int kNobodyReads = 141;  // exit code of a program that SIGPIPE ended, as shells tell it
+constexpr int kNobodyReads = 141;  // the exit code that shells report for a program ended by SIGPIPE
 
 bool is_same_secret(std::span<const std::byte> shown, const std::string& secret) {
   if (shown.size() < kSecretText) return false;
@@ -130,7 +130,7 @@ void Console::look() {
 
 bool Console::is_over() const {
   if (!is_ending_) return false;
-  // A console inside rank 0 does not wait for itself.
+  // A console inside rank 0 does not wait for its own process.
   const bool is_alone = std::ranges::all_of(ranks_, [](const auto& rank) { return rank->pid == getpid(); });
   return (is_alone && !children_.has_output()) || Clock::now() >= leave_at_;
 }
@@ -148,17 +148,17 @@ void Console::check_time() {
   if (is_ending_ && now >= kill_at_) children_.kill_all();
 }
 
-// Who comes ----------------------------------------------------------------------------------------------------------
+// Connections --------------------------------------------------------------------------------------------------------
 
-// Where there are too many strangers the oldest one goes: a rank shows the secret as soon as it has connected, so
-// whoever has not for longest is none.
+// If there are too many strangers, closes the oldest. A rank shows the secret as soon as it has connected, so the
+// oldest stranger is most likely none.
 void Console::accept_some() {
   for (int i = 0; i < kAcceptedAtOnce && listener_.is_open(); ++i) {
     base::FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
       if (errno == EAGAIN) return;
       if (errno == EINTR || errno == ECONNABORTED || drop_oldest_stranger()) continue;
-      // Who waits stays in the listener's queue.
+      // The connection stays in the listener's queue.
       accept_again_at_ = Clock::now() + kAcceptAgainAfter;
       if (!std::exchange(is_short_of_descriptors_, true))
         say(fmt::format("no descriptor for a connection of the job: {}: raise the limit of open files (ulimit -n)",
@@ -169,7 +169,7 @@ void Console::accept_some() {
       drop_oldest_stranger();
     set_up_connection(socket.get());
     ranks_.push_back(std::make_unique<Rank>(Connection(std::move(socket), settings_.waiting_max)));
-    serve(*ranks_.back());  // its greeting may be here already
+    serve(*ranks_.back());  // its greeting may have come already
   }
 }
 
@@ -204,7 +204,7 @@ void Console::serve(Rank& rank) {
   if (!is_open || rank.connection.is_broken()) lose(rank);
 }
 
-// Anybody may knock as often as he likes, so it is not told each time.
+// Anybody may connect at any rate, so only the first refusals are reported.
 void Console::refuse(const std::string& why) {
   if (++refused_ <= kRefusalsTold) say(why);
   if (refused_ == kRefusalsTold) say("further refusals are not told");
@@ -233,7 +233,7 @@ void Console::greet(Rank& rank, const Received& hello) {
   if (++greeted_ == settings_.processes) start_all();
 }
 
-// Nobody else is let in, and nobody can knock any more.
+// From here on, nobody else is admitted or can connect.
 void Console::start_all() {
   is_started_ = true;
   listener_.reset();
@@ -248,7 +248,7 @@ void Console::start_all() {
   }
 }
 
-// What is said -------------------------------------------------------------------------------------------------------
+// Messages to the ranks ----------------------------------------------------------------------------------------------
 
 void Console::tell(Rank& rank, Frame kind, std::int32_t number, const Payload& payload) {
   if (rank.is_gone()) return;
@@ -284,7 +284,7 @@ void Console::gather(Rank& rank, const Received& part) {
   }
 }
 
-// Its connection has ended. That is right once the job ends, and a death before.
+// Handles the end of a rank's connection: normal once the job ends, a death before.
 void Console::lose(Rank& rank, std::string_view why) {
   const bool is_death = rank.rank >= 0 && !is_ending_;
   if (!is_death) return drop(rank);
@@ -301,7 +301,7 @@ void Console::lose(Rank& rank, std::string_view why) {
   end(1, told);
 }
 
-// It is taken out of ranks_ after the look at all of them.
+// Only marks the rank: it is removed from ranks_ after the loop over all of them.
 void Console::drop(Rank& rank) {
   rank.rank = -1;
   rank.connection.close();
@@ -320,7 +320,7 @@ void Console::end(int code, std::string_view why) {
   for (const auto& rank : ranks_) {
     if (rank->rank >= 0) in_order.push_back(rank.get());
   }
-  // Ourselves last, if this is the console inside rank 0: when told, it ends.
+  // If this console runs inside rank 0, that rank comes last, because it ends when told.
   std::ranges::sort(in_order, std::greater(), &Rank::rank);
   for (Rank* rank : in_order) tell(*rank, Frame::exit, code, payload);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// The side of a job that knows all ranks: it takes their greetings, gives them their numbers, carries gathers and the
-// end, and notices who died. It runs in the process that spawned the job, or in a thread of rank 0.
+// The console of a job. It accepts the ranks' greetings, assigns their numbers, distributes gathers and the end of the
+// job, and detects deaths. It runs in the process that spawned the job, or in a thread of rank 0.
 //
-// It never waits for anybody alone: what a rank does not read yet is kept for it, within a bound, and whoever connects
-// without showing the secret makes room for the next one.
+// It never waits for a single rank: messages that a rank does not read are queued, within a bound. Connections that
+// have not shown the secret are replaced by newer ones.
 
 #include <chrono>
 #include <cstdint>
@@ -25,16 +25,16 @@ class Console {
     sockaddr_in listen{};  // port 0: any
     std::uint32_t processes = 1;
     int depth = 0;
-    std::string secret{};                               // empty: made here
+    std::string secret{};                               // empty: generated
     std::size_t waiting_max = Connection::kWaitingMax;  // bytes that one rank has not read
   };
-  /// Null: `error` tells why.
+  /// Returns null on failure, with the reason in `error`.
   static std::unique_ptr<Console> open(const Settings& settings, std::string& error);
 
   const JobAddress& address() const { return address_; }
   std::uint64_t job() const { return job_; }
   void add_child(Child child) { children_.add(std::move(child)); }
-  /// Until the job is over; its exit code.
+  /// Runs until the job is over. Returns its exit code.
   int run();
 
  private:
@@ -64,12 +64,12 @@ class Console {
   void gather(Rank& rank, const Received& part);
   void tell(Rank& rank, Frame kind, std::int32_t number, const Payload& payload);
   void lose(Rank& rank, std::string_view why = {});
-  /// `why`: empty if a rank asked for it.
+  /// `why` is empty if a rank requested the end.
   void end(int code, std::string_view why = {});
   void check_children();
   void check_time();
   bool is_over() const;
-  /// How long to look for news at most; -1: until there is some.
+  /// Returns how long to wait for news at most; -1: without limit.
   int milliseconds_to_look() const;
   static void drop(Rank& rank);
   void say(const std::string& line);
@@ -79,14 +79,14 @@ class Console {
   std::uint64_t job_ = 0;
   base::FileDescriptor listener_;  // until the job has started
   Clock::time_point begun_, accept_again_at_;
-  std::vector<std::unique_ptr<Rank>> ranks_;  // strangers in the order of their coming
+  std::vector<std::unique_ptr<Rank>> ranks_;  // strangers in the order of arrival
   Children children_;
   std::uint32_t greeted_ = 0, refused_ = 0;
   bool is_started_ = false;
   bool is_ending_ = false;
-  bool is_short_of_descriptors_ = false;  // has been said
+  bool is_short_of_descriptors_ = false;  // already reported
   int exit_code_ = 0;
-  Clock::time_point kill_at_, leave_at_;  // once it ends
+  Clock::time_point kill_at_, leave_at_;  // valid once the job ends
 };
 
 }  // namespace fairlead::amudp

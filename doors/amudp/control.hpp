@@ -1,6 +1,6 @@
 #pragma once
-// The words between the processes of a job and its console: frames over TCP, each with a length, a kind and a number.
-// Nobody is heard before it has shown the job's secret.
+// The protocol between the processes of a job and its console: frames over TCP, each with a length, a kind and a
+// number. A sender must show the job's secret before anything else is accepted.
 
 #include <netinet/in.h>
 
@@ -21,11 +21,11 @@
 namespace fairlead::amudp {
 
 enum class Frame : std::uint8_t {
-  hello = 1,  // worker: number = wanted rank or -1; payload: the secret, then its pid
-  start,      // console: number = rank; payload: StartInfo and what is told of the environment
+  hello = 1,  // worker: number = wanted rank or -1; payload: the secret, then its PID
+  start,      // console: number = rank; payload: StartInfo and the shared environment
   gather,     // worker: its part; console: all parts in the order of ranks
-  exit,  // worker: end the job with this number as its code; console: end now; payload: why, if not by a rank's wish
-  beat,  // worker: is alive; number: how many gathers it has done
+  exit,       // worker: end the job with this exit code; console: end now; payload: the reason, if no rank asked for it
+  beat,       // worker: is alive; number: gathers it has completed
 };
 
 struct FrameHead {
@@ -50,7 +50,7 @@ struct Received {
   std::vector<std::byte> payload;
 };
 
-/// Where a job is controlled: "1.2.3.4:5678:SECRET".
+/// The console's address, for example "1.2.3.4:5678:SECRET".
 struct JobAddress {
   sockaddr_in where{};
   std::string secret;
@@ -60,41 +60,43 @@ struct JobAddress {
 
 std::string make_secret();
 std::string ip_text(const sockaddr_in& address);
-/// Small frames go at once, and a host that is gone is noticed within 5 s.
+/// Disables Nagle's algorithm, and enables keep-alive probes, so that a dead host is noticed within 5 s.
 void set_up_connection(int descriptor);
 
-/// Of a frame that goes to several: kept once.
+/// The payload of a frame for several receivers, stored once.
 using Payload = std::shared_ptr<const std::vector<std::byte>>;
 
-/// One end of a connection. Reads take what is there; what is sent waits here as long as the other end does not read.
+/// One end of a connection. Reads do not wait. Frames that the other end does not read are queued here.
 class Connection {
  public:
-  /// Bytes that may wait: the longest frame, and what is said beside it.
+  /// Most bytes that may be queued: the longest frame, and some smaller ones.
   static constexpr std::size_t kWaitingMax = kFrameMax + (std::size_t{1} << 20);
 
   explicit Connection(base::FileDescriptor socket, std::size_t waiting_max = kWaitingMax)
       : descriptor_(std::move(socket)), waiting_max_(waiting_max) {}
-  /// Within 10 s, for the other end may not listen yet; none: errno tells.
+  /// Retries for 10 s, because the other end may not listen yet. Returns nullopt with errno on failure.
   static std::optional<Connection> open(const sockaddr_in& to);
   static std::optional<Connection> open_once(const sockaddr_in& to);
 
   int descriptor() const { return descriptor_.get(); }
   void close() { descriptor_.reset(); }
-  /// Sends what goes at once, and keeps the rest for flush(). False: the connection has ended, or too much waits.
+  /// Sends what it can at once, and queues the rest for flush(). Returns false if the connection has ended or too much
+  /// is queued.
   bool queue(Frame kind, std::int32_t number, const Payload& payload = nullptr);
-  /// Sends what goes at once of what waits; false if the connection has ended.
+  /// Sends queued bytes without waiting. Returns false if the connection has ended.
   bool flush();
   bool has_outgoing() const { return !outgoing_.empty(); }
   bool is_overfull() const { return is_overfull_; }
-  /// queue(), and waits until all has gone.
+  /// Does the same as queue(), and waits until everything is sent.
   bool send(Frame kind, std::int32_t number, std::span<const std::byte> payload = {});
-  /// Reads once without waiting; false at the end of the connection.
+  /// Reads once without waiting. Returns false at the end of the connection.
   bool read_some();
-  /// The next whole frame, if there is one; `length_max`: what is longer ends the connection (is_broken).
+  /// Returns the next complete frame, if there is one. A frame longer than `length_max` breaks the connection
+  /// (is_broken).
   std::optional<Received> next(std::uint32_t length_max = kFrameMax);
   bool is_broken() const { return is_broken_; }
   sockaddr_in own_address() const;
-  /// Whether the other end is on this host, so that nobody else hears what is said.
+  /// Returns whether the other end is on this host, so nobody can listen on the network.
   bool stays_on_host() const;
 
  private:
@@ -110,7 +112,7 @@ class Connection {
   bool is_broken_ = false, is_overfull_ = false;
   std::vector<std::byte> taken_;
   std::deque<Outgoing> outgoing_;
-  std::size_t outgoing_bytes_ = 0;  // in outgoing_, not sent
+  std::size_t outgoing_bytes_ = 0;  // bytes in outgoing_ that are not sent
 };
 
 }  // namespace fairlead::amudp

@@ -1,4 +1,4 @@
-// From a message to a C function of exactly as many arguments as it carries, and what a handler may ask of its token.
+// Calls C handlers with exactly as many arguments as the message carries, and implements queries of a handler's token.
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ using Caller = void (*)(amudp_handler_fn_t function, void* token, const am::Mess
 template <std::size_t Index>
 using IntOf = int;
 
-// AM-2 lets a handler take other arguments than it is sent, and C cannot say what it takes.
+// AM-2 permits handlers whose parameters differ from the arguments sent, which C cannot express: no check of the type.
 #ifdef __clang__
 #define FAIRLEAD_ANY_FUNCTION [[clang::no_sanitize("function")]]
 #else
@@ -66,8 +66,8 @@ void call_handler(void* context, am::Token& token, const am::Message& message) {
 
 namespace {
 
-// Handler 0 before anybody sets one: AM-2 wants the end of the process. The death of a rank is told by the console,
-// with its cause and once for all, and ends us, too.
+// The default handler 0: AM-2 requires that the process ends. The console reports the death of a rank once, with its
+// cause, and ends this process, too.
 void end_process(const am::Endpoint& endpoint, const am::Returned& returned) {
   const auto status = static_cast<int>(returned.refusal), op = static_cast<int>(returned.operation);
   if (returned.refusal == am::Refusal::unreachable) {
@@ -82,7 +82,7 @@ void end_process(const am::Endpoint& endpoint, const am::Returned& returned) {
 }  // namespace
 
 void call_error_handler(void* context, am::Endpoint& at, const am::Returned& returned) {
-  if (returned.refusal == am::Refusal::left) return;  // AM-2 has no such code: nobody is there to miss it
+  if (returned.refusal == am::Refusal::left) return;  // AM-2 has no such code, and nobody waits for the message
   amudp_ep& endpoint = *static_cast<amudp_ep*>(context);
   const bool was_request = returned.operation <= am::Operation::request_long;
   amudp_returned_t block{.translation = was_request ? static_cast<int>(returned.translation) : -1,

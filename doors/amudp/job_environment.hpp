@@ -1,5 +1,5 @@
 #pragma once
-// What ranks are told of the console's environment (AMX_SPMDgetenvMaster).
+// The part of the console's environment that ranks receive (AMX_SPMDgetenvMaster).
 
 #include <string>
 #include <string_view>
@@ -8,10 +8,10 @@ namespace fairlead::amudp {
 
 enum class EnvironmentFor { this_host, other_hosts };
 
-/// "NAME=value", each with a zero behind it. Ranks of this host get all of it: those that the console starts have it
-/// anyway. Other hosts are told over a network that anybody may listen to: only what is for AM-2 programs (AMUDP_,
-/// AMMPI_, AMX_, GASNET_, FAIRLEAD_), and what AMUDP_PASSENV names: names separated by blanks or commas, "UPC_*" for
-/// all that begin so, "*" for everything. Nobody is told the job's secret.
+/// Returns "NAME=value" strings, each 0-terminated. Ranks of this host get all of it; those that the console starts
+/// inherit it anyway. Other hosts receive it over a network on which others may listen. They get only the variables for
+/// AM-2 programs (AMUDP_, AMMPI_, AMX_, GASNET_, FAIRLEAD_) and those that AMUDP_PASSENV names. AMUDP_PASSENV is a list
+/// with blanks or commas; "UPC_*" selects a prefix, "*" everything. The job's secret is never included.
 std::string job_environment(EnvironmentFor reader);
 
 }  // namespace fairlead::amudp

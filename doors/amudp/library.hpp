@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind the handles of AM-2.
+// The objects behind the handles of AM-2.
 
 #include <amudp.h>
 
@@ -42,18 +42,18 @@ struct amudp_ep {
 
 namespace fairlead::amudp {
 
-/// What a handler's void* token is.
+/// The object behind a handler's void* token.
 struct HandlerToken {
   am::Token& token;
   ep_t endpoint;
 };
 
-/// Everything allocated between AM_Init and the last AM_Terminate.
+/// Everything that exists between AM_Init and the last AM_Terminate.
 struct Library {
   int init_count = 0;
   std::string ip = "127.0.0.1";
-  std::mutex domain_mutex;           // the thread that ends the process takes leave
-  std::optional<am::Domain> domain;  // of `ip`, opened with the first bundle
+  std::mutex domain_mutex;           // guards domain: the thread that ends the process uses it, too
+  std::optional<am::Domain> domain;  // on `ip`, opened with the first bundle
   std::vector<std::unique_ptr<amudp_eb>> bundles;
   Duration request_timeout{};
 
@@ -66,25 +66,26 @@ struct Library {
 };
 Library& library();
 
-/// The code itself; explained on stderr if AMX_VerboseErrors.
+/// Returns `code`; explains it on stderr if AMX_VerboseErrors is set.
 int fail(int code, const char* call, const char* why);
-/// A status of the library in AM-2's codes.
+/// Converts a status to an AM-2 code.
 int code_of(Status status);
 
 en_t to_en(const am::Name& name);
 am::Name from_en(const en_t& name);
 
-/// Makes fairlead run a C function of AM-2.
+/// Calls the C handler for a message.
 void call_handler(void* registered, am::Token& token, const am::Message& message);
 void call_error_handler(void* endpoint, am::Endpoint&, const am::Returned& returned);
 
-/// The environment under the names of AMUDP, then those of GASNet; null if neither is set. "SPAWNFN" asks for
+/// Returns a setting from the environment, under AMUDP's name, else GASNet's; null if neither is set. "SPAWNFN" means
 /// AMUDP_SPAWNFN and GASNET_SPAWNFN.
 const char* setting(const char* name);
 struct NumberRange {
   double least, most;
 };
-/// `otherwise` if it is not set; `error` is written if it is no such number.
+/// Returns a number from the environment, or `otherwise` if it is not set. Sets `error` if it is malformed or out of
+/// range.
 double number_setting(const char* name, double otherwise, NumberRange range, std::string& error);
 
 }  // namespace fairlead::amudp

@@ -14,7 +14,8 @@
 namespace fairlead::amudp {
 namespace {
 
-// AMUDP's time-out, in its own terms: the first try, doubled until it is at most `max`, ten tries in all; 0: never.
+// Computes AMUDP's request timeout from its settings: an initial wait that grows by a factor up to `max`, ten tries in
+// all. 0 means never.
 Duration request_timeout(std::string& error) {
   constexpr NumberRange kTimes{0, 1e12};
   const double most = number_setting("REQUESTTIMEOUT_MAX", 30e6, kTimes, error);
@@ -106,7 +107,7 @@ int AM_Terminate(void) {
   Library& all = library();
   if (all.init_count == 0) return fail(AM_ERR_NOT_INIT, "AM_Terminate", "AM_Init was not called");
   if (--all.init_count > 0) return AM_OK;
-  all.leave();  // before the endpoints go: what is sent to them from now on is sent to nobody
+  all.leave();  // before the endpoints end: from now on, peers do not wait for replies
   all.bundles.clear();
   all.set_domain({});
   return AM_OK;
@@ -130,7 +131,7 @@ int AM_AllocateBundle(int type, eb_t* bundle) {
   if (!all.domain) {
     auto opened = open_domain(all);
     if (!opened) {
-      // Also if nobody asked for explanations: a job that does not start has to say why.
+      // Report it even if nobody asked for explanations: a job that does not start must say why.
       std::fprintf(stderr, "%s: %s\n", AMX_ProcessLabel, opened.error().message.c_str());
       return AM_ERR_RESOURCE;
     }

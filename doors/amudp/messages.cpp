@@ -1,4 +1,4 @@
-// Requests and replies: the variadic forms, and those with a va_list for libraries above.
+// Requests and replies: variadic functions, and va_list functions for libraries on top.
 
 #include <cstdarg>
 

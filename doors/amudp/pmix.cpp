@@ -1,5 +1,5 @@
-// PMIx, the interface of launchers: who we are, and one text of rank 0 for all. The library is loaded when a launcher
-// is there, so that programs run without it.
+// PMIx, the interface of launchers: this process's rank, and a text that rank 0 sends to all. The library is loaded
+// only if a launcher is present, so programs run without it.
 
 #include <dlfcn.h>
 

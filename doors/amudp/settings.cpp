@@ -1,4 +1,4 @@
-// The environment under the names of AMUDP, then those of GASNet.
+// Settings from the environment, under AMUDP's names, else GASNet's.
 
 #include <cmath>
 #include <cstdlib>

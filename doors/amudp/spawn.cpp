@@ -68,14 +68,14 @@ bool open_pipe(Pipe& pipe) {
   return true;
 }
 
-// Who ends stays there until it is reaped, so that its number names nobody else. Where children were ignored, those of
-// ours will be ignored by theirs, as before.
+// Restores SIGCHLD's default action, so that an ended child keeps its PID until it is reaped. Returns whether SIGCHLD
+// was ignored before; spawned programs then ignore it, as before.
 bool were_children_ignored() {
   static const bool were = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
   return were;
 }
 
-// A child whose output comes to the console; `input`, if any, is the first line it reads.
+// Starts a child whose output goes to the console. `input`, if any, is the first line that it reads.
 bool start(const std::vector<std::string>& words, const std::string& input) {
   Pipe out, err, in;
   if (!open_pipe(out) || !open_pipe(err) || !open_pipe(in)) return false;
@@ -87,7 +87,7 @@ bool start(const std::vector<std::string>& words, const std::string& input) {
   const pid_t pid = fork();
   if (pid < 0) return false;
   if (pid == 0) {
-    // The console's death is the job's end, also if it comes before the first word.
+    // The console's death ends the job, even if it comes before this call.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != console) _exit(1);
     dup2(out.to.get(), STDOUT_FILENO);
@@ -103,7 +103,7 @@ bool start(const std::vector<std::string>& words, const std::string& input) {
   child.outputs[0].from = std::move(out.from);
   child.outputs[1].from = std::move(err.from);
   spawned.push_back(std::move(child));
-  const std::string line = input + "\n";  // shorter than any pipe
+  const std::string line = input + "\n";  // shorter than any pipe's buffer
   return input.empty() || base::write_now(in.to.get(), line) == line.size();
 }
 
@@ -160,7 +160,7 @@ int AMUDP_SPMDLocalSpawn(int processes, int argc, char** argv) {
   return 1;
 }
 
-// The job's address goes through the input, where nobody else can read it.
+// The job's address goes through standard input, where other users cannot read it.
 int AMUDP_SPMDSshSpawn(int processes, int argc, char** argv) {
   const auto servers = words_of(setting("SSH_SERVERS"));
   if (servers.empty()) {
@@ -181,7 +181,7 @@ int AMUDP_SPMDSshSpawn(int processes, int argc, char** argv) {
   return 1;
 }
 
-// AMUDP_CSPAWN_CMD once for all: %N number of processes, %C what each runs, %D the folder, %% a per cent sign.
+// Runs AMUDP_CSPAWN_CMD once: %N is the number of processes, %C the command of each, %D the folder, %% a per cent sign.
 int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
   const char* pattern = setting("CSPAWN_CMD");
   if (pattern == nullptr) {

@@ -1,5 +1,5 @@
 #pragma once
-// How a console starts the processes of its job.
+// Starts the processes of a job from the console.
 
 #include <netinet/in.h>
 
@@ -9,12 +9,12 @@
 
 namespace fairlead::amudp {
 
-/// The environment variable that makes a process a worker: the job's address, or "-" if that comes by its input.
+/// The environment variable that makes a process a worker: the job's address, or "-" if standard input provides it.
 inline constexpr const char* kJobVariable = "FAIRLEAD_AM_JOB";
 
-/// What the spawn functions have started since the last call.
+/// Returns the processes that the spawn functions have started since the last call.
 std::vector<Child> take_spawned();
-/// Our own address on the way to the first of AMUDP_SSH_SERVERS; ends the process if that is no IP address.
+/// Returns our own address on the way to the first of AMUDP_SSH_SERVERS. Ends the process if that is no IP address.
 sockaddr_in address_towards_servers();
 
 }  // namespace fairlead::amudp

@@ -1,5 +1,5 @@
 #pragma once
-// A process of a job: its connection to the console, served by a thread of its own, and what the ranks do together.
+// A worker process of a job: its connection to the console, served by a thread, and collective operations.
 
 #include <amudp_spmd.h>
 
@@ -20,10 +20,10 @@ namespace fairlead::amudp {
 
 class Worker {
  public:
-  /// Greets the console and waits for the start of the job. Null: `error` tells why.
+  /// Greets the console and waits for the start of the job. Returns null on failure, with the reason in `error`.
   static std::unique_ptr<Worker> join(const JobAddress& job, std::int32_t wanted_rank, std::string& error);
 
-  /// Whether this is a child that the rank has forked.
+  /// Returns whether this process is a child that the rank has forked.
   bool is_inherited() const { return mark_.is_inherited(); }
   int rank() const { return rank_; }
   int processes() const { return static_cast<int>(info_.processes); }
@@ -32,7 +32,7 @@ class Worker {
   std::string own_ip() const { return ip_text(connection_.own_address()); }
   const char* environment(std::string_view name) const;
 
-  /// All parts in the order of ranks; calls `meanwhile` until they are there.
+  /// Returns all ranks' parts in rank order. Calls `meanwhile` repeatedly until they have come.
   template <typename Meanwhile>
   std::vector<std::byte> gather(std::span<const std::byte> part, Meanwhile&& meanwhile) {
     begin_gather(part);
@@ -44,12 +44,12 @@ class Worker {
   int news() const { return news_; }
   /// Ends the job; does not return.
   [[noreturn]] void exit(int code);
-  /// A rank is gone: if the console says within a moment that the job ends, this thread waits until this process does
-  /// (true, should that take too long).
+  /// Call when a rank is gone. If the console soon announces the end of the job, waits for this process to end. Returns
+  /// true if that takes too long, and false if there is no announcement.
   bool waits_for_its_end();
 
   amudp_exitcallback_t exit_callback = nullptr;
-  /// The console inside this process; it has to tell the others before the process ends.
+  /// Set if the console runs inside this process; it must inform the other ranks before the process ends.
   std::shared_ptr<std::atomic<bool>> inner_console_is_done;
 
  private:
@@ -61,25 +61,25 @@ class Worker {
 
   const base::ProcessMark mark_;
   Connection connection_;
-  int news_ = -1;  // lives as long as the process
+  int news_ = -1;  // stays open until the process ends
   std::int32_t rank_ = 0;
   StartInfo info_;
-  std::vector<char> environment_;  // strings one after the other
-  std::mutex mutex_;               // of gathered_
-  std::mutex sending_;             // of the connection
+  std::vector<char> environment_;  // consecutive 0-terminated strings
+  std::mutex mutex_;               // guards gathered_
+  std::mutex sending_;             // serialises sending on the connection
   std::vector<std::byte> gathered_;
   std::atomic<bool> is_gathered_{false};
   std::atomic<bool> is_leaving_{false};  // the application's own thread is ending the process
   std::atomic<int> gathers_{0};
   std::condition_variable told_;
-  std::optional<int> told_code_;  // the console's word that the job ends
+  std::optional<int> told_code_;  // the exit code, once the console has announced the end
 };
 
-/// The job of this process; null outside.
+/// Returns the worker of this process; null outside a job.
 Worker* worker();
 
-/// What a PMIx launcher (mpirun, srun) says of this process, if one started it. `exchange` tells all ranks the text of
-/// rank 0.
+/// The description of this process by a PMIx launcher (mpirun, srun). exchange_by_pmix() sends a text of rank 0 to all
+/// ranks.
 struct Launched {
   int rank = 0;
   int processes = 1;
@@ -87,7 +87,7 @@ struct Launched {
 std::optional<Launched> launched_by_pmix(std::string& error);
 bool is_started_by_pmix();
 std::optional<std::string> exchange_by_pmix(const std::string& text_of_first, std::string& error);
-/// Tells the launcher that this process ends as it should; without it the launcher ends the job as failed.
+/// Tells the launcher that this process ends normally. Otherwise the launcher ends the job as failed.
 void leave_pmix();
 
 }  // namespace fairlead::amudp

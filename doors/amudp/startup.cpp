@@ -1,4 +1,4 @@
-// Which part this process plays in a job, and how it begins.
+// Determines the role of this process in a job, and starts it.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -48,7 +48,8 @@ int depth_of(int wanted) {
   return asked >= 1 ? static_cast<int>(std::min<double>(asked, AMUDP_MAX_NETWORKDEPTH)) : 128;
 }
 
-// The job's address, from the environment; "-": it stands in the first line of the input, out of others' sight.
+// Returns the job's address from the environment. "-" means that it is the first line of standard input, where others
+// cannot see it.
 std::optional<JobAddress> told_job() {
   const char* text = base::environment(kJobVariable);
   if (text == nullptr) return std::nullopt;
@@ -63,7 +64,7 @@ std::optional<JobAddress> told_job() {
   return job;
 }
 
-// A console inside rank 0, for jobs that something else has started.
+// A console inside rank 0, for jobs that another program has started.
 std::shared_ptr<std::atomic<bool>> inner_console_is_done;
 
 JobAddress open_inner_console(const sockaddr_in& listen, int processes, int depth, const std::string& secret) {
@@ -82,7 +83,7 @@ JobAddress open_inner_console(const sockaddr_in& listen, int processes, int dept
   return address;
 }
 
-// A whole text that is a number, as words of the command line and ranks are.
+// Converts a text that consists of one number, such as a command-line word or a rank.
 std::optional<int> number_in(const char* text) {
   int number = 0;
   const std::string_view all = text != nullptr ? text : "";
@@ -105,7 +106,7 @@ std::unique_ptr<Worker> join_or_refuse(const JobAddress& job, int rank) {
   return joined;
 }
 
-// FAIRLEAD_AM_RANK, _SIZE and _MASTER (IP:PORT:SECRET) set by hand: rank 0 listens there.
+// Joins a job that is described by hand: FAIRLEAD_AM_RANK, _SIZE and _MASTER (IP:PORT:SECRET). Rank 0 listens there.
 std::unique_ptr<Worker> join_by_hand(int depth) {
   const char* rank = base::environment("FAIRLEAD_AM_RANK");
   const char* size = base::environment("FAIRLEAD_AM_SIZE");
@@ -135,7 +136,7 @@ std::unique_ptr<Worker> join_by_pmix(int depth) {
   return join_or_refuse(*job, launched->rank);
 }
 
-// The endpoint of this rank, with all others in its table.
+// Opens the endpoint of this rank, with all other ranks in its translation table.
 int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   AM_Init_AMUDP_NDEBUG();
   const char* ip = setting("WORKERIP");
@@ -144,7 +145,7 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   Part mine{};
   if (const int code = AM_AllocateBundle(AM_SEQ, bundle); code != AM_OK) return code;
   if (const int code = AM_AllocateEndpoint(*bundle, endpoint, &mine.name); code != AM_OK) return code;
-  mine.tag = (job.job() << 24 ^ static_cast<unsigned>(job.rank())) | 2;  // neither AM_NONE nor AM_ALL
+  mine.tag = (job.job() << 24 ^ static_cast<unsigned>(job.rank())) | 2;  // never AM_NONE or AM_ALL
   AM_SetTag(*endpoint, mine.tag);
   the_bundle = *bundle;
   const auto all = job.gather(std::as_bytes(std::span(&mine, 1)), [] { usleep(500); });
@@ -158,10 +159,10 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   return AM_SetExpectedResources(*endpoint, job.processes(), job.depth());
 }
 
-// The bundle is served while the others come: awake at first and while messages come, else asleep. A sleep in the
-// bundle would not hear that they have come.
+// Serves the bundle while the other ranks come. It polls at first and while messages come, and sleeps otherwise. A
+// sleep inside the bundle would not notice that they have come.
 void serve_meanwhile(int& looks) {
-  constexpr int kLookAfter = 100;  // ms: after the time of requests, and replies that found no room
+  constexpr int kLookAfter = 100;  // ms; for request timeouts, and replies that found no room
   fairlead::am::Bundle* bundle = library().is_bundle(the_bundle) ? the_bundle->bundle.get() : nullptr;
   if (bundle != nullptr && looks < kLooksBeforeSleep) {
     ++looks;
@@ -176,9 +177,9 @@ void serve_meanwhile(int& looks) {
   if (woken[1].revents != 0 && AMUDP_PoliteSync == 0) looks = 0;
 }
 
-// Starts the job and ends with it.
+// Starts the job as its console; ends with it.
 [[noreturn]] void be_console(int argc, char** argv, int processes, int depth, amudp_spawnfn_t spawn) {
-  // Its ranks would not believe the environment that tells them their job, and would be consoles themselves.
+  // Its ranks would ignore the environment that makes them workers, and would become consoles themselves.
   if (!base::may_believe_environment())
     refuse("a set-user-id program starts no jobs: run it as the user that it belongs to");
   const bool is_told = processes != 0;
@@ -227,7 +228,7 @@ int start_up(int* argc, char*** argv, int processes, int depth, amudp_spawnfn_t 
     return fail(AM_ERR_BAD_ARG, "AMX_SPMDStartup", "want argc, argv, and where to put bundle and endpoint");
   if (the_worker) return fail(AM_ERR_RESOURCE, "AMX_SPMDStartup", "it was called before");
   if (const auto told = told_job()) {
-    unsetenv(kJobVariable);  // not for what we start ourselves
+    unsetenv(kJobVariable);  // must not reach our own children
     the_worker = join_or_refuse(*told, -1);
   } else if (auto by_hand = join_by_hand(depth_of(depth))) {
     the_worker = std::move(by_hand);

@@ -1,4 +1,4 @@
-// Resources, tag, segment, translations and handlers of an endpoint; events of a bundle.
+// An endpoint's resources, tag, segment, translations and handlers; a bundle's events.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ using fairlead::Status;
 
 namespace {
 
-// Checks that most calls have in common; AM_OK if all is well.
+// Makes the checks that most calls share. Returns AM_OK if they pass.
 int check(const char* call, ep_t endpoint) {
   if (library().init_count == 0) return fail(AM_ERR_NOT_INIT, call, "AM_Init was not called");
   return endpoint != nullptr ? AM_OK : fail(AM_ERR_BAD_ARG, call, "no endpoint");
@@ -27,7 +27,7 @@ int check_index(const char* call, ep_t endpoint, int index) {
   return AM_OK;
 }
 
-// Of a mapped entry; RESOURCE if it is free.
+// Looks up a mapped entry. Returns AM_ERR_RESOURCE if it is free.
 int look_up(const char* call, ep_t endpoint, int index, fairlead::am::Name& name, std::uint64_t& key) {
   if (const int code = check_index(call, endpoint, index); code != AM_OK) return code;
   if (endpoint->endpoint->translation(static_cast<std::uint32_t>(index), name, key) != Status::ok)
@@ -119,7 +119,7 @@ int AM_GetTranslationInuse(ep_t endpoint, int index) {
   std::uint64_t key = 0;
   if (const int code = check_index("AM_GetTranslationInuse", endpoint, index); code != AM_OK) return code;
   const bool is_used = endpoint->endpoint->translation(static_cast<std::uint32_t>(index), name, key) == Status::ok;
-  return is_used ? AM_OK : AM_ERR_RESOURCE;  // an answer rather than an error
+  return is_used ? AM_OK : AM_ERR_RESOURCE;  // not reported by fail(): AM_ERR_RESOURCE is an answer here
 }
 
 int AM_GetTranslationTag(ep_t endpoint, int index, tag_t* tag) {

@@ -23,9 +23,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kBeatEvery = 1000;      // ms
-constexpr auto kLeaveWithin = 300ms;  // the application's thread may end the process itself
-constexpr auto kToldWithin = 1s;      // that a rank has died
-constexpr auto kEndsWithin = 3s;      // after that
+constexpr auto kLeaveWithin = 300ms;  // time for the application's thread to end the process itself
+constexpr auto kToldWithin = 1s;      // time for the console to announce a death
+constexpr auto kEndsWithin = 3s;      // time for the process to end after that
 
 }  // namespace
 
@@ -67,7 +67,7 @@ bool Worker::start(const JobAddress& job, std::int32_t wanted_rank, std::string&
       environment_.assign(text + sizeof info_, text + frame->payload.size());
       environment_.push_back('\0');
       auto thread = base::Thread::start([this] { serve(); });
-      if (thread) thread->detach();  // ends with the process
+      if (thread) thread->detach();  // runs until the process ends
       if (!thread) error = std::move(thread.error().message);
       return error.empty();
     }
@@ -97,7 +97,7 @@ void Worker::begin_gather(std::span<const std::byte> part) {
   connection_.send(Frame::gather, 0, part);
 }
 
-// The thread: it takes what the console says, and tells it that we live.
+// The thread: receives what the console sends, and reports that this process lives.
 void Worker::serve() {
   for (;;) {
     pollfd look{connection_.descriptor(), POLLIN, 0};
@@ -132,7 +132,7 @@ void Worker::serve() {
       told_code_ = code.value_or(1);
       told_.notify_all();
     }
-    // Whoever is about to leave by itself does so with all its output written. A death leaves nobody time.
+    // A rank that is leaving by itself first writes all its output. A death leaves no time for that.
     for (auto waited = 0ms; is_by_wish && waited < kLeaveWithin; waited += 5ms) {
       if (is_leaving_.load(std::memory_order_acquire)) return;
       std::this_thread::sleep_for(5ms);
@@ -145,7 +145,7 @@ void Worker::serve() {
 void Worker::exit(int code) {
   if (is_inherited()) {
     std::fflush(nullptr);
-    _exit(code);  // a child's end is not the job's
+    _exit(code);  // a forked child's end does not end the job
   }
   is_leaving_.store(true, std::memory_order_release);
   {
@@ -175,7 +175,7 @@ bool Worker::waits_for_its_end() {
 
 void Worker::end(int code) {
   if (exit_callback != nullptr) exit_callback(code);
-  library().leave();  // what the others still send here is no error
+  library().leave();  // so that late messages from the others are no errors
   if (code == 0) leave_pmix();
   AMUDP_SPMDkillmyprocess(code);
   _exit(code);

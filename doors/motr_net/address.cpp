@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kOurs = "udp";
 
-/// Between the @ and the colon after it.
+/// Returns the part between the @ and the next colon.
 std::string_view network_part(std::string_view address) {
   const std::size_t at = address.find('@');
   if (at == address.npos) return {};
@@ -15,7 +15,7 @@ std::string_view network_part(std::string_view address) {
   return colon == address.npos ? std::string_view() : address.substr(at + 1, colon - at - 1);
 }
 
-/// LNet numbers its networks: tcp is tcp0.
+/// Returns whether the network is supported. LNet numbers its networks: tcp is tcp0.
 bool is_known(std::string_view network) {
   const std::string_view name = network.substr(0, network.find_last_not_of("0123456789") + 1);
   return network == "lo" || network == kOurs || name == "tcp" || name == "o2ib";

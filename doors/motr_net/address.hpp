@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of Motr over LNet, 10.0.0.5@tcp:12345:34:1, as those of Fairlead, 10.0.0.5@udp:12345:34:1, and back.
+// Converts Motr's addresses over LNet, 10.0.0.5@tcp:12345:34:1, to Fairlead's, 10.0.0.5@udp:12345:34:1, and back.
 
 #include <optional>
 #include <string>
@@ -7,12 +7,11 @@
 
 namespace fairlead::motr {
 
-/// "tcp", "tcp1", "o2ib", "udp", or "lo" of 0@lo: what an address says of its network. Empty if it says nothing that we
-/// know.
+/// Returns the network in an address: "tcp", "tcp1", "o2ib", "udp", or "lo" of 0@lo. Empty if it is not supported.
 std::string network_of(std::string_view address);
-/// With the network that Fairlead has for it; nothing if the address is none.
+/// Replaces the network by Fairlead's. Returns nullopt if the address is malformed.
 std::optional<std::string> to_fairlead(std::string_view address);
-/// With the network that a transfer machine was started on.
+/// Replaces the network by the one on which a transfer machine was started.
 std::string to_motr(std::string_view address, std::string_view network);
 
 }  // namespace fairlead::motr

@@ -1,4 +1,4 @@
-// Buffers and their completions, above any transport.
+// Buffers and their completions, independent of the transport.
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kBusy =
     M0_NET_BUF_QUEUED | M0_NET_BUF_IN_USE | M0_NET_BUF_CANCELLED | M0_NET_BUF_TIMED_OUT | M0_NET_BUF_RETAIN;
 
-/// Of all that want an idle buffer at once, one gets it.
+/// Claims an idle buffer. Of several concurrent callers, one succeeds.
 bool exchange_idle(m0_net_buffer& buf, std::uint64_t flags) {
   std::uint64_t idle = M0_NET_BUF_REGISTERED;
   return __atomic_compare_exchange_n(&buf.nb_flags, &idle, flags, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -47,7 +47,7 @@ bool is_active(m0_net_queue_type queue) {
   return queue == M0_NET_QT_ACTIVE_BULK_RECV || queue == M0_NET_QT_ACTIVE_BULK_SEND;
 }
 
-/// What its queue wants of a buffer; null if it has that.
+/// Returns why the buffer's fields do not suit its queue; null if they do.
 const char* objection_to_fields(const m0_net_buffer& buf, const m0_net_transfer_mc& tm) {
   const m0_bcount_t size = m0_vec_count(&buf.nb_buffer.ov_vec);
   if (buf.nb_qtype >= M0_NET_QT_NR) return "there is no such queue (nb_qtype)";
@@ -82,12 +82,12 @@ void account(m0_net_qstats& figures, const m0_net_buffer& buf, const m0_net_buff
   figures.nqs_max_bytes = std::max(figures.nqs_max_bytes, bytes);
 }
 
-/// Queues a buffer that is claimed. With the machine's mutex held.
+/// Queues a claimed buffer. The caller holds the machine's mutex.
 int queue_claimed(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
   if (const char* const why = objection_to_fields(*buf, *tm); why != nullptr) return refuse(EINVAL, why);
   const m0_time_t now = m0_time_now();
   if (buf->nb_timeout < now) return refuse(ETIME, "nb_timeout has passed");
-  if (is_passive(buf->nb_qtype)) buf->nb_desc = {};  // the old one is the application's
+  if (is_passive(buf->nb_qtype)) buf->nb_desc = {};  // the application owns the old descriptor
   const m0_net_queue_type queue = buf->nb_qtype;
   append(tm->ntm_q[queue], *buf);
   buf->nb_add_time = now;
@@ -166,7 +166,7 @@ int m0_net_buffer_add(m0_net_buffer* buf, m0_net_transfer_mc* tm) {
   const Locked lock(tm->ntm_mutex);
   if (tm->ntm_state != M0_NET_TM_STARTED) return refuse(EBADFD, "the transfer machine is not started");
   if (buf->nb_dom != tm->ntm_dom) return refuse(EINVAL, "the buffer is not registered with the machine's domain");
-  // Another machine's mutex is another one: so the buffer is claimed before anything of it is looked at.
+  // Another machine uses another mutex, so claim the buffer before reading any of its fields.
   if (!exchange_idle(*buf, M0_NET_BUF_REGISTERED | M0_NET_BUF_IN_USE)) return refuse(EBADFD, "the buffer is queued");
   const int error = queue_claimed(buf, tm);
   if (error != 0) clear_flags(*buf, M0_NET_BUF_IN_USE | M0_NET_BUF_QUEUED);
@@ -207,7 +207,7 @@ void m0_net_buffer_event_post(const m0_net_buffer_event* ev) {
       remove(tm->ntm_q[queue], *buf);
       buf->nb_timeout = M0_TIME_NEVER;
       if (queue == M0_NET_QT_MSG_SEND) reference = buf->nb_ep;
-      clear_flags(*buf, kBusy);  // from here on another machine may take it
+      clear_flags(*buf, kBusy);  // from here on, another machine may claim it
       wants_more = queue == M0_NET_QT_MSG_RECV && tm->ntm_recv_pool != nullptr && tm->ntm_state == M0_NET_TM_STARTED;
     } else {
       clear_flags(*buf, M0_NET_BUF_RETAIN);

@@ -1,4 +1,4 @@
-// Pools of receive buffers, and how transfer machines take of them. The pool's mutex is outside of the machines'.
+// Pools of receive buffers, and their use by transfer machines. Lock order: the pool's mutex before the machines'.
 
 #include <algorithm>
 #include <iterator>
@@ -20,12 +20,12 @@ namespace {
 
 using Buffers = std::list<m0_net_buffer*>;
 
-/// Those that are in the pool: all, the least recently used first, and of each colour, the one that came last first.
-/// What a buffer needs in the lists it has from the beginning, also while it is out.
+/// The buffers in the pool: all, least recently used first, and those of each colour, most recent first. Each buffer's
+/// list nodes are allocated once and kept while it is out of the pool.
 struct Shelves {
   struct Place {
     Buffers::iterator in_all, in_colour;
-    std::uint32_t colour;  // the last shelf: none
+    std::uint32_t colour;  // the last shelf: no colour
   };
   Buffers all, out_of_all;
   std::vector<Buffers> colours;
@@ -44,7 +44,7 @@ struct Shelves {
     all.splice(all.end(), out_of_all, place.in_all);
     colours[colour].splice(colours[colour].begin(), out_of_colours, place.in_colour);
   }
-  /// A new one, which is out.
+  /// Creates a buffer, which is out of the pool.
   m0_net_buffer* add() {
     m0_net_buffer* const buf = owned.emplace_back(std::make_unique<m0_net_buffer>()).get();
     *buf = {};
@@ -59,7 +59,7 @@ struct Shelves {
     }
     return buf;
   }
-  /// One that is out.
+  /// Removes a buffer that is out of the pool.
   void remove(m0_net_buffer* buf) {
     const auto place = places.find(buf);
     out_of_all.erase(place->second.in_all);
@@ -236,7 +236,7 @@ bool queue_one(m0_net_transfer_mc& tm, std::uint32_t colour) {
   buf->nb_max_receive_msgs = tm.ntm_recv_queue_max_recv_msgs;
   buf->nb_ep = nullptr;
   if (m0_net_buffer_add(buf, &tm) == 0) return true;
-  shelve(pool, buf, M0_BUFFER_ANY_COLOUR);  // nothing has come back, so nobody is told
+  shelve(pool, buf, M0_BUFFER_ANY_COLOUR);  // the buffer never left the pool, so no event is reported
   return false;
 }
 

@@ -1,4 +1,4 @@
-// Of Motr's lib: mutexes and channels.
+// Motr's lib: mutexes and channels.
 
 #include <cerrno>
 #include <ctime>
@@ -23,11 +23,11 @@ class Guarded {
   m0_mutex* guard_;
 };
 
-/// Most links that are waked.
+/// Wakes the first link, or all of them.
 void wake(m0_chan* chan, bool is_for_all) {
   if (is_any_null(chan)) return;
   for (m0_clink *link = chan->ch_first, *next = nullptr; link != nullptr; link = next) {
-    next = link->cl_next;  // the callback may take its link away
+    next = link->cl_next;  // the callback may remove its link
     const bool is_consumed = link->cl_cb != nullptr && link->cl_cb(link);
     if (!is_consumed) ::sem_post(&link->cl_wait);
     if (!is_for_all) return;
@@ -49,7 +49,7 @@ void m0_mutex_lock(m0_mutex* mutex) {
   if (is_any_null(mutex)) return;
   ::pthread_mutex_lock(&mutex->m_impl);
   __atomic_store_n(&mutex->m_owner, ::pthread_self(), __ATOMIC_RELAXED);
-  __atomic_store_n(&mutex->m_is_locked, true, __ATOMIC_RELEASE);  // after its owner
+  __atomic_store_n(&mutex->m_is_locked, true, __ATOMIC_RELEASE);  // after m_owner is set
 }
 void m0_mutex_unlock(m0_mutex* mutex) {
   if (is_any_null(mutex)) return;
@@ -106,7 +106,7 @@ void m0_clink_add(m0_chan* chan, m0_clink* link) {
   }
   link->cl_chan = chan;
   link->cl_next = nullptr;
-  m0_clink** last = &chan->ch_first;  // in the order of their coming
+  m0_clink** last = &chan->ch_first;  // in the order in which they were added
   while (*last != nullptr) last = &(*last)->cl_next;
   *last = link;
 }

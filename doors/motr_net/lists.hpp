@@ -1,5 +1,5 @@
 #pragma once
-// Lists of a transfer machine, under its mutex, and what holds one.
+// Intrusive lists of a transfer machine, guarded by its mutex, and scoped locks.
 
 #include "doors/motr_net/include/motr_net.h"
 
@@ -16,7 +16,7 @@ class Locked {
   m0_mutex& mutex_;
 };
 
-/// The other way round: for what calls back.
+/// The inverse: releases the mutex for code that calls back.
 class Unlocked {
  public:
   explicit Unlocked(m0_mutex& mutex) : mutex_(mutex) { m0_mutex_unlock(&mutex_); }
@@ -53,7 +53,7 @@ inline void remove(m0_tl& list, m0_net_buffer& buffer) {
   --list.tl_length;
 }
 
-/// A buffer may be asked for by several machines, each with a mutex of its own.
+/// Atomic access to flags: several machines, each with its own mutex, may want a buffer at once.
 inline std::uint64_t flags_of(const m0_net_buffer& buffer) {
   return __atomic_load_n(&buffer.nb_flags, __ATOMIC_ACQUIRE);
 }
@@ -68,12 +68,12 @@ inline m0_net_buffer* first_buffer(const m0_tl& list) {
   return static_cast<m0_net_buffer*>(list.tl_first);
 }
 
-/// With the pool locked, and no transfer machine: queues buffers of it for messages, as many as the machine lacks.
+/// Queues as many pool buffers for messages as the machine lacks. The caller holds the pool's lock, but no machine's.
 void provision(m0_net_transfer_mc& tm);
-/// The same after locking the pool, unless the caller has.
+/// Does the same after locking the pool, unless the caller holds its lock.
 void lock_and_provision(m0_net_transfer_mc& tm);
 
-/// An event of a transfer machine that the calling thread tells.
+/// Marks that the calling thread runs a callback of a transfer machine.
 class InCallback {
  public:
   explicit InCallback(const m0_net_transfer_mc& tm) : tm_(&tm), outer_(innermost) { innermost = this; }
@@ -92,7 +92,7 @@ class InCallback {
   const InCallback* outer_;
 };
 
-/// One callback less that runs; with the mutex held.
+/// Records that a callback has returned. The caller holds the mutex.
 inline void callback_returned(m0_net_transfer_mc& tm) {
   if (--tm.ntm_callback_counter == 0) m0_chan_broadcast(&tm.ntm_chan);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A transfer machine and buffers as tests of Motr's interface have them, and what their callbacks were told.
+// A transfer machine and buffers for tests of Motr's interface, with a record of their callbacks.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace fairlead::motr {
 
 struct TestBuffer;
 
-/// What was told, by all machines and buffers of a test.
+/// The callbacks of all machines and buffers of a test.
 class Told {
  public:
   struct Completion {
@@ -38,7 +38,7 @@ class Told {
     completions_.push_back(std::move(completion));
     changed_.notify_all();
   }
-  /// Blocks until so many have come.
+  /// Blocks until so many completions have come.
   std::vector<Completion> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return completions_.size() >= count; });
@@ -94,7 +94,7 @@ struct TestBuffer : m0_net_buffer {
     nb_length = length;
     return m0_net_buffer_add(this, &tm);
   }
-  /// As bulk(), with the descriptor of another one.
+  /// Does the same as bulk(), with the descriptor of another buffer.
   int use(m0_net_transfer_mc& tm, m0_net_queue_type queue, m0_bcount_t length, const m0_net_buffer& passive) {
     m0_net_desc_free(&nb_desc);
     EXPECT_EQ(m0_net_desc_copy(&passive.nb_desc, &nb_desc), 0);
@@ -158,7 +158,7 @@ struct TestMachine : m0_net_transfer_mc {
     EXPECT_EQ(m0_net_tm_stats_get(this, queue, &figures, reset), 0);
     return figures;
   }
-  /// As programs do: a link on the machine's channel.
+  /// Waits as programs do: with a link on the machine's channel.
   void wait_for(std::vector<m0_net_tm_state> states) {
     m0_clink link;
     m0_clink_init(&link, nullptr);

@@ -1,4 +1,4 @@
-// Of Motr's lib: time, vectors, bitmaps.
+// Motr's lib: time, vectors, bitmaps.
 
 #include <fairlead/net.h>
 

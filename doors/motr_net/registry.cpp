@@ -1,4 +1,4 @@
-// Transports, by name, and domains of one.
+// The registry of transports by name, and domains.
 
 #include <algorithm>
 #include <array>
@@ -148,7 +148,7 @@ m0_bcount_t m0_net_domain_get_max_buffer_desc_size(m0_net_domain* dom) {
   return is_initialised(dom) ? dom->nd_xprt->nx_ops->xo_get_max_buffer_desc_size(dom) : 0;
 }
 
-// Where a transport says nothing: one segment of 128 KiB, messages within what a buffer holds, one to a buffer.
+// If a transport has no such operation: one segment of 128 KiB, messages no longer than a buffer, one per buffer.
 m0_bcount_t m0_net_domain_rpc_max_seg_size(m0_net_domain* dom) {
   if (!is_initialised(dom)) return 0;
   const auto ask = dom->nd_xprt->nx_ops->xo_rpc_max_seg_size;

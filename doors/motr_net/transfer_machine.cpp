@@ -1,4 +1,4 @@
-// Transfer machines and their end points, above any transport.
+// Transfer machines and their end points, independent of the transport.
 
 #include <utility>
 
@@ -22,7 +22,7 @@ const m0_net_xprt_ops& ops_of(const m0_net_transfer_mc* tm) {
 }
 
 bool is_alive(const m0_net_transfer_mc* tm) {
-  if (tm != nullptr && tm->ntm_dom != nullptr) return true;  // which nobody changes in between
+  if (tm != nullptr && tm->ntm_dom != nullptr) return true;  // nobody changes ntm_dom between init and fini
   refuse(EBADFD, "the transfer machine is not initialised");
   return false;
 }
@@ -46,7 +46,7 @@ void wait_for_callbacks(m0_net_transfer_mc* tm) {
   m0_clink_fini(&link);
 }
 
-/// Why it cannot be finalised now; null if it can.
+/// Returns why the machine cannot be finalised now; null if it can.
 const char* objection_to_end(const m0_net_transfer_mc* tm) {
   if (tm->ntm_state != M0_NET_TM_INITIALIZED && tm->ntm_state != M0_NET_TM_STOPPED && tm->ntm_state != M0_NET_TM_FAILED)
     return "the transfer machine runs: stop it, and wait for the event STOPPED";
@@ -122,7 +122,7 @@ void m0_net_tm_fini(m0_net_transfer_mc* tm) {
   if (own != nullptr) m0_net_end_point_put(own);
   {
     const Locked lock(tm->ntm_dom->nd_mutex);
-    ops_of(tm).xo_tm_fini(tm);  // whoever has posted its last event has returned
+    ops_of(tm).xo_tm_fini(tm);  // returns only after the thread that posted the last event has left
     leave_domain(tm);
   }
   m0_mutex_fini(&tm->ntm_mutex);
@@ -153,7 +153,7 @@ int m0_net_tm_stop(m0_net_transfer_mc* tm, bool abort) {
   const Locked lock(tm->ntm_mutex);
   const m0_net_tm_state before = tm->ntm_state;
   if (!is_before_end(before)) return refuse(EBADFD, "the transfer machine does not run");
-  // One that starts is stopped right after its start.
+  // A starting machine is stopped right after its start.
   if (before == M0_NET_TM_STARTING)
     tm->ntm_stop_pending = true;
   else
@@ -167,7 +167,7 @@ int m0_net_tm_stop(m0_net_transfer_mc* tm, bool abort) {
   tm->ntm_recv_queue_deficit = 0;
   const int error = ops_of(tm).xo_tm_stop(tm, abort);
   if (error == 0) return 0;
-  if (tm->ntm_state == M0_NET_TM_STOPPING) tm->ntm_state = before;  // no event has come meanwhile
+  if (tm->ntm_state == M0_NET_TM_STOPPING) tm->ntm_state = before;  // restore the state unless an event has changed it
   tm->ntm_stop_pending = false;
   return error;
 }
@@ -184,7 +184,7 @@ void m0_net_tm_event_post(const m0_net_tm_event* ev) {
     ++tm->ntm_callback_counter;
   }
   tm->ntm_callbacks->ntc_event_cb(ev);
-  // After the callback, so that the application hears of the start before its first message.
+  // After the callback, so that the application learns of the start before its first message.
   if (is_start && tm->ntm_recv_pool != nullptr) fairlead::motr::lock_and_provision(*tm);
   const Locked lock(tm->ntm_mutex);
   if (is_start && tm->ntm_stop_pending && tm->ntm_state == M0_NET_TM_STARTED) tm->ntm_state = M0_NET_TM_STOPPING;

@@ -1,5 +1,5 @@
-// The operations vector of Motr's transports, on <fairlead/net.h>. What calls back is called without the transfer
-// machine's mutex, for its callbacks take that.
+// The operations vector of Motr's transports, implemented on <fairlead/net.h>. Functions that may call back are called
+// without the transfer machine's mutex, because the callbacks take it.
 
 #include <fairlead/net.h>
 
@@ -31,14 +31,14 @@ constexpr m0_bcount_t kBufferMost = 1 << 20, kSegmentMost = 4096;
 constexpr int32_t kSegmentsMost = 256;
 constexpr std::size_t kBudget = 256;
 
-/// What a transfer machine is here. Under its mutex.
+/// The private data of a transfer machine, guarded by its mutex.
 struct OwnMachine {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
 
   fairlead_net_machine* machine = nullptr;
-  std::string network;  // as its own address says it
+  std::string network;  // from its own address
   std::unordered_map<std::string, m0_net_end_point*, Hash, std::equal_to<>> end_points;
 };
 
@@ -65,7 +65,7 @@ const fairlead_net_end_point* own(const m0_net_end_point* ep) {
 // End points --------------------------------------------------------------------------------------------------------
 
 void release_end_point(m0_ref* ref) {
-  m0_net_end_point* const ep = reinterpret_cast<m0_net_end_point*>(ref);  // its first member
+  m0_net_end_point* const ep = reinterpret_cast<m0_net_end_point*>(ref);  // nep_ref is its first member
   m0_net_transfer_mc* const tm = ep->nep_tm;
   auto& all = own(tm).end_points;
   if (const auto place = all.find(std::string_view(ep->nep_addr)); place != all.end()) all.erase(place);
@@ -75,7 +75,7 @@ void release_end_point(m0_ref* ref) {
   delete ep;
 }
 
-/// One more reference to that of this address; null if there is no memory.
+/// Returns the end point with this address and adds a reference. Returns null if memory is short.
 m0_net_end_point* find_or_make(m0_net_transfer_mc* tm, const fairlead_net_end_point* from) {
   std::array<char, 128> address{};
   fairlead_net_end_point_address(from, address.data(), address.size());
@@ -176,12 +176,12 @@ int buf_register(m0_net_buffer* nb) {
   return error;
 }
 void buf_deregister(m0_net_buffer* nb) {
-  const Unlocked unlock(nb->nb_dom->nd_mutex);  // it waits for a callback that still runs, and may want the domain
+  const Unlocked unlock(nb->nb_dom->nd_mutex);  // waits for running callbacks, which may need the domain
   fairlead_net_buffer_free(own(nb));
   nb->nb_xprt_private = nullptr;
 }
 
-/// What a passive buffer offers goes into a descriptor of the application's.
+/// Copies the descriptor of a passive buffer to memory that the application owns.
 int hand_out_descriptor(m0_net_buffer* nb) {
   auto* const data = static_cast<uint8_t*>(std::malloc(FAIRLEAD_NET_DESCRIPTOR_SIZE));
   if (data == nullptr) return -ENOMEM;
@@ -280,7 +280,7 @@ int tm_stop(m0_net_transfer_mc* tm, bool cancel) {
   const fairlead_net_stop_mode mode = cancel ? FAIRLEAD_NET_ABORT : FAIRLEAD_NET_DRAIN;
   const bool is_synchronous = !tm->ntm_bev_auto_deliver;
   const Unlocked unlock(tm->ntm_mutex);
-  // Nobody delivers after a stop: so it is made here to the end, unless a callback asks for it.
+  // Nobody delivers after a stop, so deliver everything here, unless a callback requested the stop.
   if (is_synchronous && cancel && fairlead_net_machine_stop_and_wait(own(tm).machine, mode) == FAIRLEAD_OK) return 0;
   return told(fairlead_net_machine_stop(own(tm).machine, mode));
 }
@@ -304,7 +304,7 @@ void notify(m0_net_transfer_mc* tm, m0_chan* chan) {
   static_cast<void>(told(fairlead_net_machine_notify(own(tm).machine, signal, chan)));
 }
 
-// What an RPC layer should take: as many messages to a buffer as fit.
+// Limits for an RPC layer: as many messages per buffer as fit.
 m0_bcount_t rpc_max_seg_size(m0_net_domain*) {
   return kSegmentMost;
 }
@@ -315,7 +315,7 @@ uint32_t rpc_max_recv_msgs(m0_net_domain*, m0_bcount_t rpc_size) {
   return static_cast<uint32_t>(rpc_size == 0 || rpc_size > kBufferMost ? 1 : kBufferMost / rpc_size);
 }
 
-/// That operation, from which nothing is thrown into C.
+/// Wraps an operation so that no exception reaches C.
 template <auto Operation>
 struct WithoutThrowing;
 template <typename... Arguments, int (*Operation)(Arguments...)>
@@ -373,7 +373,7 @@ int m0_net_lnet_ep_addr_net_cmp(const char* addr1, const char* addr2) try {
 
 int m0_net_lnet_ifaces_get(m0_net_domain*, char* const** addrs) try {
   if (addrs == nullptr) return refuse(EINVAL, "nowhere to put the nids");
-  std::string lines(fairlead_net_local_nids(nullptr, 0) + 256, '\0');  // an interface may come meanwhile
+  std::string lines(fairlead_net_local_nids(nullptr, 0) + 256, '\0');  // spare room: an interface may appear meanwhile
   lines.resize(std::min(lines.size() - 1, fairlead_net_local_nids(lines.data(), lines.size())));
   std::size_t count = 1;
   for (const char letter : lines) count += letter == '\n' ? 1 : 0;
