@@ -74,7 +74,7 @@ void ActiveTraffic::take(PairHost& host) {
 
 void ActiveTraffic::take_request(PairHost& host, engine::Arrival& arrival, Request& request) {
   shared_.trace.add(shared_.now, {kActiveCame, host.number, arrival.name, arrival.data_length});
-  if (arrival.status != Status::ok) {  // the rest of it will not come
+  if (arrival.status != Status::ok) {  // the rest of the request will not come
     SIM_CHECK(shared_.findings, may_fail(request), "request {} came as {} and nothing excuses it", arrival.name,
               to_string(arrival.status));
     return;
@@ -92,7 +92,7 @@ void ActiveTraffic::take_request(PairHost& host, engine::Arrival& arrival, Reque
 }
 
 void ActiveTraffic::reply(PairHost& host, const engine::Arrival& arrival) {
-  // One that finds no room is lost to the run's books, as one of a host that dies.
+  // A reply that finds no room counts as lost, like one of a host that dies.
   const Status status = host.engine->send_active(host.port,
                                                  {.to = arrival.source,
                                                   .kind = engine::ActiveKind::reply,

@@ -1,7 +1,7 @@
 #pragma once
-// Active messages between the hosts of the swarm of queue pairs: requests of all lengths, each answered by a reply.
-// What must hold: a request comes once at most, whole, to whom it was sent; its sender hears of it once at most, by a
-// reply or by its return; and where nothing went wrong all of them are answered.
+// Active messages between the hosts of the queue-pair swarm: requests of all lengths, each answered by a reply.
+// Invariants: a request arrives at most once, complete, and at its target. Its sender gets at most one result, a reply
+// or the returned request. Without faults, all requests are answered.
 
 #include <cstdint>
 #include <deque>
@@ -15,9 +15,9 @@ class ActiveTraffic {
  public:
   explicit ActiveTraffic(PairShared& shared) : shared_(shared) {}
 
-  /// One request from one host to another.
+  /// Sends one request between two random hosts.
   void send();
-  /// Takes and answers what has come to a host.
+  /// Takes and answers the messages that have arrived at a host.
   void take(PairHost& host);
   void check_end();
 
@@ -32,13 +32,13 @@ class ActiveTraffic {
     bool has_come = false, has_ended = false;
   };
 
-  /// The world had faults, or the session between its two hosts was told to be lost.
+  /// Returns whether a fault or a reported loss of the session excuses a failure.
   bool may_fail(const Request& request) const;
   void take_request(PairHost& host, engine::Arrival& arrival, Request& request);
   void reply(PairHost& host, const engine::Arrival& arrival);
 
   PairShared& shared_;
-  std::deque<Request> requests_;  // by name; their memory lives as long as the run
+  std::deque<Request> requests_;  // by name; their memory lasts for the whole run
   std::uint64_t answered_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Host number n of a world is 10.0.0.0 + n: numbers and addresses name each other.
+// Maps host numbers to addresses and back: host n has address 10.0.0.0 + n.
 
 #include <cstdint>
 

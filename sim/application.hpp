@@ -1,8 +1,8 @@
 #pragma once
-// What runs on a host during one life: an application with some ports that keeps receives posted, submits what the
-// flows ask for, and holds each event against the ledger.
+// The application on a host during one life. It opens ports, keeps receives posted, submits the flows' operations, and
+// checks each event against the ledger.
 //
-// It takes the world's time; its engine lives by the host's clock.
+// It uses the world's time; its engine uses the host's clock.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace fairlead::sim {
 
-/// What all parts of a world share.
+/// State that all parts of a world share.
 struct Shared {
   const Scenario& scenario;
   Findings& findings;
@@ -43,10 +43,10 @@ class Application {
   /// Opens the ports and posts the first receives.
   void begin(base::Instant now);
 
-  // --- what flows ask for (application_submit.cpp). Null if the engine had no room: try again later.
+  // --- Operations of flows (application_submit.cpp). They return null if the engine had no room: try again later.
   Operation* send(std::uint32_t flow, std::uint32_t to, std::uint32_t to_port, std::uint64_t size, base::Instant now);
   Operation* expose(bool is_writable, std::uint64_t size, base::Instant now);
-  /// A put or get of somebody's exposed memory.
+  /// A put or get on another application's exposed memory.
   struct Request {
     OperationKind kind = OperationKind::put;
     std::uint32_t flow = kNoFlow;
@@ -60,17 +60,17 @@ class Application {
   void cancel(Operation& operation, base::Instant now);
   void cancel_later(const Operation& operation, base::Instant at) { cancels_.emplace(at, operation.number); }
 
-  // --- events (application_events.cpp)
-  /// Takes up to `events_max` events and keeps receives posted; runs cancels that are due.
+  // --- Events (application_events.cpp)
+  /// Takes up to `events_max` events, keeps receives posted, and runs cancels that are due.
   void look(std::uint32_t events_max, base::Instant now);
   base::Instant next_cancel() const { return cancels_.empty() ? base::kNever : cancels_.begin()->first; }
   bool has_events() const;
-  /// Operations of flows that have ended since the last call.
+  /// Returns the flows' operations that have ended since the last call.
   std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
 
-  /// The engine is another one, which has room for no events yet.
+  /// Reserves events in a new engine, which has no room for events yet.
   void reserve_again();
-  /// Posts nothing more, cancels receives and exposures.
+  /// Stops posting, and cancels receives and exposures.
   void wind_down(base::Instant now);
   void check_memory() { regions_.check(shared_.findings); }
 
@@ -90,9 +90,9 @@ class Application {
   base::Instant local(base::Instant now) const { return now + life_.clock_offset; }
   bool reserve(std::uint32_t port, std::uint32_t events);
   void release(std::uint32_t port, std::uint32_t events);
-  /// The memory is sometimes longer than what is asked to be moved of it.
+  /// Opens an operation. Its memory is sometimes longer than the bytes to transfer.
   Operation& open(OperationKind kind, std::uint32_t port, std::uint64_t size, base::Instant now);
-  /// Null, and all undone, unless the engine took it.
+  /// Completes a submission. If the engine refused it, undoes everything and returns null.
   Operation* settle(Operation& operation, Status status, std::uint32_t events);
   void post_receives(base::Instant now);
   bool post_receive(std::uint32_t port, base::Instant now);

@@ -1,4 +1,4 @@
-// What an application hears from its engine, held against the ledger.
+// The events of an application, checked against the ledger.
 
 #include <algorithm>
 
@@ -46,7 +46,7 @@ void Application::look(std::uint32_t events_max, base::Instant now) {
 void Application::wind_down(base::Instant now) {
   is_winding_down_ = true;
   cancels_.clear();
-  // By number: a cancel may end others, but adds none.
+  // Iterates by number, because a cancel may end other operations, but adds none.
   const auto& all = shared_.ledger.operations();
   for (std::uint64_t number = 1; number < all.size(); ++number) {
     Operation& operation = *shared_.ledger.find(number);
@@ -109,7 +109,7 @@ void Application::take_transfer(Operation& operation, const engine::Completion& 
             to_string(operation.misuse));
   if (partner == nullptr && operation.kind != OperationKind::send)
     return findings.add("operation {} ended well, but no other side has part in it", operation.number);
-  // What was moved, and whose bytes it is.
+  // Checks the length of the transfer, and whose bytes have arrived.
   const bool is_written = operation.kind == OperationKind::expose_writable || operation.kind == OperationKind::get;
   const std::uint64_t length = is_written ? partner->size : operation.size;
   if (completion.length != length) {

@@ -1,4 +1,4 @@
-// What an application submits to its engine.
+// Submits an application's operations to its engine.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace fairlead::sim {
 namespace {
 
 constexpr std::uint64_t kSubmitted = 3, kCanceled = 4;
-constexpr std::uint32_t kReceiveSizesInBuffer = 4;  // a receive takes this many of the largest messages
+constexpr std::uint32_t kReceiveSizesInBuffer = 4;  // a receive has room for this many of the largest messages
 constexpr std::uint64_t kReceiveSizeMost = 4u << 20;
 constexpr double kLongerMemory = 0.2;
 
@@ -110,7 +110,7 @@ Operation* Application::send(std::uint32_t flow, std::uint32_t to, std::uint32_t
     std::ranges::fill(message.region->bytes().first(size), tiny_byte(life_.host, size));
   }
   path_.asked_for(address_of(to));
-  // Counted before: on one host the message arrives within the call.
+  // Counted before the call, because on one machine the message arrives within it.
   ++pending_to_[to];
   const Status status = engine_.messages().send(
       ports_[port].handle, {.to = {address_of(to), to_port}, .part = {message.region->pieces(), size, message.number}},

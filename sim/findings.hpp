@@ -1,5 +1,5 @@
 #pragma once
-// What the simulator found to be wrong. The run ends with the first finding: what comes after it follows from it.
+// The simulator's findings. A run ends with the first one, because later ones follow from it.
 
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@ void Flow::submit(Application& from, Application* to, base::Instant now) {
 }
 
 void Flow::submit_message(Application& from, std::uint64_t size, base::Instant now) {
-  // A message finds the port of its flow's number, whether anybody is at home or not.
+  // A message goes to a random port, whether or not the target host is up.
   const auto port = static_cast<std::uint32_t>(random_.below(from.port_count()));
   count(from.send(number_, plan_.to, port, size, now), from, now);
 }
@@ -45,7 +45,8 @@ void Flow::submit_transfer(OperationKind kind, Application& from, Application* t
     return;
   }
   Operation* operation = from.transfer(request, now);
-  // An exposure that nobody will come for; the others are taken back when their transfer has ended.
+  // The transfer was refused, so nobody will use the exposure. Other exposures are taken back when their transfer has
+  // ended.
   if (const Operation* exposure = from.find(request.exposure); exposure != nullptr && operation == nullptr)
     to->cancel_later(*exposure, now + random_.between(base::Duration(0), kCancelsWithin));
   count(operation, from, now);
@@ -56,7 +57,7 @@ bool Flow::take_descriptor(OperationKind kind, Application& to, std::uint64_t si
   const bool is_put = kind == OperationKind::put;
   const bool is_misused = random_.chance(plan_.misuses);
   const bool is_wrong_kind = is_misused && random_.chance(0.3);
-  // Of a put the exposed memory may be longer, of a get the own.
+  // For a put the exposed memory may be longer, for a get the initiator's own.
   const std::uint64_t more = random_.chance(0.3) ? random_.below(1000) : 0;
   Operation* exposure = to.expose(is_put != is_wrong_kind, is_put ? size + more : size, now);
   if (exposure == nullptr) return false;

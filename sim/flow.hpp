@@ -1,7 +1,7 @@
 #pragma once
-// Submits the operations of one FlowPlan: when less than in_flight are pending and the gap has passed. Puts and gets
-// need a descriptor, which the target's application hands over by a miracle (no simulated message carries it); a flow
-// remembers the last one, which a restart makes stale.
+// Submits the operations of one FlowPlan, whenever fewer than in_flight are pending and the gap has passed. Puts and
+// gets need a descriptor. The target's application hands it over directly, without a simulated message. A flow
+// remembers the last descriptor, which a restart makes stale.
 
 #include <cstdint>
 #include <vector>
@@ -22,23 +22,23 @@ class Flow {
 
   const FlowPlan& plan() const { return plan_; }
 
-  /// kNever while it is full or has stopped.
+  /// Returns when to submit next; kNever while the flow is full or has stopped.
   base::Instant next_at() const {
     return in_flight_ >= plan_.in_flight || next_at_ >= stops_at_ ? base::kNever : next_at_;
   }
-  /// Submits one operation; `to` may be null while that host is down.
+  /// Submits one operation. `to` may be null while that host is down.
   void submit(Application& from, Application* to, base::Instant now);
-  /// The host it starts from is away until then.
+  /// Delays the flow because its source host is unavailable until then.
   void put_off(base::Instant until) { next_at_ = std::max(next_at_, until); }
 
   void ended(const Operation& operation);
-  /// The process with all of them was killed.
+  /// The source process was killed with all its operations.
   void all_gone() { in_flight_ = 0; }
 
   std::uint32_t in_flight() const { return in_flight_; }
   std::uint64_t ended_count() const { return ended_count_; }
   std::uint64_t bytes_ok() const { return bytes_ok_; }
-  /// Times from submission to the end of those that ended well; bounded, later ones are left out.
+  /// Times from submission to successful completion. Bounded: later ones are omitted.
   const std::vector<base::Duration>& latencies() const { return latencies_; }
 
  private:

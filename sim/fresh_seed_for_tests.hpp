@@ -1,6 +1,6 @@
 #pragma once
-// The first of the seeds that no run had before: FAIRLEAD_TEST_SIM_SEED, or the clock. `./dev test` sets it to the
-// commit, so that each commit has seeds of its own, and two runs of one commit have the same.
+// Returns the first of a range of unused seeds: from FAIRLEAD_TEST_SIM_SEED, or from the clock. `./dev test` derives it
+// from the commit. Each commit thus has its own seeds, and repeated runs of one commit use the same.
 
 #include <chrono>
 #include <cstdint>

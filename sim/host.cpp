@@ -17,15 +17,15 @@ namespace {
 constexpr std::uint64_t kStarted = 6, kKilled = 7;
 constexpr std::uint32_t kPassesInVainMax = 1000;
 constexpr std::uint32_t kSequencesBeforeWrap = 20'000;
-constexpr base::Duration kBetweenTries = 1ms;  // to be replaced
+constexpr base::Duration kBetweenTries = 1ms;  // between attempts at a replacement
 constexpr int kSeedsTriedMax = 10'000'000;
 
-// A seed with which the link's first session begins shortly before the highest sequence number. Which of the link's
-// draws that is belongs to the link; WatchedPath::has_wrapped() tells whether it is still so.
+// Searches a seed with which the link's first session begins shortly before the highest sequence number. This relies on
+// the order of the link's random draws; WatchedPath::has_wrapped() tells whether it still works.
 std::uint64_t seed_before_wrap(Random& random, std::uint64_t epoch) {
   for (int tried = 0; tried < kSeedsTriedMax; ++tried) {
     const std::uint64_t seed = random.next();
-    const std::uint64_t life = link::TokenSource(~seed, epoch).next();  // of the link
+    const std::uint64_t life = link::TokenSource(~seed, epoch).next();  // as the link draws it
     link::TokenSource numbers(link::TokenSource(seed, epoch).next(), life);
     numbers.next();
     if (static_cast<std::uint32_t>(numbers.next()) > std::numeric_limits<std::uint32_t>::max() - kSequencesBeforeWrap)
@@ -91,7 +91,7 @@ void Host::pause(base::Instant until) {
 }
 
 void Host::replace(base::Instant until) {
-  if (machine_ != nullptr || shared_.scenario.seals != Seals::none) return;  // these cannot be yet
+  if (machine_ != nullptr || shared_.scenario.seals != Seals::none) return;  // replacement does not support these yet
   replaced_by_ = until;
   engine::Handover(*engine_).hold_answers(true);
 }
@@ -115,7 +115,7 @@ void Host::on_doorbell(base::Instant now) {
   if (is_armed_ && Machine::is_rung(*engine_)) wake(now);
 }
 
-/// Of a process of the same machine that has written to us; null if there is none.
+/// Returns the ring of a process of the same machine that has written to us; null if there is none.
 shm::RingReader* Host::reader_with_record() {
   shm::Connections* const connections = engine_->connections();
   for (std::uint32_t slot = 0; connections != nullptr && slot < connections->peers().size(); ++slot) {
@@ -152,7 +152,7 @@ void Host::turn(base::Instant now) {
   if (arm_at_ <= now) {
     arm_at_ = base::kNever;
     is_armed_ = engine_->arm();
-    if (!is_armed_) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));  // there is something to do
+    if (!is_armed_) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));  // there is work already
   }
   if (pass_at_ <= now) {
     const bool had_arrivals = path_->has_arrivals() || (is_armed_ && Machine::is_rung(*engine_));
@@ -160,7 +160,7 @@ void Host::turn(base::Instant now) {
     const bool has_happened = pass(now);
     engine_->ports().notify_touched();
     pass_not_before_ = now + plan_.pass_time;
-    // A timer that is due has to be worked off by the pass it asked for.
+    // A pass must handle the timer for which it was requested.
     passes_in_vain_ = had_arrivals || has_happened ? 0 : passes_in_vain_ + 1;
     SIM_CHECK(shared_.findings, passes_in_vain_ < kPassesInVainMax,
               "host {} asked for {} passes in which nothing happened", number_, passes_in_vain_);
@@ -177,7 +177,8 @@ void Host::plan_next(base::Instant now) {
   const base::Instant deadline = engine_->next_deadline();
   pass_at_ = deadline == base::kNever ? base::kNever : std::max(deadline - clock_offset_, pass_not_before_);
   if (path_->has_arrivals()) pass_at_ = std::min(pass_at_, std::max(now, pass_not_before_));
-  // As a thread does before it sleeps, some time after its last look: others may have been at it in between.
+  // Arms the doorbell as a thread does before it sleeps, some time after its last look. Others may have rung in
+  // between.
   if (machine_ == nullptr || is_armed_) {
     arm_at_ = base::kNever;
   } else if (arm_at_ == base::kNever) {

@@ -1,7 +1,7 @@
 #pragma once
-// A host: at most one process at a time, with an engine and an application. It sleeps until a datagram arrives or a
-// timer of its engine is due, as a process does whose thread waits on the path's descriptor; nobody polls. So an engine
-// that forgets to ask for its next pass hangs here as it would in the field.
+// A host with at most one process at a time, which consists of an engine and an application. The process sleeps until a
+// datagram arrives or a timer of its engine is due, as if its thread waited on the path's descriptor. Nothing polls. An
+// engine that forgets to ask for its next pass therefore hangs here, as it would in production.
 
 #include <cstdint>
 #include <memory>
@@ -15,18 +15,18 @@ namespace fairlead::sim {
 
 class Host {
  public:
-  /// `machine`: null if the host is one by itself.
+  /// `machine` is null if the host is a machine by itself.
   Host(std::uint32_t number, const HostPlan& plan, path::SimNetwork& network, const Machine* machine, Shared shared,
        std::uint64_t seed);
 
-  /// A new process with the same address and a new epoch.
+  /// Starts a new process with the same address and a new epoch.
   void start(base::Instant now);
-  /// What an engine does before it ends.
+  /// Makes the engine end in an orderly way.
   void take_leave(base::Instant now);
-  /// SIGKILL. The ledger learns of it.
+  /// Kills the process, like SIGKILL, and informs the ledger.
   void kill(base::Instant now);
   void pause(base::Instant until);
-  /// The engine is handed over to a new one as soon as it is still, which is tried until then.
+  /// Hands the engine over to a new one as soon as it is idle. Stops trying at `until`.
   void replace(base::Instant until);
   bool is_being_replaced() const { return replaced_by_ != base::kNever; }
   std::uint32_t replacements() const { return replacements_; }
@@ -37,19 +37,19 @@ class Host {
   Application* application() { return application_.get(); }
   engine::Engine* engine() { return engine_.get(); }
   WatchedPath* path() { return path_; }
-  /// Of messages, by whatever transport.
+  /// Bytes of messages, over any transport.
   std::uint64_t bytes_delivered() const;
   base::Instant began() const { return began_; }
   const HostPlan& plan() const { return plan_; }
 
-  /// Something may have arrived.
+  /// Call when datagrams may have arrived.
   void on_network(base::Instant now);
-  /// A process of the same machine may have rung.
+  /// Call when a process of the same machine may have rung.
   void on_doorbell(base::Instant now);
-  /// Somebody called into the engine: its deadlines may have moved.
+  /// Call after calls into the engine: its deadlines may have moved.
   void on_submission(base::Instant now);
   base::Instant next_turn() const { return next_turn_; }
-  /// A pass of the engine, a look of the application, as far as they are due.
+  /// Runs a pass of the engine and a look of the application, if they are due.
   void turn(base::Instant now);
 
  private:
@@ -67,16 +67,16 @@ class Host {
   Shared shared_;
   Random random_;
   std::uint32_t lives_ = 0, replacements_ = 0;
-  base::Instant replaced_by_ = base::kNever;  // or not at all
+  base::Instant replaced_by_ = base::kNever;  // the time limit, or kNever
   base::Duration clock_offset_{};
   base::Instant began_{}, paused_until_{};
   base::Instant pass_not_before_{}, look_not_before_{};
   base::Instant pass_at_ = base::kNever, next_turn_ = base::kNever;
   std::uint32_t passes_in_vain_ = 0;
-  bool is_armed_ = false;  // the doorbell
+  bool is_armed_ = false;  // the doorbell is armed
   base::Instant arm_at_ = base::kNever;
   std::unique_ptr<engine::Engine> engine_;
-  WatchedPath* path_ = nullptr;  // the engine's
+  WatchedPath* path_ = nullptr;  // owned by the engine
   std::unique_ptr<Application> application_;
 };
 

@@ -27,7 +27,7 @@ void check_host(Host& host, std::uint32_t number, Shared shared) {
   Findings& findings = shared.findings;
   host.engine()->check();
   const engine::EngineUse use = host.engine()->use();
-  // What has ended may still wait as an event; so the engine knows of at most as many as the ledger.
+  // An ended operation may still wait as an event. So the engine knows at most as many operations as the ledger.
   const std::uint64_t pending = shared.ledger.pending_of(number);
   SIM_CHECK(findings, use.operations <= pending, "host {}: the engine keeps {} operations, {} are pending", number,
             use.operations, pending);
@@ -60,7 +60,7 @@ void check_nothing_left(Host& host, std::uint32_t number, Shared shared) {
 
 namespace {
 
-/// A long message that no buffer could take; the receiver has counted it.
+/// Returns whether no buffer could take a long message; the receiver has counted it as dropped.
 bool is_refused_for_length(const Operation& operation) {
   return operation.kind == OperationKind::send && operation.status == Status::no_buffer && operation.size > 65'536;
 }
@@ -93,7 +93,7 @@ void check_all_arrived(std::vector<Host>& hosts, Shared shared) {
 
 void check_excuses(base::Instant began, Shared shared) {
   const Scenario& scenario = shared.scenario;
-  // A fault shows its effect until those who met it have given up.
+  // A fault has effects until all affected peers have given up.
   const base::Duration effect = std::chrono::milliseconds(2 * (scenario.options.get(Option::give_up_after) +
                                                                scenario.options.get(Option::unreachable_after))) +
                                 5s;

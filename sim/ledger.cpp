@@ -97,7 +97,7 @@ Ledger::Missing Ledger::missing_at(std::uint32_t host, std::uint32_t port, base:
       ++(is_sure ? count.surely : count.perhaps);
     }
   }
-  // Of the nameless it is only known how many arrived.
+  // For messages without a number, only the number of arrivals is known.
   for (const auto& [kind, count] : tiny_ended) {
     const auto found = tiny_.find(kind);
     const std::uint64_t received = found == tiny_.end() ? 0 : found->second.received;

@@ -1,8 +1,9 @@
 #pragma once
-// What all applications together asked for and what came of it: the reference that the engines are judged against.
-// Knows what no single host knows: whether a message that arrives was sent, and has not arrived before. One that was
-// cancelled may arrive, once and whole: memory has other bytes as soon as its operation has ended (RegionPool), so a
-// late reader is found out.
+// The record of all applications' operations and their results: the reference for judging the engines. It knows what no
+// single host knows: whether an arriving message was sent, and whether it has arrived before.
+//
+// A cancelled message may arrive, once and complete. Memory is overwritten as soon as its operation has ended
+// (RegionPool), so late reads are detected.
 
 #include <compare>
 #include <cstdint>
@@ -19,25 +20,26 @@ namespace fairlead::sim {
 
 class Ledger {
  public:
-  explicit Ledger(Findings& findings) : findings_(findings) { operations_.emplace_back(); }  // no operation is number 0
+  // No operation has number 0.
+  explicit Ledger(Findings& findings) : findings_(findings) { operations_.emplace_back(); }
 
-  /// A new pending operation with a number of its own. It never moves.
+  /// Creates a pending operation with a unique number. It never moves.
   Operation& open(OperationKind kind, std::uint32_t host, std::uint32_t life, base::Instant now);
-  /// The submission was refused: as if it had never been.
+  /// Removes an operation whose submission was refused.
   void take_back(Operation& operation);
   void submitted(const Operation& operation);
-  /// The only end; a second one is a finding.
+  /// Records the end of an operation. A second end is a finding.
   void end(Operation& operation, Status status, base::Instant now);
-  /// The process of this life was killed.
+  /// Records that the process of this life was killed.
   void bury(std::uint32_t host, std::uint32_t life);
 
   Operation* find(std::uint64_t number);
-  /// A message of `bytes` arrived in a receive of `receiver`, from the engine of host `from`.
+  /// Records that a message of `bytes` arrived in a receive of `receiver`, from the engine of host `from`.
   void message_arrived(const Operation& receiver, std::uint32_t from, std::uint32_t from_port,
                        std::span<const std::byte> bytes);
 
   std::uint64_t pending_of(std::uint32_t host) const { return host < pending_.size() ? pending_[host] : 0; }
-  /// Messages to a port of a host that ended well since `since` but never arrived.
+  /// Messages to a port of a host that ended after `since` but never arrived.
   struct Missing {
     std::uint64_t surely = 0;   // ended well
     std::uint64_t perhaps = 0;  // ended otherwise

@@ -1,4 +1,4 @@
-// fairlead-sim: runs simulated worlds from seeds, and says how to replay one that went wrong.
+// fairlead-sim runs simulated worlds from seeds, and prints how to replay a failed one.
 
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ struct Totals {
   std::map<std::string_view, base::RareBranches::Count> rare;
 };
 
-// A broken invariant of the code under test ends the process: the last words are how to see it again.
+// A violated invariant ends the process. The signal handler then prints how to reproduce the run.
 char last_words[512];
 std::size_t last_words_size = 0;
 
@@ -82,7 +82,7 @@ std::string ends_text(const std::map<Status, std::uint64_t>& ends) {
   return text.empty() ? "none" : text;
 }
 
-/// The swarms of the faces.
+/// Runs the swarms of the public interfaces.
 bool run_face_seed(const Wishes& wishes, std::uint64_t seed, Totals& totals) {
   prepare_last_words(wishes, seed);
   sim::Report common;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using net::QueueKind;
 
 constexpr std::uint64_t kBufferSize = 24'576;
-constexpr std::uint64_t kMessageSize = 6144;  // some take several datagrams
+constexpr std::uint64_t kMessageSize = 6144;  // some messages take several datagrams
 constexpr std::size_t kOffersMax = 64;        // remembered, so that some are stale
 constexpr base::Duration kEndsWithin = 20ms;  // after a deadline, whatever the peer does
 
@@ -34,7 +34,7 @@ NetApplication::NetApplication(NetShared& shared, net::Domain& domain, std::uint
 }
 
 void NetApplication::renew(Slot& slot) {
-  slot.buffer.reset();  // while queued: its last event comes now
+  slot.buffer.reset();  // if queued, its final event comes now
   SIM_CHECK(shared_.findings, !slot.is_open, "{}: a buffer went without its final event", address_);
   slot = {};
   auto made = net::Buffer::allocate(domain_, kBufferSize);
@@ -270,7 +270,7 @@ void NetApplication::on_event(Slot& slot, const net::BufferEvent& event) {
     if (slot.kind == QueueKind::active_bulk_send) shared_.puts.at(slot.operation).has_ended_well = true;
   }
   if (!event.is_final) return;
-  // Whoever reads it from now on reads something else, which its receiver notices.
+  // Overwrites memory that the engine has read: a late read gets other bytes, which the receiver detects.
   const bool is_read = slot.kind == QueueKind::message_send || slot.kind == QueueKind::passive_bulk_send ||
                        slot.kind == QueueKind::active_bulk_send;
   if (is_read) std::ranges::fill(event.buffer.segment(0), std::byte{0xdb});

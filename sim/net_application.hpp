@@ -1,5 +1,5 @@
 #pragma once
-// One transfer machine of a swarm with its buffers, and what is known of the operations they are in.
+// One transfer machine of a swarm with its buffers, and the expected state of their operations.
 
 #include <array>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace fairlead::sim {
 
-/// What some machine has exposed; it may be over by now.
+/// Memory that a machine has exposed. It may have ended by now.
 struct NetOffer {
   net::BufferDescriptor descriptor;
   net::QueueKind kind = net::QueueKind::passive_bulk_receive;
@@ -22,16 +22,16 @@ struct NetOffer {
   std::uint64_t size = 0;
 };
 
-/// Bytes under way from one application to another, by the number of the operation that sent them.
+/// Bytes in transit between applications, by the number of the sending operation.
 struct NetSending {
-  std::uint32_t to = 0;  // message: number of the machine; put: number of the offer's operation
+  std::uint32_t to = 0;  // message: the machine's number; put: the number of the offer's operation
   std::uint64_t size = 0;
   std::string sender;
   bool has_arrived = false;
   bool has_ended_well = false;
 };
 
-/// What all applications of a swarm share.
+/// State that all applications of a swarm share.
 struct NetShared {
   NetShared(NetWorld& its_world, Random& its_random, Findings& its_findings, Trace& its_trace)
       : world(its_world), random(its_random), findings(its_findings), trace(its_trace) {}
@@ -50,25 +50,25 @@ class NetApplication {
   NetApplication(NetShared& shared, net::Domain& domain, std::uint32_t number, std::string address);
 
   const std::string& address() const { return address_; }
-  /// Does one thing, whatever comes to mind; `peers`: everybody's addresses, by number.
+  /// Performs one random action. `peers` contains all addresses, by number.
   void act(const std::vector<std::string>& peers);
-  /// Some time after the last act.
+  /// Call some time after the last action.
   void check_deadlines();
-  /// Ends everything; what is queued is cancelled.
+  /// Stops the machine; queued operations are cancelled.
   void begin_end();
   bool has_ended() const { return machine_->state() == net::MachineState::stopped; }
-  /// After the end.
+  /// Call after the end.
   void check_books();
 
  private:
   struct Slot {
     std::unique_ptr<net::Buffer> buffer;
-    bool is_open = false;  // an operation of ours is under way
+    bool is_open = false;  // an operation of this application is under way
     net::QueueKind kind = net::QueueKind::message_receive;
     std::uint64_t operation = 0;
-    std::uint64_t length = 0;       // of what it sends, or may receive
+    std::uint64_t length = 0;       // bytes that it sends or may receive
     std::uint64_t other = 0;        // active: the offer's operation
-    std::uint64_t end_of_last = 0;  // message_receive: no later message begins before
+    std::uint64_t end_of_last = 0;  // message_receive: no later message begins before this offset
     std::uint32_t messages_left = 0;
     bool is_end_asked = false;
     fairlead::Instant added, deadline = fairlead::kNever;

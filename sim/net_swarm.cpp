@@ -42,7 +42,7 @@ NetReport run_net_swarm(std::uint64_t seed) {
   Trace trace(nullptr);
   engine::EngineOptions options = draw_options(random);
   const std::uint64_t world_seed = random.next();
-  // From a draw of its own: the rest of a seed's world stays what it was.
+  // Uses a generator of its own, so that the rest of a seed's world does not change.
   Random machine(~seed);
   const bool is_one_machine = machine.chance(0.35);
   ENSURE(!is_one_machine || (options.set(engine::Option::shm_ring, 64 << 10).has_value() &&

@@ -1,7 +1,7 @@
 #pragma once
-// A crowd of applications on the net face, on virtual time, all drawn from one seed: messages, bulk transfers,
-// cancels, deadlines, buffers that go while queued, machines that stop and start again, over a network that loses,
-// repeats and reorders, and falls apart now and then. What has to hold is checked at each event and at the end.
+// A swarm of applications of src/net on virtual time, generated from one seed. It exercises messages, bulk transfers,
+// cancels, deadlines, buffers destroyed while queued, and machines that stop and restart. The network loses, duplicates
+// and reorders, and is partitioned now and then. Invariants are checked at each event and at the end.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace fairlead::sim {
 
 struct NetReport {
   std::optional<std::string> finding;
-  std::uint64_t hash = 0;        // of all events: the same seed gives the same
+  std::uint64_t hash = 0;        // over all events; equal for equal seeds
   std::uint64_t operations = 0;  // accepted
   std::uint64_t succeeded = 0, restarts = 0;
   std::uint64_t through_memory = 0;  // messages between processes of one machine

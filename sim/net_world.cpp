@@ -9,8 +9,8 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr base::Duration kPause = std::chrono::milliseconds(10);  // a step at most, so that what waits looks again
-constexpr base::Duration kTick = std::chrono::nanoseconds(100);   // a step at least
+constexpr base::Duration kPause = std::chrono::milliseconds(10);  // longest step, so that waiting calls look again
+constexpr base::Duration kTick = std::chrono::nanoseconds(100);   // shortest step
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// Hosts with the real net face on virtual time: domains and transfer machines as applications have them, over whole
-// engines and a simulated network. Nothing here runs by itself: step() lets the next thing happen.
+// Hosts with the real src/net on virtual time: domains and transfer machines as in applications, over whole engines and
+// a simulated network. Nothing runs by itself: step() lets the next event happen.
 
 #include <cstdint>
 #include <memory>
@@ -16,7 +16,7 @@ namespace fairlead::sim {
 
 class NetWorld {
  public:
-  /// `is_one_machine`: its hosts are processes that share memory. `is_sealed`: by one secret of all.
+  /// `is_one_machine`: the hosts are processes that share memory. `is_sealed`: all hosts seal with one secret.
   NetWorld(std::uint64_t seed, const engine::EngineOptions& options, bool is_one_machine = false,
            bool is_sealed = false);
 
@@ -24,20 +24,20 @@ class NetWorld {
   fairlead::Instant public_now() const { return net::to_public(now_); }
   path::SimNetwork& network() { return network_; }
 
-  /// A host of its own, with a domain; its machines' addresses begin with "10.x.y.z@udp:20480".
+  /// Adds a host with a domain. Its machines' addresses begin with "10.x.y.z@udp:20480".
   net::Domain add_host();
   static std::string address(std::uint32_t host, std::uint32_t tmid);
 
-  /// Messages between processes of one machine, as far as their engines lived at the last step.
+  /// Messages between processes of one machine, counted for engines that lived at the last step.
   std::uint64_t through_memory() const;
 
-  /// The next datagram, timer or deadline, but not later than `at_most`.
+  /// Processes the next datagram, timer or deadline, at the latest at `at_most`.
   void step(base::Instant at_most);
 
  private:
   struct Host {
     std::shared_ptr<net::DomainState> domain;
-    std::weak_ptr<SimCore> core;  // while a machine has it
+    std::weak_ptr<SimCore> core;  // while a machine holds it
     std::uint64_t through_memory = 0;
   };
   Result<std::shared_ptr<engine::Core>> attach(std::size_t host, const base::SocketAddress& local,

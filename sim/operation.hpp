@@ -1,5 +1,5 @@
 #pragma once
-// One operation that an application has submitted, from submission to its single end.
+// One operation of an application, from submission to its single end.
 
 #include <cstdint>
 #include <memory>
@@ -24,24 +24,24 @@ struct Operation {
     gone,  // its process was killed
   };
 
-  std::uint64_t number = 0;  // its cookie, and the name in its bytes
+  std::uint64_t number = 0;  // its cookie, and its name within its bytes
   OperationKind kind = OperationKind::send;
   State state = State::pending;
   Status status = Status::ok;
-  Status misuse = Status::ok;  // how a wrong request has to end
+  Status misuse = Status::ok;  // the status with which a wrong request must end
   bool is_cancel_wanted = false;
   std::uint32_t host = 0, life = 0, port = 0;
   std::uint32_t flow = kNoFlow;
-  std::uint32_t other_host = 0, other_port = 0;  // whom it goes to
+  std::uint32_t other_host = 0, other_port = 0;  // the destination
   std::uint64_t size = 0;
-  std::uint64_t partner = 0;   // put, get: number of the exposure; exposure: of the put or get
-  std::uint64_t key = 0;       // exposure
-  std::uint32_t received = 0;  // message: how often it arrived
+  std::uint64_t partner = 0;   // put, get: number of the exposure; exposure: number of the put or get
+  std::uint64_t key = 0;       // of an exposure
+  std::uint32_t received = 0;  // message: number of arrivals
   engine::OperationHandle handle;
   std::unique_ptr<Region> region;
-  base::Instant submitted{}, ended{};  // time of the world
+  base::Instant submitted{}, ended{};  // in the world's time
 
-  // receive
+  // Of a receive:
   std::uint64_t filled = 0;    // end of the last message
   std::uint32_t messages = 0;  // so far
   std::uint32_t messages_max = 0;

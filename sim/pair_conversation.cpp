@@ -31,7 +31,7 @@ void PairConversation::act() {
       if (!shared_.is_ending && shared_.now >= open_at_ && host(near_).is_up() && host(far_).is_up()) open();
       return;
     case State::open:
-      // What ended well has been received, too, unless the receiver is gone.
+      // Each successful request must have been received, too, unless the receiver is gone.
       if (shared_.is_ending && pending_.empty() && (to_receive_.empty() || !far_.is_there)) return close();
       if (!shared_.is_ending) post();
       post_receive();
@@ -74,7 +74,7 @@ void PairConversation::connect(const End& end, const End& peer, std::uint32_t sq
   attributes.access_flags = PairHost::kRights;
   attributes.av = {.dgid = address_of(peer.host).ip, .is_global = true};
   attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
-  attributes.timeout = index_ % 2 == 0 ? 14 : 16;  // a lost peer is waited for half a second, or two
+  attributes.timeout = index_ % 2 == 0 ? 14 : 16;  // a lost peer is detected after half a second, or two
   attributes.retry_cnt = 7;
   attributes.rnr_retry = 7;
   attributes.min_rnr_timer = 6;
@@ -111,7 +111,7 @@ std::uint64_t PairConversation::counter_value() {
 void PairConversation::post() {
   Random& random = shared_.random;
   if (pending_.size() >= kAreas || next_ >= kRequestsMost || !random.chance(0.7)) return;
-  PairHost &near = host(near_), &far = host(far_);  // which may be another life of it, or none
+  PairHost &near = host(near_), &far = host(far_);  // the host may be in another life, or down
   Request request{.number = next_, .opcode = static_cast<SendOpcode>(random.below(7))};
   if (request.opcode == SendOpcode::compare_swap) request.opcode = SendOpcode::fetch_add;
   const bool is_atomic = request.opcode == SendOpcode::fetch_add, is_read = request.opcode == SendOpcode::read;
@@ -144,7 +144,7 @@ void PairConversation::post() {
   if (takes_receive(request.opcode)) to_receive_.push_back(request);
 }
 
-// Often late, so that the sender is told to wait.
+// Often late, so that the receiver sends RNR NAKs.
 void PairConversation::post_receive() {
   PairHost& far = host(far_);
   if (!far_.is_there || receives_ >= to_receive_.size() || !shared_.random.chance(0.5)) return;
@@ -212,7 +212,7 @@ void PairConversation::check_effect(const Request& request) {
     return;
   }
   if (request.opcode == SendOpcode::read) return check_memory(host(near_), request);
-  if (takes_receive(request.opcode)) return;  // its receive has its own completion, and is checked there
+  if (takes_receive(request.opcode)) return;  // its receive has a completion of its own, which is checked
   check_memory(host(far_), request);
 }
 

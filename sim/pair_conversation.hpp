@@ -1,8 +1,9 @@
 #pragma once
-// One reliable conversation between two hosts of the swarm of queue pairs: requests of all kinds until something
-// breaks, then both ends are closed and it begins anew. What must hold: each request completes once and in order; one
-// that completes well has had its effect, whole, and its receive has completed before; what failed had its effect once
-// at most; and nothing of an earlier conversation shows in the next one.
+// One reliable connection between two hosts of the queue-pair swarm. It posts requests of all kinds until something
+// breaks, then both ends close and it starts again.
+//
+// Invariants: each request completes once and in order. A successful one had its complete effect, and its receive has
+// completed before. A failed one had its effect at most once. Nothing of an earlier connection affects the next one.
 
 #include <cstdint>
 #include <deque>
@@ -13,12 +14,12 @@ namespace fairlead::sim {
 
 class PairConversation {
  public:
-  /// `index`: which part of the hosts' memory is its own.
+  /// `index` selects its part of the hosts' memory.
   PairConversation(PairShared& shared, std::uint32_t index, std::uint32_t from, std::uint32_t to);
 
-  /// Opens, posts, closes: whatever is due.
+  /// Opens, posts or closes, whatever is due.
   void act();
-  /// A completion of that host; false if it is not of this conversation.
+  /// Takes a completion of a host. Returns false if it belongs to another conversation.
   bool take(std::uint32_t host, const verbs::WorkCompletion& completion);
   void on_death(std::uint32_t host);
 
@@ -70,9 +71,9 @@ class PairConversation {
   End near_, far_;
   State state_ = State::closed;
   base::Instant open_at_{}, moved_at_{};
-  std::uint64_t next_ = 0;          // number of the next request, of all openings
+  std::uint64_t next_ = 0;          // number of the next request, counted over all openings
   std::deque<Request> pending_;     // posted, not completed
-  std::deque<Request> to_receive_;  // posted and not received; of them the first `receives_` have a receive posted
+  std::deque<Request> to_receive_;  // posted and not received; the first `receives_` of them have a receive posted
   std::size_t receives_ = 0;
   std::uint64_t counter_begin_ = 0, added_ = 0, added_surely_ = 0;
   std::uint64_t succeeded_ = 0, failed_ = 0;

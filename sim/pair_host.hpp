@@ -1,6 +1,6 @@
 #pragma once
-// A host of the swarm of queue pairs: an engine with memory that peers may use, one stream of completions, and a port
-// for active messages. It may be killed at any time; the next life has the same address and memory and nothing else.
+// A host of the queue-pair swarm: an engine with memory that peers may access, one completion stream, and a port for
+// active messages. It may be killed at any time. Its next life has the same address and memory and nothing else.
 
 #include <sys/eventfd.h>
 
@@ -32,7 +32,7 @@ struct PairHost {
 
   std::uint32_t number = 0, life = 0;
   std::vector<std::byte> memory = std::vector<std::byte>(kMemory);
-  std::unique_ptr<qp::NoticeStream> notices;  // outlives the engine that feeds it
+  std::unique_ptr<qp::NoticeStream> notices;  // outlives the engine that writes to it
   std::unique_ptr<engine::Engine> engine;
   qp::CompletionStream* stream = nullptr;
   std::uint32_t key = 0;
@@ -43,7 +43,7 @@ struct PairHost {
   engine::Port& active_port() const { return *engine->ports().find(port); }
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
-  /// `machine`: null if the host is one by itself.
+  /// `machine` is null if the host is a machine by itself.
   void start(path::SimNetwork& network, const Machine* machine, bool is_sealed, const engine::EngineOptions& options,
              Random& random) {
     auto path = network.attach(address_of(number));
@@ -71,18 +71,18 @@ struct PairHost {
   }
 };
 
-/// What all parts of a run see.
+/// State that all parts of a run share.
 struct PairShared {
   std::vector<PairHost>& hosts;
   Random& random;
   Findings& findings;
   Trace& trace;
   base::Instant now{};
-  bool had_faults = false;  // from then on requests may fail
+  bool had_faults = false;  // from then on, requests may fail
   bool is_ending = false;   // nothing new begins
 
-  /// Whether one of the two has been told that a session with the other one ended: several losses in a row may be
-  /// longer than a short give-up time.
+  /// Returns whether one of the two hosts was told that its session with the other one ended. Several losses in a row
+  /// may last longer than a short give-up time.
   bool has_lost(std::uint32_t one, std::uint32_t other) const {
     const auto is_told = [&](std::uint32_t host, std::uint32_t of) {
       if (!hosts[host].is_up()) return true;

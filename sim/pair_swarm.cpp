@@ -87,7 +87,7 @@ class PairSwarm {
   }
 
  private:
-  /// From a draw of its own: the rest of a seed's world stays what it was.
+  /// Uses a generator of its own, so that the rest of a seed's world does not change.
   void draw_machine(std::uint64_t seed) {
     Random draw(~seed);
     if (!draw.chance(0.35)) return;

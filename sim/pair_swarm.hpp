@@ -1,8 +1,7 @@
 #pragma once
-// Whole engines with queue pairs and active messages on virtual time, all drawn from one seed, over a network that
-// loses, repeats, reorders, damages and falls apart, with hosts that are killed and start again. What has to hold
-// stands in pair_conversation.hpp and active_traffic.hpp; at the end everything has to be closed, and nothing may be
-// left.
+// Whole engines with queue pairs and active messages on virtual time, generated from one seed. The network loses,
+// duplicates, reorders and corrupts, and is partitioned at times; hosts are killed and restarted. pair_conversation.hpp
+// and active_traffic.hpp state the invariants. At the end everything must be closed and nothing may be left.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +13,7 @@ namespace fairlead::sim {
 
 struct PairReport {
   std::optional<std::string> finding{};
-  std::uint64_t hash = 0;                                            // of all events: the same seed gives the same
+  std::uint64_t hash = 0;                                            // over all events; equal for equal seeds
   base::Duration time{};                                             // simulated
   std::uint64_t succeeded = 0, failed = 0, openings = 0, kills = 0;  // requests, conversations, hosts
   std::uint64_t active_sent = 0, active_answered = 0;

@@ -7,7 +7,7 @@
 namespace fairlead::sim {
 namespace {
 
-// The first word is the number itself.
+// The first word is the operation's number.
 std::uint64_t word_at(std::uint64_t operation, std::uint64_t index) {
   if (index == 0) return operation;
   std::uint64_t word = (operation * 0x9e3779b97f4a7c15) ^ (index * 0xbf58476d1ce4e5b9);

@@ -14,7 +14,7 @@ double seconds(base::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Inside single quotes of gnuplot.
+// Escapes text for single quotes in gnuplot.
 std::string in_quotes(std::string_view text) {
   std::string doubled;
   for (const char letter : text) doubled.append(letter == '\'' ? 2 : 1, letter);

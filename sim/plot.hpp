@@ -1,6 +1,6 @@
 #pragma once
-// The samples of a run as an SVG file, drawn by gnuplot: bytes in flight, round trip and goodput over time, faults
-// shaded.
+// Writes the samples of a run as an SVG file, drawn by gnuplot: bytes in flight, round-trip time and goodput over time,
+// with faults shaded.
 
 #include <string>
 

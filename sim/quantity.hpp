@@ -1,5 +1,5 @@
 #pragma once
-// Numbers with their units, as scenario files and command lines write them: "10us", "1%", "10Gb/s", "64KiB".
+// Parses numbers with units, as in scenario files and on command lines: "10us", "1%", "10Gb/s", "64KiB".
 
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ Result<std::uint64_t> parse_bytes_per_second(std::string_view text);
 /// "1500", "64KiB", "2MiB".
 Result<std::uint64_t> parse_bytes(std::string_view text);
 
-/// "12.345678 ms": for people, the unit that fits.
+/// Formats a duration for people, in a suitable unit: "12.345678 ms".
 std::string to_text(base::Duration duration);
 
 }  // namespace fairlead::sim

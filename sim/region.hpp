@@ -1,6 +1,6 @@
 #pragma once
-// Memory that an application lends to its engine. Around and after the time of lending it is poisoned, so that a write
-// beyond it, or after its operation has ended, is found when the memory is lent again.
+// Memory that an application lends to its engine. It is poisoned around its bounds and after its use. Lending it again
+// detects writes beyond its bounds or after the end of its operation.
 
 #include <sys/uio.h>
 
@@ -15,7 +15,7 @@
 
 namespace fairlead::sim {
 
-/// Scattered over up to four pieces. The bytes lie side by side, so they can be looked at in one go.
+/// A buffer of up to four pieces. The bytes are contiguous, so one look covers them.
 class Region {
  public:
   explicit Region(std::size_t capacity);
@@ -32,14 +32,14 @@ class Region {
   std::size_t size_ = 0;
 };
 
-/// One life of a process. Regions come back poisoned and are lent again, oldest first.
+/// The regions of one process life. Returned regions are poisoned and lent again, oldest first.
 class RegionPool {
  public:
   explicit RegionPool(std::uint64_t seed) : random_(seed) {}
 
   std::unique_ptr<Region> lend(std::size_t size, Findings& findings);
   void give_back(std::unique_ptr<Region> region, Findings& findings);
-  /// Looks at all that were given back.
+  /// Checks all returned regions.
   void check(Findings& findings) const;
 
  private:

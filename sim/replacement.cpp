@@ -20,7 +20,7 @@ engine::EngineState through_bytes(engine::EngineState& state) {
   return copy;
 }
 
-/// What a program that is wrong would lose.
+/// Drops what a faulty program would lose.
 void spoil(engine::EngineState& state, const Sabotage& sabotage) {
   for (link::PeerState& peer : state.link.peers) {
     if (!peer.session) continue;

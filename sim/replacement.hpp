@@ -1,6 +1,6 @@
 #pragma once
-// An engine goes on in a new body, as the host engine does when its program is replaced: what it saves goes through
-// bytes, the old one is destroyed where it is, and another one made in its place.
+// Replaces an engine as a host engine does when its program is replaced. Its state is saved to bytes, the old engine is
+// destroyed, and a new one is made in its place.
 
 #include "base/time.hpp"
 #include "engine/engine.hpp"
@@ -10,7 +10,8 @@ namespace fairlead::sim {
 
 enum class Replaced : std::uint8_t { done, later, never };
 
-/// later: something is on its way, or an event waits. never: it has what cannot be handed over.
+/// Returns `later` if something is in transit or an event waits. Returns `never` if the engine has state that cannot be
+/// handed over.
 Replaced replace(engine::Engine& engine, Sabotage& sabotage, base::Instant now);
 
 }  // namespace fairlead::sim

@@ -19,7 +19,7 @@ void Sabotage::spoil(const path::Arrival& arrival) {
   if (is(Kind::none) || is(Kind::lost_event) || is(Kind::repeated_event) || is(Kind::late_write) ||
       is(Kind::skipped_sequence) || is(Kind::forgotten_arrival) || is(Kind::forgotten_answer))
     return;
-  if (arrival.bytes.size() != arrival.datagram_size) return;  // only single ones, to keep it simple
+  if (arrival.bytes.size() != arrival.datagram_size) return;  // only datagrams that arrive alone, for simplicity
   const auto frame = wire::decode(arrival.bytes);
   if (!frame || frame->header.kind != wire::Kind::data) return;
   if (strikes(Kind::changed_header) || strikes(Kind::forgotten_header)) {

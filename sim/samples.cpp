@@ -45,7 +45,7 @@ void Samples::take(std::vector<Host>& hosts, base::Instant now) {
     double goodput = NAN;
     if (Host& host = hosts[receivers_[i]]; host.is_up()) {
       const std::uint64_t delivered = host.engine()->link()->counters().message_bytes_delivered;
-      // A restarted engine counts from nothing.
+      // A restarted engine counts from zero.
       const std::uint64_t more = delivered - std::min(delivered, delivered_[i]);
       goodput = static_cast<double>(more) * 1e3 / static_cast<double>(step_.count());
       delivered_[i] = delivered;

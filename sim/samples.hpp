@@ -1,6 +1,6 @@
 #pragma once
-// What a plot shows: of each pair of hosts with a flow bytes in flight and round trip, of each receiver goodput, at
-// equal steps of time.
+// The data of a plot, in equal steps of time: bytes in flight and round-trip time of each pair of hosts with a flow,
+// goodput of each receiver.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace fairlead::sim {
 
 class Samples {
  public:
-  /// Pairs beyond the first kLinesMax are left out of the plot.
+  /// Pairs beyond the first kLinesMax are omitted.
   Samples(const Scenario& scenario, base::Instant begins, base::Duration time);
 
   base::Instant next_at() const { return next_at_; }
@@ -21,7 +21,7 @@ class Samples {
 
   struct Line {
     std::string label;
-    std::vector<double> values;  // one a step; not a number where there is none
+    std::vector<double> values;  // one per step; NaN if there is none
   };
   const std::vector<double>& seconds() const { return seconds_; }
   const std::vector<Line>& in_flight_kib() const { return in_flight_; }

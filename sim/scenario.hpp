@@ -1,6 +1,6 @@
 #pragma once
-// What happens in a simulated world: hosts, the links between them, faults at their times, and who sends what to whom.
-// Comes from a file (scenario_file.hpp) or is drawn from a seed (swarm.hpp). Hosts are numbered from 0.
+// The plan of a simulated world: hosts, links, faults and flows. It is read from a file (scenario_file.hpp) or
+// generated from a seed (swarm.hpp). Hosts are numbered from 0.
 
 #include <chrono>
 #include <cstdint>
@@ -19,27 +19,27 @@ namespace fairlead::sim {
 using namespace std::chrono_literals;
 
 inline constexpr std::uint32_t kHostsMax = 1024;
-/// Stands for each host.
+/// Stands for every host.
 inline constexpr std::uint32_t kEveryHost = ~0U;
 
 struct HostPlan {
-  /// Between two passes of its engine: what a pass costs, roughly.
+  /// Time between two passes of the engine: roughly the cost of a pass.
   base::Duration pass_time = 1us;
-  /// From an arrival to the pass that takes it: the wake-up of a sleeper.
+  /// Time from an arrival to the pass that takes it: the wake-up of a sleeper.
   base::Duration wake_time = 0us;
-  /// The application looks for events this often; 0: after each pass.
+  /// Interval at which the application takes events; 0: after each pass.
   base::Duration look_every{};
-  /// Events it takes at each look.
+  /// Most events that it takes at once.
   std::uint32_t events_per_look = 256;
   std::uint64_t receive_buffer_bytes = 4u << 20;
   std::uint32_t receives_posted = 16;      // per port
-  std::uint32_t messages_per_receive = 8;  // at most; several messages lie in one buffer
+  std::uint32_t messages_per_receive = 8;  // at most; one buffer holds several messages
   bool merges_arrivals = true;
   bool starts_before_wrap = false;  // the sequence numbers of its first session soon wrap
   path::SimDownlink downlink;
 };
 
-/// The link of one direction from the start.
+/// The initial link of one direction.
 struct LinkPlan {
   std::uint32_t from = kEveryHost, to = kEveryHost;
   path::SimLink link;
@@ -48,20 +48,21 @@ struct LinkPlan {
 struct FaultPlan {
   enum class Kind : std::uint8_t {
     link,     // the direction (or both) behaves like `link` meanwhile; a partition is a loss of 100 %
-    pause,    // the host stands still; its kernel goes on receiving into the buffer
-    restart,  // the process is killed, or ends in order; after `lasting` a new one starts with the same address
-    replace,  // the engine is handed over to a new one, within `lasting` or not at all; nobody notices
+    pause,    // the process stands still; its kernel keeps receiving into the socket buffer
+    restart,  // the process is killed or ends in order; after `lasting` a new one starts with the same address
+    replace,  // the engine is handed over to a new one within `lasting`, or not at all; nobody notices
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};
-  std::uint32_t host = 0;                            // pause, restart, replace
-  std::uint32_t from = kEveryHost, to = kEveryHost;  // link
+  std::uint32_t host = 0;                            // of pause, restart, replace
+  std::uint32_t from = kEveryHost, to = kEveryHost;  // of link
   bool is_both_ways = false;
-  bool is_orderly = false;  // restart: the engine takes its leave
+  bool is_orderly = false;  // of restart: the engine takes its leave
   path::SimLink link;
 };
 
-/// One host sends to another: the next operation follows when less than `in_flight` are pending and `gap` has passed.
+/// A traffic flow between two hosts. The next operation follows when fewer than `in_flight` are pending and `gap` has
+/// passed.
 struct FlowPlan {
   enum class Kind : std::uint8_t { message, put, get, mixed };
   Kind kind = Kind::message;
@@ -75,40 +76,41 @@ struct FlowPlan {
   double misuses = 0;              // share of puts and gets with a wrong key, kind or length
 };
 
-/// With what sessions are sealed (docs/seal.md).
+/// How sessions are sealed (docs/seal.md).
 enum class Seals : std::uint8_t { none, shared_secret, static_keys };
 
-/// What must hold at the end besides the invariants. Zero or empty: not asked.
+/// What must hold at the end besides the invariants. Zero or empty: no requirement.
 struct Expectation {
-  std::vector<Status> ends;       // the only ones that operations end with (canceled and refused misuse aside)
-  std::vector<Status> ends_some;  // each of them occurs
+  std::vector<Status> ends;       // the only final statuses allowed (besides canceled and refused misuse)
+  std::vector<Status> ends_some;  // each of them must occur
   bool has_no_resends = false;
-  double resends_max = 1;                // share of the segments sent, all hosts together
-  bool has_no_needless_resends = false;  // nothing resent had arrived
-  base::Duration no_resends_after{};     // from then on nothing is sent again: what the path does has been learnt
-  double goodput_min = 0;                // share of the receiver's downlink, over the time of the flows
-  double fair_share_min = 0;             // of the equal share, for the slowest of the flows that are like the last one
-  double latency_p99_max_of_idle = 0;  // 99th percentile of the flow `latency_flow`, in round trips of an idle network
+  double resends_max = 1;                // share of all hosts' segments
+  bool has_no_needless_resends = false;  // no segment may be resent that had arrived
+  base::Duration no_resends_after{};     // no resends after this time: the sender has learnt the path's properties
+  double goodput_min = 0;                // share of the receiver's downlink, while flows run
+  double fair_share_min = 0;             // share of the equal share, for the slowest flow that resembles the last one
+  // 99th percentile of the flow `latency_flow`, in round-trip times of an idle network
+  double latency_p99_max_of_idle = 0;
   std::uint32_t latency_flow = 0;
 };
 
 struct Scenario {
   std::string name, title;
   base::Duration time = 1s;            // flows submit until then
-  base::Duration resumes_within = 2s;  // after each healed fault, something moves again on each flow that it touched
+  base::Duration resumes_within = 2s;  // after each healed fault, every affected flow must move within this time
   std::uint32_t ports = 1;             // per host
   bool has_rare_branches = true;
-  bool is_one_machine = false;    // its hosts are processes of one machine, and share memory
-  bool has_clock_offsets = true;  // each host's clock starts somewhere else
+  bool is_one_machine = false;    // the hosts are processes of one machine and share memory
+  bool has_clock_offsets = true;  // each host's clock has an offset of its own
   Seals seals = Seals::none;
   engine::EngineOptions options;
-  path::SimLink link;  // all that LinkPlans do not name
+  path::SimLink link;  // of all directions without a LinkPlan
   std::vector<HostPlan> hosts;
   std::vector<LinkPlan> links;
   std::vector<FaultPlan> faults;
   std::vector<FlowPlan> flows;
   Expectation expect;
-  Sabotage::Kind sabotage = Sabotage::Kind::none;  // in tests of the simulator itself
+  Sabotage::Kind sabotage = Sabotage::Kind::none;  // for tests of the simulator itself
 };
 
 }  // namespace fairlead::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Scenarios as JSON files; docs/simulation.md describes the keys. A mistake is told with its place and a remedy.
+// Scenarios as JSON files; docs/simulation.md describes the keys. An error names its place and a remedy.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace fairlead::sim {
 
 Result<Scenario> read_scenario(const std::string& path);
-/// `name` stands in messages and plots.
+/// `name` appears in messages and plots.
 Result<Scenario> parse_scenario(std::string_view text, std::string name);
 
 }  // namespace fairlead::sim

@@ -36,7 +36,7 @@ seal::Keyring shared_secret() {
   return seal::Keyring::of_secrets(std::move(keys));
 }
 
-/// Proves the payload and nothing else.
+/// Authenticates only the payload.
 class HeaderlessAead final : public seal::Aead {
  public:
   explicit HeaderlessAead(const seal::CipherKey& key) : aead_(seal::best_aead_maker()(key)) {}

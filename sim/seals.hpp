@@ -1,6 +1,6 @@
 #pragma once
-// What the hosts of a world seal with: keys that their numbers tell, each known to all others; and an encryption that
-// forgets the header, for Sabotage.
+// The keys with which a world's hosts seal, derived from their numbers and known to all. Also an encryption for
+// Sabotage that does not authenticate the header.
 
 #include <cstdint>
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace fairlead::sim {
 
-/// With a seed it draws whether that one's world is sealed: the rest of the world stays what it was.
+/// Combined with a seed, decides whether its world is sealed without changing the rest of that world.
 inline constexpr std::uint64_t kSeals = 0x5ea1;
 
-/// Of a host of a world where all have one secret. `epoch`: its life, of which its handshakes are drawn.
+/// For a host of a world with one shared secret. `epoch` identifies its life and seeds its handshakes.
 link::SealSettings with_one_secret(std::uint64_t epoch);
 
-/// Nothing, if the scenario does not seal. `seed`: of what else is random in the host's handshakes.
+/// Returns nullopt if the scenario does not seal. `seed` is for the other randomness of the host's handshakes.
 std::optional<link::SealSettings> seals_of(const Scenario& scenario, std::uint32_t host, std::uint64_t seed);
 
 }  // namespace fairlead::sim

@@ -1,6 +1,6 @@
 #pragma once
-// A Core over a passive engine on virtual time, as EmbeddedCore is one on the host's: what the faces get in a
-// simulation. One thread; calls that wait let the world go on.
+// A Core over a passive engine on virtual time, as EmbeddedCore is one in real time. The public interfaces use it in a
+// simulation. Single-threaded; calls that wait let the world proceed.
 
 #include <functional>
 #include <memory>
@@ -18,12 +18,12 @@ class SimCore final : public engine::Core {
     std::function<base::Instant()> now;
     std::function<void()> pass_time;
   };
-  /// `path` is the engine's.
+  /// `path` belongs to the engine.
   SimCore(std::unique_ptr<engine::Engine> engine, path::SimPath& path, World world)
       : engine_(std::move(engine)), path_(path), world_(std::move(world)) {}
   ~SimCore() override { engine_->farewell(now()); }
 
-  /// When a pass is due at the latest.
+  /// Returns when a pass is due at the latest.
   base::Instant next_pass() const {
     const bool has_news = path_.has_arrivals() || (engine_->connections() != nullptr && Machine::has_news(*engine_));
     return has_news ? now() : engine_->next_deadline();

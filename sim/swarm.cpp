@@ -14,7 +14,7 @@ namespace {
 using engine::Option;
 
 constexpr double kFeatureOn = 0.35;
-constexpr std::uint64_t kOperationsMax = 3000;  // of a run, all flows together
+constexpr std::uint64_t kOperationsMax = 3000;  // per run, all flows together
 constexpr std::uint64_t kBytesMax = 24u << 20;
 
 class Swarm {
@@ -35,7 +35,7 @@ class Swarm {
     if (is_on()) draw_odd_link();
     draw_faults();
     draw_flows();
-    // Drawn last: the rest of a seed's world stays what it was.
+    // Drawn last, so that the rest of a seed's world does not change.
     if (is_on()) draw_machine();
     draw_seals();
     if (is_on()) draw_replacements();
@@ -146,7 +146,7 @@ class Swarm {
       if (has_partitions) {
         FaultPlan& partition = add_link_fault();
         partition.link.loss = 1;
-        partition.link.is_filtered = i % 2 == 1;  // the sender is told
+        partition.link.is_filtered = i % 2 == 1;  // the sender gets an ICMP error
       }
       if (has_changes) {
         path::SimLink changed = draw_link();
@@ -193,7 +193,7 @@ class Swarm {
       const std::uint64_t operations =
           std::clamp<std::uint64_t>(kBytesMax / flows / (mean_size + 1), 3, kOperationsMax / flows);
       flow.gap = scenario_.time / operations;
-      if (is_on()) {  // all of it in a short time
+      if (is_on()) {  // all operations in a short time
         flow.start = any_time() / 2;
         flow.stop = flow.start + std::max<base::Duration>(scenario_.time / 20, 1ms);
         flow.gap = (flow.stop - flow.start) / operations;

@@ -1,6 +1,6 @@
 #pragma once
-// A scenario drawn from a seed. "Swarm": each seed leaves most kinds of trouble out, so that those it has can be
-// met in depth (a host that restarts every second never gets to fill a window).
+// Generates a scenario from a seed. As in swarm testing, each seed omits most kinds of trouble, so that it meets the
+// rest in depth. For instance, a host that restarts every second never fills a window.
 
 #include <cstdint>
 

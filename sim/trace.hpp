@@ -1,5 +1,5 @@
 #pragma once
-// Everything that happens in a run, as a hash (the same seed must give the same) and, where wanted, as text.
+// Records everything that happens in a run, as a hash (equal for equal seeds) and optionally as text.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 namespace fairlead::sim {
 
-/// When every world begins; texts count from there.
+/// The time at which every world begins; texts count from it.
 inline constexpr base::Instant kBegin{std::chrono::seconds(1)};
 
 class Trace {
@@ -22,7 +22,7 @@ class Trace {
   /// `out` may be null: then only the hash is kept.
   explicit Trace(std::FILE* out) : out_(out) {}
 
-  /// One event: what it was, in numbers that tell it apart from any other.
+  /// Adds one event, as numbers that distinguish it from any other.
   void add(base::Instant now, std::initializer_list<std::uint64_t> numbers) {
     mix(static_cast<std::uint64_t>(now.time_since_epoch().count()));
     for (const std::uint64_t number : numbers) mix(number);

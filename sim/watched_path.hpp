@@ -1,6 +1,7 @@
 #pragma once
-// Stands between an engine and its simulated path: turns the host's clock into the world's, writes down each datagram,
-// and watches that a peer which was given up is left in peace until somebody asks for it again or it is heard.
+// A layer between an engine and its simulated path. It converts the host's clock to the world's, records each datagram,
+// and checks one invariant. An engine must not contact a peer that it gave up, until the application asks again or the
+// peer is heard.
 
 #include <cstdint>
 #include <memory>
@@ -40,10 +41,10 @@ class WatchedPath final : public path::Path {
 
   bool has_arrivals() const { return path_->has_arrivals(); }
 
-  /// Nothing is pending to this peer any more, it was given up.
+  /// Records that the peer was given up and nothing is pending to it.
   void given_up(const base::SocketAddress& peer, base::Instant now) { given_up_[peer] = now; }
   void asked_for(const base::SocketAddress& peer) { given_up_.erase(peer); }
-  /// Data segments were sent on both sides of the highest sequence number.
+  /// Returns whether data segments were sent on both sides of the highest sequence number.
   bool has_wrapped() const { return has_wrapped_; }
 
  private:

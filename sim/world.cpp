@@ -8,9 +8,9 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr base::Duration kDrainPatience = 30s;  // beside give-up: without any progress
+constexpr base::Duration kDrainPatience = 30s;  // in addition to the give-up time; without any progress
 constexpr base::Duration kWindDownPatience = 60s;
-constexpr base::Duration kSilenceAfter = 30s;  // timers of idle peers, late duplicates
+constexpr base::Duration kSilenceAfter = 30s;  // for timers of idle peers and late duplicates
 
 }  // namespace
 
@@ -118,7 +118,7 @@ base::Instant World::next_moment() const {
   for (const Flow& flow : flows_) next = std::min(next, flow.next_at());
   if (!changes_.empty()) next = std::min(next, changes_.begin()->first);
   if (!awaited_.empty()) next = std::min(next, awaited_.begin()->first);
-  // Samples alone keep nothing going.
+  // Samples alone do not keep the world going.
   const bool is_sampling = samples_ && (now_ < kBegin + scenario_.time || !is_drained());
   if (is_sampling && next != base::kNever) next = std::min(next, samples_->next_at());
   return next;
@@ -148,7 +148,7 @@ void World::step() {
   while (!awaited_.empty() && awaited_.begin()->first <= now_) {
     const Awaited awaited = awaited_.begin()->second;
     awaited_.erase(awaited_.begin());
-    // What has ended may wait in the queue of an application that is behind.
+    // An ended operation may wait in the event queue of a slow application.
     Host& from = hosts_[flows_[awaited.flow].plan().from];
     const bool is_behind = from.is_up() && from.application()->has_events();
     SIM_CHECK(findings_,
@@ -180,7 +180,7 @@ void World::hand_out_ended(Host& host) {
   for (const std::uint64_t number : host.application()->take_ended()) {
     const Operation& operation = *ledger_.find(number);
     flows_[operation.flow].ended(operation);
-    // Whoever exposed memory for it takes it back some time later, if it was not used.
+    // The owner of memory exposed for it takes it back some time later, unless it was used.
     const Operation* exposure = ledger_.find(operation.partner);
     if (exposure == nullptr || exposure->state != Operation::State::pending) continue;
     Host& owner = hosts_[exposure->host];
@@ -220,7 +220,7 @@ void World::begin(const FaultPlan& fault) {
       for (Flow& flow : flows_) {
         if (flow.plan().from == fault.host) flow.all_gone();
       }
-      // Exposures that wait for those who died are taken back.
+      // Exposures that wait for operations of the killed process are taken back.
       for (const Operation& gone : ledger_.operations()) {
         const Operation* exposure = gone.state == Operation::State::gone ? ledger_.find(gone.partner) : nullptr;
         if (exposure == nullptr || exposure->state != Operation::State::pending) continue;
@@ -266,7 +266,7 @@ void World::set_fault_link(const FaultPlan& fault, bool is_end) {
 }
 
 void World::await_progress() {
-  // Unless another one still lasts: the last one of all counts.
+  // Waits until the last of several overlapping faults has ended.
   const bool is_last = std::ranges::none_of(changes_, [](const auto& entry) { return entry.second.is_end; });
   if (!is_last) return;
   trace_.say(now_, "          all is healed");

@@ -1,9 +1,9 @@
 #pragma once
-// A whole simulated world: builds it from a scenario and a seed, runs it on virtual time, and judges it. One seed, one
-// run, to the bit: nothing here asks a clock, an address of memory or another thread.
+// A whole simulated world: built from a scenario and a seed, run on virtual time, and judged. A run is a pure function
+// of its seed: nothing here reads a clock, depends on an address in memory, or uses another thread.
 //
-// A run: until the scenario's time the flows submit and faults come and go; then everything pending has to end; then
-// receives and exposures are cancelled; then the world has to fall silent, and nothing may be left.
+// Phases of a run: flows submit and faults come and go until the scenario's time. Then everything pending must end.
+// Then receives and exposures are cancelled. Then the world must fall silent, and nothing may be left.
 
 #include <cstdint>
 #include <cstdio>
@@ -25,10 +25,10 @@
 
 namespace fairlead::sim {
 
-/// What a run came to.
+/// The result of a run.
 struct Report {
   std::optional<std::string> finding{};
-  std::uint64_t hash = 0;  // over all events: the same seed gives the same
+  std::uint64_t hash = 0;  // over all events; equal for equal seeds
   std::uint64_t events = 0;
   base::Duration time{};                   // simulated
   std::map<Status, std::uint64_t> ends{};  // of the flows' operations
@@ -38,18 +38,18 @@ struct Report {
 
 class World {
  public:
-  /// `trace` may be null; `is_sampled` for a plot.
+  /// `trace` may be null. `is_sampled` collects samples for a plot.
   World(const Scenario& scenario, std::uint64_t seed, std::FILE* trace = nullptr, bool is_sampled = false);
 
   Report run();
   const Samples* samples() const { return samples_ ? &*samples_ : nullptr; }
 
  private:
-  struct Change {  // of a fault: it begins or ends
+  struct Change {  // a fault begins or ends
     std::size_t fault = 0;
     bool is_end = false;
   };
-  /// A fault is healed: until then something has to move again.
+  /// A healed fault: the flow must make progress by this time.
   struct Awaited {
     std::uint32_t flow = 0;
     std::uint64_t progress = 0;
