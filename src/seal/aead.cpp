@@ -56,14 +56,14 @@ class LibcryptoAead final : public Aead {
       is_good = is_good && lib_.EVP_DecryptUpdate(opener_, octets(output), &length, octets(body),
                                                   static_cast<int>(body.size())) == 1;
     }
-    std::array<unsigned char, kTagBytes> rest;  // GCM leaves none
+    std::array<unsigned char, kTagBytes> rest;  // GCM leaves no rest
     is_good = is_good && lib_.EVP_CIPHER_CTX_ctrl(opener_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1;
     ENSURE(is_good, "libcrypto cannot open");
     return lib_.EVP_DecryptFinal_ex(opener_, rest.data(), &length) == 1;
   }
 
  private:
-  // These wipe what they free.
+  // libcrypto wipes what it frees.
   void free() {
     lib_.EVP_CIPHER_CTX_free(sealer_);
     lib_.EVP_CIPHER_CTX_free(opener_);

@@ -1,7 +1,7 @@
 #pragma once
-// The keys of one epoch of a session: one for each direction, out of the two that the handshake split. A segment's
-// nonce is the direction's random start xor the segment's number, which is never used twice: what is sent again is
-// sealed again, under a number of its own.
+// The keys of one epoch of a session: one for each direction, from the handshake's split. A segment's nonce is the
+// direction's random start xor the segment's number. No number is used twice: a resent segment is sealed again under a
+// new number.
 
 #include <memory>
 
@@ -11,7 +11,7 @@
 
 namespace fairlead::seal {
 
-/// What became of a sealed segment.
+/// Result of opening a sealed segment.
 enum class Opened : std::uint8_t { ok, unknown_epoch, replayed, bad_tag };
 
 class EpochKeys {
@@ -22,7 +22,7 @@ class EpochKeys {
   void seal(std::uint64_t number, Bytes associated, std::span<const iovec> plain, std::byte* output);
   Opened open(std::uint32_t number_low, Bytes associated, Bytes sealed, std::byte* output);
 
-  /// How much these keys have done, in both directions.
+  /// Use of these keys so far, in both directions.
   std::uint64_t segments() const { return next_number_ + opened_; }
   std::uint64_t bytes() const { return bytes_; }
   bool has_opened() const { return opened_ != 0; }

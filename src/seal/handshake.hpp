@@ -1,10 +1,11 @@
 #pragma once
-// A Noise handshake with the keys of a keyring: which of them, with whom, and why not. Its first byte says the pattern.
+// A Noise handshake with keys of a keyring: chooses the key, checks the peer, names the reason of a refusal. Its first
+// byte names the pattern.
 //
 //   initiator: Handshake::begin(), write(), read() of the answer        -> keys()
 //   responder: Handshake::answer() of the first message, write()        -> keys()
 //
-// `binding` goes into both sides' hash: of a handshake inside a session the hash of the one before, else nothing.
+// Both sides hash `binding`: for a handshake inside a session the hash of the previous one, otherwise nothing.
 
 #include <expected>
 #include <optional>
@@ -15,19 +16,19 @@
 
 namespace fairlead::seal {
 
-/// Why the responder refuses a first message. Stable: it travels.
+/// Why the responder refuses a first message. The values are sent on the wire.
 enum class Refused : std::uint8_t {
   none = 0,
   other_kind = 1,    // psk at one end, x25519 at the other
   wrong_secret = 2,  // made with another pre-shared key
   wrong_key = 3,     // made for another public key than ours: the initiator's known peers are wrong
   unknown_key = 4,   // the initiator's public key is not known for its address: our known peers lack it
-  not_sealed = 5,    // it must be sealed here, and is not
+  not_sealed = 5,    // it has to be sealed here, and is not
   cannot_seal = 6,   // it is sealed, and this end has no key
 };
 inline constexpr std::size_t kRefusedKinds = static_cast<std::size_t>(Refused::cannot_seal) + 1;
 
-/// What it means to either side, with the remedy.
+/// Explains the reason, with the remedy, to the side that was refused or to the side that refuses.
 enum class Teller : std::uint8_t { refused, refuser };
 std::string_view to_string(Refused refused, Teller teller) noexcept;
 
@@ -35,27 +36,27 @@ class Handshake {
  public:
   static constexpr std::size_t kOverheadMost = 1 + NoiseHandshake::kOverheadMost;
 
-  /// None if no public key is known for that address. `attempt`: where several are known they are tried in turn.
+  /// Returns nothing if no public key is known for that address. `attempt`: which of several known keys to try.
   static std::optional<Handshake> begin(const Keyring& ring, const base::SocketAddress& to, std::uint32_t attempt,
                                         Bytes binding, RandomSource& random);
-  /// What a message adds to its payload.
+  /// Bytes that a message (0 or 1) adds to its payload.
   std::size_t overhead(std::size_t message) const { return 1 + NoiseHandshake::overhead(pattern_, message); }
 
-  /// Reads a first message into `payload` (as long as the message is enough).
+  /// Reads a first message; its content goes to `payload` (room for the length of the message is enough).
   static std::expected<Handshake, Refused> answer(const Keyring& ring, const base::SocketAddress& from, Bytes binding,
                                                   RandomSource& random, Bytes message, std::span<std::byte> payload,
                                                   std::size_t& payload_bytes);
 
-  /// False only if the other side's key is worthless.
+  /// Returns false only if the peer's key is invalid.
   [[nodiscard]] bool write(Bytes payload, std::byte* output);
-  /// The answer to ours.
+  /// Reads the answer to our first message.
   [[nodiscard]] bool read(Bytes message, std::span<std::byte> payload);
 
-  /// The ephemeral key in a first message, by which a repeated one is known; nothing if it is too short to have one.
+  /// Returns the ephemeral key in a first message, to recognise repeats; nothing if the message is too short.
   static std::optional<PublicKey> ephemeral_of(Bytes message);
   const PublicKey& ephemeral() const { return noise_.own_ephemeral(); }
 
-  /// When it is over.
+  /// The keys, and the hash to bind the next handshake, after the last message.
   std::unique_ptr<EpochKeys> keys(AeadMaker maker) const;
   const Hash& hash() const { return noise_.hash(); }
 

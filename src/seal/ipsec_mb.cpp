@@ -41,7 +41,7 @@ const IMB_MGR* load() {
 }
 
 const IMB_MGR* ipsec_mb() {
-  static const IMB_MGR* const kTable = load();  // for as long as the process lives
+  static const IMB_MGR* const kTable = load();  // never unloaded
   return kTable;
 }
 

@@ -20,11 +20,11 @@ std::string_view word_of(KeyKind kind) {
 
 Result<std::vector<Key>> parse_key_file(std::string_view text, std::string_view path, KeyKind kind) {
   std::vector<Key> keys;
-  keys.reserve(kKeysMost);  // a vector that grows leaves copies behind
+  keys.reserve(kKeysMost);  // a growing vector would leave copies of keys behind
   std::vector<std::string_view> words;
   for (int line = 1; next_line(text, words); ++line) {
     if (words.empty()) continue;
-    // What stands there is never shown: it may be a key.
+    // The error does not show the line: it may hold a key.
     const auto wrong = [&](std::string_view why) {
       return std::unexpected(Error{Status::invalid, 0, fmt::format("{}:{}: {}", path, line, why)});
     };

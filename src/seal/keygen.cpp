@@ -15,7 +15,7 @@ std::string public_line(const Key& key, KeyKind kind, std::string_view addresses
   return kind == KeyKind::x25519 ? known_peers_line(addresses, public_key_of(key)) + "\n" : std::string();
 }
 
-/// A new key is handed to `write` as a line of its file.
+/// Makes a key and passes it to `write` as a line of its file.
 template <typename Write>
 Result<std::string> make(KeyKind kind, std::string_view addresses, Write&& write) {
   if (auto loaded = load_libcrypto(); !loaded) return std::unexpected(std::move(loaded.error()));

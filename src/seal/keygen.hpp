@@ -1,5 +1,5 @@
 #pragma once
-// Making keys: what `fairlead keygen` does.
+// Makes keys, for `fairlead keygen`.
 
 #include <string>
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace fairlead::seal {
 
-/// Makes a key file with one new key; one that exists stays as it is, and is an error. Of x25519 the answer is the line
-/// for the known peers of others, else nothing.
+/// Makes a key file with one new key; an existing file is kept, and is an error. For x25519 returns the line for the
+/// peers' known_peers, otherwise an empty text.
 Result<std::string> make_key_file(const std::string& path, KeyKind kind, std::string_view addresses);
 
-/// Adds a new key behind those of an existing file.
+/// Appends a new key to an existing file.
 Result<std::string> add_key(const std::string& path, KeyKind kind, std::string_view addresses);
 
-/// The lines for the known peers of others, of all keys of a file of x25519.
+/// Returns the known_peers lines of all keys in an x25519 file.
 Result<std::string> public_lines(const std::string& path, std::string_view addresses);
 
 }  // namespace fairlead::seal

@@ -1,10 +1,10 @@
 #pragma once
-// Whose public keys are believed, pinned to addresses. A file of lines, like those of ssh's known hosts:
+// The public keys that are accepted, pinned to addresses. A file of lines, like ssh's known hosts:
 //
 //   10.0.0.5                 x25519 5f3a...  db1
 //   10.0.1.0/24,fd00::/64    x25519 90c1...  the whole rack has one key
 //
-// An address may have several keys: while one is replaced, the old and the new. `#` begins a comment.
+// An address may have several keys, such as the old and the new while a key is replaced. `#` begins a comment.
 
 #include <cstdint>
 #include <string>
@@ -20,13 +20,14 @@ namespace fairlead::seal {
 
 class KnownPeers {
  public:
-  /// `path` is named in the errors.
+  /// `path` is only used in error messages.
   static Result<KnownPeers> parse(std::string_view text, std::string_view path);
 
   void add(std::vector<base::AddressRange> ranges, const PublicKey& key);
 
   bool is_known(const base::SocketAddress& address, const PublicKey& key) const;
-  /// The keys of an address in the order of the file; `turn` goes round. Null if it has none.
+  /// Returns the keys of an address in turn, in the order of the file: number `turn` modulo their count. Null if there
+  /// is none.
   const PublicKey* key_of(const base::SocketAddress& address, std::uint32_t turn) const;
 
  private:
@@ -37,7 +38,7 @@ class KnownPeers {
   std::vector<Entry> entries_;
 };
 
-/// A line of the file.
+/// Returns a line of the file.
 std::string known_peers_line(std::string_view addresses, const PublicKey& key);
 
 }  // namespace fairlead::seal

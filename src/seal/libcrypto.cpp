@@ -14,7 +14,7 @@ constexpr const char* kName = "libcrypto.so.3";
 
 struct Loaded {
   Libcrypto table;
-  std::string missing;  // what was not found; empty: all is there
+  std::string missing;  // what was not found; empty if all was found
 
   Loaded() {
     void* library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
@@ -40,7 +40,7 @@ struct Loaded {
 };
 
 const Loaded& loaded() {
-  static const Loaded once;  // for as long as the process lives: the library is never unloaded
+  static const Loaded once;  // the library is never unloaded
   return once;
 }
 

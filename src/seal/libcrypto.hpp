@@ -1,7 +1,7 @@
 #pragma once
-// OpenSSL's libcrypto, loaded when something is to be sealed and not before. So a program that seals nothing neither
-// needs it nor pays for it, and who updates it is the distribution (docs/building.md). Its functions keep their names.
-// All is fetched from a library context of our own: a program that uses OpenSSL itself finds its settings unchanged.
+// OpenSSL's libcrypto, loaded when the first thing is to be sealed. A program that seals nothing does not need it, and
+// the distribution keeps it up to date (docs/building.md). Its functions keep their names. Everything is fetched from a
+// library context of our own, so a program that uses OpenSSL itself finds its settings unchanged.
 
 #include <openssl/core_names.h>
 #include <openssl/err.h>
@@ -37,10 +37,10 @@ struct Libcrypto {
   EVP_CIPHER* aes_128_gcm = nullptr;
 };
 
-/// Loads it once for the process; the error names the package that is missing. Thread-safe.
+/// Loads the library once per process; the error names the missing package. Thread-safe.
 Result<> load_libcrypto();
 
-/// After load_libcrypto() has said yes.
+/// Requires that load_libcrypto() succeeded.
 const Libcrypto& libcrypto();
 
 }  // namespace fairlead::seal

@@ -9,8 +9,8 @@ namespace fairlead::seal {
 
 struct NoiseHandshake::Table {
   std::string_view name;
-  bool is_responder_known;  // its static key, before the first message
-  bool has_psk;             // then ephemeral keys are mixed into the key as well
+  bool is_responder_known;  // the initiator knows its static key before the first message
+  bool has_psk;             // ephemeral keys are then mixed into the key, too
   std::array<std::span<const Token>, kMessages> messages;
 };
 

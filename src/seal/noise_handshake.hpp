@@ -1,5 +1,5 @@
 #pragma once
-// A handshake of the Noise family (noiseprotocol.org, revision 34), its patterns as tables:
+// A handshake of the Noise framework (noiseprotocol.org, revision 34). Its patterns are tables:
 //
 //   NNpsk0   -> psk, e          both ends hold one secret
 //            <- e, ee
@@ -7,8 +7,8 @@
 //            -> e, es, s, ss
 //            <- e, ee, se
 //
-// The ephemeral key is an argument, so that published vectors and one seed replay. One object, one handshake: after a
-// message that could not be read it is worth nothing.
+// The ephemeral key is an argument, so that published vectors and seeded runs can be replayed. An object serves one
+// handshake; after a message that could not be read it is useless.
 
 #include <optional>
 
@@ -23,31 +23,31 @@ struct NoiseKeys {
   Key ephemeral;                          // made for this handshake
   std::optional<Key> own;                 // IK: our static key
   std::optional<Key> pre_shared;          // NNpsk0
-  std::optional<PublicKey> other_static;  // IK: the initiator brings it, the responder learns it
+  std::optional<PublicKey> other_static;  // IK: an argument for the initiator; the responder learns it
 };
 
 class NoiseHandshake {
  public:
   static constexpr std::size_t kMessages = 2;
   static constexpr std::size_t kKeyBytes = sizeof(PublicKey);
-  /// What the longest message adds to its payload.
+  /// Bytes that the longest message adds to its payload.
   static constexpr std::size_t kOverheadMost = 2 * kKeyBytes + 2 * kTagBytes;
 
   NoiseHandshake(NoisePattern pattern, NoiseRole role, Bytes prologue, const NoiseKeys& keys);
 
-  /// What a message (0 the initiator's, 1 the responder's) adds to its payload.
+  /// Bytes that a message (0 the initiator's, 1 the responder's) adds to its payload.
   static std::size_t overhead(NoisePattern pattern, std::size_t message);
 
-  /// Our message; `output` has place for its payload and overhead(). False: the other side's key is worthless.
+  /// Writes our message; `output` has room for its payload and overhead(). Returns false if the peer's key is invalid.
   [[nodiscard]] bool write(Bytes payload, std::byte* output);
-  /// Theirs; `payload` has place for the message's bytes without overhead().
+  /// Reads the peer's message; `payload` has room for the message without overhead(). Returns false if it is invalid.
   [[nodiscard]] bool read(Bytes message, std::byte* payload);
 
   bool is_over() const { return message_ == kMessages; }
   const std::optional<PublicKey>& other_static() const { return keys_.other_static; }
   const PublicKey& own_ephemeral() const { return own_ephemeral_; }
 
-  /// When it is over.
+  /// Valid after the last message.
   NoiseSymmetricState::Split split() const { return state_.split(); }
   const Hash& hash() const { return state_.hash(); }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The symmetric state of a Noise handshake (noiseprotocol.org, revision 34, section 5.2) with ChaChaPoly and SHA256: a
-// chaining key, a hash of all that was said, and the key of the moment. Patterns that send anything before they have a
-// key are not known here.
+// The symmetric state of a Noise handshake (noiseprotocol.org, revision 34, section 5.2) with ChaChaPoly and SHA256:
+// the chaining key, the handshake hash, and the current key. Patterns that send something before they have a key are
+// not supported.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,11 @@ class NoiseSymmetricState {
   void mix_key(Bytes input);
   void mix_key_and_hash(Bytes input);
 
-  /// Adds kTagBytes.
+  /// Appends kTagBytes.
   void encrypt_and_hash(Bytes plain, std::byte* output);
   [[nodiscard]] bool decrypt_and_hash(Bytes sealed, std::byte* output);
 
-  /// The keys of the two directions, initiator's first, when the handshake is over.
+  /// Keys of both directions, the initiator's first, after the last message.
   struct Split {
     Key initiator, responder;
   };

@@ -1,7 +1,7 @@
 #pragma once
-// Published test vectors of the two patterns, as facts: those of cacophony (vectors/cacophony.txt of
-// haskell-cryptography/cacophony) and of snow (tests/vectors/snow.txt of mcginty/snow). Hexadecimal; an empty text is a
-// value that the vector does not have. Messages from the third on are of the transport, initiator's first.
+// Published test vectors of the two patterns: from cacophony (vectors/cacophony.txt of haskell-cryptography/cacophony)
+// and snow (tests/vectors/snow.txt of mcginty/snow). Hexadecimal; an empty text is a value that the vector lacks. From
+// the third message on they are transport messages, the initiator's first.
 
 #include <array>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes as the libraries of ciphers want them.
+// Converts bytes to the types of the cipher libraries.
 
 #include <cstdint>
 #include <span>

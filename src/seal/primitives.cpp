@@ -15,7 +15,7 @@ unsigned char* raw(std::byte* bytes) {
   return reinterpret_cast<unsigned char*>(bytes);
 }
 
-/// With the arguments that it gets here libcrypto fails only where there is no memory.
+/// With the arguments used here libcrypto fails only for want of memory.
 void must(bool is_done) {
   if (is_done) return;
   libcrypto().ERR_clear_error();
@@ -52,7 +52,7 @@ int length_of(Bytes bytes) {
 }
 
 OSSL_PARAM parameter(const char* name, Bytes bytes) {
-  // It reads only, though its argument is not const; and it refuses none at all where it takes none of something.
+  // libcrypto only reads, although its argument is not const. It refuses a null pointer even for an empty value.
   static std::byte none{};
   std::byte* const data = bytes.empty() ? &none : const_cast<std::byte*>(bytes.data());
   return libcrypto().OSSL_PARAM_construct_octet_string(name, data, bytes.size());
@@ -136,7 +136,7 @@ bool chacha_open(const Key& key, const Nonce& nonce, Bytes associated, Bytes sea
   must(lib.EVP_DecryptUpdate(cipher, nullptr, &length, raw(associated), length_of(associated)) == 1);
   must(lib.EVP_DecryptUpdate(cipher, raw(output), &length, raw(body), length_of(body)) == 1);
   must(lib.EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1);
-  std::array<unsigned char, kTagBytes> rest;  // a stream cipher leaves none
+  std::array<unsigned char, kTagBytes> rest;  // a stream cipher leaves no rest
   return lib.EVP_DecryptFinal_ex(cipher, rest.data(), &length) == 1;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The primitives of the handshake, all by libcrypto: X25519, SHA-256, HKDF, ChaCha20-Poly1305. load_libcrypto() first.
-// Where libcrypto has no memory they throw std::bad_alloc.
+// The primitives of the handshake, by libcrypto: X25519, SHA-256, HKDF, ChaCha20-Poly1305. Call load_libcrypto() first.
+// They throw std::bad_alloc if libcrypto has no memory.
 
 #include <array>
 #include <cstddef>
@@ -21,10 +21,10 @@ using Nonce = std::array<std::byte, kNonceBytes>;
 
 PublicKey public_key_of(const Key& secret);
 
-/// False if their key is one of the few with which every shared secret is zero.
+/// Returns false if the peer's key is one of the few that make every shared secret zero.
 [[nodiscard]] bool agree(const Key& secret, const PublicKey& theirs, Key& shared);
 
-/// Of these bytes, one after the other.
+/// Hashes the concatenation of the parts.
 Hash sha256(std::initializer_list<Bytes> parts);
 
 /// HKDF with SHA-256 (RFC 5869).
@@ -33,10 +33,10 @@ void derive(Bytes salt, Bytes input, Bytes info, std::span<std::byte> output);
 /// ChaCha20-Poly1305 (RFC 8439): `output` has kTagBytes more than `plain`.
 void chacha_seal(const Key& key, const Nonce& nonce, Bytes associated, Bytes plain, std::byte* output);
 
-/// False if the tag is wrong; then `output` is worth nothing. It has kTagBytes less than `sealed`.
+/// Returns false if the tag is wrong; then `output` is undefined. It has kTagBytes less than `sealed`.
 [[nodiscard]] bool chacha_open(const Key& key, const Nonce& nonce, Bytes associated, Bytes sealed, std::byte* output);
 
-/// In a time that does not depend on the bytes.
+/// Compares in constant time.
 bool is_equal(Bytes a, Bytes b);
 
 }  // namespace fairlead::seal

@@ -1,5 +1,5 @@
 #pragma once
-// Where keys come from: the kernel's randomness, or, for simulations and tests, a seed that replays.
+// The source of keys: the kernel's random numbers or, for simulations and tests, a seed that can be replayed.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fairlead::seal {
 class RandomSource {
  public:
   static RandomSource of_kernel() { return RandomSource(); }
-  /// Never for keys that shall be secret.
+  /// Never use it for keys that have to be secret.
   static RandomSource of_seed(std::uint64_t seed);
 
   void fill(std::span<std::byte> bytes);

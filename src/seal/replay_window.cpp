@@ -20,7 +20,7 @@ bool ReplayWindow::is_new(std::uint64_t number) const {
 
 void ReplayWindow::mark(std::uint64_t number) {
   if (number >= end_) {
-    // The words between the old end and the new one begin anew.
+    // Clears the words between the old end and the new one.
     const std::uint64_t first = (end_ + 63) / 64, last = number / 64;
     const std::uint64_t from = std::max(first, last >= kWords ? last - kWords + 1 : 0);
     for (std::uint64_t i = from; i <= last; ++i) words_[i % kWords] = 0;

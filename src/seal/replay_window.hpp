@@ -1,8 +1,9 @@
 #pragma once
-// Which packet numbers of one epoch have come: each is taken once, in any order, up to kReach behind the highest. What
-// is older counts as come. A window of 4096 segments, each resent or overtaken by 64 others, fits in twice.
+// The replay window of one epoch: each segment number is accepted once, in any order, up to kReach behind the highest.
+// Older numbers count as replayed. It holds twice the numbers of a window of 4096 segments, each resent or overtaken by
+// 64 others.
 //
-// The numbers have 64 bits, of which a segment carries the lower 32; the others follow from the highest seen.
+// Numbers have 64 bits. A segment carries the lower 32; the upper ones follow from the highest number seen.
 
 #include <array>
 #include <cstddef>
@@ -13,13 +14,13 @@ namespace fairlead::seal {
 class ReplayWindow {
  public:
   static constexpr std::uint64_t kBits = 8192;
-  static constexpr std::uint64_t kReach = kBits - 64;  // the word that the highest one is in may not be full yet
+  static constexpr std::uint64_t kReach = kBits - 64;  // the highest number's word may not be full yet
 
-  /// The number nearest to the next one expected with these lower 32 bits.
+  /// Returns the number with these lower 32 bits that is nearest to the next one expected.
   std::uint64_t complete(std::uint32_t low) const;
 
   bool is_new(std::uint64_t number) const;
-  /// Only of one whose tag was right: a forged number must not move the window.
+  /// Call only for a number whose tag was right: a forged number must not move the window.
   void mark(std::uint64_t number);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes that nobody may find afterwards: wiped when they go. Every key and everything a key is derived from is one.
+// Bytes that are wiped on destruction. Every key, and everything a key is derived from, is a Secret.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ class Secret {
   std::array<std::byte, kBytes> bytes_{};
 };
 
-using Key = Secret<32>;                       // of X25519, pre-shared, or of a cipher
-using PublicKey = std::array<std::byte, 32>;  // of X25519
+using Key = Secret<32>;                       // X25519, pre-shared or cipher key
+using PublicKey = std::array<std::byte, 32>;  // X25519
 
 }  // namespace fairlead::seal

@@ -1,13 +1,14 @@
 #pragma once
-// The keys of a session, epoch after epoch. A new handshake inside the session makes those of the next epoch, and no
-// segment is lost by the change:
+// The keys of a session, epoch by epoch. A new handshake inside the session makes the next epoch's keys, and the change
+// loses no segment:
 //
-//   the responder of it answers, keeps the next epoch's keys beside and opens with both;
-//   the initiator, who has the answer, seals with the new ones from then on, and opens with both;
-//   the first segment that the responder opens with the new ones tells that both have them: it seals with them, too.
+//   1. The responder answers, keeps the next epoch's keys in addition, and opens with both.
+//   2. The initiator, on the answer, seals with the new keys, and opens with both.
+//   3. The first segment that the responder opens with the new keys proves that both sides have them; it seals with
+//   them too.
 //
-// The keys before are kept for what is still on the way, until drop_previous() or the next change. Each is wiped as it
-// goes.
+// The previous keys stay for segments still in flight, until drop_previous() or the next change. Keys are wiped when
+// they are dropped.
 
 #include <memory>
 
@@ -17,30 +18,31 @@ namespace fairlead::seal {
 
 class SessionKeys {
  public:
-  /// How many bits of the epoch a segment carries.
+  /// Mask of the epoch bits that a segment carries.
   static constexpr std::uint8_t kEpochMask = 3;
 
   explicit SessionKeys(std::unique_ptr<EpochKeys> first) : current_(std::move(first)) {}
 
-  /// Under which keys the next segment goes.
+  /// The keys and the number of the next segment.
   struct Mark {
     std::uint8_t epoch = 0;  // its lower bits
     std::uint64_t number = 0;
   };
   Mark next_mark() { return {epoch_bits(), current_->take_number()}; }
-  /// With the mark just taken; `output` has kTagBytes more than `plain`.
+  /// Seals with the mark just taken; `output` has kTagBytes more than `plain`.
   void seal(const Mark& mark, Bytes associated, std::span<const iovec> plain, std::byte* output) {
     current_->seal(mark.number, associated, plain, output);
   }
   Opened open(std::uint8_t epoch_bits, std::uint32_t number_low, Bytes associated, Bytes sealed, std::byte* output);
 
-  /// As responder: from now on the peer may use these.
+  /// Responder: from now on the peer may use these keys, too.
   void offer(std::unique_ptr<EpochKeys> next) { next_ = std::move(next); }
-  /// As initiator: the peer has them.
+  /// Initiator: the peer has these keys; use them.
   void advance(std::unique_ptr<EpochKeys> next);
-  /// Whether a further change may begin: the peer has shown that it uses the current keys.
+  /// Returns whether another change may begin: the peer has shown that it uses the current keys.
   bool is_settled() const { return !next_ && (epoch_ == 0 || current_->has_opened()); }
-  /// Nothing sealed with them can be on the way any more; what the peer has not left yet stays.
+  /// Drops the previous keys when none of their segments can be in flight any more. Keeps them until the peer has used
+  /// the current ones.
   void drop_previous();
 
   std::uint64_t epoch() const { return epoch_; }

@@ -1,9 +1,9 @@
 #pragma once
-// The descriptor of a buffer for bulk transfer: bytes that one transfer machine gives to another, by way of the
-// application (docs/net.md, "Descriptors"). Little-endian, 64 bytes, the same on every host.
+// The descriptor of a buffer for bulk transfer. One transfer machine gives it to another by way of the application
+// (docs/net.md, "Descriptors"). Little-endian, 64 bytes, the same on every host.
 //
-// It names the memory by address, port, the engine's epoch and a random key; the checksum is for accidents, the epoch
-// and the key are what a stranger cannot guess and a later life does not repeat.
+// It names the memory by address, port, the engine's epoch and a random key. The checksum detects accidents. A stranger
+// cannot guess the epoch and the key, and a later run does not repeat them.
 
 #include <array>
 #include <cstddef>
@@ -25,28 +25,28 @@ inline constexpr std::size_t kBufferDescriptorBytes = 64;
 static_assert(is_dense(kBufferDescriptorFields) && size_of(kBufferDescriptorFields) == kBufferDescriptorBytes);
 
 struct BufferDescriptor {
-  base::SocketAddress engine;  // of the passive side; without a zone, which means something on its own host only
+  base::SocketAddress engine;  // of the passive side; without a zone, which is valid only on its own host
   std::uint32_t port = 0;      // of the passive side: portal << 12 | tmid
   std::uint8_t queue = 0;      // of the passive buffer
-  std::uint64_t epoch = 0;     // the life of the engine that made the key
+  std::uint64_t epoch = 0;     // of the engine that made the key
   std::uint64_t key = 0;
   std::uint64_t size = 0;  // bytes
 
   bool operator==(const BufferDescriptor&) const = default;
 };
 
-/// What is wrong with bytes that should be a descriptor, in the order of checking.
+/// The first fault found in bytes that should be a descriptor; the enumerators are in the order of checking.
 enum class DescriptorFault : std::uint8_t { length, checksum, magic, version };
 
 void encode(const BufferDescriptor& descriptor, std::span<std::byte, kBufferDescriptorBytes> to);
 
-/// First what can be said without looking at the fields: length, checksum, form.
+/// Checks length, checksum and form, but not the values of the fields.
 std::optional<DescriptorFault> find_fault(std::span<const std::byte> bytes);
 
-/// Reads the fields of bytes without fault; the values may be impossible.
+/// Reads the fields of bytes without fault; their values may be impossible.
 BufferDescriptor read_descriptor(std::span<const std::byte> bytes);
 
-/// Whether the fields other than `queue` can be those of a passive buffer.
+/// Returns whether the fields other than `queue` can be those of a passive buffer.
 bool is_possible(const BufferDescriptor& descriptor);
 
 }  // namespace fairlead::wire

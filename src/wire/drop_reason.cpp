@@ -10,7 +10,7 @@ struct DropRow {
   std::string_view text, sentence;
 };
 
-// In the order of DropReason.
+// In the order of the enumerators of DropReason.
 constexpr std::array<DropRow, kDropReasons> kDropRows{{
     {"too short", "fewer bytes than a segment header"},
     {"wrong version", "of another version of the protocol, or of another protocol"},

@@ -1,5 +1,6 @@
 #pragma once
-// Why a datagram is not a frame. Decode is total: any byte string is a frame or exactly one of these (docs/wire.md).
+// Why a datagram is not a frame. Decoding is total: any byte string is a frame, or has exactly one of these reasons
+// (docs/wire.md).
 
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +21,9 @@ enum class DropReason : std::uint8_t {
 };
 inline constexpr std::size_t kDropReasons = static_cast<std::size_t>(DropReason::bad_record) + 1;
 
-/// "too short", "wrong checksum", ... in lower case.
+/// Returns the reason in lower-case words: "too short", "wrong checksum", ...
 std::string_view to_string(DropReason reason) noexcept;
-/// What it means, for people.
+/// Returns a sentence for people.
 std::string_view explain(DropReason reason) noexcept;
 
 }  // namespace fairlead::wire

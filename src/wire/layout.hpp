@@ -1,6 +1,6 @@
 #pragma once
-// Where each field lies: one table per kind of header, little-endian, checked by the compiler to have no hole and no
-// overlap. Encode and decode take their offsets from here by name, and so may a dissector.
+// The layout of all headers: one table of fields per kind, little-endian. The compiler checks that there is no hole and
+// no overlap. Encoding and decoding look offsets up here by name, and so may a dissector.
 
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ struct Field {
   std::uint16_t size;
 };
 
-/// Every datagram begins with this.
+/// The first bytes of every datagram.
 inline constexpr std::array kSegmentFields{
     Field{"version", 0, 1},     Field{"kind", 1, 1},        Field{"flags", 2, 1},      Field{"slot_high", 3, 1},
     Field{"slot_low", 4, 2},    Field{"credits", 6, 2},     Field{"token", 8, 8},      Field{"sequence", 16, 4},
@@ -49,19 +49,19 @@ inline constexpr std::array kRefusedFields{
     Field{"reason", 0, 8},
 };
 
-/// Payload of a sealed hello begins with this, and goes on with the first message of a handshake.
+/// The first bytes of a sealed hello's payload; the first handshake message follows.
 inline constexpr std::array kSealedHelloFields{
     Field{"token", 0, 8},
     Field{"slot", 8, 4},
     Field{"reserved", 12, 4},
 };
 
-/// What a sealed hello and its answer hold inside: a hello, and this.
+/// Follows the hello inside a sealed hello and its answer.
 inline constexpr std::array kSealedInnerFields{
     Field{"session", 0, 8},
 };
 
-/// Payload of data: each whole message, and the head of each chunk.
+/// In the payload of data: before each whole message, and before each chunk.
 inline constexpr std::array kRecordFields{
     Field{"kind", 0, 1},  Field{"operation", 1, 1}, Field{"status", 2, 1},      Field{"reserved", 3, 1},
     Field{"flags", 4, 2}, Field{"bytes", 6, 2},     Field{"source_port", 8, 4}, Field{"target_port", 12, 4},
@@ -76,14 +76,14 @@ inline constexpr std::array kChunkFields{
     Field{"chunk_offset", 16, 8},
 };
 
-/// Payload of a part begins with this.
+/// The first bytes of a part's payload.
 inline constexpr std::array kPartFields{
     Field{"index", 0, 2},
     Field{"count", 2, 2},
     Field{"whole_bytes", 4, 4},
 };
 
-/// A datagram to a group begins with this, instead of a segment's header.
+/// The header of a datagram to a group, in place of a segment's.
 inline constexpr std::array kGroupFields{
     Field{"version", 0, 1},  Field{"kind", 1, 1},        Field{"flags", 2, 2},
     Field{"checksum", 4, 4}, Field{"source_port", 8, 4}, Field{"queue_key", 12, 4},
@@ -94,7 +94,7 @@ constexpr std::size_t size_of(std::span<const Field> fields) {
   return fields.back().offset + fields.back().size;
 }
 
-/// Each field begins where the one before ends, on a multiple of its own size.
+/// Returns whether each field begins where the previous one ends, at a multiple of its own size.
 constexpr bool is_dense(std::span<const Field> fields) {
   std::size_t end = 0;
   for (const Field& field : fields) {
@@ -110,7 +110,7 @@ inline constexpr std::size_t kRetryBytes = 8;
 inline constexpr std::size_t kRefusedBytes = 8;
 inline constexpr std::size_t kSealedHelloBytes = 16;
 inline constexpr std::size_t kSealedInnerBytes = kHelloBytes + 8;
-inline constexpr std::size_t kSealedHandshakeMost = 256;  // a message of a handshake, in whatever it comes
+inline constexpr std::size_t kSealedHandshakeMost = 256;  // one handshake message, in whatever segment
 inline constexpr std::size_t kRecordBytes = 48;
 inline constexpr std::size_t kChunkBytes = 24;
 inline constexpr std::size_t kPartBytes = 8;
@@ -128,7 +128,7 @@ static_assert(is_dense(kChunkFields) && size_of(kChunkFields) == kChunkBytes);
 static_assert(is_dense(kPartFields) && size_of(kPartFields) == kPartBytes);
 static_assert(is_dense(kGroupFields) && size_of(kGroupFields) == kGroupHeaderBytes);
 
-/// The offset of a field that holds a T; a wrong name or width does not compile.
+/// Returns the offset of the field `name`, which has to hold a T; a wrong name or width does not compile.
 template <typename T>
 consteval std::size_t at(std::span<const Field> fields, std::string_view name) {
   for (const Field& field : fields) {

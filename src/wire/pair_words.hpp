@@ -1,6 +1,6 @@
 #pragma once
-// The words of an envelope of queue pairs (docs/queue-pairs.md): ports name a queue pair and which incarnation of it, a
-// key names a request and a region. The order of verdicts and the bits of flags are the wire's.
+// The words of a queue pair's envelope (docs/queue-pairs.md). A port names a queue pair and its incarnation; a key
+// names a request and a region. The values of verdicts and flags are those on the wire.
 
 #include <cstdint>
 
@@ -8,17 +8,17 @@
 
 namespace fairlead::wire {
 
-/// The place of a request in its direction's order.
+/// Position of a request in the order of its direction.
 using RequestSequence = SerialNumber<struct OfRequests>;
 
 struct PairPort {
   static constexpr std::uint32_t kNumberMost = 0xFF'FFFF;
-  // A number is the engine's place among the ports of its address, and the queue pair's index in that engine.
+  // A number consists of the engine's index among the ports of its address, and the queue pair's index in that engine.
   static constexpr unsigned kIndexBits = 14;
   static constexpr std::uint32_t kPairs = 1U << kIndexBits, kEngines = (kNumberMost + 1) >> kIndexBits;
 
   std::uint32_t number = 0;      // of the queue pair, up to kNumberMost
-  std::uint8_t incarnation = 0;  // its low bits; 0 if nobody asks
+  std::uint8_t incarnation = 0;  // its lower bits; 0 if they do not matter
 };
 constexpr std::uint32_t encode(PairPort port) {
   return port.number | std::uint32_t{port.incarnation} << 24;
@@ -43,22 +43,23 @@ namespace request_flags {
 inline constexpr std::uint16_t imm = 1;
 inline constexpr std::uint16_t solicited = 2;
 inline constexpr std::uint16_t fetch_add = 4;
-inline constexpr std::uint16_t acknowledges = 8;  // `a`, and all before it, of the other direction
-inline constexpr std::uint16_t invalidates = 16;  // a send: the memory window that its key names
-inline constexpr std::uint16_t word = 64;         // a write: of 8 bytes, stored at once
-inline constexpr std::uint16_t shared = 32;       // XRC: of the shared receive queue in SharedQueue
+inline constexpr std::uint16_t acknowledges = 8;  // up to `a`, requests of the other direction
+inline constexpr std::uint16_t invalidates = 16;  // a send that invalidates the memory window named by its key
+inline constexpr std::uint16_t word = 64;         // a write of 8 bytes, stored atomically
+inline constexpr std::uint16_t shared = 32;       // XRC: to the shared receive queue in SharedQueue
 inline constexpr unsigned traffic_class_shift = 8;
 }  // namespace request_flags
 
-/// XRC: a request to a queue pair that stands before shared receive queues has the number of one: its upper half in the
-/// upper half of the envelope's flags, its lower half in the status.
+/// XRC: a request to a queue pair with shared receive queues carries the number of one. Its upper half is in the upper
+/// half of the envelope's flags, its lower half in the status.
 struct SharedQueue {
   static constexpr std::uint32_t kNumberMost = 0xFFFF;
 
   std::uint16_t flags = 0;
   std::uint8_t status = 0;
 
-  /// All of it in a word, of which no bit is set where there is none. What is no number is 0, which no queue has.
+  /// Packs the flags and the status into a word; the word 0 means no shared queue. An impossible number becomes 0,
+  /// which no queue has.
   static constexpr std::uint32_t word_of(std::uint32_t wanted) {
     const std::uint32_t number = wanted <= kNumberMost ? wanted : 0;
     return (number & 0xFF00) | request_flags::shared | (number & 0xFF) << 16;
@@ -69,11 +70,11 @@ struct SharedQueue {
   constexpr std::uint32_t number() const { return (flags & 0xFF00U) | status; }
 };
 
-/// How a request was answered.
+/// The result of a request.
 enum class Verdict : std::uint8_t { ack, rnr, invalid, access, operation, not_ready, go_back };
 inline constexpr Verdict kVerdictLast = Verdict::go_back;
 
-/// Envelope::flags of answers: the cause in the lower 8 bits, and this: it ends a read or an atomic.
+/// Envelope::flags of answers: the cause in the lower 8 bits, and this bit if the answer ends a read or an atomic.
 inline constexpr std::uint16_t kCarriesResult = 1U << 8;
 
 }  // namespace fairlead::wire

@@ -23,7 +23,7 @@ bool is_possible(const Part& part) {
   if (part.payload_bytes > kDatagramSizeMost - kSegmentHeaderBytes || part.bytes.size() >= part.payload_bytes)
     return false;
   const std::uint64_t length = part.bytes.size(), others = part.count - 1U, whole = part.payload_bytes;
-  // The last one is what the others, of one length that is not less, leave of the whole.
+  // The last part is the rest of the payload, and not longer than the others, which have one length.
   if (part.index == others) return (whole - length) % others == 0 && (whole - length) / others >= length;
   return length * others < whole && whole <= length * part.count;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The fields of what travels between engines, where it is kept for the next program in this process (base/saved.hpp).
+// Fields of wire types, for the state that is saved for the next program in this process (base/saved.hpp).
 
 #include "wire/envelope.hpp"
 #include "wire/hello.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kChecksum = at<std::uint32_t>(kSegmentFields, "checksum");
 
-/// Over the whole datagram with the checksum's own field zero.
+/// Checksum of the whole datagram, with the checksum field as zero.
 [[gnu::always_inline]] inline std::uint32_t checksum_of(std::span<const std::byte> datagram) {
   std::array<std::byte, kSegmentHeaderBytes> header;
   std::memcpy(header.data(), datagram.data(), header.size());
@@ -95,8 +95,8 @@ Header read_header(const std::byte* from) {
   return header;
 }
 
-/// What is in the clear of a sealed datagram. Hellos and their answers are whole messages of a handshake, with a
-/// checksum; all else has a number in its place, and a tag.
+/// Checks what is in the clear of a sealed datagram. Hellos and their answers are whole handshake messages and have a
+/// checksum. All others have a number in its place, and a tag.
 [[gnu::noinline]] std::optional<DropReason> check_sealed(const Frame& frame, std::span<const std::byte> datagram) {
   const Header& header = frame.header;
   const std::size_t size = frame.payload.size();

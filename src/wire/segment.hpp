@@ -1,9 +1,9 @@
 #pragma once
-// One segment: the header that every datagram begins with, and its checked decode. After decode() nobody looks at
-// lengths again: the payload is a hello, a run of records, an ACK's further bitmap, or nothing, as the kind says.
+// The segment: the header of every datagram, and its checked decoding. After decode() the length of the payload fits
+// its kind, so nobody checks it again.
 //
-// A sealed segment (docs/seal.md) has a number where others have their checksum, and a tag behind its payload, which is
-// encrypted. decode() can check only what is in the clear; check_payload() does the rest when it has been opened.
+// A sealed segment (docs/seal.md) has a number in place of the checksum, and a tag behind its encrypted payload.
+// decode() can check only what is in the clear; check_payload() checks the rest after decryption.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,40 +21,41 @@
 namespace fairlead::wire {
 
 inline constexpr std::uint8_t kVersion = 2;
-inline constexpr std::size_t kDatagramSizeLeast = 1200;  // every path carries this much
+inline constexpr std::size_t kDatagramSizeLeast = 1200;  // UDP payload that every path has to carry
 inline constexpr std::size_t kDatagramSizeMost = 65'000;
 inline constexpr std::uint32_t kSlotsMost = 1U << 24;
 inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a window of 4096
 
 enum class Kind : std::uint8_t {
-  hello = 1,      // offers a session
-  hello_ack = 2,  // answers a hello, offers the other half
-  data = 3,       // messages or a chunk; it (and its parts) has a sequence and is acknowledged
-  ack = 4,        // only an ACK; payload: further words of the bitmap
-  reset = 5,      // the session named by this token is unknown here; echoes the token of the segment it answers
-  close = 6,      // the sender has ended the session
-  probe = 7,      // asks whether datagrams of this length arrive; its sequence is a number, its payload means nothing
-  probe_answer = 8,    // it did: the number comes back
-  part = 9,            // of a data segment that its path does not carry whole any more (part.hpp)
-  hello_retry = 10,    // asks for the hello whose token this carries again, with the cookie that is its payload
-  hello_refused = 11,  // says why the hello whose token this carries is refused; proves nothing
-  rekey = 12,          // of a sealed session: the first message of a handshake for its next keys
+  hello = 1,         // offers a session
+  hello_ack = 2,     // answers a hello with the other half
+  data = 3,          // messages or a chunk; the segment (with its parts) has a sequence and is acknowledged
+  ack = 4,           // an ACK without data; payload: further words of the bitmap
+  reset = 5,         // its sender does not know the session; echoes the token of the segment that it answers
+  close = 6,         // the sender has ended the session
+  probe = 7,         // asks whether datagrams of this length arrive; `sequence` numbers it, its payload has no meaning
+  probe_answer = 8,  // the probe arrived; returns its number
+  part = 9,          // of a data segment too long for its path (part.hpp)
+  hello_retry = 10,  // asks for a hello again (by its token), together with the cookie in the payload
+  hello_refused = 11,  // why the hello (by its token) is refused; unauthenticated
+  rekey = 12,          // sealed sessions: first handshake message for the next keys
   rekey_answer = 13,   // and the second one
 };
 
 /// Bits of the header's flags.
 struct Flags {
-  static constexpr std::uint8_t kCommand = 1;       // of the command channel
-  static constexpr std::uint8_t kAnswerAtOnce = 2;  // acknowledge without delay
+  static constexpr std::uint8_t kCommand = 1;       // belongs to the command channel
+  static constexpr std::uint8_t kAnswerAtOnce = 2;  // asks for an ACK without delay
   static constexpr std::uint8_t kEchoes = 4;        // echo and echo_delay are valid
-  static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed had been received before
-  static constexpr std::uint8_t kAsks = 16;         // the sender holds long messages back for want of a grant
-  static constexpr std::uint8_t kIdle = kCommand;   // of a close: nothing is pending, the place is wanted
+  static constexpr std::uint8_t kDuplicate = 8;     // the segment echoed is a duplicate
+  static constexpr std::uint8_t kAsks = 16;         // the sender lacks a grant for long messages that wait
+  // of a close: nothing is pending, but the place in the table is needed
+  static constexpr std::uint8_t kIdle = kCommand;
   static constexpr std::uint8_t kLeaves =
       kAnswerAtOnce;                        // of a close: the sender's engine ends, and waits for an answer
-  static constexpr std::uint8_t kAll = 31;  // of what may be set in the clear
+  static constexpr std::uint8_t kAll = 31;  // bits that may be set in the clear
 
-  static constexpr std::uint8_t kEpoch = 0x60;  // of a sealed segment: lower bits of the epoch of its keys
+  static constexpr std::uint8_t kEpoch = 0x60;  // of a sealed segment: lower bits of its keys' epoch
   static constexpr std::uint8_t kEpochShift = 5;
   static constexpr std::uint8_t kSealed = 0x80;
 };
@@ -63,43 +64,46 @@ inline constexpr std::size_t kTagBytes = 16;  // behind the payload of a sealed 
 struct Header {
   Kind kind = Kind::data;
   std::uint8_t flags = 0;
-  std::uint32_t slot = 0;        // where the receiver finds the session: no secret; below kSlotsMost
-  std::uint16_t credits = 0;     // what the receiver of this may have in flight: 0 no bound, else KiB + 1
-  std::uint64_t token = 0;       // of the receiver's session; of a hello: the cookie, 0 if none was given
+  std::uint32_t slot = 0;        // index of the receiver's session: not secret; below kSlotsMost
+  std::uint16_t credits = 0;     // what the receiver may have in flight: 0 no limit, otherwise KiB + 1
+  std::uint64_t token = 0;       // of the receiver's session; in a hello: the cookie, 0 if there is none
   Sequence sequence;             // of data
-  Sequence ack;                  // the next one expected: all before have arrived
+  Sequence ack;                  // the next sequence expected: all before it have arrived
   std::uint64_t ack_bitmap = 0;  // bit i: ack + 1 + i has arrived
-  Ticks timestamp;               // when it left
-  Ticks echo;                    // timestamp of the segment that made this ACK
-  Ticks echo_delay;              // how long that one waited here
+  Ticks timestamp;               // when the segment left
+  Ticks echo;                    // timestamp of the segment that triggered this ACK
+  Ticks echo_delay;              // how long that segment waited for this ACK
 };
 
 struct Frame {
   Header header;
-  std::span<const std::byte> payload;  // of a sealed segment with its tag; hellos and their answers have none
+  // of a sealed segment including its tag; sealed hellos and their answers have no tag
+  std::span<const std::byte> payload;
 
   bool is_sealed() const { return (header.flags & Flags::kSealed) != 0; }
 };
 
+/// Decodes a datagram: a checked frame, or the reason to drop it.
 std::expected<Frame, DropReason> decode(std::span<const std::byte> datagram);
 
-/// Of a sealed segment's payload when it has been opened: what decode() checks of others.
+/// Checks the payload of a sealed segment after decryption, as decode() does for segments in the clear.
 std::optional<DropReason> check_payload(Kind kind, std::span<const std::byte> payload);
 
-/// Writes a header, its checksum still zero.
+/// Writes a header with a checksum of zero.
 void encode(const Header& header, std::byte* to);
 
-/// Writes the checksum of a datagram: `head` begins with the header, `rest` is what follows it.
+/// Writes the checksum of a datagram. `head` begins with the header; `rest` follows it.
 void add_checksum(std::span<std::byte> head, std::span<const iovec> rest);
 
-/// Makes an encoded header that of a sealed segment: the lower bits of its epoch, the lower half of its number.
+/// Turns an encoded header into that of a sealed segment, with the lower bits of the epoch and the lower half of the
+/// number.
 void mark_sealed(std::byte* header, std::uint8_t epoch, std::uint32_t number);
-/// What mark_sealed() wrote.
+/// These read what mark_sealed() wrote.
 inline std::uint8_t epoch_of(const Header& header) {
   return static_cast<std::uint8_t>((header.flags & Flags::kEpoch) >> Flags::kEpochShift);
 }
 std::uint32_t number_of(std::span<const std::byte> header);
-/// The bytes of the header of a frame that decode() made.
+/// Returns the header bytes of a frame that decode() made.
 inline std::span<const std::byte> header_bytes(const Frame& frame) {
   return {frame.payload.data() - kSegmentHeaderBytes, kSegmentHeaderBytes};
 }

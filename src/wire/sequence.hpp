@@ -1,7 +1,7 @@
 #pragma once
-// Serial numbers (RFC 1982): 32 bits that wrap. Two of them are compared by their distance, which is right as long as
-// they are less than 2^31 apart; whether one lies in a window is right for a window of any size. Each kind of number is
-// a type of its own, so that none is compared with one of another kind.
+// Serial numbers (RFC 1982): 32 bits that wrap. Two numbers are compared by their distance, which is right while they
+// are less than 2^31 apart. is_between() is right for a window of any size. Each kind of number has its own type, so
+// that different kinds cannot be compared.
 
 #include <cstdint>
 
@@ -18,7 +18,7 @@ struct SerialNumber {
   }
 };
 
-/// How far `to` lies after `from`; negative if before.
+/// Steps from `from` to `to`; negative if `to` is before `from`.
 template <typename Kind>
 constexpr std::int32_t distance(SerialNumber<Kind> from, SerialNumber<Kind> to) {
   return static_cast<std::int32_t>(to.value - from.value);
@@ -27,12 +27,12 @@ template <typename Kind>
 constexpr bool is_before(SerialNumber<Kind> one, SerialNumber<Kind> other) {
   return distance(one, other) > 0;
 }
-/// Numbers in the window of `begin`, begin + 1, ... up to the one before `end`.
+/// Size of the window [begin, end).
 template <typename Kind>
 constexpr std::uint32_t count_between(SerialNumber<Kind> begin, SerialNumber<Kind> end) {
   return end.value - begin.value;
 }
-/// Whether `number` is one of them.
+/// Returns whether `number` is in [begin, end).
 template <typename Kind>
 constexpr bool is_between(SerialNumber<Kind> begin, SerialNumber<Kind> end, SerialNumber<Kind> number) {
   return count_between(begin, number) < count_between(begin, end);
@@ -47,7 +47,7 @@ constexpr SerialNumber<Kind> operator-(SerialNumber<Kind> number, std::uint32_t 
   return {number.value - steps};
 }
 
-/// A segment's number; a window of at most 4096 keeps those that are compared near to each other.
+/// Sequence of a segment. A window of at most 4096 keeps compared sequences near to each other.
 using Sequence = SerialNumber<struct OfSegments>;
 
 }  // namespace fairlead::wire

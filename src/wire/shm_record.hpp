@@ -1,19 +1,17 @@
 #pragma once
-// What stands in a record of the shared-memory transport before the payload. Both ends run on one host, so the words
-// lie as the processor has them; all else is checked like what comes from a network.
+// The head of a record of the shared-memory transport. Both ends run on one host, so words are in the processor's byte
+// order. Everything else is checked like input from a network.
 //
 //   inlined:      16 bytes, then a whole message without key, cookie, offset and `a`: with 32 bytes of payload one line
-//   ordered:      24 bytes, then a whole message of which only half a key (the upper) and half an `a` (the lower) are
-//                 not 0
+//   ordered:      24 bytes, then a whole message with only the upper half of a key and the lower half of an `a`
 //   tagged:       40 bytes, then a whole message without offset
 //   whole:        48 bytes, then a whole message
 //   first:        56 bytes (as whole, and the length of the message), then its first bytes
 //   next:         16 bytes, then more bytes of the message that `first` began; one such message at a time
-//   batch:        16 bytes, then short messages that differ in nothing else, each behind its length in 2 bytes
-//   by_reference: 72 bytes (as first, a place and a ticket), and no payload: the message lies there in the sender's
-//   arena
-//                 while the ticket is good
-//   taken_back:   16 bytes: what `first` began goes no further
+//   batch:        16 bytes, then short messages with the same head, each behind its length in 2 bytes
+//   by_reference: 72 bytes (as first, a place and a ticket), and no payload: the message lies at that place in the
+//                 sender's arena while the ticket is valid
+//   taken_back:   16 bytes: the message that `first` began does not go on
 
 #include <atomic>
 #include <bit>
@@ -61,7 +59,7 @@ struct ShmWide {
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(ShmHead) == 16 && sizeof(ShmOrdered) == 8 && sizeof(ShmTags) == 24 && sizeof(ShmWide) == 32);
 
-/// Put together in registers: a copy of what was just written field by field would wait for it.
+/// Builds the head in registers: a 16-byte load after field-by-field stores would stall on store forwarding.
 inline void store_shm_head(std::byte* out, const ShmHead& head) {
   const std::uint64_t first = static_cast<std::uint64_t>(head.kind) | std::uint64_t{head.operation} << 8 |
                               std::uint64_t{head.flags} << 16 | std::uint64_t{head.source_port} << 32;
@@ -70,7 +68,7 @@ inline void store_shm_head(std::byte* out, const ShmHead& head) {
   std::memcpy(out + sizeof first, &second, sizeof second);
 }
 
-/// Bytes before the payload.
+/// Bytes of the head, before the payload.
 constexpr std::size_t shm_head_bytes(ShmKind kind) {
   switch (kind) {
     case ShmKind::inlined:
@@ -92,7 +90,7 @@ constexpr std::size_t shm_head_bytes(ShmKind kind) {
   return sizeof(ShmHead) + sizeof(ShmWide) + sizeof(std::uint64_t);
 }
 
-/// The kind of record that a whole message with this envelope needs.
+/// Returns the kind of record that a whole message with this envelope needs.
 constexpr ShmKind shm_kind_of(const Envelope& envelope) {
   constexpr std::uint64_t kLower = 0xFFFF'FFFF;
   if (envelope.offset != 0) return ShmKind::whole;
@@ -100,7 +98,7 @@ constexpr ShmKind shm_kind_of(const Envelope& envelope) {
   return (envelope.key | envelope.a) != 0 ? ShmKind::ordered : ShmKind::inlined;
 }
 
-/// Writes what stands before the payload.
+/// Writes the head of a record.
 inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, std::uint64_t message_bytes,
                        std::uint64_t place = 0, std::uint64_t ticket = 0) {
   const ShmHead head{.kind = kind,
@@ -129,36 +127,36 @@ inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, s
 
 struct ShmRecord {
   ShmKind kind = ShmKind::inlined;
-  Envelope envelope;                    // not of `next`
-  std::uint64_t message_bytes = 0;      // not of `next`
-  std::uint64_t place = 0, ticket = 0;  // of `by_reference`
+  Envelope envelope;                    // not valid for `next`
+  std::uint64_t message_bytes = 0;      // not valid for `next`
+  std::uint64_t place = 0, ticket = 0;  // only for `by_reference`
   std::span<const std::byte> payload;
 };
 
-/// The length before each message of a record of `batch`.
+/// Length before each message in a `batch` record.
 using ShmLength = std::uint16_t;
 
-/// Cuts the next message off the rest of such a record; false if it does not lie in it.
+/// Takes the next message from the rest of such a record; returns false if it exceeds the record.
 inline bool take_batched(std::span<const std::byte>& rest, std::span<const std::byte>& message) {
   ShmLength length = 0;
   if (rest.size() < sizeof length) return false;
   std::memcpy(&length, rest.data(), sizeof length);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the checked copy is the one used
   if (length > rest.size() - sizeof length) return false;
   message = rest.subspan(sizeof length, length);
   rest = rest.subspan(sizeof length + length);
   return true;
 }
 
-/// Whether it is an inlined record; its head is copied before it is looked at.
+/// Returns whether this is an inlined record. Its head is copied first, since the peer could change it meanwhile.
 inline bool is_inlined(std::span<const std::byte> body, ShmHead& head) {
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the checked copy is the one used
   return head.kind == ShmKind::inlined;
 }
 
-/// Whether it is of that kind, of which `head` is a copy; the rest of its head is copied, too.
+/// Returns whether `head`, a copy, is of this kind; the rest of the head is copied too.
 template <typename Rest>
 inline bool is_shm_kind(ShmKind kind, std::span<const std::byte> body, const ShmHead& head, Rest& rest) {
   if (head.kind != kind || body.size() < sizeof head + sizeof rest) return false;
@@ -170,18 +168,18 @@ inline bool is_ordered(std::span<const std::byte> body, const ShmHead& head, Shm
   return is_shm_kind(ShmKind::ordered, body, head, turn);
 }
 
-/// Whether records of that kind are whole messages with their payload.
+/// Returns whether records of this kind are whole messages with their payload.
 constexpr bool is_whole(ShmKind kind) {
   return kind == ShmKind::inlined || kind == ShmKind::ordered || kind == ShmKind::tagged || kind == ShmKind::whole;
 }
 
-/// Kind and envelope of a record (the envelope not of `next`); false if it is none. All is copied before it is looked
-/// at.
+/// Decodes kind and envelope of a record (no envelope for `next`); returns false if it is invalid. Every field is
+/// copied before it is checked.
 inline bool decode_shm_envelope(std::span<const std::byte> body, ShmKind& kind, Envelope& envelope) {
   ShmHead head;
   if (body.size() < sizeof head) return false;
   std::memcpy(&head, body.data(), sizeof head);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // what is checked is what is used
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the checked copy is the one used
   if (head.kind < ShmKind::inlined || head.kind > ShmKind::taken_back || body.size() < shm_head_bytes(head.kind))
     return false;
   ShmWide wide;
@@ -208,7 +206,7 @@ inline bool decode_shm_envelope(std::span<const std::byte> body, ShmKind& kind, 
   return true;
 }
 
-/// False if it is no record. The payload stays where it is.
+/// Decodes a record; returns false if it is invalid. The payload is not copied.
 inline bool decode_shm(std::span<const std::byte> body, ShmRecord& record) {
   if (!decode_shm_envelope(body, record.kind, record.envelope)) return false;
   record.payload = body.subspan(shm_head_bytes(record.kind));

@@ -1,6 +1,6 @@
 #pragma once
-// Times on the wire: 32 bits of 64 ns ticks of the sender's own clock, which wrap every 275 s. Only the sender reads
-// its own timestamps back, so clocks need not agree.
+// Times on the wire: 32 bits of 64 ns ticks of the sender's own clock, which wrap every 275 s. Only the sender
+// evaluates its own timestamps, so clocks need not agree.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr Ticks to_ticks(base::Instant instant) {
   return {static_cast<std::uint32_t>(instant.time_since_epoch().count() / kTick)};
 }
 
-/// A span of time, cut to what 31 bits hold (137 s).
+/// Converts a span of time; limited to 31 bits (137 s).
 constexpr Ticks to_ticks(base::Duration span) {
   return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(span.count() / kTick, 0, INT32_MAX))};
 }
@@ -29,7 +29,7 @@ constexpr base::Duration to_duration(Ticks span) {
   return base::Duration(std::int64_t{span.value} * kTick);
 }
 
-/// From an earlier to a later moment of the same clock; negative if they came in the other order.
+/// Time from `from` to `to` on the same clock; negative if `to` is earlier.
 constexpr base::Duration elapsed(Ticks from, Ticks to) {
   return base::Duration(std::int64_t{static_cast<std::int32_t>(to.value - from.value)} * kTick);
 }
