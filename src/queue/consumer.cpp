@@ -19,7 +19,7 @@ std::uint64_t address_of(const void* place) {
 
 }  // namespace
 
-/// All but the header.
+/// Sets up everything except the header.
 Result<Consumer> Consumer::begin(std::span<std::byte> segment_zero, const Geometry& geometry) {
   if (!is_element_size(geometry.element_bytes) || geometry.elements < 2 || geometry.elements > kElementsMax) {
     return std::unexpected(Error{Status::invalid, 0,
@@ -67,8 +67,8 @@ Result<Consumer> Consumer::create(std::span<std::byte> segment_zero, const Geome
   return consumer;
 }
 
-// The run is where create() puts it; it is written again, for the addresses in it were those of another program. All
-// else that the producer reads of it stays what it is.
+// The run is where create() puts it. It is written again, since its addresses were those of another program. Everything
+// that the producer reads of it stays the same.
 Result<Consumer> Consumer::resume(std::span<std::byte> segment_zero, const Geometry& geometry, std::uint64_t consumed) {
   auto consumer = begin(segment_zero, geometry);
   if (!consumer) return consumer;
@@ -89,9 +89,10 @@ Consumer::Consumer(SegmentTable segments, Header* header, const Geometry& geomet
       header_(header),
       segments_(std::move(segments)) {}
 
-// Each look at the producer's counter takes its line away from the producer. A stream of thin looks is slower for both
-// than waiting a little between them. A look that brought one element may also be an answer to what we sent: then we
-// wait no longer than any answer takes. After an empty look nothing streams, and waiting would only be late.
+// Each poll of the producer's counter takes its cache line away from the producer. If polls find few elements each,
+// both sides are faster with a short pause between polls. But a poll that found one element may have found a reply, so
+// the pause is then no longer than a reply takes. After an empty poll nothing streams, and a pause would only add
+// latency.
 bool Consumer::look() noexcept {
   for (std::uint32_t i = 0; i < pace_; ++i) base::relax();
   const auto produced = header_->produced.load(std::memory_order_acquire);
@@ -112,7 +113,7 @@ bool Consumer::refuse() noexcept {
   return false;
 }
 
-// Our own words, but in memory that the other side can write: checked like its own.
+// These words are our own, but the other side can write to the memory, so they are checked like its words.
 Run* Consumer::run_at(std::uint64_t address, RunLocation& location) const noexcept {
   const auto place = segments_.locate(address, sizeof(Run));
   if (!place || place->offset % sizeof(Run) != 0) return nullptr;
@@ -144,10 +145,10 @@ bool Consumer::attach(SegmentNumber number, std::span<std::byte> memory) noexcep
   return true;
 }
 
-// Behind our element, in one of three ways: the new elements continue our run in memory (it grows), our element is the
-// last of its run (a new run follows), or it is not (the run is cut, the new run goes between). Each way, everything
-// new is complete before the one store to our run's shape that links it, and the grant comes last: a consumer that
-// dies in between leaves a ring that can be walked.
+// The new elements go behind our element, in one of three ways. They continue our run in memory, and the run grows. Or
+// our element is the last of its run, and a new run follows. Or it is not, and the run is cut, with the new run in
+// between. In each case everything new is complete before the one store to our run's shape that links it, and the grant
+// comes last. So a consumer that dies in between leaves a ring that can be walked.
 Status Consumer::add(SegmentNumber number, std::uint32_t elements) noexcept {
   if (number.value >= kSegmentsMax || unused_[number.value].base == nullptr || elements == 0) return Status::invalid;
   if (size_ + elements > kElementsMax) return Status::no_memory;
@@ -190,7 +191,7 @@ Status Consumer::add(SegmentNumber number, std::uint32_t elements) noexcept {
   return Status::ok;
 }
 
-// Word by word, not by a constructor: the other side may look at this memory already, though it has no business there.
+// Word by word, not by a constructor: the other side may already read this memory, although it should not.
 RunLocation Consumer::write_run(SegmentNumber number, Run* run, std::byte* first, Shape shape,
                                 std::uint64_t next) noexcept {
   auto offset_of = [&](const void* place) {

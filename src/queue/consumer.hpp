@@ -1,6 +1,6 @@
 #pragma once
-// The consuming side of an event queue: takes elements in order, owns the last it got until the next get or add, and
-// alone makes and grows the ring (docs/event-queue.md).
+// The consumer's side of an event queue. It takes elements in order, and owns the elements of its last get until the
+// next get or add. Only the consumer makes and grows the ring (docs/event-queue.md).
 
 #include <array>
 #include <cstddef>
@@ -16,26 +16,27 @@ namespace fairlead::queue {
 
 enum class State : std::uint8_t { empty, partial, full };
 
-/// What a queue is made with. The counters start at first_number; they wrap.
+/// How a queue is made. The counters start at first_number; they may wrap.
 struct Geometry {
   std::uint32_t element_bytes = 64;
   std::uint32_t elements = 2;
   std::uint64_t first_number = 0;
 };
 
-/// One thread at a time.
+/// Threads: one at a time.
 class Consumer {
  public:
-  static constexpr std::uint32_t kPaceMax = 16;  // pauses of the processor
+  static constexpr std::uint32_t kPaceMax = 16;  // pause instructions before a poll
 
-  /// Makes a queue in segment 0, before anybody else may see it.
+  /// Makes a queue in segment 0, before any other side can see it.
   static Result<Consumer> create(std::span<std::byte> segment_zero, const Geometry& geometry);
 
-  /// Goes on with a queue that create() made in this memory, with this geometry, for the program before this one in
-  /// this process. It had taken all before number `consumed`, owns none of them any more, and had added nothing.
+  /// Resumes a queue that the previous program in this process made with create() in this memory, with this geometry.
+  /// Its consumer had taken all elements before number `consumed`, owned none any more, and had never grown the ring.
   static Result<Consumer> resume(std::span<std::byte> segment_zero, const Geometry& geometry, std::uint64_t consumed);
 
-  /// The next element, owned until the next get or add; null if there is none or the memory was refused, see status().
+  /// Returns the next element, owned until the next get or add. Null if there is none or the memory was refused: see
+  /// status().
   std::byte* get() noexcept {
     if (consumed_ == seen_) [[unlikely]] {
       if (!look()) return nullptr;
@@ -49,37 +50,37 @@ class Consumer {
     hand_back_and_take(1);
     return element_;
   }
-  /// Up to `max` elements in order, all owned until the next get or add; fewer where a run ends.
+  /// Takes up to `max` elements in order, all owned until the next get or add; fewer where a run ends.
   Stretch get(std::uint32_t max) noexcept;
-  /// All that were got but the last go to the producer already now.
+  /// Hands all elements taken, except the last, back to the producer at once.
   void hand_back() noexcept { header_->grant.store(consumed_ - 1 + size_, std::memory_order_release); }
 
-  /// For a consumer that lets the producer run on its own thread: it never waits a little before a look.
+  /// Switches off the pause before polls, for a consumer that runs the producer on its own thread.
   void look_at_once() noexcept { pace_max_ = 0; }
 
-  /// Why get() gave nothing: again (empty), or invalid (a counter or link makes no sense, nothing was followed).
+  /// Why get() returned nothing: again (empty), or invalid (a counter or link is inconsistent, and was not followed).
   Status status() const noexcept { return status_; }
 
-  /// Names memory from which elements can be added: the number under which the producer's source maps it. This blesses
-  /// its elements. False: number taken or out of range, memory too big or not aligned to a line.
+  /// Adds memory from which the ring can grow; `number`: the segment under which the producer's source maps it. Returns
+  /// false if the number is taken or out of range, or the memory is too big or not aligned to a cache line.
   bool attach(SegmentNumber number, std::span<std::byte> memory) noexcept;
-  /// Grows the ring at the place of the consumer while the producer runs; the elements owned until now go to the
-  /// producer. no_memory: the segment has no room for so many; invalid: it was never attached.
+  /// Grows the ring at the consumer's position while the producer runs. The elements owned so far go back to the
+  /// producer. Errors: no_memory (the segment has no room for so many), invalid (it was never attached).
   Status add(SegmentNumber number, std::uint32_t elements) noexcept;
 
   std::uint64_t size() const noexcept { return size_; }
-  /// Elements that can be got, now at least.
+  /// Elements that can be taken; at least this many.
   std::uint64_t count() const noexcept { return header_->produced.load(std::memory_order_acquire) - consumed_; }
   State state() const noexcept;
   std::uint64_t consumed() const noexcept { return consumed_; }
 
-  /// For any thread, as of a moment ago.
+  /// Any thread; the answer may be outdated.
   bool is_empty() const noexcept {
     return header_->consumed.load(std::memory_order_acquire) == header_->produced.load(std::memory_order_acquire);
   }
 
  private:
-  // What of a segment is still unused, in bytes from its start.
+  // The unused part of a segment, in bytes from its start.
   struct Unused {
     std::byte* base = nullptr;
     std::uint64_t begin = 0;
@@ -102,16 +103,16 @@ class Consumer {
   RunLocation write_run(SegmentNumber number, Run* run, std::byte* first, Shape shape, std::uint64_t next) noexcept;
   void publish_growth(std::uint32_t elements) noexcept;
 
-  std::byte* element_ = nullptr;  // the last one got
+  std::byte* element_ = nullptr;  // the element taken last
   std::uint64_t consumed_;
-  std::uint64_t seen_;  // the producer's counter as last seen
+  std::uint64_t seen_;  // the producer's counter when last read
   std::uint64_t size_;
-  std::uint32_t left_ = 0;  // elements behind element_ in its run
+  std::uint32_t left_ = 0;  // elements after element_ in its run
   std::uint32_t element_bytes_;
   Header* header_;
-  Run* run_ = nullptr;  // where element_ lies
+  Run* run_ = nullptr;  // the run of element_
   std::uint32_t run_count_ = 0;
-  std::uint32_t pace_ = 0;  // to wait before the next look
+  std::uint32_t pace_ = 0;  // pauses before the next poll
   std::uint32_t pace_max_ = kPaceMax;
   Status status_ = Status::again;
   std::uint64_t epoch_ = 0;

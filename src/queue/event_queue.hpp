@@ -1,12 +1,12 @@
 #pragma once
-// An event queue inside one process: a Producer, a Consumer and the memory for both, for records of one type.
+// An event queue within one process: a Producer, a Consumer and their memory, for records of one type.
 //
 //   EventQueue<Completion> queue;
 //   queue.reserve(64);                                  // the consumer, before it causes up to 64 more events
 //   queue.produce(completion);                          // one producing thread at a time
 //   while (const auto* completion = queue.consume())    // one consuming thread at a time; valid until the next call
 //
-// Reserving enough is the owner's matter, as in the seed: a full queue answers `again`, it never grows by itself.
+// The owner has to reserve enough: a full queue returns `again`, and never grows by itself.
 
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace fairlead::queue {
 
-/// Zeroed memory for one segment, from the heap of this process.
+/// Zeroed heap memory for one segment.
 class OwnedSegment {
  public:
   OwnedSegment() = default;
@@ -41,7 +41,7 @@ class OwnedSegment {
   std::size_t bytes_ = 0;
 };
 
-/// The segments of a queue, by number; filled by the consumer, read by the producer when it first meets one.
+/// The segments of a queue, by number. The consumer adds them; the producer maps each when it first meets it.
 class OwnedSegments final : public SegmentSource {
  public:
   explicit OwnedSegments(std::size_t first_bytes) {
@@ -49,7 +49,7 @@ class OwnedSegments final : public SegmentSource {
     if (segments_[0].span().empty()) throw std::bad_alloc();
   }
   std::span<std::byte> map(SegmentNumber number) override { return segments_[number.value].span(); }
-  /// Its number, or nothing when all are taken or memory is short.
+  /// Returns the new segment's number, or nothing if all numbers are taken or there is no memory.
   std::optional<SegmentNumber> add(std::size_t bytes);
 
  private:
@@ -61,7 +61,7 @@ template <typename T>
   requires std::is_trivially_copyable_v<T>
 class EventQueue {
  public:
-  /// With room for `capacity` events; first_number is where the counters start. Throws std::bad_alloc.
+  /// Makes room for `capacity` events; the counters start at first_number. Throws std::bad_alloc.
   explicit EventQueue(std::uint32_t capacity = kCapacityMin, std::uint64_t first_number = 0)
       : segments_(segment_bytes(kElementBytes, std::uint64_t{capacity} + 1)),
         consumer_(make_consumer(capacity, first_number)),
@@ -69,11 +69,12 @@ class EventQueue {
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  /// [producer] ok, or again: full.
+  /// [producer] Returns ok, or again if the queue is full.
   Status produce(const T& record) noexcept {
     return produce_in_place([&](void* element) { new (element) T(record); }) ? Status::ok : producer_.status();
   }
-  /// [producer] The same where make(element) constructs the record; false: it was not called.
+  /// [producer] The same; make(element) constructs the record. Returns false if the queue is full and `make` was not
+  /// called.
   template <typename Make>
   bool produce_in_place(Make&& make) noexcept {
     auto* element = producer_.pnext();
@@ -84,9 +85,9 @@ class EventQueue {
     return true;
   }
 
-  /// [consumer] The next record, valid until the next consume() or reserve(); null if there is none.
+  /// [consumer] Returns the next record, valid until the next consume() or reserve(); null if there is none.
   const T* consume() noexcept { return std::launder(reinterpret_cast<const T*>(consumer_.get())); }
-  /// [consumer] Copies the next records, as many as there are and `to` holds; how many.
+  /// [consumer] Copies the next records, as many as there are and `to` has room for; returns their number.
   std::size_t consume(std::span<T> to) noexcept {
     std::size_t count = 0;
     while (count < to.size()) {
@@ -95,12 +96,12 @@ class EventQueue {
       std::memcpy(&to[count], stretch.first, stretch.count * sizeof(T));
       count += stretch.count;
     }
-    if (count > 0) consumer_.hand_back();  // so that each has room for the next one
+    if (count > 0) consumer_.hand_back();  // so that the producer has their room at once
     return count;
   }
 
-  /// [consumer] Makes capacity() at least `capacity`, in place, while the producer runs; no_memory at the bound. Grows
-  /// at least by half, so that the elements of one growth lie side by side in one long run.
+  /// [consumer] Makes capacity() at least `capacity_needed`, in place, while the producer runs; no_memory at the limit.
+  /// The ring grows at least by half, so that new elements form one long run.
   Status reserve(std::uint64_t capacity_needed) {
     if (capacity_needed <= capacity()) return Status::ok;
     if (capacity_needed >= kElementsMax) return Status::no_memory;
@@ -111,13 +112,13 @@ class EventQueue {
     return consumer_.add(*number, growth);
   }
 
-  /// [consumer] How many events can be in the queue.
+  /// [consumer] How many events the queue can hold.
   std::uint64_t capacity() const noexcept { return consumer_.size() - 1; }
 
-  /// Any thread, as of a moment ago.
+  /// Any thread; the answer may be outdated.
   bool is_empty() const noexcept { return consumer_.is_empty(); }
 
-  /// The two sides for what is not wrapped here: batches, filling in place, counts.
+  /// Both sides, for what has no wrapper here: batches, filling in place, counts.
   Producer& producer() noexcept { return producer_; }
   Consumer& consumer() noexcept { return consumer_; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// How shared memory names places: by segment and offset, never by address. A segment is a piece of memory that both
-// sides have mapped, each where it likes; its number is agreed when it is handed over.
+// How shared memory refers to places: by segment and offset, never by address. A segment is memory that both sides have
+// mapped, each at its own address. They agree on its number when it is handed over.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@ struct SegmentNumber {
   bool operator==(const SegmentNumber&) const = default;
 };
 
-/// A place in a segment, in bytes.
+/// A place in a segment; the offset is in bytes.
 struct Location {
   SegmentNumber segment;
   std::uint32_t offset = 0;
@@ -25,8 +25,8 @@ struct Location {
   }
 };
 
-/// The place of a run descriptor: a whole line, so that segment (6 bits) and line (26 bits) fit beside a count in one
-/// word. Line 0 of segment 0 is the queue's header, so that a word of zero names no run.
+/// The place of a run descriptor, which is one cache line. So segment (6 bits) and line (26 bits) fit into one word
+/// beside a count. Line 0 of segment 0 is the queue's header, so the word zero names no run.
 struct RunLocation {
   static constexpr std::uint32_t kLineBytes = 64;
   static constexpr std::uint32_t kLineBits = 26;

@@ -65,7 +65,7 @@ Result<Producer> Producer::resume(SegmentSource& source, const Position& positio
   if (!producer) return producer;
   Place place;
   const bool is_there = position.is_refused || producer->read({position.run}, place);
-  place.shape = Shape::unpack(position.shape);  // a run may have been cut since
+  place.shape = Shape::unpack(position.shape);  // the run may have been cut since it was read
   const std::uint64_t bytes = std::uint64_t{place.shape.count} * producer->element_bytes_;
   if (!is_there || (!position.is_refused && (position.index >= place.shape.count ||
                                              producer->segments_.resolve(place.first, bytes) == nullptr))) {
@@ -81,8 +81,8 @@ Result<Producer> Producer::resume(SegmentSource& source, const Position& positio
   return producer;
 }
 
-// The grant before the epoch: a grant that needs a changed ring was stored after the ring's epoch, so whoever sees the
-// grant sees the epoch; and whoever sees the epoch sees the ring.
+// Reads the grant before the epoch. A grant that needs a changed ring is stored after the ring's epoch, so a reader
+// that sees the grant sees the epoch, and then the ring.
 bool Producer::look() noexcept {
   if (element_ == nullptr) return refuse();
   const auto grant = header_->grant.load(std::memory_order_acquire);
@@ -107,7 +107,7 @@ bool Producer::refuse() noexcept {
   return false;
 }
 
-// Each word once, then checked: what is in `place` afterwards lies inside a segment, whatever the other side does.
+// Reads each word once, then checks it: `place` then lies inside a segment, whatever the other side does.
 bool Producer::read(RunLocation location, Place& place) noexcept {
   auto* base = segments_.resolve(location.place(), sizeof(Run));
   if (base == nullptr) return false;
@@ -128,21 +128,21 @@ void Producer::stand_on(const Place& place, std::uint32_t index) noexcept {
   element_ = place.elements + std::size_t{index} * element_bytes_;
 }
 
-// To the first element of the next run. The link is the one that was read together with the count: the run may have
-// been cut since, but only where this lap has passed.
+// Moves to the first element of the next run. The link is the one that was read together with the count. The run may
+// have been cut since, but only behind the position of this lap.
 void Producer::cross() noexcept {
   Place next;
   if (read(place_.shape.next, next)) {
     stand_on(next, 0);
   } else {
     element_ = nullptr;
-    limit_ = produced_ + left_ + 1;  // what is being published ends here; the next look refuses
+    limit_ = produced_ + left_ + 1;  // publishing ends here; the next poll refuses
   }
 }
 
-// The ring has grown: the run underfoot may be longer, have a new mapped_peer, or have been cut in front of or behind
-// our element. The pieces of a cut run are chained by `rest` in the order of their elements, so that each step comes
-// nearer to ours, and there are at most as many steps as elements.
+// The ring has grown: our run may be longer, have a new successor, or have been cut before or after our element. The
+// pieces of a cut run are chained by `rest` in the order of their elements. So each step comes nearer to our element,
+// and there are at most as many steps as elements.
 bool Producer::find_place_again() noexcept {
   const std::uint64_t own = place_.first.offset + static_cast<std::uint64_t>(element_ - place_.elements);
   RunLocation location{};

@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of the two sides: a queue of numbered elements in one segment or several, each side with its own table.
+// For tests of both sides: a queue of numbered elements in one or more segments; each side has its own table.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 namespace fairlead::queue {
 
-/// Memory that two processes (or two mappings in one) share, by segment number.
+/// Memory by segment number, shared by two processes (or two mappings in one).
 class SharedSegments final : public SegmentSource {
  public:
   SegmentNumber add(std::size_t bytes) {
@@ -32,7 +32,7 @@ class SharedSegments final : public SegmentSource {
   std::uint32_t used_ = 0;
 };
 
-/// The same segments mapped a second time, at other addresses, when they are met.
+/// The same segments, mapped a second time at other addresses on first use.
 class SecondMapping final : public SegmentSource {
  public:
   explicit SecondMapping(const SharedSegments& segments) : shared_(segments) {}
@@ -62,7 +62,7 @@ inline Producer make_producer(SegmentSource& source) {
   return std::move(*producer);
 }
 
-/// Puts `number`, in every word of the element; false if there was none.
+/// Puts `number` into every word of an element; returns false if there was none.
 inline bool put_number(Producer& producer, std::uint64_t number) {
   auto* element = producer.pnext();
   if (element == nullptr) return false;
@@ -77,7 +77,7 @@ inline std::uint64_t number_in(const std::byte* element) {
   return number;
 }
 
-/// Gets an element and compares it; false if there was none.
+/// Takes an element and compares it; returns false if there was none.
 inline bool get_number(Consumer& consumer, std::uint64_t expected) {
   const auto* element = consumer.get();
   if (element == nullptr) return false;

@@ -35,7 +35,7 @@ std::byte* map_shared(int descriptor, std::size_t bytes, int flags) {
 Result<SharedSegment> SharedSegment::create(std::size_t bytes) {
   const int descriptor = memfd_create("fairlead-queue", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return system_error("memfd_create", bytes, errno);
-  SharedSegment segment(nullptr, 0, descriptor);  // closes it on the way out
+  SharedSegment segment(nullptr, 0, descriptor);  // closes the descriptor on failure
   if (!base::resize_file(descriptor, bytes)) return system_error("ftruncate", bytes, errno);
   if (fcntl(descriptor, F_ADD_SEALS, kSeals) != 0) return system_error("F_ADD_SEALS", bytes, errno);
   segment.memory_ = map_shared(descriptor, bytes, MAP_POPULATE);

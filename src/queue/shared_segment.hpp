@@ -1,6 +1,6 @@
 #pragma once
-// A segment that processes share: sealed anonymous memory behind a descriptor, mapped by each where it likes. The seal
-// is what makes its length trustworthy: nobody can shrink it under a reader.
+// A segment shared by processes: sealed anonymous memory behind a descriptor, mapped by each at its own address. The
+// seal makes its length trustworthy: nobody can shrink it while another process reads.
 
 #include <cstddef>
 #include <span>
@@ -11,9 +11,9 @@ namespace fairlead::queue {
 
 class SharedSegment {
  public:
-  /// Zeroed, mapped and touched, so that the first lap takes no page faults.
+  /// Creates zeroed memory, mapped and touched, so that the first lap takes no page faults.
   static Result<SharedSegment> create(std::size_t bytes);
-  /// A second mapping of what another process created. Borrows the descriptor; refuses one that is not sealed.
+  /// Maps a segment that another process created. Borrows the descriptor; refuses memory that is not sealed.
   static Result<SharedSegment> map(int descriptor);
 
   SharedSegment() = default;

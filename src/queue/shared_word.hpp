@@ -1,5 +1,5 @@
 #pragma once
-// A word that both sides of a queue have. tests/weak_memory compiles the queue with one of its own, whose folder comes
+// A word shared by both sides of a queue. tests/weak_memory compiles the queue with another type: its folder comes
 // first in the include path.
 
 #include <atomic>

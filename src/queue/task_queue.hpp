@@ -1,23 +1,23 @@
 #pragma once
-// The task queue with the firewall element: one producer, one consumer, no lock and no compare-and-swap, and tasks that
-// become ready in any order by a third party (AMLAPI's bundle task queue; docs/am.md).
+// A task queue with a firewall element: one producer, one consumer, no lock and no compare-and-swap. Third parties make
+// tasks ready, in any order (AMLAPI's bundle task queue; docs/am.md).
 //
-// Model. A chain of tasks linked by `next`, begun by an anchor that is never taken. The only word that both sides could
-// write is the `next` of the last task, so the rule is: the consumer never unlinks the last one. Live or executed, it
-// is the firewall: beyond it everything is the producer's, before it everything is the consumer's. An executed last
-// task stays behind as a tombstone (at most one) until a successor is seen.
+// Model. Tasks form a chain linked by `next`, which begins with an anchor that is never taken. The only word that both
+// sides could write is the `next` of the last task. So the consumer never unlinks the last task: ready or executed, it
+// is the firewall. What comes after it belongs to the producer, what comes before it to the consumer. An executed last
+// task stays as a tombstone (at most one) until it has a successor.
 //
-// Why the orders suffice (tests/models/task_queue.pml finds a failure when any of them is left out):
-//   next   null -> successor once, by the producer, while the task is last: release, so that whoever follows the link
-//          (acquire) sees the task behind it and what it carries. The consumer stores a `next` only after it has read
-//          it non-null, that is after the producer's last store to it; only the consumer reads such a store: relaxed.
-//   state  filling -> ready once, by whoever completes the task: release, read by the consumer with acquire, so that it
-//          sees what was placed. From ready on only the consumer writes it: relaxed.
-// The consumer frees a task only after reading its `next` non-null, hence never the one that the producer will link to
-// next. The third party touches a task no more after complete(); the consumer frees none that is not ready.
+// Memory orders (tests/models/task_queue.pml fails without any of them):
+//   next   null -> successor once, by the producer, while the task is last: release. A reader that follows the link
+//          (acquire) sees the next task and what it carries. The consumer stores a `next` only after it has read it
+//          non-null, that is after the producer's last store to it. Only the consumer reads that store: relaxed.
+//   state  filling -> ready once, by the thread that completes the task: release, read by the consumer with acquire,
+//          so that it sees the task's data. After that only the consumer writes it: relaxed.
+// The consumer frees a task only after it has read its `next` as non-null, so never the one that the producer will link
+// to next. The third party does not touch a task after complete(); the consumer frees no task that is not ready.
 //
-// Threads: put() by one producer at a time, take(), take_unlinked(), finish() and reclaim() by one consumer at a time;
-// a lock that hands a role to another thread orders the hand-over. complete() by anybody, once per task.
+// Threads: put() by one producer at a time; take(), take_unlinked(), finish() and reclaim() by one consumer at a time.
+// A lock that passes a role to another thread orders the hand-over. complete() by any thread, once per task.
 
 #include <atomic>
 #include <concepts>
@@ -27,14 +27,14 @@
 
 namespace fairlead::queue {
 
-/// Base of whatever is queued; a task is in one queue at most.
+/// Base class of queued tasks; a task is in one queue at most.
 struct TaskLink {
   enum class State : std::uint8_t {
-    filling,    // not to be taken yet
-    ready,      //
-    running,    // taken, and unlinked
-    in_place,   // taken while it was the last: still linked
-    tombstone,  // executed, still linked
+    filling,    // must not be taken yet
+    ready,      // may be taken
+    running,    // taken and unlinked
+    in_place,   // taken while it was the last task: still linked
+    tombstone,  // executed, but still linked
   };
   std::atomic<TaskLink*> next{nullptr};
   std::atomic<State> state{State::filling};
@@ -55,10 +55,11 @@ class TaskQueue {
     tail_ = &task;
   }
 
-  /// Of a task that was put filling: everything it carries is there.
+  /// Makes a task ready that was put as filling; everything it carries is in place.
   static void complete(Task& task) noexcept { task.state.store(State::ready, std::memory_order_release); }
 
-  /// [consumer] The first ready task anywhere, or null; finish() follows. Walks over tasks that are being filled.
+  /// [consumer] Takes the first ready task, wherever it is; null if there is none. finish() has to follow. Passes over
+  /// tasks that are being filled.
   Task* take() noexcept {
     TaskLink* before = &anchor_;
     TaskLink* task = before->next.load(std::memory_order_acquire);
@@ -81,7 +82,8 @@ class TaskQueue {
     return nullptr;
   }
 
-  /// [consumer] The first task, if it is not the last (in a queue of tasks that are all ready): it needs no finish().
+  /// [consumer] Takes the first task unless it is the last; needs no finish(). Only for queues whose tasks are all
+  /// ready.
   Task* take_unlinked() noexcept {
     TaskLink* task = anchor_.next.load(std::memory_order_acquire);
     TaskLink* after = task != nullptr ? task->next.load(std::memory_order_acquire) : nullptr;
@@ -90,7 +92,7 @@ class TaskQueue {
     return static_cast<Task*>(task);
   }
 
-  /// [consumer] After the execution of a taken task: reclaim() returns it now, or once it is not the last any more.
+  /// [consumer] Ends a taken task. reclaim() returns it at once, or when it is not the last any more.
   void finish(Task& task) noexcept {
     if (task.state.load(std::memory_order_relaxed) == State::running) {
       keep(task);
@@ -100,7 +102,7 @@ class TaskQueue {
     }
   }
 
-  /// [consumer] Next task that is out of the queue for good and may be used again.
+  /// [consumer] Returns the next task that has left the queue for good and may be reused; null if there is none.
   Task* reclaim() noexcept {
     TaskLink* task = kept_;
     if (task != nullptr) kept_ = task->next.load(std::memory_order_relaxed);
@@ -110,8 +112,8 @@ class TaskQueue {
  private:
   using State = TaskLink::State;
 
-  // Unlinks what was executed in place and has a successor by now. A take() would, too, but may not come before some
-  // are back.
+  // Unlinks tombstones that have a successor by now. take() does that too, but the consumer may need its tasks back
+  // before the next take().
   void sweep() noexcept {
     TaskLink* before = &anchor_;
     TaskLink* task = before->next.load(std::memory_order_acquire);
@@ -132,9 +134,9 @@ class TaskQueue {
     kept_ = &task;
   }
 
-  alignas(kLinePairBytes) TaskLink* tail_ = &anchor_;  // the producer's
-  alignas(kLinePairBytes) TaskLink anchor_;            // the consumer's, once it is not the last
-  TaskLink* kept_ = nullptr;                           // the consumer's
+  alignas(kLinePairBytes) TaskLink* tail_ = &anchor_;  // owned by the producer
+  alignas(kLinePairBytes) TaskLink anchor_;            // owned by the consumer, once it is not the last
+  TaskLink* kept_ = nullptr;                           // owned by the consumer
 };
 
 }  // namespace fairlead::queue

@@ -57,7 +57,7 @@ void WaitLadder::stirred(Wait& wait, base::Instant now) const noexcept {
     wait.spin_until = std::max(wait.spin_until, now + spin_most_);
 }
 
-// Woken for something else, a wait looks once and sleeps again.
+// After a wake-up for something else, a wait polls once and sleeps again.
 void WaitLadder::slept(Wait& wait, base::Instant now) const noexcept {
   wait.has_slept = true;
   if (choice_ != WaitChoice::spin) wait.spin_until = now;

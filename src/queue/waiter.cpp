@@ -13,12 +13,12 @@ Result<Waiter> Waiter::create() {
   return Waiter(std::make_unique<SleepFlag>(), std::move(*descriptor));
 }
 
-// The counter of an event fd can only be full if it is readable already: a failed write is a wake-up too.
+// The counter of an event fd can be full only if it is readable, so a failed write also wakes.
 void Waiter::wake() noexcept {
   ::eventfd_write(descriptor_.get(), 1);
 }
 
-// An exchange here too: a plain store would hide the last notify() from the next announcement.
+// Also an exchange: a plain store would hide the last notify() from the next announcement.
 void Waiter::disarm() noexcept {
   flag_->sleeping.exchange(0, std::memory_order_acq_rel);
   std::uint64_t wakes = 0;

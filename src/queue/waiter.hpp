@@ -1,11 +1,12 @@
 #pragma once
-// The wake-up beside the event queue: a consumer that sleeps, and producers that call the kernel only when it does.
+// The wake-up beside an event queue: the consumer sleeps, and producers make a system call only if it does (a
+// doorbell).
 //
-// Why no wake-up is lost. The sleeper announces itself (exchange sleeping := 1), looks once more, then sleeps. The
-// producer publishes its event, then takes the announcement (exchange sleeping := 0). Every write of that word is a
-// read-modify-write, so one of the two comes first. The producer's first: the sleeper's exchange reads what it wrote, a
-// release, directly or through further exchanges, so the look after it sees the event. The sleeper's first: the
-// producer finds the 1 and writes the event fd. This holds in C++'s memory model by itself, where a plain load after
+// Why no wake-up is lost. The consumer announces its sleep (exchange sleeping := 1), polls once more, then sleeps. The
+// producer publishes its event, then takes the announcement (exchange sleeping := 0). Every write to that word is a
+// read-modify-write, so one of the two exchanges comes first. If the producer's is first, the consumer's exchange reads
+// what it wrote (release), directly or through other exchanges. So the poll after it sees the event. If the consumer's
+// is first, the producer reads the 1 and writes the event fd. The C++ memory model guarantees this. A plain load after
 // the publication would need a full fence on both sides.
 
 #include <atomic>
@@ -21,30 +22,30 @@
 
 namespace fairlead::queue {
 
-/// The word between sleeper and producers; may lie in shared memory.
+/// The flag shared by consumer and producers; it may lie in shared memory.
 struct alignas(kLinePairBytes) SleepFlag {
   std::atomic<std::uint32_t> sleeping{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// notify() may come from any thread; everything else from the one that sleeps.
+/// Threads: notify() any thread; everything else only the thread that sleeps.
 class Waiter {
  public:
-  /// With a flag and an event fd of its own.
+  /// Makes a waiter with its own flag and event fd.
   static Result<Waiter> create();
-  /// Over a flag in shared memory and an event fd that the other process has too; the descriptor becomes ours.
+  /// Uses a flag in shared memory and an event fd that the other process also has. Takes ownership of the descriptor.
   Waiter(SleepFlag& flag, base::FileDescriptor event_descriptor) noexcept
       : flag_(&flag), descriptor_(std::move(event_descriptor)) {}
 
-  /// After an event was published. One exchange on a word that is rarely written by anybody else; the system call only
-  /// if somebody sleeps.
+  /// Call after publishing an event. Costs one exchange on a word that others rarely write, and a system call only if
+  /// the consumer sleeps.
   void notify() noexcept {
     if (flag_->sleeping.exchange(0, std::memory_order_acq_rel) != 0) [[unlikely]]
       wake();
   }
 
-  /// Before sleeping on it (wait_ladder.hpp: when): descriptor() becomes readable with the next notify(). False, and
-  /// nothing is armed, if is_ready() already: do not sleep then.
+  /// Call before sleeping (wait_ladder.hpp: when): the next notify() makes descriptor() readable. Returns false, with
+  /// nothing armed, if is_ready() is true already: then do not sleep.
   template <std::predicate IsReady>
   bool arm(IsReady&& is_ready) {
     flag_->sleeping.exchange(1, std::memory_order_acq_rel);
@@ -52,7 +53,7 @@ class Waiter {
     disarm();
     return false;
   }
-  /// Back from sleep: the descriptor is not readable any more, producers save the system call.
+  /// Call after the sleep: descriptor() is not readable any more, and producers make no system call.
   void disarm() noexcept;
   int descriptor() const noexcept { return descriptor_.get(); }
 
