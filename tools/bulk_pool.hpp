@@ -1,6 +1,6 @@
 #pragma once
-// The server's bulk buffers: made when a size is first asked for, kept for the next, at most so many and so much
-// memory together.
+// The server's bulk buffers. Created when a size is first needed and kept for reuse, with a bound on number and total
+// memory.
 
 #include <fairlead/net/buffer.hpp>
 
@@ -14,12 +14,12 @@ class BulkPool {
  public:
   using SetUp = std::function<void(net::Buffer&)>;
 
-  /// `set_up` is called once with each new buffer.
+  /// `set_up` is called once for each new buffer.
   BulkPool(net::Domain& domain, std::uint32_t buffers_max, std::uint64_t memory_max, SetUp set_up)
       : domain_(domain), buffers_max_(buffers_max), memory_max_(memory_max), set_up_(std::move(set_up)) {}
 
-  /// An idle buffer of at least `size` bytes, or null while the bounds allow no further one. Idle ones of other sizes
-  /// make room.
+  /// Returns an idle buffer of at least `size` bytes. Frees idle buffers of other sizes if necessary. Returns null
+  /// while the bounds permit no more.
   net::Buffer* acquire(std::uint64_t size);
   void release(net::Buffer& buffer);
 

@@ -1,4 +1,4 @@
-// `fairlead bulkping server|client`: the options of the command line.
+// Command-line options of `fairlead bulkping server|client`.
 #include <fmt/format.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ void add_common(CLI::App& app, BulkpingCommon& options) {
   app.add_flag("-q,--quiet", options.is_quiet, "only errors and the exit code")->excludes(verbose);
 }
 
-/// What only several options together can get wrong, and what follows from where we run.
+/// Checks combinations of options, and sets defaults that depend on the terminal.
 void settle(BulkpingCommon& options) {
   if (options.message_size < kMessageSizeMin) {
     throw CLI::ValidationError("--message-size", fmt::format("{} has no room for a request: want at least {}",

@@ -18,7 +18,7 @@
 namespace fairlead::tools {
 namespace {
 
-/// Position behind the nid, which may hold colons inside brackets.
+/// Returns the length of the nid, which may contain colons inside brackets.
 std::size_t nid_length(std::string_view text) {
   const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
   return bracket == text.npos ? text.size() : std::min(text.find(':', bracket), text.size());
@@ -40,7 +40,7 @@ Result<std::string> complete_address(std::string_view text, const AddressDefault
   std::string_view rest = text.substr(split);
   for (std::size_t i = 0; !rest.empty(); ++i) {
     const std::size_t end = std::min(rest.find(':', 1), rest.size());
-    if (i == parts.size()) parts.emplace_back();  // one too many: the parser says so
+    if (i == parts.size()) parts.emplace_back();  // one part too many: the parser reports it
     parts[i] = rest.substr(1, end - 1);
     rest.remove_prefix(end);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses as people type them: what they leave out is filled in.
+// Completes addresses as users type them.
 
 #include <fairlead/error.hpp>
 
@@ -8,17 +8,18 @@
 
 namespace fairlead::tools {
 
-/// The parts that a text may leave out.
+/// Defaults for the parts that a user may omit.
 struct AddressDefaults {
   std::string pid = "20480";
   std::string portal = "39";
   std::string tmid = "12";
 };
 
-/// "10.0.0.5", "10.0.0.5@udp:20480", "[::1]@udp:20480:39:*", "0@lo" to the full form; `invalid` if that is no address.
+/// Completes an address such as "10.0.0.5", "10.0.0.5@udp:20480", "[::1]@udp:20480:39:*" or "0@lo". Returns `invalid`
+/// if it is malformed.
 Result<std::string> complete_address(std::string_view text, const AddressDefaults& defaults);
 
-/// The nid of this host from which it would reach `address` (a full one): asks the kernel's routes, sends nothing.
+/// Returns the nid from which this host reaches a complete `address`. Asks the kernel's routes, and sends nothing.
 Result<std::string> nid_towards(std::string_view address);
 
 }  // namespace fairlead::tools

@@ -36,7 +36,7 @@ std::uint64_t random_word() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// Own and server's address, complete.
+/// Completes the own and the server's address.
 Result<> complete_addresses(BulkpingClientOptions& options) {
   auto server = complete_address(options.server, {});
   if (!server) return std::unexpected(std::move(server.error()));
@@ -58,8 +58,8 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
   return {};
 }
 
-/// A buffer under way to a peer that fell silent comes back when the engine gives the peer up: that must not be later
-/// than the time-outs of the command line promise, unless somebody chose it so.
+/// A buffer in transit to a silent peer returns when the engine gives up the peer. Unless the user chose that time,
+/// limit it to the timeouts of the command line.
 void give_up_in_time(BulkpingClientOptions& options) {
   constexpr std::string_view kName = "give_up_after";
   const auto table = option_table();
@@ -69,22 +69,24 @@ void give_up_in_time(BulkpingClientOptions& options) {
       std::chrono::duration_cast<std::chrono::milliseconds>(options.message_timeout).count());
   if (is_chosen || wanted >= row->value_default) return;
   options.engine.emplace(options.engine.begin(), kName,
-                         std::to_string(std::max(wanted, row->value_min)));  // --set comes later
+                         // Before the user's --set, which therefore wins.
+                         std::to_string(std::max(wanted, row->value_min)));
 }
 
-/// The same engine as the first thread's machine, another transfer machine.
+/// Returns the address of another transfer machine on the first thread's engine.
 std::string address_of_next(std::string_view first, std::string_view asked) {
   const std::size_t tmid = first.rfind(':');
   return fmt::format("{}{}", first.substr(0, tmid), asked.substr(asked.rfind(':')));
 }
 
-/// The engine's part of a full address: nid and pid.
+/// Returns the engine's part of a full address: nid and pid.
 std::string_view engine_part(std::string_view address) {
   const std::size_t tmid = address.rfind(':');
   return address.substr(0, address.rfind(':', tmid - 1));
 }
 
-/// Without a server, its port is free, and the client may be the one who gets it: then it would talk to itself.
+/// Fails if the client got the server's address. Without a server, its port is free, and the client would talk to
+/// itself.
 Result<> check_somebody_else(std::string_view own, std::string_view server) {
   const auto is_same_host = net::compare_nids(own, server);
   const auto pid = [](std::string_view engine) { return engine.substr(engine.rfind(':')); };
@@ -118,7 +120,7 @@ std::string live_text(const Threads& threads, const BulkpingClientOptions& optio
                      static_cast<double>(bytes) / static_cast<double>(duration.count()));
 }
 
-/// Runs the threads to their end; the first error, if any.
+/// Runs the threads to their end. Returns the first error, if any.
 std::optional<Error> run_threads(Threads& threads, const BulkpingClientOptions& options,
                                  std::atomic<bool>& should_stop) {
   std::mutex mutex;

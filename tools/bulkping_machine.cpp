@@ -48,7 +48,7 @@ Status BulkpingMachine::post(net::Buffer& buffer) {
 
 void BulkpingMachine::on_receive(const net::BufferEvent& event) {
   if (event.status == Status::ok) {
-    // Taken out before the buffer may be filled anew.
+    // Decode it before the buffer may be filled again.
     auto request = decode_request(event.buffer.bytes(event.offset, event.length));
     if (request) {
       on_request_(std::move(*request), event.sender);

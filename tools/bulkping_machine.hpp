@@ -1,6 +1,5 @@
 #pragma once
-// A transfer machine with what both ends of bulkping need: receive buffers that stay posted, and the settings of the
-// command line.
+// The transfer machine of either end of bulkping: keeps receive buffers posted, with the command line's settings.
 
 #include <fairlead/net.hpp>
 
@@ -15,7 +14,7 @@
 
 namespace fairlead::tools {
 
-/// A request that has arrived, and who sent it.
+/// Called with each request that arrives, and its sender.
 using RequestCallback = std::function<void(Request request, const net::EndPoint& sender)>;
 
 class BulkpingMachine {
@@ -24,7 +23,7 @@ class BulkpingMachine {
 
   /// Starts at `address` and posts the receive buffers.
   Result<> start(std::string_view address);
-  /// Cancels what is queued and waits for the end of it.
+  /// Cancels queued operations and waits for their end.
   void stop();
 
   net::TransferMachine& machine() { return machine_; }
@@ -33,10 +32,10 @@ class BulkpingMachine {
   net::Statistics statistics() { return machine_.statistics(); }
   std::uint64_t malformed_requests() const { return malformed_; }
 
-  /// The host engine has ended, and nothing will arrive any more.
+  /// Returns whether the host engine has ended, so nothing more will arrive.
   bool has_lost_engine() const { return has_lost_engine_; }
 
-  /// Messages hold at most this.
+  /// Returns the largest message size.
   std::uint64_t message_size() const { return options_.message_size; }
 
  private:

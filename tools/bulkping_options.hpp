@@ -1,5 +1,5 @@
 #pragma once
-// What `fairlead bulkping` may be told. docs/bulkping.md has the table with Motr's letters.
+// The options of `fairlead bulkping`. docs/bulkping.md has the table with Motr's letters.
 
 #include <fairlead/time.hpp>
 
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kThreadsMax = 32;
 inline constexpr int kSendAttempts = 3;
 inline constexpr Duration kSendPause = std::chrono::milliseconds{100};  // after the first failed attempt; grows
 
-/// Of server and client.
+/// Options of both server and client.
 struct BulkpingCommon {
   std::string address;
   std::uint32_t portal = 39;
@@ -28,7 +28,7 @@ struct BulkpingCommon {
   std::uint32_t messages_max = 16;
   Duration message_timeout = std::chrono::seconds{5};
   Duration bulk_timeout = std::chrono::seconds{10};
-  bool is_async = false;  // events by the machine's own thread instead of the one that waits
+  bool is_async = false;  // the machine's own thread delivers events, not the waiting thread
   bool is_verbose = false;
   bool is_quiet = false;
   bool is_json = false;
@@ -44,7 +44,7 @@ struct BulkpingServerOptions : BulkpingCommon {
     message_size = 4096;
   }
 
-  std::uint32_t buffers = 20;  // bulk buffers at most, and as many for replies
+  std::uint32_t buffers = 20;  // most bulk buffers, and as many for replies
   std::uint64_t bulk_size_max = kBulkSizeMax;
   std::uint64_t memory = std::uint64_t{2} << 30;  // of all bulk buffers together
   Duration delay{};                               // before each active transfer

@@ -1,5 +1,5 @@
 #pragma once
-// What bulkping says at its end, for people and (--json) for programs: docs/bulkping.md names every key.
+// The final report of bulkping, for people and (--json) for programs; docs/bulkping.md describes each key.
 
 #include <fairlead/error.hpp>
 #include <fairlead/net/statistics.hpp>
@@ -20,7 +20,7 @@ struct RunFacts {
   std::uint64_t messages_dropped = 0;
   std::vector<net::Counter> counters;
   bool is_interrupted = false;
-  std::string error;  // empty if all went well
+  std::string error;  // empty if nothing failed
 };
 
 std::string server_report(const RunFacts& run, const ServerFigures& figures, bool is_verbose);
@@ -29,7 +29,7 @@ std::string client_report(const RunFacts& run, const ClientFigures& figures, con
 std::string server_json(const RunFacts& run, const ServerFigures& figures);
 std::string client_json(const RunFacts& run, const ClientFigures& figures, const BulkpingClientOptions& options);
 
-/// "mRECV", "mSEND", "pRECV", ...: Motr's short names.
+/// Returns Motr's short name: "mRECV", "mSEND", "pRECV", ...
 std::string_view short_name(net::QueueKind kind);
 
 }  // namespace fairlead::tools

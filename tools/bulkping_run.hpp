@@ -1,14 +1,14 @@
 #pragma once
-// Runs a bulkping server or client from its options to its exit code.
+// Runs a bulkping server or client, from its options to its exit code.
 
 #include "tools/bulkping_options.hpp"
 
 namespace fairlead::tools {
 
-/// Until Ctrl-C, then exit code 0 and the statistics.
+/// Runs until Ctrl-C. Prints statistics and returns 0.
 int run_bulkping_server(const BulkpingServerOptions& options);
 
-/// Until its loops are done (0), the first failure (1), or Ctrl-C (130), with the statistics in each case.
+/// Runs until all loops are done (0), the first failure (1), or Ctrl-C (130). Prints statistics in each case.
 int run_bulkping_client(const BulkpingClientOptions& options);
 
 }  // namespace fairlead::tools

@@ -89,7 +89,7 @@ void BulkpingServer::on_request(Request request, const net::EndPoint& sender) {
     return;
   }
   if (waiting_.size() >= kJobsMax) {
-    ++figures_.refusals;  // no reply either: its place is in the same line
+    ++figures_.refusals;  // no reply either: replies wait in the same queue
     return;
   }
   if (is_bulk && (job.request.size == 0 || job.request.size > std::min(options_.bulk_size_max, options_.memory))) {
@@ -105,7 +105,7 @@ void BulkpingServer::on_request(Request request, const net::EndPoint& sender) {
 
 void BulkpingServer::start_jobs() {
   if (is_stopping_) return;
-  // A job that is started may put a reply at the end of the line: it is looked at as well.
+  // Starting a job may append a reply to the queue: the loop reaches it, too.
   for (std::size_t i = 0; i < waiting_.size();) {
     Job job = std::move(waiting_[i]);
     if (job.due <= now() && try_start(job)) {

@@ -1,10 +1,8 @@
 #pragma once
-// The serving end of bulkping: answers messages, and moves bulk out of and into the buffers whose descriptors it is
-// given.
+// The server of bulkping: answers messages, and transfers bulk data from and to buffers by their descriptors.
 //
-// A request becomes a job; a job waits in line until it is due (delay, pause before another attempt) and a buffer is
-// free. Requests beyond kJobsMax are refused. Whatever a client does, or stops doing, ends in an event of the buffer
-// and frees it.
+// Each request becomes a job. A job waits until it is due (delay, pause before a retry) and a buffer is free. Requests
+// beyond kJobsMax are refused. Every transfer ends with a buffer event, whatever the client does, and frees its buffer.
 
 #include <fairlead/net.hpp>
 
@@ -26,7 +24,7 @@ class BulkpingServer {
   ~BulkpingServer();
 
   Result<> start(std::string_view address);
-  /// Serves for about `time`; call it again and again.
+  /// Serves for about `time`. The caller repeats the call.
   void serve(Duration time);
   void stop();
 
@@ -50,9 +48,9 @@ class BulkpingServer {
   void on_request(Request request, const net::EndPoint& sender);
   void on_reply_end(const net::BufferEvent& event);
   void on_bulk_end(const net::BufferEvent& event);
-  /// Starts the jobs that can be started. With the lock held.
+  /// Starts all jobs that can be started. The caller holds the lock.
   void start_jobs();
-  /// False if the job has to wait for a buffer.
+  /// Returns false if the job must wait for a buffer.
   bool try_start(Job& job);
   bool try_reply(Job& job);
   bool try_transfer(Job& job);

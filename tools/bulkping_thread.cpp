@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPong = "pong";
 constexpr Duration kTakeBackAtMost = std::chrono::seconds{2};
-constexpr Duration kEventLate = std::chrono::milliseconds{500};  // how much after its deadline an event may come
+constexpr Duration kEventLate = std::chrono::milliseconds{500};  // how long after its deadline an event may come
 
 std::string_view name_of(RequestKind kind) {
   switch (kind) {
@@ -117,7 +117,7 @@ Result<> BulkpingThread::bulk(std::uint32_t loop, Direction direction) {
   const bool is_to_server = direction == Direction::to_server;
   Request request = request_of(is_to_server ? RequestKind::fetch : RequestKind::deliver, loop);
   request.size = options_.bulk_size;
-  // What the buffer holds from the other direction is wrong in every word for this one, so it needs no clearing.
+  // Needs no clearing: every word of the other direction's data is wrong for this one.
   if (is_to_server) fill_pattern(bulk_->segment(0), request.payload(direction));
 
   const Instant start = now();
@@ -138,9 +138,9 @@ Result<> BulkpingThread::bulk(std::uint32_t loop, Direction direction) {
 }
 
 Result<> BulkpingThread::await_bulk(const Request& request, Instant deadline) {
-  // The request went out a moment ago: what that took is part of the transfer's time.
+  // Start of the transfer, including the time to send the request.
   const Instant start = deadline - options_.bulk_timeout;
-  // The event of the deadline comes by itself: the wait is longer, so that the event is what is reported.
+  // Wait beyond the deadline, so that the engine's own timeout event is the one reported.
   const auto has_failed = [&] { return verdict_ && verdict_->status != Status::ok; };
   waiter_.wait([&] { return bulk_ending_.has_value() || has_failed(); }, deadline + kEventLate,
                [&] { return is_stopped(); });

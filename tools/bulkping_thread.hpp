@@ -1,7 +1,7 @@
 #pragma once
-// One thread of a bulkping client: a transfer machine of its own, and in each loop one message with its reply, one
-// bulk to the server (passive send here, active receive there) and one bulk to the client (passive receive here,
-// active send there). Every payload is checked where it arrives; the server's verdict says how it found ours.
+// One thread of a bulkping client, with a transfer machine of its own. Each loop consists of one message with its
+// reply, one bulk to the server (passive send here, active receive there) and one bulk to the client (passive receive
+// here, active send there). Every payload is verified where it arrives; the server's verdict reports its result.
 
 #include <fairlead/net.hpp>
 
@@ -19,14 +19,14 @@ namespace fairlead::tools {
 
 class BulkpingThread {
  public:
-  /// `should_stop` is asked while the thread waits.
+  /// The thread calls `should_stop` while it waits.
   BulkpingThread(net::Domain& domain, const BulkpingClientOptions& options, std::uint64_t client, std::uint32_t thread,
                  const std::atomic<bool>& should_stop);
   ~BulkpingThread();
 
-  /// Starts the transfer machine at `address`. Nothing is sent yet.
+  /// Starts the transfer machine at `address`. Sends nothing yet.
   Result<> start(std::string_view address);
-  /// All loops; an error is one line that names thread, loop and server. Stopped early, it returns without one.
+  /// Runs all loops. An error is one line that names thread, loop and server. Returns without error if stopped early.
   Result<> run();
   void stop();
 
@@ -34,13 +34,13 @@ class BulkpingThread {
   net::Statistics statistics() { return node_.statistics(); }
   std::uint64_t messages_dropped() { return node_.machine().messages_dropped(); }
   std::vector<net::Counter> counters() { return node_.machine().engine_counters(); }
-  /// A copy; any thread.
+  /// Returns a copy. Thread-safe.
   ClientFigures figures() const;
   std::uint64_t bytes_moved() const { return bytes_moved_.load(std::memory_order_relaxed); }
   std::uint64_t loops_done() const { return loops_done_.load(std::memory_order_relaxed); }
 
  private:
-  /// How the operation of one buffer ended; empty while it has not.
+  /// How the operation of one buffer ended; empty until it has.
   struct Ending {
     Status status = Status::ok;
     std::uint64_t length = 0;
@@ -50,13 +50,13 @@ class BulkpingThread {
   Result<> ping(std::uint32_t loop);
   Result<> bulk(std::uint32_t loop, Direction direction);
   Result<> check_delivery(std::uint32_t loop);
-  /// Sends a request, up to three times.
+  /// Sends a request, with up to three attempts.
   Result<> send(const Request& request, Instant deadline);
   Status send_once(const Request& request, Instant deadline);
-  /// Waits for the end of the bulk buffer, then for the server's verdict.
+  /// Waits for the end of the bulk buffer's operation, then for the server's verdict.
   Result<> await_bulk(const Request& request, Instant deadline);
   Result<Request> await_verdict(const Request& request, Instant deadline);
-  /// Cancels the operation of a buffer and waits for its end; what its status then is.
+  /// Cancels the operation of a buffer and waits for its end. Returns its final status.
   Status take_back(net::Buffer& buffer, const std::optional<Ending>& ending);
   void on_request(Request verdict);
   bool is_stopped() const;
@@ -72,11 +72,11 @@ class BulkpingThread {
   BulkpingMachine node_;
   EventWaiter waiter_;
   net::EndPoint server_;
-  // Changed by callbacks, under the waiter's lock.
+  // Callbacks change these, under the waiter's lock.
   std::optional<Ending> message_ending_, bulk_ending_;
   std::optional<Request> verdict_;
-  Request asked_;  // whose verdict we wait for
-  // After what their callbacks change.
+  Request asked_;  // the request whose verdict is awaited
+  // Declared after the members that their callbacks change.
   std::unique_ptr<net::Buffer> message_, bulk_;
 
   mutable std::mutex figures_mutex_;

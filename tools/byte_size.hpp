@@ -1,5 +1,5 @@
 #pragma once
-// Sizes as people write them: "1500", "4K", "64M", "1G" (powers of 1024).
+// Sizes as users write them: "1500", "4K", "64M", "1G" (powers of 1024).
 
 #include <fairlead/error.hpp>
 
@@ -10,13 +10,13 @@
 
 namespace fairlead::tools {
 
-/// 1 up to `largest`; anything else is an error that names the text and the range.
+/// Parses a size from 1 to `largest`. An error names the text and the range.
 Result<std::uint64_t> parse_byte_size(std::string_view text, std::uint64_t largest);
 
-/// "8,64K,1M", at most 64 of them.
+/// Parses a list such as "8,64K,1M", at most 64 sizes.
 Result<std::vector<std::uint64_t>> parse_byte_sizes(std::string_view text, std::uint64_t largest);
 
-/// The shortest exact form: "64K" for 65536, "1500" for 1500.
+/// Returns the shortest exact form: "64K" for 65536, "1500" for 1500.
 std::string byte_size_text(std::uint64_t bytes);
 
 }  // namespace fairlead::tools

@@ -43,7 +43,7 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& ta
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
                          const std::string& description) {
   const auto to_duration = [&target, name, least](const double& seconds) {
-    // Written so that "nan" does not pass.
+    // This form rejects NaN.
     const bool is_in_range = seconds >= least && seconds <= kSecondsMax;
     if (!is_in_range) {
       throw CLI::ValidationError(name, fmt::format("{} is not in range {} to {} seconds", seconds, least, kSecondsMax));
@@ -82,7 +82,7 @@ int report_parse(const CLI::App& app, const CLI::ParseError& error) {
     at = at->get_subcommands().front();
     command += ' ' + at->get_name();
   }
-  // The library may put a reason on several lines and begins with a capital letter.
+  // The library's reason may have several lines and begins with a capital letter.
   std::string reason = error.what();
   std::ranges::replace(reason, '\n', ' ');
   if (reason.size() > 1 && std::islower(static_cast<unsigned char>(reason[1])) != 0) {

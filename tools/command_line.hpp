@@ -1,5 +1,5 @@
 #pragma once
-// What the subcommands share on their command lines.
+// Helpers that the subcommands share for their command lines.
 
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
@@ -28,10 +28,10 @@ void add_top(CLI::App& app, int& exit_code);
 void add_flight(CLI::App& app, int& exit_code);
 void add_ps(CLI::App& app, int& exit_code);
 
-/// Asks for one subcommand; what is none is named as it was typed.
+/// Requires one subcommand. An unknown word is reported as typed.
 void want_subcommand(CLI::App& app);
 
-/// A whole number of a range.
+/// Adds an option for an integer within a range.
 template <typename Number>
 CLI::Option* add_count(CLI::App& app, const std::string& name, Number& target, Number least, Number most,
                        const std::string& description) {
@@ -41,22 +41,22 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, Number& target, N
       ->capture_default_str();
 }
 
-/// "64M" and the like, 1 to `largest` bytes.
+/// Adds an option for a size such as "64M", from 1 to `largest` bytes.
 CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& target, std::uint64_t largest,
                        const std::string& description);
 
-/// Seconds as a decimal fraction, `least` to a day.
+/// Adds an option for seconds as a decimal fraction, from `least` to a day.
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
                          const std::string& description);
 
-/// --set NAME=VALUE, any number of times, and --fault PLAN.
+/// Adds --set NAME=VALUE, which may be repeated, and --fault PLAN.
 void add_engine_settings(CLI::App& app, std::vector<std::pair<std::string, std::string>>& target);
 
-/// One line on standard error; the exit code that fits: usage for what is malformed, failed else.
+/// Prints the error as one line on standard error. Returns the exit code: usage for malformed input, else failed.
 int report_error(const Error& error);
-/// What ends a server whose host engine has ended.
+/// Returns the error that ends a server whose host engine has ended.
 Error lost_host_engine();
-/// Of a command line that cannot be parsed, or of --help and --version.
+/// Reports a command line that cannot be parsed; also handles --help and --version. Returns the exit code.
 int report_parse(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace fairlead::tools

@@ -47,7 +47,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   app.add_subcommand("version", "print the release, and what it was built with")->callback([] {
     fmt::print("{}\n", version_text());
   });
-  // Four columns: what looks for subcommands in the help looks at two.
+  // Four columns of indentation: tools that parse the help look for subcommands at two.
   for (const auto& [command, lines] : command_examples()) {
     std::string text = "Examples:";
     for (const std::string_view line : lines) text += fmt::format("\n    fairlead {}", line);

@@ -11,7 +11,7 @@ namespace fairlead::tools {
 
 struct CommandExamples {
   std::string_view command;
-  std::vector<std::string_view> lines;  // without `fairlead` before them
+  std::vector<std::string_view> lines;  // without the leading `fairlead`
 };
 
 std::span<const CommandExamples> command_examples();

@@ -1,5 +1,5 @@
 #pragma once
-// The counters of this process's engine, looked at every now and then from outside, as `fairlead top` does.
+// Samples the counters of this process's engine from outside, as `fairlead top` does.
 
 #include <fairlead/time.hpp>
 
@@ -21,7 +21,7 @@ class CounterTrack {
  public:
   static constexpr std::size_t kLooksMax = 4096;
 
-  /// Nothing is noted if the engine cannot be seen just then, or all looks are taken.
+  /// Takes a sample, unless the engine cannot be read at the moment or kLooksMax samples are taken.
   void look();
   const std::vector<CounterLook>& looks() const { return looks_; }
 

@@ -12,7 +12,7 @@ std::string describe_failure(const net::TransferMachine& machine, const net::End
     case Status::silent:
     case Status::restarted:
     case Status::refused:
-      if (!known.empty()) return text;  // with the remedy
+      if (!known.empty()) return text;  // it includes the remedy
       break;
     default:
       break;

@@ -6,7 +6,8 @@
 
 namespace fairlead::tools {
 
-/// "peer silent: no ack from 10.0.0.7:20480 for 2.1 s (...)": the status, and what the machine knows of the host.
+/// Returns the status and what the machine knows of the host, for example "peer silent: no ack from 10.0.0.7:20480 for
+/// 2.1 s (...)".
 std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status);
 
 }  // namespace fairlead::tools

@@ -8,7 +8,7 @@ namespace fairlead::tools {
 
 enum class Verdict {
   good,
-  note,     // works, but not as well as it could, or a fact to compare with another host
+  note,     // works, but could work better; or a fact to compare with another host
   trouble,  // something does not work
 };
 

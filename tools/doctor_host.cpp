@@ -28,7 +28,7 @@ void look_at_limits(Findings& findings) {
     findings.push_back({Verdict::good, "limits", fmt::format("{} mappings (vm.max_map_count)", *maps), {}});
 }
 
-/// Facts that must be the same in two containers that want to share memory.
+/// Reports facts that must be equal in two containers that want to share memory.
 void look_at_namespaces(Findings& findings) {
   std::string text;
   for (const char* kind : {"net", "pid", "user"}) {

@@ -1,5 +1,5 @@
 #pragma once
-// What Fairlead finds on this host: looked at and tried, never changed.
+// Checks of this host. They inspect and try, but change nothing.
 
 #include <filesystem>
 
@@ -7,7 +7,7 @@
 
 namespace fairlead::tools {
 
-/// `library`: the libibverbs.so.1 of `fairlead run`.
+/// `library` is the libibverbs.so.1 of `fairlead run`.
 Findings examine_host(const std::filesystem::path& library);
 
 void examine_network(Findings& findings);

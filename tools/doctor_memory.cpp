@@ -1,4 +1,4 @@
-// Memory that is shared with processes of this host, or copied from them.
+// Memory that local processes share, or that one copies from another.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -34,8 +34,8 @@ void try_shared_memory(Findings& findings) {
   }
 }
 
-/// Whether a process that is no relation may read our memory: a child tries to read its parent's, which ptrace_scope 1
-/// forbids as among strangers.
+/// Tests whether an unrelated process may read our memory. A child tries to read its parent's memory, which
+/// ptrace_scope 1 forbids as for unrelated processes.
 void try_cross_memory(Findings& findings) {
   static const std::uint64_t there = 0x0123456789abcdef;
   const pid_t parent = ::getpid(), child = ::fork();

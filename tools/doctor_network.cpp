@@ -1,4 +1,4 @@
-// Interfaces, and what the kernel grants of a UDP socket.
+// Interfaces, and what the kernel grants to a UDP socket.
 
 #include <fairlead/options.hpp>
 
@@ -59,7 +59,7 @@ std::uint64_t default_of(std::string_view option) {
   return row == table.end() ? 0 : row->value_default;
 }
 
-/// What the kernel grants of a socket buffer.
+/// Tests which socket buffer size the kernel grants.
 void try_buffer(Findings& findings, int socket, int kind, std::string_view option, std::string_view limit) {
   const std::uint64_t wanted = default_of(option);
   const int asked = static_cast<int>(wanted);
@@ -69,7 +69,8 @@ void try_buffer(Findings& findings, int socket, int kind, std::string_view optio
   int granted = 0;
   socklen_t size = sizeof granted;
   ::getsockopt(socket, SOL_SOCKET, kind, &granted, &size);
-  const auto half = static_cast<std::uint64_t>(std::max(granted, 0)) / 2;  // the kernel counts its own part, too
+  // The kernel doubles the value for its own overhead.
+  const auto half = static_cast<std::uint64_t>(std::max(granted, 0)) / 2;
   const std::string text = fmt::format("{}: {} KiB of {}", option, half / 1024, wanted / 1024);
   if (half >= wanted) return findings.push_back({Verdict::good, "socket", text, {}});
   findings.push_back({Verdict::note, "socket", text + ": bursts are lost sooner",

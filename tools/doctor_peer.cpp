@@ -20,9 +20,10 @@ using Findings = Findings;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr auto kAnswerWithin = std::chrono::seconds(3);
-constexpr const char *kPortal = "63", *kTmid = "4095";  // nobody's: an engine answers for machines that it has not
+// An unused address: the engine answers for machines that do not exist.
+constexpr const char *kPortal = "63", *kTmid = "4095";
 
-/// Asks the engine at an end point, again and again.
+/// Probes the engine at an end point.
 class Prober {
  public:
   Prober(net::Domain& domain, net::TransferMachine& machine, net::EndPoint peer)
@@ -30,7 +31,7 @@ class Prober {
     buffer_->set_callback([this](const net::BufferEvent& event) { status_ = event.status; });
   }
 
-  /// How long the answer took; nothing if there was none.
+  /// Returns the time until the answer, or nullopt if there was none.
   std::optional<Microseconds> ask() {
     const auto start = std::chrono::steady_clock::now();
     status_.reset();
@@ -50,14 +51,14 @@ class Prober {
   }
   Status status() const { return status_.value_or(Status::silent); }
   std::string why() const { return describe_failure(machine_, peer_, status()); }
-  /// What is known of the peer, without the remedy.
+  /// Returns what is known of the peer, without the remedy.
   std::string known() const {
     const std::string text = machine_.describe(peer_);
     return text.substr(0, text.find(": "));
   }
 
  private:
-  /// Its kernel has refused, as no engine is there.
+  /// Returns whether the peer's kernel refused, because no engine is there.
   bool is_given_up() const { return status_ == Status::refused && known().starts_with("nobody"); }
 
   net::TransferMachine& machine_;
@@ -116,7 +117,7 @@ Findings examine_engine(const std::string& peer, unsigned probes) {
     if (!nid) return trouble(nid.error());
     own = std::move(*nid);
   }
-  // Not the first of the range: a server that is about to start wants it.
+  // A free port, because a server that starts soon wants the first one of the range.
   const std::uint16_t port = free_port(SOCK_DGRAM);
   auto address = complete_address(own, {.pid = port == 0 ? "*" : std::to_string(port), .portal = "62", .tmid = "*"});
   if (!address) return trouble(address.error());

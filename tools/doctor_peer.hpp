@@ -1,5 +1,5 @@
 #pragma once
-// What Fairlead finds between this host and another: an engine of its own asks the other one.
+// Checks between this host and another: an engine started here probes the other one.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace fairlead::tools {
 
-/// An engine starts here. With `peer` (HOST, HOST@udp:PORT, or a full address) it asks there so many times, one after
-/// the other: whether one answers, how fast, and what is lost on the way.
+/// Starts an engine. With `peer` (HOST, HOST@udp:PORT, or a full address) sends so many probes, one after the other.
+/// Reports whether an engine answers, how fast, and the loss on the way.
 Findings examine_engine(const std::string& peer, unsigned probes);
 
 }  // namespace fairlead::tools

@@ -1,6 +1,6 @@
 #pragma once
-// Waits for what callbacks of a transfer machine report, however its events are delivered: by this thread
-// (synchronous) or by the machine's own.
+// Waits for what callbacks of a transfer machine report, whether this thread delivers the events (synchronous) or the
+// machine's own.
 
 #include <fairlead/net/transfer_machine.hpp>
 
@@ -15,7 +15,7 @@ class EventWaiter {
   EventWaiter(net::TransferMachine& machine, bool is_synchronous)
       : machine_(machine), is_synchronous_(is_synchronous) {}
 
-  /// Called by callbacks: changes what a wait looks at.
+  /// Callbacks call it to change the state that a wait checks.
   template <typename Change>
   void update(Change change) {
     {
@@ -25,15 +25,15 @@ class EventWaiter {
     changed_.notify_all();
   }
 
-  /// What callbacks have changed, read without a race.
+  /// Reads state that callbacks change, without a race.
   template <typename Look>
   auto look(Look look) {
     const std::lock_guard lock(mutex_);
     return look();
   }
 
-  /// Until `is_done`, which looks at what update() changes, or `deadline`, or `is_stopped` (asked every 100 ms). True
-  /// if done.
+  /// Waits until `is_done`, `deadline`, or `is_stopped`, which is polled every 100 ms. `is_done` checks state that
+  /// update() changes. Returns whether it is done.
   template <typename Predicate, typename Stop>
   bool wait(Predicate is_done, Instant deadline, Stop is_stopped) {
     std::unique_lock lock(mutex_);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kProgramHeadersMax = 128;
 
-/// An ELF executable without a dynamic loader. False also for what is no ELF file at all.
+/// Returns whether it is an ELF executable without a dynamic loader. Also false if it is no ELF file.
 bool is_static(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   Elf64_Ehdr header{};

@@ -1,15 +1,17 @@
 #pragma once
-// Whether a program can be given a library by LD_PRELOAD, told before it runs and silently misses it.
+// Checks before a program runs whether LD_PRELOAD can add a library to it. Otherwise the program would silently miss
+// the library.
 
 #include <optional>
 #include <string>
 
 namespace fairlead::tools {
 
-/// The file that a shell would start for this word.
+/// Returns the file that a shell would start for this word.
 std::optional<std::string> find_executable(const std::string& word);
 
-/// Why a preload does not reach this file, with the remedy; nothing if it does (scripts count by their interpreter).
+/// Returns why a preload does not reach this file, with the remedy, or nullopt if it does. For a script, its
+/// interpreter is checked.
 std::optional<std::string> preload_obstacle(const std::string& file);
 
 }  // namespace fairlead::tools

@@ -1,13 +1,13 @@
 #pragma once
-// How `fairlead` ends. Errors stand in one line on standard error, before it.
+// The exit codes of `fairlead`. One line on standard error explains an error.
 
 namespace fairlead::tools {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,         // something happened at run time
+  kExitFailed = 1,         // a failure at run time
   kExitUsage = 2,          // the command line is wrong; nothing was sent
-  kExitInterrupted = 130,  // Ctrl-C before the work was done, as shells say it
+  kExitInterrupted = 130,  // Ctrl-C before the work was done, as in shells
 };
 
 }  // namespace fairlead::tools

@@ -85,12 +85,12 @@ bool stands_for(const StatusWord& status, std::string_view text, std::string_vie
          word == "-" + number;
 }
 
-// By its whole name, or by the last word of it: "link.refused.replayed", "replayed".
+// Returns whether `word` is the counter's name or its last part: "link.refused.replayed", "replayed".
 bool is_called(std::string_view counter, std::string_view word) {
   return !word.empty() && (counter == word || plain(counter.substr(counter.rfind('.') + 1)) == plain(word));
 }
 
-/// "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack", "RTS".
+/// Returns whether `word` names the entry: "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack", "RTS".
 bool is_called(const Word& entry, std::string_view word) {
   const std::string asked = plain(word), name = plain(entry.name);
   return word == fmt::format("{}", entry.number) || asked == fmt::format("0x{:x}", entry.number) || asked == name ||
@@ -104,7 +104,7 @@ void for_each_word(Visit&& visit) {
   for (const Word& word : message_words()) visit(word);
 }
 
-/// Calls visit(name, variable, line).
+/// Calls visit(name, variable, line) for each setting.
 template <typename Visit>
 void for_each_setting(Visit&& visit) {
   const auto show = [&](const auto& option) {
@@ -117,7 +117,7 @@ void for_each_setting(Visit&& visit) {
     visit(row.name, row.name, fmt::format("{} (a variable, {}): {}\n", row.name, row.wanted, row.sentence));
 }
 
-/// Of the kernel, if no status stands for it.
+/// Explains an errno of the kernel that has no status.
 std::string explain_errno(std::string_view word) {
   constexpr int kMost = 200;
   std::string lines;

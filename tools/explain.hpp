@@ -1,5 +1,5 @@
 #pragma once
-// `fairlead explain`: what a status or a descriptor means, for whoever finds one in a log.
+// `fairlead explain`: the meaning of a status or a descriptor, for example from a log.
 
 #include <string>
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace fairlead::tools {
 
-/// 128 hex digits are a buffer descriptor: what it says. Else a status: by name ("silent", "peer silent", "ETIMEDOUT")
-/// or number of the errno ("110", "-110"): the sentences of all statuses that it may stand for, a line each.
+/// Explains a word. 128 hex digits are a buffer descriptor. Otherwise it is a status, by name ("silent", "peer silent",
+/// "ETIMEDOUT") or errno number ("110", "-110"). Returns one line for each status that it may mean.
 Result<std::string> explain(std::string_view word);
 
-/// What a status means, and the name and number of its errno.
+/// The meaning of a status, and the name and number of its errno.
 struct StatusWord {
   std::string_view name;  // as in Status
   std::string errno_name;
@@ -22,7 +22,7 @@ struct StatusWord {
 };
 std::vector<StatusWord> status_words();
 
-/// All of them, as a table.
+/// Returns all statuses as a table.
 std::string explain_all();
 
 }  // namespace fairlead::tools

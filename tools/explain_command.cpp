@@ -1,4 +1,4 @@
-// `fairlead explain` and `fairlead options`: what a status or a descriptor means, what can be set.
+// `fairlead explain` and `fairlead options`: the meaning of a status or descriptor, and the settings.
 #include <fairlead/options.hpp>
 
 #include <fmt/format.h>
@@ -25,9 +25,9 @@ int print(const Result<std::string>& text) {
   return kExitOk;
 }
 
-/// What is set now, as far as it is fit to be printed; engines of programs that are started from here obey it.
+/// A setting's current value, made safe to print. Programs started from here use it.
 struct Given {
-  std::string value, from;  // "10s", "FAIRLEAD_GIVE_UP_AFTER"; both empty: nothing is
+  std::string value, from;  // "10s", "FAIRLEAD_GIVE_UP_AFTER"; both empty: not set
 };
 
 Given given(const base::Settings& settings, std::string_view variable) {

@@ -27,7 +27,7 @@ constexpr std::string_view kMachineStates[] = {
 };
 static_assert(std::size(kMachineStates) == std::to_underlying(net::MachineState::failed) + 1);
 
-// Their numbers are those of <amudp.h>.
+// The numbers are those of <amudp.h>.
 constexpr Word kErrors[] = {
     {"code of AM-2", 0, "AM_OK", "it worked"},
     {"code of AM-2", 1, "AM_ERR_NOT_INIT", "AM_Init has not been called, or AM_Terminate has"},

@@ -14,7 +14,7 @@
 namespace fairlead::tools {
 namespace {
 
-// A bar would end the cell.
+// Escapes bars, which would end the cell.
 std::string cell(std::string_view text) {
   std::string result;
   for (const char letter : text) result += letter == '|' ? std::string("\\|") : std::string(1, letter);
@@ -30,7 +30,7 @@ std::string heading(std::initializer_list<std::string_view> columns) {
   return fmt::format("{}\n{}\n", names, rule);
 }
 
-/// A table for each kind, in the order in which they come.
+/// Returns one table per kind, in the order of appearance.
 std::string tables_of(std::span<const Word> words) {
   std::string text;
   std::string_view kind;

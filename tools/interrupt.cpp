@@ -6,7 +6,7 @@
 namespace fairlead::tools {
 namespace {
 
-// Set by a signal handler, read by all threads.
+// A signal handler sets it, all threads read it.
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 

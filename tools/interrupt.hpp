@@ -1,9 +1,9 @@
 #pragma once
-// Ctrl-C and SIGTERM ask for a clean end; the second one ends the process as usual.
+// The first Ctrl-C or SIGTERM requests a clean end; the second one ends the process as usual.
 
 namespace fairlead::tools {
 
-/// From here on the first SIGINT or SIGTERM is only remembered.
+/// Installs the handlers: from here on, the first SIGINT or SIGTERM only sets a flag.
 void catch_interrupts();
 
 bool is_interrupted() noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel says of itself in files of one line.
+// Reads one-line files in /proc and /sys.
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace fairlead::tools {
 
-/// The first line of a file of /proc or /sys.
+/// Returns the first line of a file; number_of() converts it to a number.
 std::optional<std::string> line_of(const std::string& file);
 std::optional<std::uint64_t> number_of(const std::string& file);
 

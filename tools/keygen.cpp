@@ -1,4 +1,4 @@
-// `fairlead keygen`: key files for sealed sessions, and what others have to know of them (docs/seal.md).
+// `fairlead keygen`: key files for sealed sessions, and the lines that other hosts need (docs/seal.md).
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ struct KeygenOptions {
   bool is_psk = false, is_added = false, is_public = false;
 };
 
-/// This host's, but those that mean nothing elsewhere.
+/// Returns this host's addresses, except those that mean nothing elsewhere.
 std::string own_addresses() {
   std::string text;
   const auto addresses = base::local_addresses();

@@ -1,5 +1,5 @@
 #pragma once
-// One line on standard error that is written over again and again while a command runs.
+// A line on standard error that is overwritten while a command runs.
 
 #include <fairlead/time.hpp>
 
@@ -16,7 +16,7 @@ class LiveLine {
 
   static bool is_terminal();
 
-  /// Whether it is time for the next text: four times a second.
+  /// Returns whether the next text is due: four times a second.
   bool is_due(Instant now) const { return is_shown_ && now >= due_; }
   void show(std::string_view text, Instant now);
   void clear();

@@ -36,8 +36,8 @@ link set fl1 up
 link set fb1 up
 )";
 
-// Single packets on their way out of the veth; trains as the receiving device merged them. Not where the sender's
-// socket lets go of them: it would be told.
+// Drops single packets as they leave the veth, or trains as the receiving device merged them. A drop at the sender's
+// socket would be reported to the sender.
 constexpr std::string_view kLosePackets = R"(table netdev loss {{
   chain wire {{ type filter hook egress device "{}" priority 0;
     meta protocol ip counter
@@ -74,15 +74,15 @@ Result<> cut(int network, std::string_view bridge, std::string_view veth) {
   return run(network, {"ethtool", "-K", std::string(veth), "gro", "on"});
 }
 
-/// The host's packet filters would look at every packet on the bridge, and cost us more than the wire. Where there are
-/// none there is nothing to switch off.
+/// Turns off the host's packet filters for the bridge: they would cost more than the wire. Without such filters there
+/// is nothing to turn off.
 void leave_filters_out(int network) {
   const auto visit = base::NetworkVisit::enter(network);
   for (const char* protocol : {"iptables", "ip6tables", "arptables"})
     std::ofstream(fmt::format("/proc/sys/net/bridge/bridge-nf-call-{}", protocol)) << 0;
 }
 
-/// A bridge takes nothing until the kernel has noticed that its port is up, which may take a second.
+/// Waits until the bridge works: the kernel may need a second to notice that its port is up.
 Result<> wait_until_up(int network) {
   constexpr Duration kPause = std::chrono::milliseconds{5};
   constexpr int kLooksMax = 2000;
@@ -97,7 +97,7 @@ Result<> wait_until_up(int network) {
   return std::unexpected(Error{Status::system, 0, "the wire between the two namespaces did not come up"});
 }
 
-/// The numbers after "packets", of the two counters in their order.
+/// Reads the numbers after "packets" of the two counters, in order.
 LossyWire::Tally read_counters(std::string_view text) {
   LossyWire::Tally tally;
   for (std::uint64_t* number : {&tally.passed, &tally.lost}) {

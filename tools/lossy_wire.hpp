@@ -1,12 +1,12 @@
 #pragma once
-// Two networks of our own, joined by a wire with an MTU of 1500 that cuts trains into packets and loses some of them.
+// Two network namespaces, joined by a wire with an MTU of 1500 that cuts trains into packets and loses some of them.
 //
 //     this process                                          far
 //     fb0 10.77.0.1  cuts  ->  fl0  loses  ============  fl1  <-  fb1 10.77.0.2
 //
-// The bridges are there because the kernel cuts below a device that cannot take trains, and only what is below that
-// device meets single packets: a rule above it loses forty at once. The receiving device merges again (GRO), as a
-// network card does. All of it goes with the processes that are in it.
+// The kernel segments trains above a device that does not support them, so only a filter below that device sees single
+// packets. A filter above it would drop forty at once. The bridges provide such a device. The receiving device merges
+// packets again (GRO), as a network card does. All of it disappears with the processes inside.
 
 #include <fairlead/error.hpp>
 
@@ -19,23 +19,23 @@ namespace fairlead::tools {
 
 class LossyWire {
  public:
-  enum class Unit : std::uint8_t { packets, trains };  // what is lost at once; trains as the receiver merged them
+  enum class Unit : std::uint8_t { packets, trains };  // what one loss drops; trains as the receiver merged them
   struct Tally {
-    std::uint64_t passed = 0;  // units that came by, lost ones included
+    std::uint64_t passed = 0;  // units seen, including lost ones
     std::uint64_t lost = 0;
   };
 
   static constexpr std::string_view kNearAddress = "10.77.0.1", kFarAddress = "10.77.0.2";
 
-  /// Moves this process, which must have one thread only, into the near network for good.
+  /// Moves this process permanently into the near namespace. The process must have only one thread.
   static Result<LossyWire> lay();
 
-  /// To be entered with base::NetworkVisit.
+  /// Returns the far namespace, for base::NetworkVisit.
   int far_network() const { return far_.get(); }
 
-  /// From now on loses this part of the IP traffic, 0 to 1, at random in both directions, and counts from zero.
+  /// From now on, loses this fraction (0 to 1) of the IP traffic, at random in both directions. Resets the tally.
   Result<> lose(double part, Unit unit);
-  /// Since lose().
+  /// Returns the counts since lose().
   Result<Tally> tally() const;
 
  private:

@@ -1,4 +1,4 @@
-// The one command. Each subcommand stands in a file of its own.
+// The `fairlead` command. Each subcommand has a file of its own.
 #include <fmt/format.h>
 
 #include <exception>

@@ -26,7 +26,7 @@ using Failure = boost::system::error_code;
 
 using Answer = http::response<http::string_body>;
 
-/// Of a Host header: without the port.
+/// Returns the host in a Host header, without the port.
 std::string_view host_name_of(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const bool has_port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
@@ -54,12 +54,12 @@ struct MetricsServer::State {
 
   void accept();
   Answer answer(const http::request<http::empty_body>& request);
-  /// As it was at most kFreshFor ago.
+  /// Returns the metrics, at most kFreshFor old.
   const Result<std::string>& metrics();
 
   Look look;
   Duration patience;
-  std::size_t clients = 0;  // outlives the loop, which ends the last of them
+  std::size_t clients = 0;  // outlives the loop, whose end closes the last clients
   asio::io_context loop{1};
   asio::ip::tcp::acceptor listener;
   asio::steady_timer pause;
@@ -69,7 +69,7 @@ struct MetricsServer::State {
 
 namespace {
 
-/// One request and its answer.
+/// One connection: a request and its answer.
 class Client : public std::enable_shared_from_this<Client> {
  public:
   using Handler = std::function<Answer(const http::request<http::empty_body>&)>;
@@ -120,7 +120,7 @@ void MetricsServer::State::accept() {
           std::move(socket), patience, [this](const auto& request) { return answer(request); }, clients)
           ->start();
     if (!failed) return accept();
-    // There may be no descriptor left just now.
+    // There may be no free descriptor at the moment.
     pause.expires_after(std::chrono::milliseconds(100));
     pause.async_wait([this](Failure canceled) {
       if (!canceled) accept();

@@ -1,6 +1,6 @@
 #pragma once
-// Serves `fairlead top --openmetrics` over HTTP, on the loopback alone: GET /metrics. What asks by another name than
-// the loopback's is refused, for it may be a page of the web whose name was made to lead here.
+// Serves `fairlead top --openmetrics` over HTTP on loopback only: GET /metrics. It refuses requests for other host
+// names: they may come from a web page whose name resolves to loopback (DNS rebinding).
 
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
@@ -14,21 +14,22 @@ namespace fairlead::tools {
 
 class MetricsServer {
  public:
-  static constexpr std::size_t kClientsMax = 16;              // at a time; more are hung up on
+  static constexpr std::size_t kClientsMax = 16;              // concurrent clients; further ones are disconnected
   static constexpr std::size_t kRequestMost = 8192;           // bytes
-  static constexpr auto kPatience = std::chrono::seconds(2);  // with a client that dawdles
-  static constexpr auto kFreshFor = std::chrono::seconds(1);  // however many ask, all engines are looked at so often
+  static constexpr auto kPatience = std::chrono::seconds(2);  // time limit for a slow client
+  // Engines are read at most once per this time, however many clients ask.
+  static constexpr auto kFreshFor = std::chrono::seconds(1);
 
   using Look = std::function<Result<std::string>()>;
 
-  /// Port 0: any that is free.
+  /// Port 0 selects any free port.
   static Result<MetricsServer> listen(std::uint16_t port, Look look, Duration patience = kPatience);
   MetricsServer(MetricsServer&&) noexcept;
   MetricsServer& operator=(MetricsServer&&) = delete;
   ~MetricsServer();
 
   std::uint16_t port() const;
-  /// Answers whoever asks for so long.
+  /// Answers requests for this time.
   void serve(Duration time);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Count, least, greatest, mean and deviation of lengths of time. Sums are kept in full, so what several have counted
-// adds up to exactly what one would have.
+// Count, minimum, maximum, mean and standard deviation of durations. Sums are exact, so adding several objects gives
+// exactly the result of a single one.
 
 #include <fairlead/time.hpp>
 
@@ -11,17 +11,17 @@ namespace fairlead::tools {
 
 class Moments {
  public:
-  /// A negative time counts as none.
+  /// Records a duration. A negative one counts as 0.
   void record(Duration time) noexcept;
   Moments& operator+=(const Moments& other) noexcept;
   bool operator==(const Moments&) const = default;
 
   std::uint64_t count() const noexcept { return count_; }
-  /// All zero if nothing was recorded.
+  /// All results are 0 if nothing was recorded.
   Duration least() const noexcept { return Duration(count_ == 0 ? 0 : least_); }
   Duration greatest() const noexcept { return Duration(greatest_); }
   double mean_ns() const noexcept;
-  /// Of the whole, not of a sample.
+  /// Standard deviation of the population, not of a sample.
   double deviation_ns() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// `fairlead nettest agent|console`: the options of the command line, and the runs.
+// `fairlead nettest agent|console`: command-line options, and the runs.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ struct NettestConsoleOptions {
   NettestConsole::Parties parties;
   std::string type = "ping";
   NettestPlan plan;
-  Duration time{};  // 0: not asked for
+  Duration time{};  // 0: not given
   bool is_json = false;
   bool is_quiet = false;
   bool shows_agents = false;
@@ -76,7 +76,7 @@ Result<> complete(NettestConsoleOptions& options) {
   return options.plan.check();
 }
 
-/// What has to run on the hosts, for those who start it by hand or by a script.
+/// Prints the commands to run on the hosts, for users who start them by hand or by a script.
 void show_agents(const NettestConsole::Parties& parties) {
   for (const auto* const addresses : {&parties.servers, &parties.clients})
     for (const std::string& address : *addresses)

@@ -19,7 +19,7 @@ std::unexpected<Error> refuse(Status status, std::string why) {
 }  // namespace
 
 void NettestAgent::serve(Duration time) {
-  // What is no command is not answered, or two agents could answer each other for ever.
+  // Only commands are answered. Otherwise two agents could answer each other for ever.
   if (const auto letter = post_.receive(now() + time); letter && letter->body.contains("do")) {
     Json answer;
     if (auto obeyed = obey(letter->body)) {
@@ -29,7 +29,7 @@ void NettestAgent::serve(Duration time) {
     }
     for (const char* key : {"run", "number"})
       if (const auto number = from_letter<std::uint64_t>(letter->body, key)) answer[key] = *number;
-    (void)post_.send(letter->from, answer);  // a console that is gone asks no more
+    (void)post_.send(letter->from, answer);  // failure is ignored: a console that is gone asks no more
   }
   if (client_) client_->expire();
   if (has_run() && now() - heard_ > kConsoleSilentAtMost) end();
@@ -81,7 +81,7 @@ NettestAgent::Json NettestAgent::figures() {
   return {{"figures", client_ ? client_->figures() : server_->figures()}, {"is_done", !client_ || client_->is_done()}};
 }
 
-// What is under way ends first, so that both sides have counted the same.
+// Lets everything under way end first, so that both sides count the same.
 Result<NettestAgent::Json> NettestAgent::stop() {
   if (client_) {
     client_->finish();

@@ -1,10 +1,10 @@
 #pragma once
-// One host's part of a nettest: does what a console tells it, as a client or as a server, for one console at a time.
-// One that is not heard of for a while has lost its agent.
+// One host's part in a nettest: obeys a console as a client or as a server, one console at a time. A console that is
+// silent for a while has lost its agent.
 //
-// Commands are init (plan, servers; none for a server), start, status, finish and stop; each has the run's name and a
-// number, and so has the answer, which is either an error or what was asked for: the address after init, the figures
-// after the others.
+// Commands are init (plan, servers; no servers for a server), start, status, finish and stop. Each has the run's name
+// and a number, and so has the answer. The answer is an error, or the result: the address after init, the figures after
+// the others.
 
 #include <fairlead/net.hpp>
 
@@ -25,9 +25,9 @@ class NettestAgent {
 
   Result<> start(std::string_view address) { return post_.start(address); }
   const std::string& address() const { return post_.address(); }
-  /// It serves nobody any more.
+  /// Returns whether the host engine has ended, so this agent serves nobody any more.
   bool has_lost_engine() const { return post_.has_lost_engine(); }
-  /// Obeys for about `time`; call it again and again.
+  /// Obeys commands for about `time`. The caller repeats the call.
   void serve(Duration time);
 
  private:
@@ -43,7 +43,7 @@ class NettestAgent {
 
   net::Domain& domain_;
   NettestPost post_;
-  std::uint64_t run_ = 0;  // name of the console's
+  std::uint64_t run_ = 0;  // the name of the console's run
   Duration timeout_{};
   Instant heard_{};
   std::unique_ptr<NettestServer> server_;

@@ -84,7 +84,7 @@ void NettestClient::begin(Slot& slot) {
   slot.begun = now();
   slot.is_good = true;
   slot.has_reply = false;
-  slot.pending = 1;  // this function
+  slot.pending = 1;  // for this function
   const Instant deadline = slot.begun + plan_.timeout;
   const std::span message = slot.message->segment(0);
   write_stamp(message, slot.stamp);
@@ -106,7 +106,7 @@ void NettestClient::begin(Slot& slot) {
   end_part(slot, status == Status::ok);
 }
 
-/// Both buffers, for the server to read and to write.
+/// Exposes both buffers, for the server to read and to write.
 Status NettestClient::expose(Slot& slot, Instant deadline) {
   if (plan_.is_verified) fill_pattern(slot.out->segment(0), slot.stamp.payload());
   Status status = node_.machine().add(*slot.out, net::PassiveSend{.deadline = deadline});
@@ -177,7 +177,7 @@ void NettestClient::end(Slot& slot) {
   begin(slot);
 }
 
-// Everything else has a deadline: only a reply can fail to come.
+// All other operations have a deadline; only a reply may never come.
 void NettestClient::expire() {
   const std::lock_guard lock(mutex_);
   const Instant late = now() - plan_.timeout;

@@ -1,7 +1,7 @@
 #pragma once
-// The asking end of a nettest: with each server so many round trips at a time, each in a slot of its own. A ping is a
-// message and its reply; a bulk round trip is a request with two descriptors, after which the server reads one buffer
-// and writes the other.
+// The client of a nettest. It runs a number of concurrent round trips with each server, each in a slot of its own. A
+// ping is a message and its reply. A bulk round trip is a request with two descriptors: the server reads one buffer and
+// writes the other.
 
 #include <fairlead/net.hpp>
 
@@ -24,32 +24,32 @@ class NettestClient {
   NettestClient(net::Domain& domain, const NettestPlan& plan);
   ~NettestClient() { stop(); }
 
-  /// `plan.check()` was good. Nothing is sent yet.
+  /// `plan.check()` must have succeeded. Sends nothing yet.
   Result<> start(std::string_view address, const std::vector<std::string>& servers);
   void begin();
-  /// No further round trip begins.
+  /// Starts no more round trips.
   void finish() { is_finishing_ = true; }
-  /// No round trip is under way.
+  /// Returns whether no round trip is under way.
   bool is_done();
-  /// Gives up what has taken longer than the time-out: to be called now and then.
+  /// Gives up round trips that exceed the timeout. Call it now and then.
   void expire();
   void stop();
 
   NettestFigures figures();
 
  private:
-  static constexpr std::uint32_t kFailuresMax = 10;  // one after another; then a slot rests
+  static constexpr std::uint32_t kFailuresMax = 10;  // consecutive failures after which a slot rests
 
   struct Server {
     net::EndPoint end_point;
-    std::uint64_t left = 0;  // round trips to begin
+    std::uint64_t left = 0;  // round trips not begun yet
   };
   struct Slot {
     NettestClient* client = nullptr;
     Server* server = nullptr;
     NettestStamp stamp;
     Instant begun{};
-    std::uint32_t pending = 0;  // events, and the reply, that are still to come
+    std::uint32_t pending = 0;  // outstanding events, including the reply
     std::uint32_t failures = 0;
     bool has_reply = false;  // of a ping
     bool is_good = false;
@@ -60,7 +60,7 @@ class NettestClient {
   Result<std::unique_ptr<net::Buffer>> make_buffer(Slot& slot, std::uint64_t size);
   void on_reply(const net::BufferEvent& event);
   void on_event(Slot& slot, const net::BufferEvent& event);
-  // With the lock held.
+  // The caller holds the lock.
   void begin(Slot& slot);
   Status expose(Slot& slot, Instant deadline);
   void count(const net::BufferEvent& event, const Slot& slot);
@@ -75,7 +75,7 @@ class NettestClient {
   std::uint64_t under_way_ = 0;
   std::deque<Server> servers_;
   std::deque<Slot> slots_;
-  PooledMachine node_;  // gone before what its callbacks use
+  PooledMachine node_;  // last, so that it ends before what its callbacks use
 };
 
 }  // namespace fairlead::tools

@@ -29,7 +29,7 @@ Result<NettestState> NettestConsole::run(const NettestPlan& plan, const Parties&
   Result<> prepared = prepare(plan);
   Result<NettestState> state = prepared ? work(plan, time, show) : std::unexpected(std::move(prepared.error()));
   if (state) return state;
-  // Nobody waits for us: who has a part in this run gives it up.
+  // No answers are awaited: the agents of this run give it up.
   for (const Agents* const agents : {&clients_, &servers_})
     for (const Agent& agent : *agents)
       (void)post_.send(agent.end_point, {{"do", "stop"}, {"run", run_}, {"number", 0}});
@@ -46,13 +46,13 @@ Result<NettestConsole::Agents> NettestConsole::find_all(const std::vector<std::s
   return agents;
 }
 
-/// Of the same engine: an agent does not turn the clients to somebody else.
+/// Returns whether the address belongs to the agent's engine. An agent must not direct clients to another host.
 bool NettestConsole::is_of(const Agent& agent, std::string_view address) {
   const std::string_view own = agent.end_point.address();
   return address.starts_with(own.substr(0, own.rfind(':') + 1));
 }
 
-/// Servers first: clients are told where they are.
+/// Prepares the servers first, because the clients get their addresses.
 Result<> NettestConsole::prepare(const NettestPlan& plan) {
   std::vector<std::string> addresses;
   for (const Agents* const agents : {&servers_, &clients_}) {
@@ -83,7 +83,7 @@ Result<NettestState> NettestConsole::work(const NettestPlan& plan, Duration time
   NettestState state;
   for (Instant shown = begin; !are_done && !is_interrupted() && now() - begin < time;) {
     const Instant look = std::min(now() + kDoneEvery, begin + time);
-    while (now() < look && post_.receive(look)) continue;  // nobody has anything to say
+    while (now() < look && post_.receive(look)) continue;  // unexpected messages are dropped
     auto figures = tell_all(clients_, "status", kAnswerAtMost, are_done);
     if (!figures) return std::unexpected(std::move(figures.error()));
     if (now() - shown < kEvery) continue;
@@ -93,7 +93,7 @@ Result<NettestState> NettestConsole::work(const NettestPlan& plan, Duration time
     show(state);
   }
   state.is_interrupted = is_interrupted();
-  // All clients come to their end at once; then both sides have counted the same.
+  // All clients finish at the same time. Then both sides have counted the same.
   if (auto told = tell_all(clients_, "finish", kAnswerAtMost, are_done); !told)
     return std::unexpected(std::move(told.error()));
   for (auto [agents, figures] : {std::pair(&clients_, &state.clients), std::pair(&servers_, &state.servers)}) {

@@ -1,6 +1,5 @@
 #pragma once
-// The console of a nettest: tells agents what to do, asks them every second how far they are, and adds up what they
-// have counted.
+// The console of a nettest: commands the agents, polls their progress every second, and adds up their figures.
 
 #include <fairlead/net.hpp>
 
@@ -18,7 +17,7 @@ namespace fairlead::tools {
 /// Both sides' figures so far, or at the end.
 struct NettestState {
   NettestFigures clients, servers;
-  Duration time{};  // since the clients have begun
+  Duration time{};  // since the clients began
   bool is_interrupted = false;
 };
 
@@ -31,8 +30,8 @@ class NettestConsole {
   explicit NettestConsole(net::Domain& domain);
   Result<> start(std::string_view address) { return post_.start(address); }
 
-  /// Until the clients have made their number, `time` has passed or Ctrl-C. `show` is called every second. An agent
-  /// that fails, or does not answer, ends it for all.
+  /// Runs until the clients have done their number, `time` has passed, or Ctrl-C. Calls `show` every second. An agent
+  /// that fails or does not answer ends the run for all.
   Result<NettestState> run(const NettestPlan& plan, const Parties& parties, Duration time,
                            const std::function<void(const NettestState&)>& show);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the agents of a nettest count.
+// The counts of a nettest's agents.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace fairlead::tools {
 struct NettestTally {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
-  std::uint64_t bad = 0;  // not what they should be: no part of this test, or damaged; counted in `done`, too
+  std::uint64_t bad = 0;  // not of this test, or corrupted; also counted in `done`
 
   NettestTally& operator+=(const NettestTally& other);
 };
@@ -19,8 +19,8 @@ struct NettestTally {
 struct NettestFigures {
   NettestTally sent, received;            // messages
   NettestTally bulk_sent, bulk_received;  // bulk buffers
-  NettestTally round_trips;               // of a client: replied to, or there and back; of a server: served
-  std::uint64_t bytes_sent = 0;           // of messages, or (bulk) of bulk buffers
+  NettestTally round_trips;               // of a client: completed; of a server: served
+  std::uint64_t bytes_sent = 0;           // of messages, or of bulk buffers
   std::uint64_t bytes_received = 0;
   Moments round_trip_time;  // of a client
 

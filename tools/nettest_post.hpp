@@ -1,6 +1,6 @@
 #pragma once
-// How the console of a nettest and its agents talk: JSON objects, one message each, between transfer machines. Whoever
-// receives polls for it; what is no JSON object is dropped.
+// Messages between a nettest's console and agents: one JSON object each, between transfer machines. The receiver polls.
+// Anything that is no JSON object is dropped.
 
 #include <fairlead/net.hpp>
 
@@ -30,9 +30,9 @@ class NettestPost {
   bool has_lost_engine() const { return node_.has_lost_engine(); }
   Result<net::EndPoint> find(std::string_view address) { return node_.machine().create_end_point(address); }
 
-  /// Waits until the other side's engine has it.
+  /// Sends a message and waits until the other side's engine has it.
   Result<> send(const net::EndPoint& to, const nlohmann::json& body);
-  /// The next one, or nothing by `deadline`.
+  /// Returns the next message, or nullopt at `deadline`.
   std::optional<Letter> receive(Instant deadline);
 
  private:
@@ -46,10 +46,10 @@ class NettestPost {
   std::deque<Letter> letters_;
   std::optional<Status> sent_;
   std::unique_ptr<net::Buffer> outbox_;
-  PooledMachine node_;  // gone before what its callbacks use
+  PooledMachine node_;  // last, so that it ends before what its callbacks use
 };
 
-/// What makes T of a JSON value, or why it is none.
+/// Extracts a T from a JSON object. Returns why that fails.
 template <typename T>
 Result<T> from_letter(const nlohmann::json& body, const char* key) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// What the console of a nettest says: a line every second, and at the end tables, or (--json) one line for programs.
-// docs/nettest.md names every key.
+// The output of a nettest's console: a line every second, and at the end tables, or (--json) one line for programs.
+// docs/nettest.md describes each key.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace fairlead::tools {
 
-/// What has come since `before`.
+/// Returns the line for the progress since `before`.
 std::string nettest_line(const NettestState& state, const NettestState& before);
 std::string nettest_report(const NettestPlan& plan, const NettestState& state);
 std::string nettest_json(const NettestPlan& plan, const NettestState& state);
 
-/// Whether something failed, was bad, or was counted by one side alone.
+/// Returns whether something failed, was bad, or was counted by only one side.
 bool has_faults(const NettestState& state);
 
 }  // namespace fairlead::tools

@@ -19,7 +19,7 @@ Result<> NettestServer::start(std::string_view address) {
   if (!pool) return std::unexpected(std::move(pool.error()));
   buffers_.emplace(std::move(*pool));
   const std::uint64_t message_size = plan_.is_bulk ? kBulkRequestBytes : plan_.size;
-  // A client may have the answer, and send the next message, before the buffer of the answer is back in the pool.
+  // A client may get the reply and send the next message before the reply's buffer is back in the pool.
   return node_.start(address, {.message_size = message_size, .messages = 2 * plan_.arrivals()}, Events::by_thread);
 }
 

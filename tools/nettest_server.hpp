@@ -1,9 +1,9 @@
 #pragma once
-// The serving end of a nettest. A ping goes back as it came. For a bulk round trip the server reads what the client
-// exposes, and writes it back.
+// The server of a nettest. It returns a ping unchanged. For a bulk round trip, it reads the client's exposed memory and
+// writes the data back.
 //
-// Either needs a buffer of the server, and waits in line for one. A message's own buffer is back in the pool before its
-// round trip can end, so there is room for all that clients may have under way.
+// Both need a server buffer, and wait in a queue for one. A message's receive buffer returns to the pool before its
+// round trip can end, so there is room for all round trips of the clients.
 
 #include <fairlead/net.hpp>
 
@@ -25,27 +25,27 @@ class NettestServer {
   NettestServer(net::Domain& domain, const NettestPlan& plan);
   ~NettestServer() { (void)node_.machine().stop_and_wait(net::StopMode::abort); }
 
-  /// `plan.check()` was good.
+  /// `plan.check()` must have succeeded.
   Result<> start(std::string_view address);
-  /// What is under way comes to its end first.
+  /// Lets everything under way end first.
   void stop();
 
   const std::string& address() const { return node_.address(); }
   NettestFigures figures();
 
  private:
-  /// A round trip. The descriptors are those of the client's buffers, of a bulk one.
+  /// A round trip. For a bulk one, the descriptors are those of the client's buffers.
   struct Round {
     NettestStamp stamp;
-    net::Buffer* message = nullptr;  // while it waits: a ping, which is not the pool's then
-    std::uint64_t length = 0;        // of it
+    net::Buffer* message = nullptr;  // while it waits: a ping's buffer, which is then outside the pool
+    std::uint64_t length = 0;        // of `message`
     net::EndPoint client;
     net::BufferDescriptor from{}, to{};
   };
 
   void on_message(const net::BufferEvent& event);
   void on_end(const net::BufferEvent& event);
-  // With the lock held.
+  // The caller holds the lock.
   bool is_request(std::span<const std::byte> bytes) const {
     return !plan_.is_bulk || bytes.size() == kBulkRequestBytes;
   }
@@ -59,8 +59,8 @@ class NettestServer {
   const NettestPlan plan_;
   std::mutex mutex_;
   NettestFigures figures_;
-  std::deque<Round> waiting_;  // no more than clients may have under way
-  std::vector<Round> rounds_;  // that have a buffer, which leads to its one by Buffer::user()
+  std::deque<Round> waiting_;  // at most as many as the clients may have under way
+  std::vector<Round> rounds_;  // round trips that have a buffer; Buffer::user() leads from the buffer to its round trip
   std::optional<net::BufferPool> buffers_;
   PooledMachine node_;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// What every message of a nettest begins with, little-endian: magic 4, slot 4, client 8, sequence 8, 8 of none. In a
-// ping the pattern follows, if it is verified; in a request for a bulk round trip the descriptors of the client's
-// passive send and passive receive.
+// The header of every message of a nettest, little-endian: magic 4, slot 4, client 8, sequence 8, reserved 8. In a ping
+// the pattern follows, if it is verified. In a request for a bulk round trip, the descriptors of the client's passive
+// send and passive receive follow.
 
 #include <fairlead/net/descriptor.hpp>
 
@@ -27,9 +27,9 @@ struct NettestStamp {
 inline constexpr std::size_t kStampBytes = kNettestSizeMin;
 inline constexpr std::size_t kBulkRequestBytes = kStampBytes + 2 * net::kDescriptorSize;
 
-/// `to` has at least kStampBytes.
+/// `to` must have at least kStampBytes.
 void write_stamp(std::span<std::byte> to, const NettestStamp& stamp);
-/// Nothing if it is no message of a nettest.
+/// Returns nullopt if it is no message of a nettest.
 std::optional<NettestStamp> read_stamp(std::span<const std::byte> from);
 
 }  // namespace fairlead::tools

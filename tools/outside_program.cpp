@@ -21,7 +21,7 @@ namespace fairlead::tools {
 namespace {
 
 constexpr std::size_t kOutputMax = 1 << 20;
-constexpr std::size_t kSaidMax = 300;  // of an error text
+constexpr std::size_t kSaidMax = 300;  // bytes, in an error text
 constexpr Duration kLook = std::chrono::milliseconds{1};
 
 std::unexpected<Error> failure(std::string message, int number = 0) {
@@ -75,7 +75,7 @@ Result<OutsideProgram> OutsideProgram::start(const std::vector<std::string>& wor
                   pwrite(standard_input, input.data(), input.size(), 0) == static_cast<ssize_t>(input.size());
   const pid_t parent = getpid();
   if (is_ready) program.process_ = fork();
-  if (program.process_ == 0) {  // only system calls from here: other threads may have held locks
+  if (program.process_ == 0) {  // async-signal-safe calls only: other threads may have held locks at the fork
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(standard_input, 0);
     dup2(program.output_, 1);

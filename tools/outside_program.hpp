@@ -1,5 +1,5 @@
 #pragma once
-// Another program, started with its standard streams in memory. It ends with ours, however that ends.
+// A child process whose standard streams are held in memory. It ends with this process, however that ends.
 
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
@@ -12,24 +12,24 @@
 
 namespace fairlead::tools {
 
-/// Its path: looked for where the user's programs are, and where the system's are. Empty if it is not there.
+/// Returns the program's path, from the user's PATH and the system's directories. Empty if it is not found.
 std::string find_program(std::string_view name);
 
 class OutsideProgram {
  public:
-  /// words[0] is a path, or a name as of find_program(). `cpu`: where it may run; negative: anywhere.
+  /// words[0] is a path, or a name as for find_program(). `cpu` selects the processor; negative: any.
   static Result<OutsideProgram> start(const std::vector<std::string>& words, std::string_view input = {}, int cpu = -1);
   OutsideProgram(OutsideProgram&& other) noexcept;
   OutsideProgram& operator=(OutsideProgram&&) = delete;
-  /// Kills it if it runs.
+  /// Kills the process if it still runs.
   ~OutsideProgram();
 
-  /// Whether it ended in time.
+  /// Returns whether it ended in time.
   bool wait(Duration at_most);
   void kill();
-  /// After its end: its exit code, 128 + the number of the signal that ended it.
+  /// After its end: its exit code, or 128 + the number of the signal that ended it.
   int exit_code() const { return exit_code_; }
-  /// What it has printed so far, at most 1 MiB.
+  /// Returns its output so far, at most 1 MiB.
   std::string output() const;
   std::string error_output() const;
 
@@ -41,8 +41,8 @@ class OutsideProgram {
   int output_ = -1, error_output_ = -1;
 };
 
-/// Runs one to its end; its output. Failure (exit code, or not done in time) is an error with the last line that it
-/// said.
+/// Runs a program to its end and returns its output. A non-zero exit code or a timeout is an error, with the last line
+/// that the program printed.
 Result<std::string> run_program(const std::vector<std::string>& words, std::string_view input = {},
                                 Duration at_most = std::chrono::seconds{20});
 

@@ -9,8 +9,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the last, partial word is the low bytes of its word");
 
-constexpr std::uint64_t kStep = 0x9e37'79b9'7f4a'7c15;  // odd, so that the words of a payload are all different
-constexpr std::size_t kWordsPerBlock = 512;             // looked at more closely only if one of them is wrong
+constexpr std::uint64_t kStep = 0x9e37'79b9'7f4a'7c15;  // odd, so that all words of a payload differ
+constexpr std::size_t kWordsPerBlock = 512;             // checked as a block first, word by word only if one is wrong
 
 std::uint64_t mix(std::uint64_t word) noexcept {
   word = (word ^ (word >> 31)) * 0xd6e8'feb8'6659'fd93;

@@ -1,7 +1,7 @@
 #pragma once
-// What bulkping sends: bytes that both ends can tell from (client, thread, loop, direction) alone, so that each checks
-// what it received without having seen what was sent. No two 64-bit words of a payload are equal, and payloads of
-// different loops differ in every word: a lost, repeated, stale or misplaced piece cannot pass.
+// The payload of bulkping: both ends compute it from (client, thread, loop, direction) alone, so each verifies what it
+// receives. No two 64-bit words of a payload are equal, and payloads of different loops differ in every word. A lost,
+// repeated, stale or misplaced piece is thus always detected.
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@ namespace fairlead::tools {
 
 enum class Direction : std::uint8_t { to_server = 1, to_client = 2 };
 
-/// Whose payload, and which.
+/// Identifies a payload.
 struct PayloadName {
   std::uint64_t client = 0;  // random, one per client process
   std::uint32_t thread = 0;
@@ -19,7 +19,7 @@ struct PayloadName {
   Direction direction = Direction::to_server;
 };
 
-/// The first byte that is not what it should be.
+/// The first wrong byte.
 struct Mismatch {
   std::uint64_t offset = 0;
   std::byte expected{}, found{};

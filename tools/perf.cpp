@@ -1,4 +1,4 @@
-// `fairlead perf latency|bandwidth|rate|am|verbs`: the options of the command line.
+// Command-line options of `fairlead perf latency|bandwidth|rate|am|verbs`.
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -34,7 +34,7 @@ void add_processors(CLI::App& app, std::vector<int>& cpus) {
       ->capture_default_str();
 }
 
-/// Empty if it can be written, before something is measured in vain.
+/// Returns why the file cannot be written, before the measurement; empty if it can.
 std::string page_obstacle(const std::string& file) {
   if (std::ofstream(file, std::ios::app).good()) return {};
   return fmt::format("cannot write {}: {}", base::shown(file, base::kPathShown),
@@ -95,7 +95,7 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   app->add_flag("!--no-floor", words->options.has_floors, "leave out the rows of the kernel's own sockets");
   add_output(*app, words->options.output);
   app->callback([words, size, loss, &exit_code] {
-    // Under loss the goals are stated at one size each.
+    // The goals under loss are defined for one size each.
     if (!loss->empty() && size->empty()) words->sizes = words->options.op == PerfOp::bandwidth ? "64K" : "64";
     auto parsed = parse_byte_sizes(words->sizes, kSizeMax);
     if (!parsed) throw CLI::ValidationError("--size", parsed.error().message);
@@ -113,7 +113,7 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   });
 }
 
-/// What measurements between two processes have in common.
+/// Adds the options that all measurements between two processes share.
 template <typename Options>
 void add_pair_options(CLI::App& app, Options& options) {
   add_seconds(app, "--seconds", options.time, 0.05, "of each row; its floor takes as long again");
@@ -200,7 +200,7 @@ void add_verbs(CLI::App& perf, int& exit_code) {
   });
 }
 
-/// The second process, for our own use: its words are written by PerfFar alone.
+/// The second process. Internal: only PerfFar writes its command line.
 void add_far(CLI::App& app, int& exit_code) {
   struct Words {
     int control = -1;

@@ -23,13 +23,13 @@ constexpr std::uint8_t kAsk = 1, kAnswer = 2;
 constexpr std::uint64_t kKey = 2;
 constexpr int kWarmUpRequests = 200;
 
-/// What both ends have.
+/// The state of either end.
 struct AmEnd {
   std::unique_ptr<am::Bundle> bundle;
   am::Endpoint* endpoint = nullptr;
   std::vector<std::byte> memory;
   std::uint64_t replies = 0;
-  bool has_failed = false;  // a message came back
+  bool has_failed = false;  // a message was returned
 
   Result<> open(const PerfAmOptions& options) {
     auto domain = am::Domain::open({.engine = options.engine});
@@ -106,7 +106,7 @@ Result<PerfPiece> measure(AmEnd& end, const PerfControl& control, const PerfAmOp
     if (!options.is_one_way) {
       if (!is_answered()) return std::unexpected(second_is_gone());
     } else if (sent % 64 != 0) {
-      continue;  // the clock costs as much as a message
+      continue;  // reading the clock costs as much as a message
     }
     const auto after = Clock::now();
     if (!options.is_one_way) piece.times.record(after - now);
@@ -116,7 +116,7 @@ Result<PerfPiece> measure(AmEnd& end, const PerfControl& control, const PerfAmOp
   piece.messages = sent;
   piece.bytes = sent * size;
   piece.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  // The other side spins as long.
+  // The other side spins for as long.
   piece.cpu_seconds = process_cpu_seconds() - cpu_before + piece.seconds;
   return piece;
 }
@@ -139,7 +139,7 @@ Result<std::vector<PerfRow>> measure_all(AmEnd& end, const PerfControl& control,
                             .time = options.time,
                             .cpus = options.cpus,
                             .has_floor = options.has_floors && !options.is_one_way};
-    // The ratio of a request and its reply is of there and back to one way.
+    // The ratio compares a round trip of request and reply with the floor's one way.
     const auto added = add_row(wanted, [&](Duration time) { return measure(end, control, options, size, time); }, rows);
     if (!added) return std::unexpected(added.error());
   }

@@ -1,5 +1,5 @@
 #pragma once
-// `fairlead perf am`: active messages between two processes, to and fro or many one way.
+// `fairlead perf am`: active messages between two processes, as round trips or one way.
 
 #include <fairlead/time.hpp>
 
@@ -18,9 +18,9 @@ struct PerfAmOptions {
   AmKind kind = AmKind::medium;
   bool is_one_way = false;  // many requests at a time; else one request and its short reply
   std::vector<std::uint64_t> sizes;
-  Duration time = std::chrono::seconds{1};  // of each row
+  Duration time = std::chrono::seconds{1};  // per row
   std::string path = "udp";                 // or shm
-  std::uint32_t depth = 128;                // requests outstanding, one way
+  std::uint32_t depth = 128;                // outstanding requests, one way
   std::vector<int> cpus;                    // near and far
   bool has_floors = true;
   PerfOutput output;

@@ -1,5 +1,5 @@
 #pragma once
-// Other people's measuring programs beside ours: those that are here, in turns with ours; those that are not are named.
+// Runs other projects' benchmark programs ("rivals") interleaved with ours, and reports the missing ones.
 
 #include <string>
 #include <vector>
@@ -11,12 +11,12 @@ namespace fairlead::tools {
 
 class PerfComparison {
  public:
-  /// Says on standard error which rivals of this path and operation are not here, and what to install.
+  /// Reports on standard error which rivals for this path and operation are missing, and what to install.
   PerfComparison(const PerfOptions& options, std::uint64_t size);
 
-  /// Each rival once. One that fails is named on standard error and left out from then on.
+  /// Runs each rival once. One that fails is reported on standard error and not run again.
   void take_turns(Duration time);
-  /// Medians of all turns, each with ours to it.
+  /// Returns the medians of all runs, with the ratio of ours to each.
   std::vector<PerfRow> rows(const PerfRow& ours) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// How the measuring side tells the other one what to do: commands and answers over a pair of sockets, one packet each.
-// Between commands the far side sleeps in receive(), so that it disturbs nobody's measurement.
+// Commands and answers between the two sides of a measurement, one packet each, over a socket pair. Between commands
+// the far side sleeps in receive(), so that it does not disturb a measurement.
 
 #include <fairlead/error.hpp>
 
@@ -13,18 +13,18 @@
 namespace fairlead::tools {
 
 enum class PerfRole : std::uint8_t {
-  echo,      // sends every message back
-  take_put,  // exposes buffers and hands out their descriptors
-  take,      // takes messages
+  echo,      // returns every message
+  take_put,  // exposes buffers and sends their descriptors
+  take,      // receives messages
 };
 
 struct PerfCommand {
   PerfRole role = PerfRole::echo;
   std::uint64_t size = 0;
   std::uint32_t in_flight = 0;
-  bool is_checked = false;              // as of perf_stamp.hpp
+  bool is_checked = false;              // see perf_stamp.hpp
   bool is_loan = false;                 // of echo
-  std::array<char, 96> near_address{};  // zero-terminated
+  std::array<char, 96> near_address{};  // 0-terminated
 
   void set_near_address(std::string_view address);
 };
@@ -35,10 +35,10 @@ struct PerfOutcome {
   std::uint64_t bytes = 0;
   std::uint64_t dropped = 0;  // messages that found no receive buffer
   std::uint64_t failures = 0;
-  std::uint64_t corrupt = 0;  // of checked ones: damaged, stale or repeated
+  std::uint64_t corrupt = 0;  // of checked messages: corrupted, stale or repeated
 };
 
-/// One end of the pair; closing it ends the far side.
+/// One end of the pair. Closing it ends the far side.
 class PerfControl {
  public:
   explicit PerfControl(int descriptor) : descriptor_(descriptor) {}
@@ -54,13 +54,13 @@ class PerfControl {
   bool send(const Packet& packet) {
     return send_bytes(&packet, sizeof packet);
   }
-  /// Waits for one; nullopt if the other end is gone.
+  /// Waits for a packet. Returns nullopt if the other end is gone.
   template <typename Packet>
   std::optional<Packet> receive() {
     Packet packet;
     return receive_bytes(&packet, sizeof packet) ? std::optional(packet) : std::nullopt;
   }
-  /// Whether receive() would not wait. A system call.
+  /// Returns whether receive() would not wait. Makes a system call.
   bool is_readable() const;
 
  private:

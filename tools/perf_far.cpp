@@ -51,7 +51,7 @@ Result<std::unique_ptr<PerfFar>> PerfFar::start(std::string_view address, int cp
   if (!ends) return std::unexpected(std::move(ends.error()));
   std::unique_ptr<PerfFar> far(new PerfFar(std::move(ends->first)));
   if (is_process) {
-    // The far end of the control keeps its number in the new program.
+    // The far end of the control keeps its descriptor number in the new program.
     const int descriptor = ends->second.descriptor();
     fcntl(descriptor, F_SETFD, 0);
     std::string program = "/proc/self/exe", command = "perf-far", own(address);
@@ -70,7 +70,7 @@ Result<std::unique_ptr<PerfFar>> PerfFar::start(std::string_view address, int cp
     });
   }
   {
-    const PerfControl far_end = std::move(ends->second);  // closed here, so that its death is noticed
+    const PerfControl far_end = std::move(ends->second);  // closed here, so that the death of the far side is noticed
   }
   const auto told = far->control_->receive<AddressText>();
   if (!told) return gone();
@@ -79,7 +79,7 @@ Result<std::unique_ptr<PerfFar>> PerfFar::start(std::string_view address, int cp
 }
 
 PerfFar::~PerfFar() {
-  control_.reset();  // it reads the end, and goes
+  control_.reset();  // the far side reads end-of-file and ends
   if (thread_.joinable()) thread_.join();
   if (process_ > 0) {
     int status = 0;

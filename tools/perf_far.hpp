@@ -15,13 +15,13 @@
 
 namespace fairlead::tools {
 
-/// Serves commands until the control is closed. First it tells its address.
+/// Sends its address, then serves commands until the control is closed.
 Result<> serve_perf(PerfControl control, std::string_view address, int cpu);
 
-/// Starts one, and ends it when it goes.
+/// Owns the far side: starts it, and ends it on destruction.
 class PerfFar {
  public:
-  /// `is_process`: this program once more, as `fairlead perf-far`; else a thread.
+  /// `is_process` starts this program again, as `fairlead perf-far`; otherwise a thread is started.
   static Result<std::unique_ptr<PerfFar>> start(std::string_view address, int cpu, bool is_process);
   PerfFar(const PerfFar&) = delete;
   PerfFar& operator=(const PerfFar&) = delete;
@@ -29,10 +29,10 @@ class PerfFar {
 
   const std::string& address() const { return address_; }
 
-  /// Begins a role; false if the far side is gone.
+  /// Starts a role. Returns false if the far side is gone.
   bool begin(const PerfCommand& command);
   std::optional<PerfOutcome> end();
-  /// User and system time of the process so far; 0 if it is a thread of this one.
+  /// Returns the process's user and system time so far; 0 for a thread of this process.
   double cpu_seconds() const;
 
  private:

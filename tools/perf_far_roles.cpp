@@ -10,9 +10,9 @@ namespace fairlead::tools {
 namespace {
 
 constexpr std::size_t kEchoBuffers = 32;
-constexpr std::uint32_t kPollsPerLook = 2048;  // at the control: a system call
+constexpr std::uint32_t kPollsPerLook = 2048;  // because looking at the control is a system call
 
-/// Polls, and calls `after` each time, until the control says stop.
+/// Polls, and calls `after` each time, until the control is readable.
 template <typename After>
 void play(PerfNode& node, PerfControl& control, After after) {
   control.send('r');
@@ -26,7 +26,7 @@ std::span<std::byte> bytes_of(const net::BufferEvent& event) {
   return event.buffer.segment(0).subspan(event.offset, event.length);
 }
 
-/// Send buffers that are free.
+/// Idle send buffers.
 struct SendStock {
   PerfBuffers all;
   std::vector<net::Buffer*> idle;
@@ -72,7 +72,8 @@ Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfCo
   return outcome;
 }
 
-// A send ends when our engine has the message, which says nothing of our buffers: so we tell how many we have taken.
+// A send ends when the peer's engine has the message, whether or not our buffers are free. So we report how many
+// messages we have taken.
 Result<PerfOutcome> play_take(PerfNode& node, const PerfCommand& command, PerfControl& control) {
   auto near = node.machine().create_end_point(command.near_address.data());
   if (!near) return std::unexpected(std::move(near.error()));
@@ -110,8 +111,8 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
       !filled) {
     return std::unexpected(std::move(filled.error()));
   }
-  std::deque<net::Buffer*> fresh;  // exposed, descriptor not sent yet
-  // A buffer is filled once for each time it was exposed: numbers in it grow.
+  std::deque<net::Buffer*> fresh;  // exposed; descriptor not sent yet
+  // A buffer is filled once per exposure, so the numbers in it grow.
   std::unordered_map<const net::Buffer*, std::uint64_t> numbers;
   const auto check = [&](const net::BufferEvent& event) {
     const auto number = read_stamps(bytes_of(event));

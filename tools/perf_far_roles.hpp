@@ -1,15 +1,15 @@
 #pragma once
-// What the far side of a measurement does.
+// The roles of the far side of a measurement.
 
 #include "tools/perf_control.hpp"
 #include "tools/perf_node.hpp"
 
 namespace fairlead::tools {
 
-/// How many buffer descriptors one message carries at most.
+/// Most buffer descriptors in one message.
 inline constexpr std::size_t kDescriptorsPerMessage = 8;
 
-/// Sends one byte when ready, then plays until something can be read from the control.
+/// Sends one byte when ready. Plays the role until the control is readable.
 Result<PerfOutcome> play_perf_role(PerfNode& node, const PerfCommand& command, PerfControl& control);
 
 }  // namespace fairlead::tools

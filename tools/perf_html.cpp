@@ -34,7 +34,7 @@ Json row_of_page(const PerfRow& row) {
   return json;
 }
 
-/// JSON that no text in it can end the element with: "<" stands in strings alone.
+/// Escapes "<", which occurs only in strings, so that no text ends the HTML element.
 std::string embedded(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace), safe;
   for (const char letter : text) safe += letter == '<' ? std::string("\\u003c") : std::string(1, letter);

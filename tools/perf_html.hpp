@@ -1,5 +1,5 @@
 #pragma once
-// What `fairlead perf` measured as one file for a browser: no other file, no network.
+// The results of `fairlead perf` as one self-contained HTML file.
 
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ struct PerfPage {
 
 std::string perf_html(const PerfPage& page);
 
-/// Of this host and this command: what a reader of the figures asks for.
+/// Returns facts of this host and command that a reader of the figures needs.
 std::vector<std::pair<std::string, std::string>> perf_environment();
 
 }  // namespace fairlead::tools

@@ -31,12 +31,12 @@ Result<double> parse_loss(std::string_view text) {
   char* end = nullptr;
   const double number = std::strtod(digits.c_str(), &end);
   const double part = text.ends_with('%') ? number / 100 : number;
-  const bool is_fine = !digits.empty() && *end == 0 && part >= 0 && part <= kLossMax;  // "nan" is not
+  const bool is_fine = !digits.empty() && *end == 0 && part >= 0 && part <= kLossMax;  // false for NaN
   if (!is_fine) return invalid(fmt::format("'{}' is no loss: 0 to 50%, as in 0,0.1%,1%", text));
   return part;
 }
 
-/// Everything that the measurements share.
+/// The state that all measurements share.
 class LossRun {
  public:
   LossRun(const PerfOptions& options, const PerfLoss& loss, LossyWire wire)
@@ -71,7 +71,7 @@ class LossRun {
             .far = {.address = kFarHost, .network = wire_.far_network()}};
   }
 
-  /// One piece of a floor.
+  /// Measures one piece of a floor.
   template <typename Exchange, typename Stream>
   Result<> measure(PerfRowMaker& maker, const observe::FloorOptions& floor, Exchange exchange, Stream stream) {
     if (options_.op == PerfOp::latency) {
@@ -102,7 +102,7 @@ class LossRun {
   std::unique_ptr<PerfFar> far_;
   std::unique_ptr<net::Domain> domain_;
   std::unique_ptr<PerfNode> node_;
-  std::array<bool, kCongestionControls.size()> is_missing_{};  // and said so
+  std::array<bool, kCongestionControls.size()> is_missing_{};  // reported already
 };
 
 Result<> LossRun::add_rows(std::uint64_t size, double part, std::vector<PerfRow>& rows) {
@@ -170,7 +170,7 @@ Result<std::vector<PerfRow>> measure_all(const PerfOptions& options, const PerfL
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
     if (!pin_thread(cpu)) return invalid(fmt::format("processor {} is not ours: name two with --cpus", cpu));
   }
-  setenv("FAIRLEAD_PATH", "udp", 1);  // of both processes: shared memory has no wire
+  setenv("FAIRLEAD_PATH", "udp", 1);  // in both processes: shared memory would bypass the wire
   auto wire = LossyWire::lay();
   if (!wire) return std::unexpected(std::move(wire.error()));
   LossRun run(options, loss, std::move(*wire));

@@ -1,6 +1,6 @@
 #pragma once
-// Runs one kind of measurement between two network namespaces of our own, at several rates of loss, each interleaved
-// with the kernel's TCP under the same loss, and with plain UDP without any.
+// Measures between two network namespaces at several rates of loss. Each measurement is interleaved with the kernel's
+// TCP under the same loss, and with plain UDP without loss.
 
 #include <vector>
 
@@ -14,7 +14,7 @@ struct PerfLoss {
   LossyWire::Unit unit = LossyWire::Unit::packets;
 };
 
-/// "0,0.1%,1%,5%", at most 64, each at most 50%.
+/// Parses "0,0.1%,1%,5%": at most 64 values, each at most 50%.
 Result<std::vector<double>> parse_losses(std::string_view text);
 
 int run_perf_loss(const PerfOptions& options, const PerfLoss& loss);

@@ -14,8 +14,8 @@
 namespace fairlead::tools {
 namespace {
 
-// Longer than the engine takes to give a peer up: if there is a cause, its word comes first. A busy host keeps a
-// process waiting for seconds.
+// Longer than the engine needs to give up a peer, so that its reason is reported first. A busy host may delay a process
+// for seconds.
 constexpr Duration kSilenceMax = std::chrono::seconds{15};
 constexpr int kWarmUpExchanges = 200;
 constexpr Duration kWarmUp = std::chrono::milliseconds{20};
@@ -31,7 +31,7 @@ std::unexpected<Error> silence(PerfNode& node, const net::EndPoint& far) {
                  Status::silent);
 }
 
-/// Operations of which several are in flight; each gives its buffer back with its event.
+/// A set of operations, several of which are in flight. Each returns its buffer with its event.
 struct Flow {
   Status worst = Status::ok;
   std::uint64_t done = 0;
@@ -46,8 +46,8 @@ struct Flow {
     idle.push_back(&event.buffer);
   }
 
-  /// Keeps as many in flight as `submit` takes of the idle ones (again: later), until `until`; false after a failure or
-  /// a long silence.
+  /// Keeps operations in flight until `until`: `submit` takes idle buffers, and may refuse some with `again`. Returns
+  /// false after a failure or a long silence.
   template <typename Submit>
   bool keep_busy(PerfNode& node, Instant until, Submit submit) {
     Instant last_done = now();
@@ -71,7 +71,7 @@ struct Flow {
   }
 };
 
-/// Starts the far side's role, and at the end adds what both sides used.
+/// Starts the far side's role. At the end, adds up what both sides used.
 class Run {
  public:
   Run(PerfNode& node, PerfFar& far) : node_(node), far_(far) {}
@@ -86,12 +86,12 @@ class Run {
     if (!far_.begin(command)) return failure("the second process is gone", Status::silent);
     return node_.machine().create_end_point(far_.address());
   }
-  /// Measured from here ...
+  /// Starts the measured interval.
   void start() {
     cpu_ = process_cpu_seconds() + far_.cpu_seconds();
     start_ = now();
   }
-  /// ... to here.
+  /// Ends the measured interval.
   void stop(PerfPiece& piece) {
     piece.seconds = std::chrono::duration<double>(now() - start_).count();
     piece.cpu_seconds = process_cpu_seconds() + far_.cpu_seconds() - cpu_;
@@ -113,7 +113,7 @@ class Run {
   Instant start_{};
 };
 
-/// Warms up, measures for `time`, and lets what is in flight come to its end.
+/// Warms up, measures for `time`, and lets operations in flight end.
 template <typename Submit>
 Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& piece, PerfBuffers& buffers,
                                const net::EndPoint& peer, const PerfTask& task, Submit submit) {
@@ -148,10 +148,10 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& 
     ++replies;
   });
   if (!receive) return std::unexpected(std::move(receive.error()));
-  // A send's own event may come after the reply: two take turns.
+  // The event of a send may come after the reply, so two buffers alternate.
   Status worst = Status::ok;
   auto send = node.make_buffers(2, task.size, [&worst](const net::BufferEvent& event) {
-    // At the end what is still lent is taken back.
+    // Loans that are open at the end are taken back.
     if (event.status != Status::ok && event.status != Status::canceled) worst = event.status;
   });
   if (!send) return std::unexpected(std::move(send.error()));
@@ -203,7 +203,8 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
       });
   if (!descriptors) return std::unexpected(std::move(descriptors.error()));
   Run run(node, far);
-  const auto peer = run.begin(PerfRole::take_put, task);  // it sends descriptors at once: we take them already
+  // The far side sends descriptors at once, and the receive buffers are posted already.
+  const auto peer = run.begin(PerfRole::take_put, task);
   if (!peer) return std::unexpected(peer.error());
   auto buffers = node.make_buffers(task.in_flight, task.size, [&](const net::BufferEvent& event) {
     if (event.status == Status::ok) piece.times.record(now() - starts[&event.buffer]);
@@ -227,7 +228,7 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
 }
 
 Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task) {
-  std::uint64_t sent = 0, taken = 0;  // taken: as the far side has told us
+  std::uint64_t sent = 0, taken = 0;  // `taken` is what the far side has reported
   auto told = node.take_messages(sizeof taken, [&taken](const net::BufferEvent& event) {
     std::uint64_t number = 0;
     event.buffer.read(event.offset, std::as_writable_bytes(std::span(&number, 1)));

@@ -7,15 +7,15 @@
 
 namespace fairlead::tools {
 
-/// What one piece gave.
+/// The result of one piece.
 struct PerfPiece {
-  observe::Histogram times;  // one way of a message; of a put from its submission to its event
+  observe::Histogram times;  // one-way time of a message; of a put: from submission to event
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
   double cpu_seconds = 0;  // both sides
   std::uint64_t dropped = 0;
-  std::uint64_t corrupt = 0;  // of a checked one
+  std::uint64_t corrupt = 0;  // of checked pieces
 };
 
 /// What to measure.
@@ -23,17 +23,17 @@ struct PerfTask {
   std::uint64_t size = 0;
   std::uint32_t in_flight = 1;
   Duration time{};
-  bool is_loan = false;     // of measure_latency: messages are handed over in place, where that can be
-  bool is_checked = false;  // what arrives is looked at (perf_stamp.hpp); not by measure_rate
+  bool is_loan = false;     // of measure_latency: passes messages by reference where possible
+  bool is_checked = false;  // verifies what arrives (perf_stamp.hpp); ignored by measure_rate
 };
 
-/// Messages to and fro, one at a time.
+/// Measures round trips, one at a time.
 Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& task);
 
-/// Puts into exposed buffers, `in_flight` at a time; each ends with an event here and one there.
+/// Measures puts into exposed buffers, `in_flight` at a time. Each ends with an event on both sides.
 Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask& task);
 
-/// Messages, `in_flight` at a time; each ends with an event here and one there.
+/// Measures messages, `in_flight` at a time. Each ends with an event on both sides.
 Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task);
 
 }  // namespace fairlead::tools

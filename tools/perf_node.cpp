@@ -8,7 +8,7 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr std::uint64_t kReceiveBytes = 1 << 20;  // of one receive buffer, if several messages fit into it
+constexpr std::uint64_t kReceiveBytes = 1 << 20;  // size of a receive buffer that holds several messages
 constexpr std::size_t kReceiveBuffers = 8;
 constexpr Duration kDrainAtMost = std::chrono::seconds{5};
 
@@ -32,7 +32,7 @@ Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size
     auto buffer = net::Buffer::allocate(domain_, size);
     if (!buffer) return std::unexpected(std::move(buffer.error()));
     (*buffer)->set_callback(callback);
-    std::ranges::fill((*buffer)->segment(0), std::byte{0x5a});  // so that no page is touched first while measured
+    std::ranges::fill((*buffer)->segment(0), std::byte{0x5a});  // touches all pages before the measurement
     buffers.push_back(std::move(*buffer));
   }
   return buffers;

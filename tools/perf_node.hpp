@@ -1,5 +1,5 @@
 #pragma once
-// One end of a measurement: a transfer machine whose events the measuring thread takes itself, polling.
+// One end of a measurement: a transfer machine with synchronous delivery, which the measuring thread polls.
 
 #include <fairlead/net.hpp>
 
@@ -24,16 +24,15 @@ class PerfNode {
 
   Result<PerfBuffers> make_buffers(std::size_t count, std::uint64_t size, const net::BufferCallback& callback);
 
-  /// Posts buffers for messages of `size` bytes, and keeps them posted as long as the result lives and poll() is
-  /// called.
+  /// Posts buffers for messages of `size` bytes. Keeps them posted while the result lives and the caller calls poll().
   Result<PerfBuffers> take_messages(std::uint64_t size, std::function<void(const net::BufferEvent&)> on_message);
 
-  /// How many messages of `size` bytes the buffers of take_messages() hold for certain while none is taken out.
+  /// Returns how many messages of `size` bytes surely fit into the buffers of take_messages() before one is taken out.
   static std::uint64_t room_for(std::uint64_t size);
 
-  /// Takes what is there, without waiting.
+  /// Delivers waiting events, without blocking.
   void poll() { (void)machine_.deliver_all(); }
-  /// Polls until `is_done`, or for at most `time`; whether it was done.
+  /// Polls until `is_done`, or for at most `time`. Returns whether it is done.
   template <typename Predicate>
   bool poll_until(Predicate is_done, Duration time) {
     const Instant deadline = Instant::clock::now() + time;
@@ -44,7 +43,7 @@ class PerfNode {
     return true;
   }
 
-  /// Cancels what is queued of these and polls until they are free.
+  /// Cancels queued operations of these buffers, and polls until they are free.
   void drain(PerfBuffers& buffers);
 
  private:
@@ -53,10 +52,10 @@ class PerfNode {
   std::string address_;
 };
 
-/// The calling thread, from now on; false where that processor is not ours.
+/// Pins the calling thread to a processor. Returns false if this process may not use it.
 bool pin_thread(int cpu);
 
-/// User and system time of this process so far.
+/// Returns the user and system time of this process so far.
 double process_cpu_seconds();
 
 }  // namespace fairlead::tools

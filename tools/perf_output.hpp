@@ -1,5 +1,5 @@
 #pragma once
-// Where the rows of `fairlead perf` go: a table or JSON on standard output, and a page if one was asked for.
+// Where `fairlead perf` writes its rows: a table or JSON on standard output, and optionally a page.
 
 #include <string>
 #include <vector>
@@ -11,10 +11,10 @@ namespace fairlead::tools {
 
 struct PerfOutput {
   bool is_json = false;
-  std::string page;  // a file; empty: none
+  std::string page;  // file name; empty: none
 };
 
-/// The exit code.
+/// Returns the exit code.
 int put_out(const PerfOutput& output, const std::vector<PerfRow>& rows, const std::vector<CounterLook>& counters = {});
 
 }  // namespace fairlead::tools

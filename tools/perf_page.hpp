@@ -1,6 +1,6 @@
 #pragma once
-// The parts of the page of `fairlead perf --report` that do not change: tools/perf_page.{css,js} and third_party/uplot,
-// as CMake wrote them into perf_page.cpp.in.
+// The constant parts of the page of `fairlead perf --report`: tools/perf_page.{css,js} and third_party/uplot. CMake
+// writes them into perf_page.cpp.in.
 
 #include <string_view>
 

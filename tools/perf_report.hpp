@@ -1,5 +1,5 @@
 #pragma once
-// Rows of `fairlead perf`, as a table or as JSON (docs/perf.md names the keys).
+// Rows of `fairlead perf`, as a table or as JSON (docs/perf.md describes the keys).
 
 #include <cstdint>
 #include <optional>
@@ -21,10 +21,10 @@ struct PerfRow {
   double messages_per_s = 0;
   double cpu_s_per_gb = 0;
   double canary_ns = 0;
-  std::optional<double> ratio = {};       // ours to this floor: of times for latency, of throughput else
-  std::optional<double> typical_us = {};  // of those who tell no more; where there are no times
-  std::optional<double> loss = {};        // the part of the packets that was to be lost
-  double lost = 0;                        // that was lost
+  std::optional<double> ratio = {};       // ours to this floor: of times for latency, else of throughput
+  std::optional<double> typical_us = {};  // of programs that report only one figure; if there are no times
+  std::optional<double> loss = {};        // the configured fraction of lost packets
+  double lost = 0;                        // the measured fraction
 };
 
 std::string perf_table(const std::vector<PerfRow>& rows);

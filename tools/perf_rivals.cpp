@@ -16,8 +16,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Duration kPatience = std::chrono::seconds{20};           // beyond the time that was asked for
-constexpr Duration kServerStart = std::chrono::milliseconds{300};  // they do not say when they listen
+constexpr Duration kPatience = std::chrono::seconds{20};           // in addition to the measuring time
+constexpr Duration kServerStart = std::chrono::milliseconds{300};  // servers do not report when they listen
 constexpr double kMebibyte = 1 << 20;
 constexpr std::uint64_t kSockperfSizeMin = 14;
 
@@ -32,7 +32,7 @@ std::uint64_t iterations(const RivalTask& task) {
   return static_cast<std::uint64_t>(std::clamp(wanted, 100.0, 1e6));
 }
 
-/// The numbers of a line, whatever stands between them.
+/// Returns all numbers in a line.
 std::vector<double> numbers_of(std::string_view line) {
   std::vector<double> numbers;
   std::istringstream words{std::string(line)};
@@ -44,7 +44,7 @@ std::vector<double> numbers_of(std::string_view line) {
   return numbers;
 }
 
-/// The last line that has the text.
+/// Returns the last line that contains the text.
 std::string_view line_with(std::string_view output, std::string_view text) {
   const std::size_t at = output.rfind(text);
   if (at == std::string_view::npos) return {};
@@ -60,7 +60,7 @@ std::optional<RivalFigure> figure(const RivalTask& task, double one_way_us, doub
   return RivalFigure{.one_way_us = one_way_us, .gb_per_s = bytes_per_s / 1e9, .messages_per_s = bytes_per_s / size};
 }
 
-// ucx_perftest: its last line has iterations, median, average, overall us, average, overall MB/s, average, overall
+// ucx_perftest: its last line contains iterations; median, average, overall us; average, overall MB/s; average, overall
 // messages/s.
 template <const char* kTransports>
 Words ucx_words(const RivalTask& task, bool is_server) {
@@ -83,7 +83,7 @@ std::optional<RivalFigure> read_ucx(const RivalTask& task, std::string_view outp
   return figure(task, numbers[1], numbers[5] * kMebibyte);
 }
 
-// fi_pingpong: one line of bytes, #sent, #ack, total, time, MB/sec, usec/xfer, Mxfers/sec, most with a unit.
+// fi_pingpong: one line with bytes, #sent, #ack, total, time, MB/sec, usec/xfer, Mxfers/sec, most with a unit.
 template <const char* kProvider>
 Words fabric_words(const RivalTask& task, bool is_server) {
   if (task.op != PerfOp::latency) return {};
@@ -107,7 +107,7 @@ std::optional<RivalFigure> read_fabric(const RivalTask& task, std::string_view o
   if (heading == std::string_view::npos) return {};
   const std::size_t begin = output.find('\n', heading);
   if (begin == std::string_view::npos) return {};
-  const auto numbers = numbers_of(output.substr(begin));  // with a unit: no number
+  const auto numbers = numbers_of(output.substr(begin));  // figures with a unit are skipped
   if (numbers.size() < 3) return {};
   return figure(task, numbers[numbers.size() - 2], 0);
 }
@@ -175,7 +175,7 @@ std::optional<RivalFigure> read_qperf(const RivalTask& task, std::string_view ou
   return task.op == PerfOp::latency ? figure(task, value, 0) : figure(task, 0, value);
 }
 
-// The OSU benchmarks, whichever MPI starts them: lines of "size figure".
+// OSU benchmarks, with any MPI launcher: lines of "size figure".
 template <const char* kProgram, PerfOp kOp>
 Words osu_words(const RivalTask& task, bool) {
   if (task.op != kOp) return {};

@@ -1,6 +1,6 @@
 #pragma once
-// Other people's measuring programs, found on this machine or not, as `fairlead perf --compare` runs them: which words,
-// and which number of what they print.
+// Other projects' benchmark programs, as `fairlead perf --compare` runs them: their command lines, and how to read
+// their output.
 
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
@@ -17,16 +17,16 @@
 
 namespace fairlead::tools {
 
-/// What a rival is asked for.
+/// What a rival shall measure.
 struct RivalTask {
   PerfOp op = PerfOp::latency;
   std::uint64_t size = 8;
   Duration time{};
   std::array<int, 2> cpus{0, 1};
-  std::uint16_t port = 0;  // free on the loopback
+  std::uint16_t port = 0;  // free on loopback
 };
 
-/// What it said, in our units.
+/// Its result in our units.
 struct RivalFigure {
   double one_way_us = 0;      // latency
   double gb_per_s = 0;        // bandwidth
@@ -35,18 +35,18 @@ struct RivalFigure {
 
 struct Rival {
   std::string_view name;     // of the row: "ucx-tcp"
-  std::string_view program;  // that has to be found
-  std::string_view package;  // of Debian
-  std::string_view path;     // ours that it stands beside: "udp", "shm", or empty: each
-  bool has_server;           // is started twice: the first one waits
-  /// Its words, empty if it cannot measure that. `is_server`: of the first of the two.
+  std::string_view program;  // the program to find
+  std::string_view package;  // Debian's package
+  std::string_view path;     // our path that it is compared with: "udp", "shm", or empty: each
+  bool has_server;           // it is started twice: the first one is the server
+  /// Returns the command line, empty if it cannot measure that. `is_server` selects the server's.
   std::vector<std::string> (*words)(const RivalTask& task, bool is_server);
   std::optional<RivalFigure> (*read)(const RivalTask& task, std::string_view output);
 };
 
 std::span<const Rival> all_rivals();
 
-/// Runs it once. not_supported: it cannot measure that; system: it did not do what it should, with its words.
+/// Runs a rival once. Returns `not_supported` if it cannot measure that, or `system`, with its output, if it failed.
 Result<RivalFigure> run_rival(const Rival& rival, const RivalTask& task);
 
 }  // namespace fairlead::tools

@@ -5,8 +5,8 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr std::uint64_t kBytesInFlight = 1 << 20;  // of bandwidth, where --in-flight does not say
-constexpr std::uint32_t kMessagesInFlight = 512;   // of rate
+constexpr std::uint64_t kBytesInFlight = 1 << 20;  // default for bandwidth
+constexpr std::uint32_t kMessagesInFlight = 512;   // default for rate
 
 std::string_view name_of(PerfOp op) {
   return op == PerfOp::latency ? "latency" : op == PerfOp::bandwidth ? "bandwidth" : "rate";
@@ -27,7 +27,7 @@ void PerfRowMaker::add(const observe::ExchangeFloor& floor, Duration time) {
   times_.add(floor.one_way);
   const double bytes = static_cast<double>(floor.one_way.count() * size_);
   const double seconds = std::chrono::duration<double>(time).count();
-  add(bytes / seconds, 2 * seconds / bytes * 1e9);  // both spin all the time
+  add(bytes / seconds, 2 * seconds / bytes * 1e9);  // both sides spin all the time
 }
 
 PerfRow PerfRowMaker::row(double canary_ns) const {
@@ -65,8 +65,8 @@ double perf_ratio(PerfOp op, const PerfRow& ours, const PerfRow& other) {
 std::uint32_t in_flight_of(const PerfOptions& options, std::uint64_t size) {
   if (options.in_flight > 0) return options.in_flight;
   if (options.op == PerfOp::rate) return kMessagesInFlight;
-  // Over a wire the next ones have to be under way; in shared memory the initiator has carried a put out when it has
-  // been submitted, and more at a time only take more of the cache.
+  // Over a wire, the next puts must be in flight. In shared memory, the initiator completes a put during submission,
+  // and more of them only occupy more cache.
   const std::uint64_t least = options.path == "shm" ? 1 : 3;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBytesInFlight / size, least, 64));
 }

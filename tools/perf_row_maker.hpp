@@ -1,5 +1,5 @@
 #pragma once
-// Makes one row out of the pieces that its measurement was cut into.
+// Combines the pieces of a measurement into one row.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace fairlead::tools {
 
-inline constexpr int kPerfRounds = 5;  // pieces of a row: ours and the others take turns
+inline constexpr int kPerfRounds = 5;  // pieces of a row, interleaved with floors and rivals
 
 class PerfRowMaker {
  public:
@@ -22,14 +22,14 @@ class PerfRowMaker {
   void add(const observe::StreamFloor& floor);
   void add(const observe::ExchangeFloor& floor, Duration time);
 
-  /// Times of all pieces together, medians of the rest.
+  /// Returns the times of all pieces together, and the medians of the rest.
   PerfRow row(double canary_ns) const;
 
  private:
   void add(double bytes_per_s, double cpu_s_per_gb);
 
   PerfOp op_;
-  std::string_view name_;  // of the row, if not the operation's
+  std::string_view name_;  // name of the row; empty: the operation's
   std::string path_;
   std::uint64_t size_;
   observe::Histogram times_;
@@ -38,10 +38,10 @@ class PerfRowMaker {
 
 double perf_median(std::vector<double> values);
 
-/// Ours to the other's: of the median times, or of the throughput.
+/// Returns the ratio of ours to the other's: of the median times, or of the throughput.
 double perf_ratio(PerfOp op, const PerfRow& ours, const PerfRow& other);
 
-/// --in-flight, or what suits the size.
+/// Returns --in-flight, or a default for this size.
 std::uint32_t in_flight_of(const PerfOptions& options, std::uint64_t size);
 
 Result<PerfPiece> measure_perf(PerfNode& node, PerfFar& far, PerfOp op, const PerfTask& task);

@@ -61,7 +61,7 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
   const Duration piece = options.time / kPerfRounds;
   const PerfTask task{
       .size = size, .in_flight = in_flight_of(options, size), .time = piece, .is_loan = options.is_loan};
-  const std::uint64_t floor_size = options.is_loan ? 8 : size;  // of a loan only word is sent
+  const std::uint64_t floor_size = options.is_loan ? 8 : size;  // a loan sends only a short message
   const std::string_view name = options.is_loan ? "loan" : "";
   PerfRowMaker ours(options.op, options.path, size, name);
   PerfRowMaker first(options.op, "floor-" + options.path, floor_size, name), tcp(options.op, "floor-tcp", size);
@@ -101,7 +101,7 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
 int run_perf(const PerfOptions& options) {
   const bool is_self = options.path == "self";
   const std::string address = is_self ? "0@lo:20480:39:*" : "127.0.0.1@udp:*:39:*";
-  if (!is_self) setenv("FAIRLEAD_PATH", options.path.c_str(), 1);  // for the second process too
+  if (!is_self) setenv("FAIRLEAD_PATH", options.path.c_str(), 1);  // for the second process, too
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
     if (!pin_thread(cpu))
       return report_error({Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", cpu)});

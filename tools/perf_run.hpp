@@ -17,10 +17,10 @@ struct PerfOptions {
   PerfOp op = PerfOp::latency;
   std::string path = "udp";  // udp and shm: between two processes; self: inside one
   std::vector<std::uint64_t> sizes;
-  Duration time = std::chrono::seconds{2};  // of each row
+  Duration time = std::chrono::seconds{2};  // per row
   std::uint32_t in_flight = 0;              // 0: chosen by size
   std::vector<int> cpus;                    // near and far
-  bool is_loan = false;                     // of latency: messages are lent
+  bool is_loan = false;                     // for latency: passes messages by reference
   bool has_floors = true;
   bool has_rivals = false;
   PerfOutput output;

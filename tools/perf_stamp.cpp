@@ -9,7 +9,7 @@ constexpr std::size_t kStampStep = 512;
 
 }  // namespace
 
-// The place is part of what is written: a piece that landed elsewhere has another number.
+// The offset is part of the stamp, so a misplaced piece has another number.
 void write_stamps(std::span<std::byte> bytes, std::uint64_t number) {
   for (std::size_t at = 0; at + sizeof number <= bytes.size(); at += kStampStep) {
     const std::uint64_t stamp = number + at;

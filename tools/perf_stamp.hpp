@@ -1,6 +1,6 @@
 #pragma once
-// What a checked measurement writes into what it sends: a number in every 512 bytes, so that each packet carries one.
-// Numbers grow, so a piece that is missing, stale, repeated or misplaced shows.
+// The stamps of a checked measurement: a number in every 512 bytes, so that each packet carries one. Numbers grow, so a
+// missing, stale, repeated or misplaced piece is detected.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace fairlead::tools {
 
-/// A size below 8 bytes carries nothing.
+/// A size below 8 bytes carries no stamp.
 void write_stamps(std::span<std::byte> bytes, std::uint64_t number);
 
-/// The number that stands at all places, or nothing if they differ. 0 if the size carries none.
+/// Returns the number at all places, or nullopt if they differ. Returns 0 if the size carries none.
 std::optional<std::uint64_t> read_stamps(std::span<const std::byte> bytes);
 
 }  // namespace fairlead::tools

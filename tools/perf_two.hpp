@@ -1,5 +1,5 @@
 #pragma once
-// A measurement between this process and a second one that is forked for it and gone when it ends.
+// A measurement between this process and a second one, which is forked for it and ends with it.
 
 #include <fairlead/error.hpp>
 
@@ -17,16 +17,16 @@ namespace fairlead::tools {
 struct PerfTwo {
   std::vector<int> cpus;  // near and far
   PerfOutput output;
-  /// The second process, on its processor: serves until the control closes; its exit code.
+  /// Runs in the second process, pinned to its processor, until the control closes. Returns its exit code.
   std::function<int(PerfControl)> serve;
-  /// This one.
+  /// Runs in this process.
   std::function<Result<std::vector<PerfRow>>(PerfControl&)> measure;
 };
 
-/// Prints the rows; the exit code.
+/// Runs both and prints the rows. Returns the exit code.
 int run_two(const PerfTwo& two);
 
-/// One row, measured in pieces that take turns with its floor.
+/// One row, measured in pieces that are interleaved with its floor.
 struct PerfTwoRow {
   PerfOp op = PerfOp::latency;
   std::string name;
@@ -39,18 +39,18 @@ struct PerfTwoRow {
 Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>(Duration)>& measure,
                  std::vector<PerfRow>& rows);
 
-/// What to say if the second process is gone.
+/// Returns the error that the second process is gone.
 Error second_is_gone();
 
-inline constexpr std::uint32_t kPollsPerControlLook = 4096;  // it is a system call
+inline constexpr std::uint32_t kPollsPerControlLook = 4096;  // because each look is a system call
 
-/// Polls until the control has something to say.
+/// Polls until the control is readable.
 template <typename Poll>
 void serve_until_told(const PerfControl& control, Poll poll) {
   for (std::uint32_t polls = 0; polls % kPollsPerControlLook != 0 || !control.is_readable(); ++polls) poll();
 }
 
-/// Steps until it is done; false if a step fails, or if the second process is gone: then nothing comes any more.
+/// Calls `step` until `done`. Returns false if a step fails or the second process is gone.
 template <typename Done, typename Step>
 bool step_until(const PerfControl& control, Done done, Step step) {
   for (std::uint32_t steps = 1; !done(); ++steps) {

@@ -17,9 +17,9 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kWarmUps = 200;
-constexpr int kLooksPerReap = 16;  // at memory that the peer writes, before the queues are looked at
+constexpr int kLooksPerReap = 16;  // polls of memory that the peer writes, per poll of the queues
 
-/// A size that the far side answers with from now on.
+/// Orders the far side to answer with this size from now on.
 struct VerbsOrder {
   std::uint64_t size = 0;
 };
@@ -35,12 +35,12 @@ Result<std::unique_ptr<VerbsEnd>> meet(PerfControl& control, const PerfVerbsOpti
   const auto peer = control.send((*end)->invitation()) ? control.receive<verbs::Invitation>() : std::nullopt;
   if (!peer) return std::unexpected(second_is_gone());
   if (auto connected = (*end)->connect(*peer); !connected) return std::unexpected(connected.error());
-  // Neither begins before the other is ready.
+  // A barrier: both sides are ready.
   if (!control.send('r') || !control.receive<char>()) return std::unexpected(second_is_gone());
   return end;
 }
 
-/// The far side of a lone send or write gives it back.
+/// The far side of round trips: returns each send or write.
 class Echo {
  public:
   Echo(VerbsEnd& end, const PerfVerbsOptions& options, std::uint64_t size)
@@ -83,14 +83,14 @@ int serve_verbs(PerfControl control, const PerfVerbsOptions& options) {
     if (!control.send('r')) break;
     bool is_well = true;
     serve_until_told(control, [&] { is_well = is_well && echo.turn(); });
-    // The near side is gone before its last answer was acknowledged: no fault of this one.
+    // The near side may leave before it has acknowledged the last answer: no fault.
     if (!is_well && control.receive<char>()) return report_error((*end)->failure());
     if (is_well && !control.receive<char>()) break;
   }
   return kExitOk;
 }
 
-/// The near side: one at a time, or many.
+/// The near side: one request at a time, or many.
 class VerbsMeter {
  public:
   VerbsMeter(VerbsEnd& end, const PerfControl& control, const PerfVerbsOptions& options, std::uint64_t size)
@@ -104,12 +104,12 @@ class VerbsMeter {
     if (!is_well) return std::unexpected(failure());
     piece.bytes = piece.messages * size_;
     piece.seconds = std::chrono::duration<double>(SteadyClock::now() - begun).count();
-    // The other side spins as long.
+    // The other side spins for as long.
     piece.cpu_seconds = process_cpu_seconds() - cpu_before + piece.seconds;
     return piece;
   }
 
-  /// There and back of a send or a write; a read or an atomic is back when it has ended.
+  /// One round trip of a send or a write. A read or an atomic is a round trip by itself.
   bool exchange() {
     if (options_.op == VerbsOp::write) return exchange_writes();
     const std::uint64_t ended = end_.ended(), received = end_.received();

@@ -15,9 +15,9 @@ namespace fairlead::tools {
 
 struct PerfVerbsOptions {
   VerbsOp op = VerbsOp::send;
-  bool is_stream = false;  // `depth` at a time; else one at a time
+  bool is_stream = false;  // `depth` requests at a time; else one
   std::vector<std::uint64_t> sizes;
-  Duration time = std::chrono::seconds{1};  // of each row
+  Duration time = std::chrono::seconds{1};  // per row
   std::string path = "udp";                 // or shm
   std::uint32_t depth = 64;
   std::vector<int> cpus;  // near and far

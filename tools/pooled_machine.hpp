@@ -1,5 +1,5 @@
 #pragma once
-// A transfer machine that receives messages of at most one size, each into a buffer of a pool.
+// A transfer machine that receives messages up to one size, each into a buffer of a pool.
 
 #include <fairlead/net.hpp>
 
@@ -12,17 +12,17 @@
 namespace fairlead::tools {
 
 enum class Events : std::uint8_t {
-  by_thread,   // of the machine
-  by_polling,  // deliver_all()
+  by_thread,   // by the machine's own thread
+  by_polling,  // by deliver_all()
 };
 
 class PooledMachine {
  public:
   struct Room {
     std::uint64_t message_size = 0;
-    std::size_t messages = 0;  // that may have arrived without being put back
+    std::size_t messages = 0;  // most messages that have arrived without being put back
   };
-  /// `on_message` gets those that have come, and puts their buffers back.
+  /// `on_message` gets each message and must put its buffer back.
   explicit PooledMachine(net::Domain& domain, net::BufferCallback on_message)
       : domain_(domain), on_message_(std::move(on_message)), machine_(domain) {}
 
@@ -32,7 +32,7 @@ class PooledMachine {
   net::Domain& domain() { return domain_; }
   net::TransferMachine& machine() { return machine_; }
   const std::string& address() const { return address_; }
-  /// The host engine has ended, and this machine with it.
+  /// Returns whether the host engine has ended, and this machine with it.
   bool has_lost_engine() const { return has_lost_engine_; }
 
  private:
@@ -44,7 +44,7 @@ class PooledMachine {
   net::TransferMachine machine_;
 };
 
-/// A pool with so many buffers, each set up once.
+/// Creates a pool with so many buffers, and calls `set_up` once for each.
 Result<net::BufferPool> make_pool(net::Domain& domain, std::uint64_t size, std::size_t count,
                                   const std::function<void(net::Buffer&)>& set_up = {});
 

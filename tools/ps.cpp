@@ -1,4 +1,4 @@
-// fairlead ps: who is attached to the host engine.
+// `fairlead ps`: lists the applications attached to the host engine.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ std::string program_of(std::int32_t process) {
   return base::shown(name);
 }
 
-/// What applications would attach to.
+/// Returns the socket file to which applications would attach.
 Result<std::string> file_of(const PsOptions& options) {
   if (!options.file.empty()) return options.file;
   const auto settings = engine::EngineOptions::from_environment();

@@ -1,5 +1,5 @@
-// `fairlead run -- PROGRAM`: the program in an environment in which its libibverbs is ours. It takes the place of this
-// process, so signals, terminal and exit code are its own.
+// `fairlead run -- PROGRAM`: runs a program with our libibverbs. The program replaces this process, so signals,
+// terminal and exit code are its own.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,11 +21,11 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as shells say it
+constexpr int kExitNotFound = 127, kExitNotExecutable = 126;  // as in shells
 
 struct Launch {
   std::vector<std::string> words;
-  // Empty, or 0: as the environment has it, and if it has nothing, the default.
+  // Empty or 0: from the environment, else the default.
   std::string path, personality, fault, address, flight, log;
   unsigned devices = 0;
   bool explains = false;
@@ -36,7 +36,7 @@ void put(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
-/// An option of the command line wins over the environment, the environment over the file, the file over the default.
+/// Precedence: command line, environment, settings file, default.
 void put_choice(const char* name, const std::string& option, const char* fallback) {
   if (!option.empty()) return put(name, option);
   const auto present = base::Settings::read_if_good().find(name);
@@ -53,7 +53,7 @@ int complain(int code, const std::string& message) {
   return code;
 }
 
-/// The options that the program is given as variables, for an error that names a variable.
+/// Returns the options that are passed to the program as variables, for an error that names a variable.
 std::string options_text(const Launch& run) {
   std::string text;
   if (!run.address.empty()) text += fmt::format("--address {} (FAIRLEAD_DEVICE): ", run.address);
@@ -64,8 +64,8 @@ std::string options_text(const Launch& run) {
   return text;
 }
 
-/// What the program would stumble over: an address that is not here, a plan that is none, a log that cannot be opened,
-/// a file of settings that is wrong, a host engine that does not answer.
+/// Checks what the program would fail on: an address that is not local, a malformed plan, a log that cannot be opened,
+/// a wrong settings file, a host engine that does not answer.
 Result<> check_device(const Launch& run) {
   const char* const file = base::environment(base::Settings::kFileVariable);
   const bool has_settings =

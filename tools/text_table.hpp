@@ -1,5 +1,5 @@
 #pragma once
-// Rows of text under headings, columns aligned: the first to the left, figures to the right.
+// Rows of text under headings. The first column is aligned to the left, the others to the right.
 
 #include <cstddef>
 #include <string>
@@ -11,14 +11,14 @@ class TextTable {
  public:
   explicit TextTable(std::vector<std::string> headings);
 
-  /// Cells that are missing stay empty.
+  /// Missing cells are empty.
   void add(std::vector<std::string> row);
-  /// Aligns this column to the left as well.
+  /// Aligns this column to the left, too.
   void align_left(std::size_t column);
   std::string to_string() const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;  // the headings are the first
+  std::vector<std::vector<std::string>> rows_;  // the first row contains the headings
   std::vector<bool> is_left_;
 };
 

@@ -1,4 +1,4 @@
-// `fairlead top`: the engines of this host, seen from outside; `fairlead flight`: what led to where one of them is.
+// `fairlead top`: shows the engines of this host from outside. `fairlead flight`: shows an engine's recent events.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ struct TopOptions {
   TopView view;
   Duration interval = std::chrono::seconds(1);
   bool is_once = false, is_json = false, is_openmetrics = false;
-  std::uint16_t port = 0;  // where metrics are served; 0: nowhere
+  std::uint16_t port = 0;  // port of the metrics server; 0: none
 
   std::optional<pid_t> only() const { return pid == 0 ? std::nullopt : std::optional(pid); }
 };
@@ -63,7 +63,7 @@ void rest_until(Instant end) {
     std::this_thread::sleep_for(std::min(left, kMost));
 }
 
-/// Until Ctrl-C: that is how it ends.
+/// Runs until Ctrl-C, its normal end.
 int watch(const TopOptions& options) {
   catch_interrupts();
   const char* const clear = ::isatty(STDOUT_FILENO) != 0 ? "\033[H\033[J" : "";

@@ -1,5 +1,5 @@
 #pragma once
-// The engines of this host that `fairlead top` and `fairlead flight` show.
+// The engines of this host, for `fairlead top` and `fairlead flight`.
 
 #include <sys/types.h>
 
@@ -13,15 +13,15 @@
 
 namespace fairlead::tools {
 
-/// One engine, as it was at one moment. Its texts may hold any bytes.
+/// A snapshot of one engine. Its texts may contain any bytes.
 struct SeenEngine {
   pid_t pid = 0;
   std::string program;
-  bool is_fresh = false;  // else the process did not answer
+  bool is_fresh = false;  // false: the process did not answer
   observe::StatsView view;
 };
 
-/// One whose page cannot be read.
+/// An engine whose page cannot be read.
 struct UnreadableEngine {
   pid_t pid = 0;
   std::string program;
@@ -33,7 +33,7 @@ struct SeenEngines {
   std::vector<UnreadableEngine> unreadable;
 };
 
-/// Of all processes, or an error that says why there is none in the one that was named.
+/// Returns the engines of all processes, or of `only`. Returns an error if that process has none.
 Result<SeenEngines> look_at_engines(std::optional<pid_t> only, bool wants_flights = false);
 
 }  // namespace fairlead::tools

@@ -47,7 +47,7 @@ void add_part(const SeenEngine& engine, StatsPart part, const std::vector<Record
 json json_of(const SeenEngine& engine) {
   json one{{"program", engine.program}, {"is_fresh", engine.is_fresh}, {"report", engine.view.report}};
   add_fields(observe::kStatsHeaderFields, &engine.view.header, one);
-  one["pid"] = engine.pid;  // as it is called here
+  one["pid"] = engine.pid;  // as this PID namespace numbers it
   json counters = json::object();
   for (const observe::StatsCounter& counter : engine.view.counters)
     counters[std::string(text_of(counter.name))] = counter.value;
@@ -58,7 +58,7 @@ json json_of(const SeenEngine& engine) {
   return one;
 }
 
-/// "link.resends_fast" -> "fairlead_link_resends_fast".
+/// Converts "link.resends_fast" to "fairlead_link_resends_fast".
 std::string metric_name(std::string_view counter) {
   std::string name = fmt::format("fairlead_{}", counter);
   std::ranges::replace_if(name, [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
@@ -92,7 +92,7 @@ std::string top_json(const SeenEngines& seen) {
   for (const UnreadableEngine& one : seen.unreadable)
     unreadable.push_back({{"pid", one.pid}, {"program", one.program}, {"reason", one.why.message}});
   const json all{{"engines", std::move(engines)}, {"unreadable", std::move(unreadable)}};
-  // ASCII: a terminal obeys some letters beyond it.
+  // ASCII only: terminals interpret some other characters.
   return all.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
@@ -106,12 +106,12 @@ std::string top_openmetrics(const SeenEngines& seen) {
   std::set<std::string> all_labels;
   for (const SeenEngine& engine : seen.engines) {
     const std::string labels = labels_of(engine);
-    // A sample that comes twice spoils all for who reads them, and a page may say anything.
+    // A repeated sample would invalidate the whole output, and a process may publish any page.
     if (!all_labels.insert(labels).second) continue;
     for (const engine::CounterMeaning& meaning : catalog) {
       const auto counter = std::ranges::find(engine.view.counters, std::string_view(meaning.name),
                                              [](const auto& one) { return text_of(one.name); });
-      // What no row tells apart from a gauge is of no type, as the format calls it.
+      // The tables do not distinguish counters from gauges, so the type is "unknown", as the format names it.
       if (counter != engine.view.counters.end())
         add(metric_name(meaning.name), {"unknown", meaning.sentence, {}}, labels, counter->value);
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What `fairlead top` prints for programs.
+// The output of `fairlead top` for programs.
 
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace fairlead::tools {
 
-/// {"engines": [...], "unreadable": [...]}; the names are those of the layout (docs/top.md).
+/// Returns {"engines": [...], "unreadable": [...]}, with the names of the layout (docs/top.md).
 std::string top_json(const SeenEngines& seen);
 
-/// Each counter of each engine as text of the OpenMetrics format.
+/// Returns each counter of each engine in the OpenMetrics text format.
 std::string top_openmetrics(const SeenEngines& seen);
 
 }  // namespace fairlead::tools

@@ -19,7 +19,7 @@ namespace {
 using observe::StatsPart;
 using observe::text_of;
 
-/// A figure of the table: the sum of the counters that begin so.
+/// A column of the table: the sum of the counters whose names begin so.
 struct FigureColumn {
   std::string_view heading;
   std::array<std::string_view, 5> counters;
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 6> kCounts{"pid", "program", "address", "
 constexpr std::size_t kProgram = 1, kAddress = 2;
 
 struct TopRow {
-  std::vector<double> numbers;  // by column; of a text 0
+  std::vector<double> numbers;  // by column; 0 for a text
   std::vector<std::string> cells;
 };
 
@@ -56,7 +56,7 @@ double figure_of(const SeenEngine& engine, const FigureColumn& column) {
   return sum;
 }
 
-/// "12.3M": at most six letters.
+/// Formats a number as "12.3M": at most six characters.
 std::string short_number(double number) {
   constexpr std::array<const char*, 6> kUnits{"", "k", "M", "G", "T", "P"};
   std::size_t unit = 0;
@@ -110,7 +110,7 @@ bool has_text(const TopRow& row, std::string_view text) {
   return std::ranges::any_of(row.cells, [&](const std::string& cell) { return cell.find(text) != cell.npos; });
 }
 
-/// Texts and numbers of processes rise, figures fall: the busiest comes first.
+/// Sorts texts and PIDs in ascending order, figures in descending order: the busiest engine comes first.
 void sort_rows(std::vector<TopRow>& rows, std::string_view heading) {
   const auto headings = top_headings();
   const auto column = static_cast<std::size_t>(std::ranges::find(headings, heading) - headings.begin());
@@ -122,7 +122,7 @@ void sort_rows(std::vector<TopRow>& rows, std::string_view heading) {
   });
 }
 
-/// From one time to another, which may be any number.
+/// Formats the time between two moments; `from` may be any number.
 std::string seconds_text(std::int64_t from, Instant to) {
   const auto end = static_cast<double>(to.time_since_epoch().count());
   return fmt::format("{:.1f} s", (end - static_cast<double>(from)) / 1e9);
@@ -142,7 +142,7 @@ std::string cell_of(const observe::StatsField& field, const std::byte* record) {
   }
 }
 
-/// A part of the page as a table, by the layout's fields; a column that is empty in all rows is left out.
+/// Formats a part of the page as a table, by the layout's fields. Omits columns that are empty in all rows.
 template <typename Record>
 std::string part_table(const SeenEngine& engine, StatsPart part, const std::vector<Record>& records) {
   const auto& row = observe::kStatsPartRows[static_cast<std::size_t>(part)];

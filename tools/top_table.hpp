@@ -1,5 +1,5 @@
 #pragma once
-// What `fairlead top` prints for people.
+// The output of `fairlead top` for people.
 
 #include <string>
 #include <string_view>
@@ -13,16 +13,16 @@ namespace fairlead::tools {
 
 struct TopView {
   std::string sort = "pid";  // a heading
-  std::string filter;        // stands in each row that is shown
+  std::string filter;        // text that each shown row contains
 };
 
-/// The headings that rows can be ordered by.
+/// Returns the headings by which rows can be sorted.
 std::vector<std::string> top_headings();
 
-/// A row for each engine. With what was seen `seconds` before, figures are those of a second; without, since the start.
+/// Returns a row per engine. With a snapshot from `seconds` before, figures are per second; without, since the start.
 std::string top_table(const SeenEngines& now, const SeenEngines* before, double seconds, const TopView& view);
 
-/// All that one engine shows, several lines each.
+/// Returns all details of one engine, in several lines.
 std::string top_detail(const SeenEngine& engine, Instant now);
 
 }  // namespace fairlead::tools

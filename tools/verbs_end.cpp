@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kReceives = 1024;
-constexpr std::uint32_t kSpare = 16;  // lone ones whose end is not told yet
+constexpr std::uint32_t kSpare = 16;  // unsignalled requests whose end is not known yet
 
 const verbs::Device& loopback() {
   static const verbs::Device device{
@@ -63,7 +63,7 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
   if (!pair) return std::unexpected(pair.error());
   std::unique_ptr<VerbsEnd> end(new VerbsEnd(std::move(*context), std::move(*domain), std::move(*sends),
                                              std::move(*receives), std::move(*region), std::move(*pair), half));
-  // So that no page is touched first while measured.
+  // Touches all pages before the measurement.
   std::fill_n(end->memory(), 2 * half, std::byte{0});
   return end;
 }

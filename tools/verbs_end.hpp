@@ -1,5 +1,5 @@
 #pragma once
-// One end of a measurement of queue pairs: a reliable connection, memory that the other end may reach, and counts.
+// One end of a queue-pair measurement: a reliable connection, memory that the other end may access, and counts.
 
 #include <fairlead/verbs.hpp>
 
@@ -16,7 +16,7 @@ enum class VerbsOp : std::uint8_t { send, write, read, fetch_add, compare_swap }
 
 struct VerbsEndOptions {
   std::uint64_t size_max = 8;
-  std::uint32_t depth = 1;  // requests under way at a time
+  std::uint32_t depth = 1;  // concurrent requests
   std::vector<std::pair<std::string, std::string>> engine;
 };
 
@@ -24,22 +24,23 @@ class VerbsEnd {
  public:
   static Result<std::unique_ptr<VerbsEnd>> open(const VerbsEndOptions& options);
 
-  /// What the other end has to know of this one.
+  /// Returns what the other end must know of this one.
   verbs::Invitation invitation() const { return {pair_.address(), region_.remote()}; }
   Result<> connect(const verbs::Invitation& to);
 
-  /// One request with a completion; its memory is the outgoing half, there the arriving half. 0 or an errno.
+  /// Posts one signalled request, from the outgoing half of our memory to the arriving half of the peer's. Returns 0 or
+  /// an errno.
   int request(VerbsOp op, std::uint64_t size) noexcept;
   int receive() noexcept;
-  /// Takes what has ended; false after one that failed, which failure() tells.
+  /// Polls completions of requests. Returns false after a failed one; failure() describes it.
   bool reap() noexcept;
-  /// What has been received, too; each is posted again.
+  /// Polls received messages, too, and posts each receive again.
   bool reap_receives() noexcept;
   std::uint64_t ended() const noexcept { return ended_; }
   std::uint64_t received() const noexcept { return received_; }
   Error failure() const;
 
-  /// The last byte of what a peer writes, and of what we write.
+  /// The last byte that the peer writes, and the last byte that we write.
   std::uint8_t arrived(std::uint64_t size) const noexcept;
   void stamp(std::uint64_t size, std::uint8_t number) noexcept;
 
@@ -61,10 +62,10 @@ class VerbsEnd {
   verbs::CompletionQueue sends_, receives_;
   verbs::MemoryRegion region_;
   verbs::QueuePair pair_;
-  std::uint64_t half_;  // bytes: what arrives lies in the first, what goes in the second
+  std::uint64_t half_;  // bytes; the first half of the memory is for arriving data, the second for outgoing
   verbs::RemoteMemory there_;
   std::uint64_t ended_ = 0, received_ = 0;
-  std::array<verbs::WorkCompletion, 32> taken_;  // made once: to clear them costs as much as a message
+  std::array<verbs::WorkCompletion, 32> taken_;  // a member, because clearing it would cost as much as a message
   verbs::WorkCompletion failed_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace fairlead::tools {
 
-/// Where our libibverbs.so.1 lies: beside this command, in the build as below a prefix.
+/// Returns the path of our libibverbs.so.1: next to this command in the build, or below the installation prefix.
 std::filesystem::path verbs_library();
 
 }  // namespace fairlead::tools

@@ -5,7 +5,7 @@
 
 namespace fairlead::tools {
 
-/// "fairlead 0.2.0 (GCC 12.2.0)".
+/// Returns for example "fairlead 0.2.0 (GCC 12.2.0)".
 std::string version_text();
 
 }  // namespace fairlead::tools
