@@ -1,5 +1,5 @@
 #pragma once
-// A range of IP addresses: 10.0.0.0/8, fd00::/8, or one address. Ports mean nothing to it.
+// A range of IP addresses: 10.0.0.0/8, fd00::/8, or one address. Ports are ignored.
 
 #include <cstdint>
 #include <string_view>
@@ -20,11 +20,11 @@ class AddressRange {
   bool operator==(const AddressRange&) const = default;
 
  private:
-  std::array<std::uint8_t, 16> first_{};  // as in SocketAddress, the bits behind the length zero
+  std::array<std::uint8_t, 16> first_{};  // as in SocketAddress; bits beyond the prefix are zero
   std::uint32_t bits_ = 0;
 };
 
-/// Some of them, separated by commas.
+/// Parses ranges separated by commas.
 Result<std::vector<AddressRange>> parse_ranges(std::string_view text);
 
 bool contains(const std::vector<AddressRange>& ranges, const SocketAddress& address) noexcept;

@@ -1,15 +1,15 @@
 #pragma once
-// A full barrier in all threads of the processes that registered, paid by the one who asks. It takes the place of the
-// fence on the other side of a handshake: whoever publishes often and is asked seldom then needs none.
+// A full memory barrier in all threads of all registered processes, paid by the caller. It replaces the fence on the
+// other side of a handshake: a side that publishes often and is rarely asked then needs no fence.
 
 namespace fairlead::base {
 
-/// Puts this process under the barriers of others; false where the kernel cannot (then nobody may rely on it). Once is
-/// enough, more do no harm.
+/// Registers this process for the barriers of others. Returns false if the kernel cannot do it; then nobody may rely on
+/// it. More calls do no harm.
 bool register_for_barriers() noexcept;
 
-/// After this, each registered process that runs sees our earlier writes, and its writes before are seen by us. Only
-/// after register_for_barriers() said true. Takes microseconds.
+/// Afterwards each running registered process sees this thread's earlier writes, and this thread sees its earlier
+/// writes. Only after register_for_barriers() returned true. Takes microseconds.
 void barrier_everywhere() noexcept;
 
 }  // namespace fairlead::base

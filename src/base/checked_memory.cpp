@@ -14,9 +14,9 @@ namespace {
 
 using CopyCall = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-/// `here` is known to be there, `there` is not. A filter of system calls may forbid this copy: then we ask first.
+/// `here` is valid memory, `there` may not be. If a system call filter forbids this copy, the memory is probed first.
 bool copy_checked(CopyCall call, std::byte* here, std::byte* there, std::uint64_t bytes, bool is_written) {
-  const pid_t self = ::getpid();  // not kept: the child of a fork has another
+  const pid_t self = ::getpid();  // not cached: the child of a fork has another
   while (bytes != 0) {
     const iovec ours{here, bytes}, other{there, bytes};
     const ssize_t done = call(self, &ours, 1, &other, 1, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Children of a test, which end by exit() as programs do: static objects are destroyed there, too.
+// Child processes of a test. They end by exit() as programs do, so static objects are destroyed there too.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,10 +16,10 @@ namespace fairlead::base {
 
 inline bool is_child_of_test = false;
 
-/// Runs `work` in a child that exits with what it returns: its exit code, 128 and the signal that ended it, or -1 if it
-/// hung.
+/// Runs `work` in a child that exits with its result. Returns the exit code, 128 + the signal that ended the child, or
+/// -1 if it hung.
 inline int exit_of_child(const std::function<int()>& work) {
-  constexpr auto kPatience = std::chrono::seconds(30);  // ends a failing test only
+  constexpr auto kPatience = std::chrono::seconds(30);  // only a failing test waits so long
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -39,8 +39,8 @@ inline int exit_of_child(const std::function<int()>& work) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/// Whether a signal that this thread blocks now, after the library's threads have begun, waits for it as it should: a
-/// thread that does not block it would be given it, and end the process. In a child only.
+/// Returns whether a signal that this thread blocks now, after the library's threads have started, stays pending for
+/// it. A thread that does not block it would receive it, and the process would end. Only in a child.
 inline bool is_signal_left_to_us() {
   sigset_t ours;
   ::sigemptyset(&ours);
@@ -53,7 +53,7 @@ inline bool is_signal_left_to_us() {
 
 }  // namespace fairlead::base
 
-// Asked by the leak sanitizer: in a child the threads are missing that held what its parent had made.
+// Called by the leak sanitizer: a child lacks the threads that held what its parent allocated.
 extern "C" int __lsan_is_turned_off();                            // NOLINT(bugprone-reserved-identifier)
 extern "C" [[gnu::weak, gnu::used]] int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier)
   return fairlead::base::is_child_of_test ? 1 : 0;

@@ -1,6 +1,6 @@
 #pragma once
-// How often whoever polls has to ask the clock. Asking costs as much as a look at a ring, so between two questions a
-// poller goes on with the time of the last, as many times as took some microseconds before.
+// How often a poller reads the clock. Reading it costs as much as polling a ring. So a poller reuses the last time for
+// as many polls as recently took some microseconds.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,15 +11,16 @@ namespace fairlead::base {
 
 class ClockPace {
  public:
-  /// `times_most`: so many at a time at most; a poller that suddenly has other things to do is late by so many polls.
+  /// `times_most`: limit of consecutive polls without a reading. A poller that suddenly has other work is late by up to
+  /// so many polls.
   explicit ClockPace(std::uint32_t times_most = 255) : times_most_(times_most) {}
-  /// True: the time that was asked for last will do once more.
+  /// Returns true if the last time read may be used once more.
   bool may_skip() noexcept {
     if (left_ == 0) return false;
     --left_;
     return true;
   }
-  /// The clock said so just now, to a poller.
+  /// Called with each new reading, `now`; returns it.
   Instant asked(Instant now) noexcept {
     const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>((now - asked_at_).count(), 1));
     asked_at_ = now;
@@ -27,7 +28,7 @@ class ClockPace {
     left_ = times_;
     return now;
   }
-  /// Nobody has polled for a while.
+  /// Called after nobody has polled for a while.
   void stop() noexcept { left_ = times_ = 0; }
 
  private:

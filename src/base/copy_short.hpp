@@ -1,5 +1,5 @@
 #pragma once
-// Copies a few bytes without a call: what a call for 8 bytes costs is more than they do.
+// Copies a few bytes without a function call, which would cost more than the copy.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace fairlead::base {
 
 [[gnu::always_inline]] inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  // Two words from either end, which may overlap.
+  // Copies one word from each end; the two may overlap.
   const auto copy_ends = [=]<typename Word>(Word first, Word last) {
     __builtin_memcpy(&first, from, sizeof first);
     __builtin_memcpy(&last, from + bytes - sizeof last, sizeof last);

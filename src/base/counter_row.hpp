@@ -1,7 +1,6 @@
 #pragma once
-// A struct of counters is declared once more as rows: the member, its name in the statistics, and a sentence that says
-// what it counts. The statistics, `fairlead explain` and docs/counters.md are made from the rows; a static_assert
-// beside them keeps them complete.
+// Describes each counter of a struct by a row: the member, its name in the statistics, and a sentence. The statistics,
+// `fairlead explain` and docs/counters.md are made from the rows. A static_assert beside the rows keeps them complete.
 
 #include <array>
 #include <cstddef>
@@ -12,12 +11,12 @@ namespace fairlead::base {
 
 template <typename Counters>
 struct CounterRow {
-  std::string_view name;  // after the prefix of the struct, "resends_fast"
+  std::string_view name;  // without the prefix of the struct: "resends_fast"
   std::uint64_t Counters::* value = nullptr;
   std::string_view sentence;
 };
 
-/// Whether each counter of the struct has one row. `others` counters in it lie in arrays, which have rows by reason.
+/// Returns whether each counter of the struct has one row. `others`: counters in arrays, which have rows by reason.
 template <typename Counters, std::size_t kRows>
 consteval bool are_complete(const std::array<CounterRow<Counters>, kRows>& rows, std::size_t others = 0) {
   for (std::size_t i = 0; i < kRows; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// The calling thread shares one processor with a thread that computes, as long as this lives.
+// While it lives, the calling thread shares one processor with a thread that computes.
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ class CrowdedProcessor {
   CrowdedProcessor(const CrowdedProcessor&) = delete;
   CrowdedProcessor& operator=(const CrowdedProcessor&) = delete;
 
-  /// Whether who polls again and again, in vain, goes to sleep now and then.
+  /// Returns whether a thread that polls in vain sleeps now and then.
   template <typename Poll>
   bool makes_sleep(Poll&& poll) const {
     const long before = sleeps();
@@ -42,7 +42,7 @@ class CrowdedProcessor {
   }
 
  private:
-  /// Of the calling thread so far.
+  /// How often the calling thread has slept so far.
   static long sleeps() {
     rusage used{};
     ::getrusage(RUSAGE_THREAD, &used);

@@ -1,5 +1,5 @@
 #pragma once
-// ENSURE checks our own invariants, also in release; it never guards against input (docs/contributing.md).
+// ENSURE checks internal invariants, also in release builds; it never guards against input (docs/contributing.md).
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace fairlead::base {
 
-/// Prints the broken invariant with its place to standard error and aborts.
+/// Prints the broken invariant and its place to standard error, and aborts.
 [[noreturn]] void fail_ensure(const char* file, int line, const char* condition, std::string_view detail);
 
 }  // namespace fairlead::base

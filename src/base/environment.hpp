@@ -1,19 +1,20 @@
 #pragma once
-// The environment, as far as it may be believed. It is the caller's: a program with rights that its caller does not
-// have (set-user-id, set-group-id, file capabilities) takes no orders from it. Nothing else of ours reads it.
+// The environment, if it can be trusted. The caller controls it, so a program with rights that its caller lacks
+// (set-user-id, set-group-id, file capabilities) ignores it. The library reads it only here.
 
 #include <string_view>
 #include <vector>
 
 namespace fairlead::base {
 
-/// False in a program with rights that its caller does not have.
+/// Returns false in a program with rights that its caller lacks.
 bool may_believe_environment() noexcept;
 
-/// The value of a variable; null if it is not set, or may not be believed.
+/// Returns the value of a variable; null if it is not set or not trusted.
 const char* environment(const char* name) noexcept;
 
-/// All of it, "NAME=value" each; nothing if it may not be believed. Not while another thread changes it.
+/// Returns all variables as "NAME=value"; nothing if they are not trusted. No other thread may change the environment
+/// meanwhile.
 std::vector<std::string_view> whole_environment();
 
 }  // namespace fairlead::base

@@ -14,7 +14,7 @@ struct StatusRow {
   int number;
 };
 
-// In the order of Status.
+// In the order of the enumerators of Status.
 constexpr std::array<StatusRow, 21> kStatusTable{{
     {"ok", 0},
     {"again", EAGAIN},

@@ -1,5 +1,5 @@
 #pragma once
-// A descriptor that threads wake each other by.
+// A descriptor with which threads wake each other.
 
 #include <string_view>
 
@@ -9,7 +9,7 @@
 
 namespace fairlead::base {
 
-/// An eventfd with these flags, besides EFD_CLOEXEC. An error says whose it would have been: "the engine".
+/// Opens an eventfd with these flags and EFD_CLOEXEC. `whose` names the owner in error messages: "the engine".
 Result<FileDescriptor> open_event_descriptor(std::string_view whose, int flags);
 
 }  // namespace fairlead::base

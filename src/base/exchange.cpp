@@ -15,7 +15,7 @@
 namespace fairlead::base {
 namespace {
 
-// Ahead of what is said: the name of this exchange and the length, both in network order.
+// The header before each message: a magic number and the length, both in network order.
 constexpr std::uint32_t kMagic = 0x464C5831;  // "FLX1"
 constexpr std::size_t kHead = 8;
 
@@ -30,11 +30,11 @@ std::unexpected<Error> failed(int error, std::string why) {
   return std::unexpected(Error{Status::system, error, std::move(why)});
 }
 
-/// What comes: the head, then as much as it announces.
+/// The other end's message: the header, then as many bytes as it announces.
 class Incoming {
  public:
   bool is_complete() const { return used_ == bytes_.size() && has_head_; }
-  /// 0, EAGAIN, or what is wrong.
+  /// Returns 0, EAGAIN, or an errno.
   int receive(int socket) {
     while (!is_complete()) {
       const ssize_t got = ::recv(socket, bytes_.data() + used_, bytes_.size() - used_, MSG_DONTWAIT);

@@ -1,5 +1,5 @@
 #pragma once
-// Two programs that are joined by a stream socket tell each other something, both at once.
+// Two programs joined by a stream socket send each other a message at the same time.
 
 #include <cstddef>
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace fairlead::base {
 
-/// Most bytes that one end may say.
+/// Most bytes of one message.
 inline constexpr std::size_t kExchangeMost = 64U << 10;
 
-/// Sends `own` and returns what the other end sent by the same call. The socket may block or not, and stays as it is.
-/// Whatever comes is bounded; errors: ETIMEDOUT at the deadline, ECONNRESET, EMSGSIZE, EPROTO, or what the kernel says.
+/// Sends `own` and returns what the other end sent by the same call. The socket may be blocking or not, and stays so.
+/// Errors: ETIMEDOUT at the deadline, ECONNRESET, EMSGSIZE, EPROTO, or the kernel's.
 Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> own, Instant deadline);
 
 }  // namespace fairlead::base

@@ -1,6 +1,6 @@
 #pragma once
-// A queue of values in one block of memory, which doubles when it is full and is kept: no allocation once it is as long
-// as it has to be. Values are numbered as they come, from 1 on for as long as the queue lives.
+// A queue of values in one block of memory. The block doubles when it is full, and is kept: a queue that has reached
+// its length allocates no more. Values are numbered in their order, from 1, for as long as the queue lives.
 
 #include <cstddef>
 #include <memory>
@@ -17,36 +17,36 @@ class Fifo {
   std::size_t size() const noexcept { return end_ - first_; }
   T& front() noexcept { return values_[first_ & mask()]; }
   const T& front() const noexcept { return values_[first_ & mask()]; }
-  /// Number `index` from the front.
+  /// Returns the value at `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
 
-  /// The number of the last that came; 0 if none has.
+  /// The number of the last value pushed; 0 if there was none.
   std::size_t last_number() const noexcept { return end_; }
-  /// Null if it is not in here any more.
+  /// Returns null if the value is not in the queue any more.
   T* find(std::size_t number) noexcept {
     return number - 1 - first_ < size() ? &values_[(number - 1) & mask()] : nullptr;
   }
 
-  /// From now on so many more need no allocation.
+  /// Makes room for so many more values, so that push() does not allocate.
   void reserve(std::size_t more) {
     while (capacity_ - size() < more) grow();
   }
-  /// As reserve(); false if there is no memory for that.
+  /// As reserve(), but returns false if there is no memory.
   bool has_room(std::size_t more) noexcept { return capacity_ - size() >= more || try_reserve(more); }
   void push(T value) {
     if (size() == capacity_) [[unlikely]]
       grow();
     append() = std::move(value);
   }
-  /// As push() where there is room, of a value that is filled where it stays: whatever was there before is still in it.
+  /// As push() if there is room. The caller fills the value in place; it still has the contents of an earlier one.
   T& append() noexcept { return values_[end_++ & mask()]; }
   void pop() noexcept { ++first_; }
-  /// The first one, taken out; nothing if there is none.
+  /// Takes out the first value; returns nothing if there is none.
   std::optional<T> take() {
     if (empty()) return std::nullopt;
     return std::move(values_[first_++ & mask()]);
   }
-  /// Takes out number `index` from the front; those behind it move up, and have other numbers.
+  /// Removes the value at `index` from the front. Later values move up, and their numbers change.
   void erase(std::size_t index) noexcept {
     for (std::size_t at = index; at + 1 < size(); ++at) (*this)[at] = std::move((*this)[at + 1]);
     --end_;

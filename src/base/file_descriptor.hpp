@@ -1,5 +1,5 @@
 #pragma once
-// Owns one file descriptor: closed exactly once, moved but never copied.
+// Owns a file descriptor: closes it exactly once; movable, not copyable.
 
 #include <unistd.h>
 

@@ -22,7 +22,7 @@ NoFileSignals::NoFileSignals() noexcept {
   ::pthread_sigmask(SIG_BLOCK, &ours_, &before_);
 }
 
-// Both come to the thread that writes, and to no other.
+// Both signals go to the writing thread, and to no other.
 NoFileSignals::~NoFileSignals() {
   const int number = errno;
   constexpr timespec kNow{};
@@ -36,7 +36,7 @@ bool resize_file(int file, std::size_t bytes) noexcept {
   return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
 }
 
-// The calls themselves: whole pages may hold what is no object of anybody's, which a sanitizer would mind.
+// Plain system calls: whole pages may hold bytes that belong to no object, and a sanitizer would complain.
 bool write_all_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept {
   const NoFileSignals quiet;
   while (!bytes.empty()) {
@@ -65,13 +65,13 @@ bool change_room(int file, int mode, std::size_t offset, std::size_t bytes) noex
   return ::fallocate(file, mode, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
 }
 
-// A pipe that poll() calls writable takes PIPE_BUF bytes at once; a file takes everything.
+// A pipe that poll() reports as writable takes PIPE_BUF bytes at once; a file takes everything.
 std::size_t write_now(int descriptor, std::string_view text) noexcept {
   const NoFileSignals quiet;
   std::size_t done = 0;
   while (done < text.size()) {
     pollfd look{descriptor, POLLOUT, 0};
-    if (::poll(&look, 1, 0) != 1) break;  // what has an error fails at once
+    if (::poll(&look, 1, 0) != 1) break;  // a descriptor with an error fails at once
     const ssize_t wrote = ::write(descriptor, text.data() + done, std::min<std::size_t>(text.size() - done, PIPE_BUF));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) break;

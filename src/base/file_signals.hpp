@@ -1,6 +1,6 @@
 #pragma once
-// Writes by which the kernel would end the process: to a pipe or socket that nobody reads (SIGPIPE), or beyond the
-// limit of file sizes (SIGXFSZ). Here they only fail. Sockets of ours are sent to with MSG_NOSIGNAL instead.
+// Writes that could end the process by a signal: to a pipe or socket without a reader (SIGPIPE), or beyond the file
+// size limit (SIGXFSZ). Here they only fail. Our sockets use MSG_NOSIGNAL instead.
 
 #include <signal.h>
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace fairlead::base {
 
-/// While it lives, neither signal reaches the calling thread; one that came meanwhile is taken away at its end. Ends in
-/// the thread that began it. errno stays.
+/// While it lives, neither signal reaches the calling thread; one that arrives meanwhile is discarded at its end. It
+/// has to end in the same thread. Preserves errno.
 class NoFileSignals {
  public:
   NoFileSignals() noexcept;
@@ -22,17 +22,17 @@ class NoFileSignals {
 
  private:
   sigset_t before_;  // the thread's mask
-  sigset_t ours_;    // of the two, those that were not pending already
+  sigset_t ours_;    // those of the two that were not pending before
 };
 
-/// ftruncate(), pwrite() of everything, and fallocate(): errno is EFBIG beyond the limit of file sizes.
+/// ftruncate(), pwrite() of all bytes, and fallocate(). errno is EFBIG beyond the file size limit.
 bool resize_file(int file, std::size_t bytes) noexcept;
 bool write_all_at(int file, std::span<const std::byte> bytes, std::size_t offset) noexcept;
 bool read_all_at(int file, std::span<std::byte> bytes, std::size_t offset) noexcept;
 bool change_room(int file, int mode, std::size_t offset, std::size_t bytes) noexcept;
 
-/// Writes text to a descriptor that is not ours alone (standard error, a log), as far as it takes it at once: how many
-/// bytes. Never waits for a reader.
+/// Writes text to a descriptor that others share (standard error, a log), as much as it takes at once. Returns the
+/// number of bytes. Never waits for a reader.
 std::size_t write_now(int descriptor, std::string_view text) noexcept;
 
 }  // namespace fairlead::base

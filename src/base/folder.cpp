@@ -32,20 +32,20 @@ struct stat facts_of(int file) {
   return facts;
 }
 
-// Whoever owns / has all that lies below. In a user namespace that does not know root, that is not 0.
+// The owner of / controls everything below it. In a user namespace that does not map root, that is not user 0.
 bool is_trusted(uid_t owner) {
   struct stat root{};
   return owner == 0 || owner == ::geteuid() || (::stat("/", &root) == 0 && owner == root.st_uid);
 }
 
-/// Why others could put another folder in the place of one that lies in this one; empty if they cannot.
+/// Explains why others could replace a folder in this one; empty if they cannot.
 std::string danger_in(const struct stat& folder) {
   if (!is_trusted(folder.st_uid)) return fmt::format("belongs to user {}", folder.st_uid);
   if ((folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0) return "may be changed by everybody";
   return {};
 }
 
-// One step further down; the last error is errno.
+// Opens the next folder of a path; on failure errno tells why.
 FileDescriptor step(int from, const char* name) {
   return FileDescriptor(::openat(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -91,7 +91,7 @@ Result<FileDescriptor> open_to_append(const std::string& path) {
   const auto [folder_path, name] = split(path);
   auto folder = open_folder(folder_path);
   if (!folder) return folder;
-  // Without waiting: what is there may be a pipe.
+  // Non-blocking: the path may lead to a pipe.
   FileDescriptor file(::openat(folder->get(), name.c_str(),
                                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   if (!file.is_open()) {

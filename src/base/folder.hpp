@@ -1,6 +1,6 @@
 #pragma once
-// Folders and files that nobody else has a hand in. What lies at a path may change between a look at it and its use, so
-// everything is judged by descriptor: first opened, without following any link, then looked at.
+// Folders and files that no other user can tamper with. The object at a path may change between a check and its use. So
+// every check is done on a descriptor: opened first, without following links, then checked.
 
 #include <string>
 
@@ -10,22 +10,22 @@
 
 namespace fairlead::base {
 
-/// Opens a folder step by step, as a place only (O_PATH). No step is a link; each belongs to us, to root or to
-/// whoever owns /, and is closed to others or sticky (as /tmp is): so nobody else can put another folder in its place.
+/// Opens a folder step by step with O_PATH. No step may be a link. Each has to belong to us, to root or to the owner of
+/// /, and to be unwritable for others or sticky (like /tmp). So nobody else can replace a folder on the way.
 Result<FileDescriptor> open_folder(const std::string& path);
 
-/// Opens a file to append to, made with mode 0600 if it is not there: a plain file of our own with no second name, in
-/// such a folder. Anything else there is refused without being written to, or waited for.
+/// Opens a file for appending, in such a folder, and creates it with mode 0600. It has to be a regular file of our own
+/// with a single name. Anything else is refused without writing to it or waiting for it.
 Result<FileDescriptor> open_to_append(const std::string& path);
 
-/// A folder of ours with mode 0700.
+/// A folder of our own with mode 0700.
 struct PrivateFolder {
   std::string path;
-  bool is_temporary = false;  // has a random name, and is for whoever made it alone
+  bool is_temporary = false;  // has a random name, and belongs to its maker alone
 };
 
-/// `name` in `parent`, made if it is not there. If somebody else was there first, a temporary one, and `complaint`
-/// tells.
+/// Returns the folder `name` in `parent`, and makes it if necessary. If somebody else has made it, returns a temporary
+/// one, and `complaint` explains.
 Result<PrivateFolder> private_folder(const std::string& parent, const std::string& name, std::string& complaint);
 
 }  // namespace fairlead::base

@@ -1,6 +1,6 @@
 #pragma once
-// A descriptor that came from another process, or leads to one. If that is a stranger, closing it is left to somebody
-// whom it may hold up.
+// A descriptor that came from another process, or leads to one. If that process is not trusted, a SlowCloser closes it,
+// since closing may block.
 
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace fairlead::base {
 class ForeignDescriptor {
  public:
   ForeignDescriptor() = default;
-  /// `closer` outlives it; null: it is closed as any other.
+  /// `closer` has to outlive this object. Null: the descriptor is closed in place.
   ForeignDescriptor(FileDescriptor file, SlowCloser* closer) noexcept : file_(std::move(file)), closer_(closer) {}
   ForeignDescriptor(ForeignDescriptor&& other) noexcept = default;
   ForeignDescriptor& operator=(ForeignDescriptor&& other) noexcept {

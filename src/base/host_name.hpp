@@ -1,5 +1,5 @@
 #pragma once
-// Hosts by their names, as the system's resolver knows them.
+// Looks host names up, by the system's resolver.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace fairlead::base {
 
-/// The IP addresses (port 0) of a host, the one to use first; an address in digits is its own name. May wait for
-/// servers of names, for seconds. `not_available`: nobody knows one.
+/// Returns the IP addresses (port 0) of a host, the preferred one first; an address in digits is its own name. May wait
+/// seconds for name servers. `not_available`: the name is unknown.
 Result<std::vector<SocketAddress>> addresses_of_host(const std::string& name);
 
 }  // namespace fairlead::base

@@ -24,7 +24,7 @@ void InterfaceWatch::drain() {
   std::array<std::byte, 8192> ignored;
   constexpr int kMessagesMost = 1000;
   for (int i = 0; i < kMessagesMost; ++i) {
-    // Those that found no room (ENOBUFS) are news, too.
+    // A lost notification (ENOBUFS) counts as one, too.
     if (::recv(socket_.get(), ignored.data(), ignored.size(), 0) < 0 && errno != ENOBUFS) break;
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The kernel's news of interfaces and addresses. What it says is not looked at: whoever hears of a change looks at
-// local_interfaces() again.
+// Tells when interfaces or addresses have changed, by the kernel's notifications. Their contents are ignored: the
+// caller reads local_interfaces() again.
 
 #include <fairlead/error.hpp>
 

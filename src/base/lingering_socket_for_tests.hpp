@@ -1,5 +1,5 @@
 #pragma once
-// A descriptor whose last close takes an hour: a TCP socket that lingers, full of what nobody reads.
+// A descriptor whose last close takes an hour: a lingering TCP socket, full of data that nobody reads.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ class LingeringSocket {
 
   int get() const { return socket_.get(); }
   FileDescriptor take() { return std::move(socket_); }
-  /// Whoever closes it goes on.
+  /// Lets a thread that closes it go on.
   void abort() { other_.reset(); }
 
  private:

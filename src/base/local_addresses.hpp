@@ -9,17 +9,17 @@
 
 namespace fairlead::base {
 
-/// An address and the interface that has it.
+/// An address, and the interface that has it.
 struct Interface {
   std::string name;
   std::uint32_t index = 0;
   SocketAddress address;  // port 0
 };
 
-/// All interfaces that are up, once for each of their addresses, in the kernel's order.
+/// Returns all interfaces that are up, once per address, in the kernel's order.
 Result<std::vector<Interface>> local_interfaces();
 
-/// Addresses (port 0) of all interfaces that are up, in the kernel's order, each once.
+/// Returns the addresses (port 0) of all interfaces that are up, in the kernel's order, each once.
 Result<std::vector<SocketAddress>> local_addresses();
 
 }  // namespace fairlead::base

@@ -17,7 +17,7 @@
 namespace fairlead::base {
 namespace {
 
-/// What the environment says; what it says wrongly, the engine's settings refuse.
+/// The levels from the environment; the engine's settings report errors in it.
 LogLevels levels_of_environment() {
   const char* const text = environment("FAIRLEAD_LOG");
   return text == nullptr ? LogLevels() : LogLevels::parse(text).value_or(LogLevels());
@@ -35,7 +35,8 @@ class ProcessLog {
     has_chosen_ |= is_programs;
     set(levels);
   }
-  /// The one before, to be let go without the lock: it is the program's, and may call what it likes.
+  /// Returns the previous handler; the caller destroys it without the lock, since it is the program's and may call
+  /// anything.
   [[nodiscard]] std::shared_ptr<const LogHandler> exchange_handler(std::shared_ptr<const LogHandler> handler) noexcept {
     const std::scoped_lock lock(mutex_);
     return std::exchange(handler_, std::move(handler));
@@ -97,7 +98,7 @@ void log(LogLevel level, LogTopic topic, std::string_view engine, std::string_vi
     text.remove_prefix(std::min(text.size(), end + 1));
   }
 } catch (...) {
-  process_log->lose();  // no memory for the line, or the program's function has thrown
+  process_log->lose();  // no memory for the line, or the program's handler has thrown
 }
 
 void suggest_log_levels(const LogLevels& levels) noexcept {

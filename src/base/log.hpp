@@ -1,6 +1,6 @@
 #pragma once
-// The log of this process (<fairlead/log.hpp>). Never on the way of a message: lines tell what happens rarely, and no
-// lock of the library is held when one is written.
+// The log of this process (<fairlead/log.hpp>). Not used on the data path: lines report rare events. No lock of the
+// library is held while a line is written.
 
 #include <string>
 #include <string_view>
@@ -12,16 +12,17 @@
 
 namespace fairlead::base {
 
-/// Whether such a line would be written, so that it need not be made else.
+/// Returns whether such a line would be written. If not, the caller need not format it.
 bool is_logged(LogLevel level, LogTopic topic) noexcept;
 
-/// `engine`: its address, or empty. Of a text of several lines the first; the others at debug. Any thread.
+/// Writes to the log. `engine`: its address, or empty. The first line of a text has this level, the others are at
+/// debug. Any thread.
 void log(LogLevel level, LogTopic topic, std::string_view engine, std::string_view text) noexcept;
 
-/// What settings ask for; the program's own call counts more.
+/// Sets the levels that the settings ask for; a call of the program has priority.
 void suggest_log_levels(const LogLevels& levels) noexcept;
 
-/// A line, or more, for the log, as a lower layer leaves it for whoever writes.
+/// Text for the log that a lower layer leaves to its caller.
 struct LogNote {
   LogLevel level;
   LogTopic topic;

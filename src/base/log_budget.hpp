@@ -1,5 +1,6 @@
 #pragma once
-// How many lines of a log are written in a time: what is beyond is counted, and told before the next that is written.
+// Rate limit for log lines (a token bucket). Lines beyond it are counted, and their number is reported before the next
+// line.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,9 +13,9 @@ namespace fairlead::base {
 class LogBudget {
  public:
   static constexpr std::uint32_t kBurst = 100;
-  static constexpr base::Duration kOneEvery = std::chrono::milliseconds(100);  // comes back
+  static constexpr base::Duration kOneEvery = std::chrono::milliseconds(100);  // time to regain one line
 
-  /// Whether a line may be written now.
+  /// Returns whether a line may be written now.
   bool take(Instant now) noexcept {
     const auto back = std::min<std::int64_t>((now - counted_at_) / kOneEvery, kBurst);
     if (back > 0) {
@@ -28,9 +29,9 @@ class LogBudget {
     --left_;
     return true;
   }
-  /// One was taken and not written all the same.
+  /// Counts a line that was allowed but not written.
   void lose() noexcept { ++left_out_; }
-  /// Lines that were not, since the last call.
+  /// Returns the number of lines left out since the last call.
   std::uint64_t take_left_out() noexcept { return std::exchange(left_out_, 0); }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// Where reports go that a person reads later: standard error, or a file that is appended to. What is written has no
-// control characters, never waits for a reader and raises no signal; what finds no room is counted and told with the
-// next.
+// Destination of reports for people: standard error, or a file that is appended to. The text has no control characters;
+// writing never waits for a reader, and raises no signal. Lines without room are counted, and the next line reports
+// their number.
 
 #include <atomic>
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace fairlead::base {
 
 class LogFile {
  public:
-  /// To nowhere.
+  /// Discards everything.
   LogFile() = default;
   LogFile(LogFile&& other) noexcept;
-  /// `where`: "stderr", a file (base/folder.hpp: open_to_append), or empty for nowhere.
+  /// `where`: "stderr", a file (base/folder.hpp: open_to_append), or empty to discard everything.
   static Result<LogFile> open(const std::string& where);
 
   /// Any thread.
@@ -30,10 +30,10 @@ class LogFile {
 
   FileDescriptor file_;
   bool is_standard_error_ = false;
-  std::atomic<std::uint64_t> lost_{0};  // since the last that was written
+  std::atomic<std::uint64_t> lost_{0};  // since the last line written
 };
 
-/// A line to standard error, likewise; lost if it finds no room.
+/// Writes a line to standard error in the same way; it is lost if there is no room.
 void tell(std::string_view line) noexcept;
 
 }  // namespace fairlead::base

@@ -1,5 +1,5 @@
 #pragma once
-// Which lines are wanted: a level for each topic.
+// Which log lines are wanted: a level per topic.
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ struct LogLevels {
   std::array<LogLevel, kLogTopics> of_topic{LogLevel::warning, LogLevel::warning, LogLevel::warning, LogLevel::warning,
                                             LogLevel::warning};
 
-  /// "info,link=debug", on top of the defaults. The error says what is wanted.
+  /// Parses "info,link=debug", on top of the defaults. The error describes the right form.
   static Result<LogLevels> parse(std::string_view text);
   bool operator==(const LogLevels&) const = default;
 };

@@ -8,14 +8,15 @@
 namespace fairlead::base {
 namespace {
 
-// Kernels before 5.14 cannot populate, and say EINVAL, as newer ones do of a missing right. Our own stack tells.
+// Kernels before 5.14 cannot populate and return EINVAL, as newer ones do for a missing right. A test on our own stack
+// tells which it is.
 bool can_populate(std::uintptr_t page) {
   char here = 0;
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&here) & ~(page - 1);
   return ::madvise(reinterpret_cast<void*>(at), page, MADV_POPULATE_READ) == 0;
 }
 
-// Without that, only whether it is mapped is found out.
+// Fallback: finds out only whether the memory is mapped.
 int probe_mapping(std::uintptr_t begin, std::uintptr_t end, std::uintptr_t page) {
   constexpr std::uintptr_t kPages = 4096;
   unsigned char resident[kPages];

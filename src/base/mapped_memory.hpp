@@ -1,11 +1,11 @@
 #pragma once
-// Whether memory may be used for long: mapped, and writable where somebody will write.
+// Checks whether memory is mapped, and writable if it will be written.
 
 #include <cstdint>
 
 namespace fairlead::base {
 
-/// 0, or the errno that says why not (EFAULT: not mapped, or not with that right). Touches the pages, as pinning would.
+/// Returns 0, or an errno (EFAULT: not mapped, or without that right). Touches the pages, as pinning would.
 int probe_memory(const void* address, std::uint64_t length, bool is_written) noexcept;
 
 }  // namespace fairlead::base

@@ -46,7 +46,7 @@ Result<> leave_host_network() {
                   ": run it as root, in a container with CAP_SYS_ADMIN, or allow user namespaces (sysctl "
                   "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                   "kernel.apparmor_restrict_unprivileged_userns)");
-  // Root inside, and ourselves outside: what is started from here keeps the right to change this network.
+  // Root inside, this user outside: programs started from here keep the right to change this network.
   if (auto written = write_file("/proc/self/setgroups", "deny"); !written) return written;
   if (auto written = write_file("/proc/self/uid_map", "0 " + user + " 1"); !written) return written;
   return write_file("/proc/self/gid_map", "0 " + group + " 1");

@@ -1,6 +1,6 @@
 #pragma once
-// A network namespace: a host's network of its own. It lives as long as a process or a descriptor is in it, so nothing
-// that is made in it outlives the program, however that ends.
+// A network namespace. It lives as long as a process or a descriptor refers to it, so nothing made in it outlives the
+// program.
 
 #include <fairlead/error.hpp>
 
@@ -8,15 +8,15 @@
 
 namespace fairlead::base {
 
-/// Moves this process, which must have one thread only, into a new and empty network where it may do anything: as it is
-/// if it is privileged, else as root of a user namespace of its own.
+/// Moves this process, which must have a single thread, into a new and empty network where it has all rights. A
+/// privileged process does it directly, others as root of their own user namespace.
 Result<> leave_host_network();
 
-/// Opens a new and empty network; the calling thread stays where it is.
+/// Makes a new and empty network; the calling thread stays in its own.
 Result<FileDescriptor> make_network();
 
-/// Puts the calling thread into the network of a descriptor; the destructor brings it back. A negative descriptor: it
-/// stays where it is. Sockets and processes made meanwhile belong to that network for good.
+/// Moves the calling thread into the network of a descriptor; the destructor moves it back. With a negative descriptor
+/// it stays. Sockets and processes made meanwhile stay in that network.
 class NetworkVisit {
  public:
   static Result<NetworkVisit> enter(int network);

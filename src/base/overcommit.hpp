@@ -1,12 +1,12 @@
 #pragma once
-// How the kernel gives memory out.
+// The kernel's memory overcommit mode.
 
 namespace fairlead::base {
 
-/// Only as far as it has it (vm.overcommit_memory=2): then pages of shared memory that are touched for the first time
-/// may not be there, which is a signal. Read once.
+/// Returns whether the kernel does not overcommit (vm.overcommit_memory=2). Then touching a page of shared memory for
+/// the first time may fail with a signal. Read once.
 bool is_memory_strict();
-/// As that file says.
+/// Reads the mode from this file.
 bool is_memory_strict(const char* file);
 
 }  // namespace fairlead::base

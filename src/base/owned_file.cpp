@@ -48,12 +48,12 @@ Result<> judge(const std::string& path, const struct stat& is, FileTrust trust) 
   return {};
 }
 
-/// In a folder where nobody else can put another one in its place (base/folder.hpp).
+/// Opens a file in a folder where nobody else can replace it (base/folder.hpp).
 Result<FileDescriptor> open_file(const std::string& path, int flags) {
   const std::filesystem::path whole(path);
   const auto folder = open_folder(whole.has_parent_path() ? whole.parent_path().string() : ".");
   if (!folder) return std::unexpected(folder.error());
-  // Not waiting: a pipe in its place would hold us up.
+  // Non-blocking: a pipe in its place would make the call wait.
   FileDescriptor file(
       ::openat(folder->get(), whole.filename().c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
   if (file.is_open()) return file;
@@ -96,7 +96,7 @@ Result<> create_secret_file(const std::string& path, std::string_view text) {
   return written;
 }
 
-// Where a file is opened to append, pwrite() does so whatever its offset is.
+// For a file opened with O_APPEND pwrite() appends whatever its offset.
 Result<> append_to_file(const std::string& path, std::string_view line) {
   const auto file = open_file(path, O_WRONLY | O_APPEND);
   if (!file) return std::unexpected(file.error());

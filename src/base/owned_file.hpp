@@ -1,6 +1,6 @@
 #pragma once
-// Small files on whose content somebody's safety rests: read only if nobody else can have written them (or, of secrets,
-// read them), and what is opened is what was checked.
+// Small files whose content matters for security. They are read only if no other user can have written them (or read
+// them, for secrets). The opened file is the one that was checked.
 
 #include <cstdint>
 #include <string>
@@ -15,14 +15,14 @@ enum class FileTrust : std::uint8_t {
   trusted  // others may not write it
 };
 
-/// A regular file, reached by no symbolic link and by one name only, of this user or of root, up to 1 MiB. The error
-/// says what is wrong with it and how to mend it.
+/// Reads a regular file of up to 1 MiB, reached without symbolic links and with a single name, that belongs to this
+/// user or to root. The error tells what is wrong and how to repair it.
 Result<std::string> read_owned_file(const std::string& path, FileTrust trust);
 
-/// Makes a new file that only its owner can read; an existing one is left alone, and an error.
+/// Creates a file that only its owner can read; an existing file is kept, and is an error.
 Result<> create_secret_file(const std::string& path, std::string_view text);
 
-/// Adds a line to one that was read, in one piece.
+/// Appends a line to such a file, in one piece.
 Result<> append_to_file(const std::string& path, std::string_view line);
 
 }  // namespace fairlead::base

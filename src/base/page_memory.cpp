@@ -24,7 +24,7 @@ PageMemory::~PageMemory() {
 
 Result<PageMemory> PageMemory::allocate(std::uint64_t size) {
   const bool is_huge = size >= kHugePage;
-  const std::uint64_t length = is_huge ? size + kHugePage : size;  // room to align
+  const std::uint64_t length = is_huge ? size + kHugePage : size;  // extra room for the alignment
   void* start =
       length < size ? MAP_FAILED : ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) {
@@ -38,7 +38,7 @@ Result<PageMemory> PageMemory::allocate(std::uint64_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
   const std::uint64_t skipped = is_huge ? (kHugePage - address % kHugePage) % kHugePage : 0;
   memory.bytes_ = memory.mapping_.subspan(skipped, size);
-  if (is_huge) ::madvise(memory.bytes_.data(), size, MADV_HUGEPAGE);  // a wish: small pages do as well
+  if (is_huge) ::madvise(memory.bytes_.data(), size, MADV_HUGEPAGE);  // a hint: small pages work too
   return memory;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Zeroed memory in whole pages straight from the kernel, in huge pages where the size is worth it: bulk data then
-// costs fewer page faults and look-ups.
+// Zeroed memory in whole pages from the kernel; huge pages for large sizes, so that bulk data takes fewer page faults
+// and TLB misses.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ class PageMemory {
   PageMemory& operator=(PageMemory&& other) noexcept;
   ~PageMemory();
 
-  /// `size` > 0 bytes; aligned to a page, and to a huge page from one huge page on. no_memory.
+  /// Allocates `size` > 0 bytes, aligned to a page, or to a huge page if `size` is at least one. Error: no_memory.
   static Result<PageMemory> allocate(std::uint64_t size);
 
   std::span<std::byte> bytes() const noexcept { return bytes_; }

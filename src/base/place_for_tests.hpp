@@ -1,5 +1,5 @@
 #pragma once
-// Addresses for tests that run at the same time as others: each process has a loopback address of its own.
+// Addresses for tests that run in parallel: each process has its own loopback address.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace fairlead::base {
 
-/// A place of this process alone, by number.
+/// Returns an address of this process alone, by number.
 inline SocketAddress place_for_tests(std::uint16_t number) {
   const auto process = static_cast<std::uint32_t>(::getpid());  // at most 22 bits
   const std::string ip = fmt::format("127.{}.{}.{}", 64 + (process >> 16U) % 64, (process >> 8U) % 256, process % 256);

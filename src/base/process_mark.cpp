@@ -18,14 +18,14 @@ namespace {
 struct AllCalls {
   static constexpr std::size_t kMost = 8;
   std::array<ForkCalls, kMost> calls;
-  std::atomic<std::size_t> count{0};  // release when one is added
+  std::atomic<std::size_t> count{0};  // stored with release when a handler is added
   std::mutex adding;
 };
 constinit AllCalls all_calls;
 
 }  // namespace
 
-// As pthread_atfork() has it: before the fork the last comes first, after it the first.
+// As in pthread_atfork(): before the fork the last handler runs first, after it the first one.
 struct ForkHook {
   static void before() {
     for (std::size_t i = all_calls.count.load(std::memory_order_acquire); i > 0; --i) {

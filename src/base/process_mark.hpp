@@ -1,9 +1,10 @@
 #pragma once
-// Which process an object belongs to. The child of a fork() has copies of all of its parent's objects, but none of the
-// parent's threads; locks may be held there by nobody, names and shared memory are still the parent's. So whoever has
-// threads, locks or names keeps a mark, and does nothing where it is inherited: neither joins, nor locks, nor removes.
+// Marks the process that an object belongs to. The child of a fork() has copies of all its parent's objects, but none
+// of its threads. Locks may be held there by no thread, and names and shared memory still belong to the parent. So an
+// object with threads, locks or names keeps a mark. If the mark is inherited, it neither joins, nor locks, nor removes
+// anything.
 //
-// There is one hook of fork() in the library, here. What has to happen in a fork itself is added to it.
+// The library has one fork hook, here. Other modules add their handlers to it.
 
 #include <atomic>
 #include <cstdint>
@@ -14,32 +15,32 @@ namespace fairlead::base {
 class ProcessMark {
  public:
   ProcessMark() noexcept : made_in_(now()) {}
-  /// Whether a fork() lies between its making and now: this is a copy in a child.
+  /// Returns whether this is a copy in a child: a fork() happened since it was made.
   bool is_inherited() const noexcept { return made_in_ != now(); }
 
  private:
   friend struct ForkHook;
   static std::uint32_t now() noexcept { return forks_.load(std::memory_order_relaxed); }
-  static constinit std::atomic<std::uint32_t> forks_;  // between the first process and this one
+  static constinit std::atomic<std::uint32_t> forks_;  // forks between the first process and this one
 
   std::uint32_t made_in_;
 };
 
-/// What a fork() calls, each may be null: in the parent before and after, in the child after it. In the child marks
-/// made before are inherited already.
+/// Handlers of fork(), each may be null: in the parent before and after it, in the child after it. In the child,
+/// earlier marks are inherited already.
 struct ForkCalls {
   void (*before)() = nullptr;
   void (*in_parent)() = nullptr;
   void (*in_child)() = nullptr;
 };
-/// For the rest of the process. At most 8, by the library itself.
+/// Registers handlers for the rest of the process; at most 8, only by the library itself.
 void at_fork(const ForkCalls& calls);
 
-/// To the end of the process: for what is inherited, and cannot be taken apart where its threads are missing.
+/// Keeps an inherited object until the process ends, because it cannot be destroyed without its threads.
 void keep_for_ever(std::shared_ptr<const void> inherited);
 
-/// State of the process as a whole: made at its first use, never destroyed (threads may still use it while the process
-/// ends). A child gets a new one; the parent's is left as it was, with its locks.
+/// Process-wide state, made on first use and never destroyed, since threads may use it while the process ends. A child
+/// gets a new one; the parent's copy stays as it is, with its locks.
 template <typename State>
 class OfProcess {
  public:

@@ -22,12 +22,13 @@ struct Mapping {
   std::string_view name;
 };
 
-/// Calls visit(mapping) for each mapping that touches the pages, in order, until it says no. False if that failed.
+/// Calls visit(mapping) for each mapping that overlaps the pages, in order, until it returns false. Returns false on
+/// failure.
 template <typename Visit>
 bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
   const auto begin = reinterpret_cast<std::uint64_t>(pages.data());
   const std::uint64_t end = begin + pages.size();
-  char buffer[16384];  // as much as the kernel tells at once, and more
+  char buffer[16384];  // at least as much as the kernel returns at once
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
   if (!maps) return false;
   std::setvbuf(maps.get(), buffer, _IOFBF, sizeof buffer);
@@ -35,11 +36,11 @@ bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
   bool is_at_start = true;
   while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
     const bool starts = is_at_start;
-    is_at_start = std::strchr(line, '\n') != nullptr;  // a long name goes on in the next piece
+    is_at_start = std::strchr(line, '\n') != nullptr;  // a long name continues in the next piece
     if (!starts) continue;
     const char* const dash = std::strchr(line, '-');
     if (dash == nullptr) return false;
-    if (std::strtoull(dash + 1, nullptr, 16) <= begin) continue;  // most: nothing else of them is wanted
+    if (std::strtoull(dash + 1, nullptr, 16) <= begin) continue;  // most lines: the rest of them is not needed
     Mapping mapping;
     int name_at = 0;
     if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &mapping.begin, &mapping.end,
@@ -54,7 +55,7 @@ bool visit_mappings(std::span<const std::byte> pages, Visit&& visit) {
   return true;
 }
 
-/// Whether all of the pages are mapped, and accepted.
+/// Returns whether all of the pages are mapped, and all their mappings accepted.
 template <typename Accept>
 bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
   auto covered = reinterpret_cast<std::uint64_t>(pages.data());
@@ -72,7 +73,7 @@ bool all_mappings(std::span<const std::byte> pages, Accept&& accept) {
 unsigned thread_count() noexcept {
   struct stat facts{};
   if (::stat("/proc/self/task", &facts) != 0 || facts.st_nlink < 3) return 0;
-  return static_cast<unsigned>(facts.st_nlink) - 2;  // a directory for each thread
+  return static_cast<unsigned>(facts.st_nlink) - 2;  // one directory per thread
 }
 
 bool is_private_memory(std::span<const std::byte> pages) noexcept {

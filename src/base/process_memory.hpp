@@ -1,5 +1,5 @@
 #pragma once
-// What this process has mapped, as the kernel tells it, and how many threads could be using it.
+// The memory mappings of this process, and its number of threads, from the kernel.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace fairlead::base {
 
-/// Threads of this process; 0 if the kernel does not tell.
+/// Returns the number of threads; 0 if the kernel does not tell.
 unsigned thread_count() noexcept;
 
-/// Whether all of these whole pages are private memory, readable and writable, without a file (but for our own nameless
-/// ones, of which every page was copied), and no stack.
+/// Returns whether all of these pages are private memory, readable and writable, and not a stack. They may not be
+/// mapped from a file, except from our own anonymous ones of which every page was copied.
 bool is_private_memory(std::span<const std::byte> pages) noexcept;
 
-/// Whether all of these whole pages are mapped, shared, from that file, the first at `offset`.
+/// Returns whether all of these pages are a shared mapping of that file, the first one at `offset`.
 bool is_mapped_from(std::span<const std::byte> pages, int file, std::uint64_t offset) noexcept;
 
-/// Whether that file is mapped anywhere in these pages, or it cannot be told.
+/// Returns whether any of these pages is mapped from that file, or that cannot be determined.
 bool has_any_of(std::span<const std::byte> pages, int file) noexcept;
 
 }  // namespace fairlead::base

@@ -10,7 +10,7 @@ namespace fairlead::base {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kFractionMost = 1'000'000'000'000;  // digits behind the point: finer than any unit
+constexpr std::uint64_t kFractionMost = 1'000'000'000'000;  // limit of decimal places: finer than any unit
 
 struct Suffix {
   std::string_view name;
@@ -35,7 +35,7 @@ std::span<const Suffix> suffixes_of(std::string_view unit) {
   return find(kTimes, unit) != nullptr ? std::span<const Suffix>(kTimes) : std::span<const Suffix>();
 }
 
-/// The digits behind a point, in parts of `size`; none if they are no digits, or finer than one part.
+/// Parses decimal places, in parts of `size`; nothing if they are not digits, or finer than one part.
 std::optional<std::uint64_t> parse_fraction(std::string_view digits, std::uint64_t size) {
   if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) return std::nullopt;
   digits = digits.substr(0, digits.find_last_not_of('0') + 1);

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as people write them, with or without a unit: "4M" of bytes, "5s" or "1.5ms" of time, "0.25%", "64".
+// Numbers as people write them, with or without a unit: "4M" bytes, "5s" or "1.5ms", "0.25%", "64".
 
 #include <cstdint>
 #include <optional>
@@ -7,15 +7,15 @@
 
 namespace fairlead::base {
 
-/// In `unit`: "bytes" knows K, M and G (powers of 1024, in either case); "ns", "us", "ms" and "s" know each other and
-/// "min"; "ppm" (millionths) knows %; any other knows none. None if it is no number, not whole in that unit, or larger
-/// than 64 bits.
+/// Parses a number in `unit`: "bytes" allows K, M and G (powers of 1024, in either case). "ns", "us", "ms" and "s"
+/// allow each other and "min"; "ppm" (millionths) allows %; any other unit allows none. Returns nothing if it is no
+/// number, not whole in that unit, or exceeds 64 bits.
 std::optional<std::uint64_t> parse_quantity(std::string_view text, std::string_view unit);
 
-/// What parse_quantity() takes, for people: "a number, with K, M or G behind it if you like".
+/// Describes what parse_quantity() accepts: "a number, with K, M or G behind it if you like".
 std::string_view quantity_wanted(std::string_view unit);
 
-/// Whether something that is no digit stands at its end: where a number alone would say nothing.
+/// Returns whether the text ends with something other than a digit, for values that need a unit.
 bool has_unit(std::string_view text);
 
 }  // namespace fairlead::base

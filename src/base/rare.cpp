@@ -11,7 +11,7 @@ std::uint64_t next_random(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-// The place's own number, the same on every machine (FNV-1a).
+// A number for the place, the same on every machine (FNV-1a).
 std::uint64_t number_of(std::string_view place) {
   std::uint64_t number = 0xcbf29ce484222325;
   for (const char letter : place) number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3;

@@ -1,11 +1,11 @@
 #pragma once
-// Rare branches that only the simulator switches on, so that what happens once a month in the field happens in each
-// run there (FoundationDB calls it buggify). Correct code stays correct whichever way each of them goes.
+// Rare branches that only the simulator switches on, so that events of once a month in the field happen in each run
+// there (FoundationDB calls it buggify). Correct code stays correct whichever way a branch goes.
 //
 //   const std::size_t taken_max = base::rare("engine: takes one arrival") ? 1 : kArrivalsInPass;
 //
-// Outside the simulator this is one load and one branch. A run switches each place on or off as a whole, so that some
-// seeds meet a place often and others never.
+// Outside the simulator this is one load and one branch. A run switches each place on or off as a whole, so that a
+// place is frequent with some seeds and never occurs with others.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ class RareBranches {
 
   bool take(std::string_view place);
 
-  /// How often each place was met and taken.
+  /// How often a place was reached, and how often its rare branch was taken.
   struct Count {
     std::uint64_t met = 0, taken = 0;
   };
@@ -34,10 +34,10 @@ class RareBranches {
   std::map<std::string_view, Count> counts_;
 };
 
-/// Null outside the simulator. Set before the first engine is made and reset after the last one is gone.
+/// Null outside the simulator. Set before the first engine is made, and reset after the last one is destroyed.
 inline constinit RareBranches* rare_branches = nullptr;
 
-/// `place` is a string literal: what happens there.
+/// `place`: a string literal that describes the event.
 inline bool rare(std::string_view place) {
   return rare_branches != nullptr && rare_branches->take(place);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// All objects of one kind that this process has. Kept in an OfProcess (base/process_mark.hpp), so that the child of a
-// fork begins with an empty one.
+// The list of all objects of one kind in this process. Kept in an OfProcess (base/process_mark.hpp), so that the child
+// of a fork begins with an empty list.
 
 #include <algorithm>
 #include <mutex>
@@ -15,7 +15,7 @@ class Roll {
     const std::scoped_lock lock(mutex_);
     all_.push_back(&one);
   }
-  /// When it returns nobody is at the object through this any more.
+  /// After it returns, no thread reaches the object through this list any more.
   void leave(T& one) {
     const std::scoped_lock lock(mutex_);
     std::erase(all_, &one);
@@ -26,7 +26,7 @@ class Roll {
     for (T* one : all_) visit(*one);
   }
 
-  /// Nobody enters or leaves while it is locked; then locked_all() may be read.
+  /// While it is locked no object enters or leaves, and locked_all() may be read.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
   const std::vector<T*>& locked_all() const noexcept { return all_; }

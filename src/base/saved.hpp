@@ -1,8 +1,8 @@
 #pragma once
-// State as bytes, for the next program in this process (docs/host.md): plain values in the order in which a structure's
-// fields(archive) names them, as the processor has them; a list is its length and its elements. The same function
-// writes and reads, so the two cannot differ. A reader believes nothing: it never reads beyond the end, takes no list
-// longer than the bytes left, and is_good() tells whether all of it was there. What values mean their owner checks.
+// Serialises state for the next program in this process (docs/host.md). Values are written in the order in which a
+// structure's fields(archive) names them, in native byte order; a list is its length and its elements. The same
+// function writes and reads, so the two cannot differ. A reader trusts nothing: it never reads beyond the end and
+// accepts no list longer than the bytes left. is_good() tells whether all was there. The owner checks the values.
 
 #include <bit>
 #include <concepts>
@@ -75,9 +75,9 @@ class SavedReader {
   void operator()(T&... values) {
     (get(values), ...);
   }
-  /// All that was asked for was there.
+  /// Returns whether everything asked for was there.
   bool is_good() const noexcept { return is_good_; }
-  /// And nothing is left.
+  /// Returns whether, in addition, nothing is left.
   bool is_at_end() const noexcept { return is_good_ && bytes_.empty(); }
 
  private:
@@ -127,7 +127,7 @@ class SavedReader {
   void get(T& value) {
     fields(*this, value);
   }
-  /// Each element has a byte at least.
+  /// A list cannot have more elements than bytes left: each takes at least one.
   std::uint32_t list_size() {
     std::uint32_t size = 0;
     get(size);

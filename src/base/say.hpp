@@ -1,12 +1,12 @@
 #pragma once
-// What is only said to people, or kept for that, is not worth a process: without memory it is left out.
+// Text for people is not worth a crash: without memory it is left out.
 
 #include <new>
 #include <utility>
 
 namespace fairlead::base {
 
-/// False if there was no memory for it.
+/// Calls `what`; returns false if there was no memory for it.
 template <typename Say>
 bool say(Say&& what) try {
   std::forward<Say>(what)();

@@ -9,7 +9,7 @@
 namespace fairlead::base {
 namespace {
 
-// A place in a list: moves forward only.
+// A position in a list that only moves forward.
 class Cursor {
  public:
   Cursor(std::span<const iovec> memory, std::uint64_t offset) noexcept : memory_(memory) {
@@ -64,7 +64,8 @@ void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<
     const auto piece = source.rest_of_piece();
     ENSURE(!piece.empty(), "{} bytes lie behind the end of the source", length);
     const std::uint64_t step = std::min<std::uint64_t>(piece.size(), length);
-    // Sender and receiver may name overlapping memory of one process: that is their affair, not undefined behaviour.
+    // Sender and receiver may name overlapping memory of one process: the result is their concern, but must not be
+    // undefined behaviour.
     Cursor target(to, to_offset);
     std::uint64_t done = 0;
     while (done < step) {

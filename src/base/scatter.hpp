@@ -1,6 +1,6 @@
 #pragma once
-// Copies in and out of scattered memory (iovec lists) by byte offset. Bounds are the caller's business: `offset` plus
-// the bytes lie inside the list, which was checked when the operation was submitted.
+// Copies between contiguous and scattered memory (iovec lists) by byte offset. The caller guarantees the bounds, which
+// were checked when the operation was submitted.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fairlead::base {
 
-/// Bytes in a list; saturates instead of wrapping.
+/// Returns the bytes in a list; saturates on overflow.
 inline std::uint64_t scatter_size(std::span<const iovec> memory) noexcept {
   std::uint64_t size = 0;
   for (const iovec& piece : memory) {
@@ -27,8 +27,8 @@ void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::spa
 void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<const iovec> from,
                   std::uint64_t length) noexcept;
 
-/// Copies `length` > 0 bytes from the start of a list. The last byte is stored when all else is there, with release
-/// order: a program may spin on it. A whole word at its place is stored at once, as a device would.
+/// Copies `length` > 0 bytes from the start of a list. Stores the last byte after all others, with release order, so
+/// that a program may poll it. An aligned whole word is stored at once, as a device would do.
 void scatter_store(std::byte* to, std::span<const iovec> from, std::uint64_t length) noexcept;
 
 }  // namespace fairlead::base

@@ -1,6 +1,6 @@
 #pragma once
-// What whoever started the program has set: by variables of the environment, and by the file that one of them names,
-// FAIRLEAD_CONFIG. A variable wins over the file.
+// Settings of the program's user: environment variables, and the file that FAIRLEAD_CONFIG names. A variable takes
+// precedence over the file.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace fairlead::base {
 struct Setting {
   std::string text;
   std::string where;   // "FAIRLEAD_PATH", or "fairlead.toml:3"
-  std::string remedy;  // behind "correct": "or unset FAIRLEAD_PATH", or "fairlead.toml:3"
+  std::string remedy;  // what to correct: "or unset FAIRLEAD_PATH", or "fairlead.toml:3"
 };
 
 class Settings {
@@ -24,16 +24,16 @@ class Settings {
 
   Settings() = default;  // the environment alone
   explicit Settings(SettingsFile file) : file_(std::move(file)) {}
-  /// Each time anew. An error names the file, the line and the variable.
+  /// Reads the settings, again at each call. An error names the file, the line and the variable.
   static Result<Settings> read();
-  /// For those whom a file that cannot be used is not worth an error: the engines tell it.
+  /// For callers that ignore an unusable file: engines report it.
   static Settings read_if_good() { return read().value_or(Settings()); }
 
-  /// By the variable's name.
+  /// Finds a setting by its variable's name.
   std::optional<Setting> find(std::string_view variable) const;
   const SettingsFile& file() const noexcept { return file_; }
 
-  /// How the file calls what is FAIRLEAD_ACK_DELAY in the environment: ack_delay.
+  /// Returns the name in the file of a variable: ack_delay for FAIRLEAD_ACK_DELAY.
   static std::string name_in_file(std::string_view variable);
 
  private:

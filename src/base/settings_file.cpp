@@ -16,7 +16,7 @@
 namespace fairlead::base {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // editors of other systems begin files with it
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors put it at the start of a file
 
 std::string place_of(std::string_view path, std::size_t line) {
   return fmt::format("{}:{}", shown(path, kPathShown), line);
@@ -26,7 +26,7 @@ std::unexpected<Error> wrong_setting(const std::string& where, std::string_view 
   return std::unexpected(Error{Status::invalid, 0, fmt::format("{}: {}", where, why)});
 }
 
-/// What of a line is neither comment nor in quotes; a text of several lines begins with what looks like an empty one.
+/// Returns a line without comments and quoted text. Texts of several lines begin like an empty one.
 std::string bare_part(std::string_view line) {
   std::string bare;
   char quote = 0;
@@ -44,8 +44,8 @@ std::string bare_part(std::string_view line) {
   return bare;
 }
 
-/// What the parser must not see. It follows dotted names by calls in calls; and toml++ 3.3 is undefined for malformed
-/// tables, and for letters beyond ASCII, where TOML has none. Settings need neither.
+/// Rejects what the parser must not see. It handles dotted names by recursion, and toml++ 3.3 has undefined behaviour
+/// for malformed tables and for non-ASCII letters outside of texts. Settings need neither.
 std::string_view danger_in_line(std::string_view line) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.:= \t\r";
   if (line.size() > SettingsFile::kLineMost) return "a line of more than 4096 bytes";
@@ -69,7 +69,7 @@ bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char letter) { return letter < ' ' || letter == 0x7f; });
 }
 
-/// As a variable of the environment would say it.
+/// Returns the value in the form of an environment variable.
 std::optional<std::string> text_of_value(const toml::node& value) {
   if (const auto* number = value.as_integer()) return fmt::to_string(number->get());
   const auto* text = value.as_string();

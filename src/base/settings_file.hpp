@@ -1,6 +1,5 @@
 #pragma once
-// A file of settings: TOML without tables, NAME = VALUE of whole numbers and strings. It keeps where each of them
-// stands.
+// A file of settings: TOML without tables, NAME = VALUE with integers and strings. Keeps the place of each setting.
 
 #include <cstdint>
 #include <string>
@@ -13,15 +12,15 @@ namespace fairlead::base {
 
 struct FileSetting {
   std::string name;
-  std::string text;   // numbers as they are written in decimal
+  std::string text;   // numbers in decimal
   std::string where;  // "fairlead.toml:3"
 };
 
 class SettingsFile {
  public:
-  static constexpr std::size_t kLineMost = 4096;  // bytes; the parser follows dotted names as deep as they go
+  static constexpr std::size_t kLineMost = 4096;  // bytes; the parser recurses into dotted names
 
-  /// Trusted as read_owned_file() has it: some settings say who may come near.
+  /// Requires the trust of read_owned_file(), since some settings grant access.
   static Result<SettingsFile> read(const std::string& path);
   static Result<SettingsFile> parse(std::string_view text, std::string_view path);
 

@@ -1,8 +1,7 @@
 #pragma once
-// A lock that is held for some ten or hundred nanoseconds at a time and is seldom wanted by two. To leave it is a plain
-// store, which a mutex, that has to look for sleepers, cannot do; both are done in the caller's code. Who finds it
-// taken looks again, then lets others run, then sleeps a little: its holder may have lost the processor, or be at a
-// long copy.
+// A lock that is held for tens or hundreds of nanoseconds and is rarely contended. Unlocking is a plain store, which a
+// mutex cannot do since it has to check for sleepers; both operations are inline. A thread that finds it taken polls,
+// then yields, then sleeps a little: the holder may have lost its processor, or be in a long copy.
 
 #include <atomic>
 #include <chrono>

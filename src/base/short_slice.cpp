@@ -9,7 +9,7 @@
 namespace fairlead::base {
 namespace {
 
-/// The kernel's, in its first version; its own header and that of the C library exclude each other.
+/// The kernel's struct in its first version; the kernel's header and that of the C library exclude each other.
 struct SchedulerAttributes {
   std::uint32_t size = sizeof(SchedulerAttributes);
   std::uint32_t policy = 0;
@@ -23,10 +23,10 @@ static_assert(sizeof(SchedulerAttributes) == 48);
 }  // namespace
 
 void ask_for_short_slice() noexcept {
-  constexpr auto kShortest = 100'000U;  // ns: the kernel's least
+  constexpr auto kShortest = 100'000U;  // ns: the kernel's minimum
   SchedulerAttributes attributes;
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) return;  // somebody knows better
+  if (attributes.policy != SCHED_OTHER) return;  // the user has chosen another policy
   attributes.runtime = kShortest;
   ::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What somebody typed, or sent, as it may stand in an error's one line.
+// Makes foreign text safe for a one-line error message.
 
 #include <cstddef>
 #include <string>
@@ -9,10 +9,10 @@ namespace fairlead::base {
 
 inline constexpr std::size_t kPathShown = 200;  // letters of a path in an error
 
-/// At most `letters_max` of it and then "...", with ? for whatever is not printable ASCII.
+/// Returns at most `letters_max` characters and then "...", with ? for everything that is not printable ASCII.
 std::string shown(std::string_view text, std::size_t letters_max = 40);
 
-/// All of a text of several lines, as it may be written to a terminal or a log.
+/// Makes a text of several lines safe for a terminal or a log.
 std::string shown_lines(std::string_view text);
 
 }  // namespace fairlead::base

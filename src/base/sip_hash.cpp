@@ -48,7 +48,7 @@ SipHash& SipHash::add(std::span<const std::byte> bytes) noexcept {
 }
 
 std::uint64_t SipHash::value() noexcept {
-  add(length_ << 56 | tail_);  // the low byte of the length
+  add(length_ << 56 | tail_);  // lowest byte of the length
   c_ ^= 0xff;
   for (int i = 0; i < 4; ++i) round();
   return a_ ^ b_ ^ c_ ^ d_;

@@ -1,6 +1,6 @@
 #pragma once
-// SipHash-2-4 (Aumasson and Bernstein, 2012): a hash of short input under a key. Without the key nobody can tell what
-// an input hashes to, however many others he has seen, nor choose inputs that meet.
+// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash of short input. Without the key nobody can predict the hash
+// of an input, however many others are known, nor choose inputs that collide.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@ struct SipKey {
 class SipHash {
  public:
   explicit SipHash(const SipKey& key) noexcept;
-  /// Eight bytes, the first one lowest.
+  /// Adds eight bytes, the lowest first.
   SipHash& add(std::uint64_t word) noexcept;
-  /// Only the last call may have bytes that are no multiple of eight.
+  /// Only the last call may have a number of bytes that is not a multiple of eight.
   SipHash& add(std::span<const std::byte> bytes) noexcept;
   std::uint64_t value() noexcept;
 

@@ -1,6 +1,7 @@
 #pragma once
-// Objects named by slot and generation: a name outlives its object harmlessly, because the generation has moved on.
-// Grows in blocks up to its bound; objects never move. Free slots are reused last in, first out (cache-warm).
+// Objects named by slot and generation. A stale name does no harm, because the generation has changed (no ABA problem).
+// The slab grows in blocks up to its limit, and objects never move. Free slots are reused last in, first out
+// (cache-warm).
 
 #include <algorithm>
 #include <cstdint>
@@ -19,12 +20,12 @@ class Slab {
  public:
   static constexpr std::uint32_t kNone = ~0U;
 
-  // The table of blocks never moves, so that an object may be looked at by its owner while others are acquired.
+  // The table of blocks never moves, so an owner may use its object while others are acquired.
   explicit Slab(std::uint32_t size_max) : size_max_(size_max) { blocks_.reserve(size_max / kBlock + 1); }
 
-  /// Whether acquire() will have one: for those who ask before they change anything.
+  /// Returns whether acquire() will succeed, for callers that check before they change anything.
   bool has_room() { return free_ != kNone || grow(); }
-  /// A fresh object, or kNone at the bound, or where there is no memory.
+  /// Returns a new object, or kNone at the limit or without memory.
   std::uint32_t acquire() {
     if (!has_room()) return kNone;
     const std::uint32_t slot = free_;
@@ -51,7 +52,7 @@ class Slab {
   T& operator[](std::uint32_t slot) { return entry_at(slot).object; }
   std::uint32_t generation(std::uint32_t slot) const { return entry_at(slot).generation; }
 
-  /// The object of that name, or null if it is gone. Any numbers may be asked for.
+  /// Returns the object of that name, or null if it is gone. Any numbers are allowed.
   T* find(std::uint32_t slot, std::uint32_t generation) {
     if (slot >= size_) return nullptr;
     Entry& entry = entry_at(slot);
@@ -59,11 +60,11 @@ class Slab {
   }
 
   std::uint32_t used() const { return used_; }
-  /// Slots that exist, used or not; all below may be indexed.
+  /// Slots that exist, used or not; all of them may be indexed.
   std::uint32_t size() const { return size_; }
 
-  /// The generation of each slot that was ever used, with kUsed where it is: what restore() makes slots of the same
-  /// names of.
+  /// Returns the generation of each slot that was ever used, with kUsed if it is in use. restore() makes slots of the
+  /// same names from it.
   static constexpr std::uint64_t kUsed = std::uint64_t{1} << 32;
   std::vector<std::uint64_t> names() const {
     std::vector<std::uint64_t> names(size_);
@@ -72,7 +73,8 @@ class Slab {
     while (!names.empty() && names.back() == 1) names.pop_back();
     return names;
   }
-  /// Of an empty slab that was never used. False: more than it may have, no memory, or no such names.
+  /// Restores names into an empty slab that was never used. Returns false if there are too many, there is no memory, or
+  /// the names are impossible.
   bool restore(std::span<const std::uint64_t> names) {
     if (size_ != 0 || names.size() > size_max_) return false;
     while (size_ < names.size())

@@ -16,7 +16,7 @@ std::atomic<unsigned> running{0};
 
 struct SlowCloser::State {
   std::mutex mutex;
-  std::deque<FileDescriptor> left;  // the first one is being closed if the thread runs
+  std::deque<FileDescriptor> left;  // while the thread runs it closes the first one
   bool is_running = false;
 };
 
@@ -27,7 +27,7 @@ void SlowCloser::close(FileDescriptor descriptor) {
   const std::scoped_lock lock(state_->mutex);
   state_->left.push_back(std::move(descriptor));
   if (state_->is_running) return;
-  // If there is no thread to be had, the next one to be closed tries again.
+  // If no thread can be started, the next close() tries again.
   running.fetch_add(1, std::memory_order_relaxed);
   auto thread = Thread::start([state = state_] { run(*state); });
   state_->is_running = thread.has_value();

@@ -1,9 +1,9 @@
 #pragma once
-// Closes descriptors in a thread of its own. What another process gave may hold up the one who closes it for as long as
-// that process likes: a TCP socket that lingers, a file of a file system that its own program serves; or a connection,
-// with such descriptors in what was not read.
+// Closes descriptors in its own thread. Closing a descriptor from another process may block for as long as that process
+// likes: a TCP socket that lingers, a file of a user-space file system, or a connection with such descriptors in unread
+// messages.
 //
-// The thread is there only while there is something to close. It takes no signals, and touches nothing of the program.
+// The thread runs only while there is something to close. It takes no signals, and touches nothing of the program.
 
 #include <cstddef>
 #include <memory>
@@ -16,19 +16,19 @@ class SlowCloser {
  public:
   SlowCloser();
 
-  /// Any thread. Returns at once.
+  /// Any thread; returns at once.
   void close(FileDescriptor descriptor);
-  /// What is not closed yet.
+  /// Number of descriptors not closed yet.
   std::size_t left() const;
 
-  /// Threads of this process that close, for whoever counts threads.
+  /// Number of closing threads in this process, for code that counts threads.
   static unsigned threads() noexcept;
 
  private:
   struct State;
   static void run(State& state);
 
-  std::shared_ptr<State> state_;  // the thread's, too: it may outlive us
+  std::shared_ptr<State> state_;  // shared with the thread, which may outlive this object
 };
 
 }  // namespace fairlead::base

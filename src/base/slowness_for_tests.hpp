@@ -1,7 +1,7 @@
 #pragma once
-// How many times as long a test takes under a sanitizer. What needs no other thread, and no address that it has not,
-// is done so many times less there; what needs other threads, kThreadSlowness times: their sanitizer sees a race in
-// whichever round it is.
+// How many times longer a test takes under a sanitizer. Tests that need no other thread and no foreign address do so
+// many times fewer rounds there. Tests that need other threads divide by kThreadSlowness: the thread sanitizer finds a
+// race in whichever round it is.
 
 #include <cstdint>
 

@@ -27,7 +27,7 @@ std::unexpected<Error> malformed(std::string_view text) {
                                            shown(text, kTextMax))});
 }
 
-// The product of two words folded to one: every input bit reaches every output bit.
+// Multiplies two words and folds the product to one: every input bit affects every output bit.
 std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -145,7 +145,7 @@ std::uint64_t SocketAddressHash::seed_of_process() noexcept {
   return seed;
 }
 
-// Neither factor may be chosen to be zero, so the seed is in both.
+// The seed is in both factors, so no input can make one of them zero.
 std::size_t SocketAddressHash::operator()(const SocketAddress& address) const noexcept {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// An IP address with a UDP port, IPv4 or IPv6, as a plain value: compared, hashed, parsed and printed without a
-// system call. IPv4 is kept as IPv4-mapped IPv6, so that one address has one form.
+// An IP address with a UDP port, IPv4 or IPv6, as a plain value: compared, hashed, parsed and printed without system
+// calls. IPv4 is stored as IPv4-mapped IPv6, so that each address has one form.
 
 #include <fairlead/error.hpp>
 
@@ -17,11 +17,11 @@ namespace fairlead::base {
 
 struct SocketAddress {
   std::array<std::uint8_t, 16> ip{};  // network order; ::ffff:a.b.c.d for IPv4
-  std::uint32_t scope = 0;            // interface index of a link-local IPv6 address, else 0
+  std::uint32_t scope = 0;            // interface index of a link-local IPv6 address, otherwise 0
   std::uint16_t port = 0;             // host order
 
   auto operator<=>(const SocketAddress&) const = default;
-  // By words: a call for 16 bytes costs more than they do.
+  // Compares words: a call that compares 16 bytes would cost more.
   bool operator==(const SocketAddress& other) const noexcept {
     using Halves = std::array<std::uint64_t, 2>;
     const auto one = std::bit_cast<Halves>(ip), two = std::bit_cast<Halves>(other.ip);
@@ -30,24 +30,24 @@ struct SocketAddress {
 
   bool is_v4() const noexcept;
   bool is_loopback() const noexcept;
-  /// What its owner cannot choose freely, for bounds per host: the IPv4 address, or the IPv6 network (the first 64
-  /// bits; with the interface, if link-local).
+  /// The part that its owner cannot choose freely, for limits per host: the IPv4 address, or the IPv6 network (first 64
+  /// bits; for link-local addresses with the interface).
   std::uint64_t host() const noexcept;
 
   /// "10.0.0.5", "::1", "fe80::1%2"; no names, no port.
   static Result<SocketAddress> from_ip(std::string_view ip, std::uint16_t port);
-  /// From a kernel address of family AF_INET or AF_INET6; anything else is invalid.
+  /// Converts a kernel address of family AF_INET or AF_INET6; anything else is invalid.
   static Result<SocketAddress> from_kernel(const sockaddr* address, unsigned length);
-  /// Fills a kernel address (at least sizeof(sockaddr_in6) bytes), in the family given; returns its length, or 0 if
-  /// that family cannot say it (an IPv6 address in AF_INET).
+  /// Fills a kernel address of that family (at least sizeof(sockaddr_in6) bytes). Returns its length, or 0 if that
+  /// family cannot express it (an IPv6 address in AF_INET).
   unsigned to_kernel(sockaddr* out, int family) const noexcept;
 
   std::string ip_text() const;
   std::string to_string() const;  // "10.0.0.5:20480", "[::1]:20480"
 };
 
-/// Peers choose their addresses, so the seed is a secret: else some could be chosen that all meet in one bucket. By
-/// default it is the process's own.
+/// Peers choose their addresses, so the seed is secret: otherwise they could choose addresses that all collide. The
+/// default seed is the process's own.
 struct SocketAddressHash {
   static std::uint64_t seed_of_process() noexcept;
 

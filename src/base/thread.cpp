@@ -21,7 +21,7 @@ void* run(void* work) noexcept {
   return nullptr;
 }
 
-/// Who was confined did not confine the threads that it starts: those have what it had before, from their beginning.
+/// A confined thread does not confine those that it starts: they begin with the processors that it had before.
 int create(pthread_t& id, Work* work) {
   const cpu_set_t* const cpus = cpus_before_confinement();
   if (cpus == nullptr) return ::pthread_create(&id, nullptr, &run, work);

@@ -1,8 +1,8 @@
 #pragma once
-// A thread of the library. It takes none of the program's signals: whoever blocks one after our thread has begun (for
-// sigwait, or a signalfd) still gets it, and no handler runs in the middle of our work. Faults (SIGSEGV and the like)
-// stay unblocked: a program may have a handler that reports them. A thread that is confined to some processors does not
-// confine those that it starts.
+// A thread of the library. It takes none of the program's signals. So a program that blocks a signal later (for
+// sigwait, or a signalfd) still gets it, and no handler runs in this thread. Faults (SIGSEGV and the like) stay
+// unblocked, for a program's handler that reports them. A thread confined to some processors does not confine the
+// threads that it starts.
 
 #include <pthread.h>
 
@@ -19,15 +19,15 @@ class Thread {
   Thread() = default;
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
-  /// Not while it is joinable, but in the child of a fork, where no such thread is.
+  /// Must not be joinable, except in the child of a fork, where the thread does not exist.
   ~Thread();
 
-  /// system: the limit of threads. What leaves `work` by an exception ends the process.
+  /// Error `system`: the limit of threads. An exception that leaves `work` ends the process.
   static Result<Thread> start(std::function<void()> work);
 
   bool is_joinable() const noexcept { return is_joinable_ && !mark_.is_inherited(); }
   bool is_this() const noexcept { return is_joinable() && ::pthread_equal(id_, ::pthread_self()) != 0; }
-  /// Nothing if it is not joinable.
+  /// Does nothing if the thread is not joinable.
   void join();
   void detach();
 

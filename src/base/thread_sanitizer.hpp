@@ -1,7 +1,6 @@
 #pragma once
-// Orders that the thread sanitizer cannot see by itself, both between two engines of one process as tests have them:
-// memory mapped at two addresses, and datagrams. Whoever sends has released what was before; whoever receives has
-// acquired it. Nothing in other builds.
+// Orders that the thread sanitizer cannot see, between two engines of one process in tests: memory mapped at two
+// addresses, and datagrams. A sender releases, a receiver acquires. Does nothing in other builds.
 
 namespace fairlead::base {
 

@@ -24,9 +24,9 @@ std::int64_t kernel_now() noexcept {
 
 #if defined(__x86_64__)
 
-// Asking the kernel's clock costs 22 ns, the processor's counter 9: several of each make up a short message. Where the
-// kernel itself trusts the counter, each thread goes on from the last time that it asked by the counter's rate, and
-// asks again every millisecond; so it is never off by more than what the rate changes in a millisecond.
+// The kernel's clock costs 22 ns, the processor's counter 9, and a short message needs several readings. Where the
+// kernel itself trusts the counter, each thread extrapolates from its last kernel reading by the counter's rate, and
+// reads the kernel's clock every millisecond. So the error is at most the rate's change in a millisecond.
 bool is_counter_trusted() noexcept {
   const int file = ::open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -47,7 +47,7 @@ class CounterClock {
 
  private:
   static constexpr std::int64_t kGoodFor = 1'000'000;       // ns
-  static constexpr std::int64_t kMeasureLeast = 5'000'000;  // ns between the ends of a measurement of the rate
+  static constexpr std::int64_t kMeasureLeast = 5'000'000;  // ns between two ends of a rate measurement
 
   std::int64_t ask() noexcept {
     if (!is_trusted()) return kernel_now();
@@ -58,14 +58,14 @@ class CounterClock {
       first_ticks_ = after;
       first_time_ = time;
     } else if (time - first_time_ >= kMeasureLeast && after - before < kAskedFastTicks) {
-      // Nanoseconds per tick, in units of 2^-32.
+      // Nanoseconds per tick, times 2^32.
       rate_ = static_cast<std::uint64_t>((static_cast<Wide>(time - first_time_) << 32) / (after - first_ticks_));
       ticks_good_for_ = static_cast<std::uint64_t>((static_cast<Wide>(kGoodFor) << 32) / rate_);
       first_ticks_ = after;
       first_time_ = time;
     }
     ticks_ = after;
-    time_ = time > last_ ? time : last_;  // never back
+    time_ = time > last_ ? time : last_;  // never goes back
     return last_ = time_;
   }
   static bool is_trusted() noexcept {
@@ -73,12 +73,12 @@ class CounterClock {
     return trusted;
   }
 
-  static constexpr std::uint64_t kAskedFastTicks = 2000;  // else something came in between
+  static constexpr std::uint64_t kAskedFastTicks = 2000;  // slower: the thread was interrupted
 
   std::uint64_t ticks_ = 0;
   std::int64_t time_ = 0, last_ = 0;
   std::uint64_t rate_ = 0;
-  std::uint64_t ticks_good_for_ = 0;  // until then always the kernel
+  std::uint64_t ticks_good_for_ = 0;  // 0 until the rate is known: every reading asks the kernel
   std::uint64_t first_ticks_ = 0;
   std::int64_t first_time_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Time as an argument: everything below the engine takes an Instant, nobody asks a clock (style rule 3).
+// Time is an argument: everything below the engine takes an Instant and reads no clock (style rule 3).
 
 #include <chrono>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace fairlead::base {
 
 using Duration = std::chrono::nanoseconds;
 
-/// The clock of this host, or the simulator's: only now() tells them apart.
+/// The clock of this host, or the simulator's; only now() differs.
 struct MonotonicClock {
   using rep = std::int64_t;
   using period = std::nano;

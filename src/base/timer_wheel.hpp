@@ -1,10 +1,10 @@
 #pragma once
-// Objects by the point in time when they are due. To add and to remove one is O(1), however many there are: the links
-// lie in the objects, nothing is allocated.
+// A timer wheel: objects sorted by their due time. Adding and removing take O(1), however many there are. The links are
+// in the objects, and nothing is allocated.
 //
-// A tick is 8 us. An object lies by the highest digit (of 6 bits) in which its tick differs from that of now: level and
-// slot. As time reaches a slot its objects move to lower levels, each at most once per level. So of what is far away it
-// is known when to look again, and of what is due within the tick, when.
+// A tick is 8 us. Level and slot of an object follow from the highest digit (of 6 bits) in which its tick differs from
+// the current one. When time reaches a slot its objects move to lower levels, each at most once per level. So for
+// distant objects the wheel knows only when to look again; within the current tick it knows the exact time.
 
 #include <array>
 #include <bit>
@@ -24,14 +24,14 @@ class TimerWheel {
     place(object);
     ++count_;
   }
-  /// No effect on an object that is not in here.
+  /// No effect on an object that is not in the wheel.
   void remove(T& object) {
     if (!(object.*kHook).is_linked()) return;
     (object.*kHook).unlink();
     --count_;
   }
   bool is_empty() const { return count_ == 0; }
-  /// Not later than when the first object is due; kNever (the latest point in time) if there is none. Look again then.
+  /// A time not later than the first due time; kNever (the latest time) if the wheel is empty. Look again then.
   Instant earliest() {
     if (!due_.empty()) return due_.front().*kDue;
     const Place first = find_first();
@@ -41,7 +41,7 @@ class TimerWheel {
     for (const T& object : slots_[0][first.slot]) least = std::min(least, object.*kDue);
     return least;
   }
-  /// Takes out the object that was due first, if that was not later than `now`; else null.
+  /// Takes out the object that was due first, if it was due by `now`; otherwise returns null.
   T* take_due(Instant now) {
     if (due_.empty() || due_.front().*kDue > now) advance(now);
     if (due_.empty()) return nullptr;
@@ -52,7 +52,7 @@ class TimerWheel {
   }
 
  private:
-  static constexpr unsigned kTickBits = 13, kDigitBits = 6, kLevels = 9;  // 2^67 ns: all there is
+  static constexpr unsigned kTickBits = 13, kDigitBits = 6, kLevels = 9;  // 2^67 ns: all times
   static constexpr std::size_t kSlots = std::size_t{1} << kDigitBits;
   using List = boost::intrusive::list<T, boost::intrusive::member_hook<T, TimerWheelHook, kHook>,
                                       boost::intrusive::constant_time_size<false>>;
@@ -76,11 +76,11 @@ class TimerWheel {
     used_[level] |= std::uint64_t{1} << slot;
   }
 
-  /// The slot that time reaches first, or is in. Slots that removals have emptied are forgotten on the way.
+  /// The slot that time reaches first, or is in. On the way it clears the bits of slots that removals have emptied.
   Place find_first() {
     for (unsigned level = 0; level < kLevels; ++level) {
       while (used_[level] != 0) {
-        const auto slot = static_cast<std::size_t>(std::countr_zero(used_[level]));  // those before now are empty
+        const auto slot = static_cast<std::size_t>(std::countr_zero(used_[level]));  // slots before now are empty
         if (slots_[level][slot].empty()) {
           used_[level] &= used_[level] - 1;
           continue;
@@ -106,7 +106,7 @@ class TimerWheel {
         some.pop_front();
         object.*kDue <= now ? found.push_back(object) : place(object);
       }
-      if (first.level == 0 && first.start == end) break;  // what is left in it is due later in this tick
+      if (first.level == 0 && first.start == end) break;  // the objects left in it are due later in this tick
     }
     now_ = std::max(now_, end);
     found.sort([](const T& a, const T& b) { return a.*kDue < b.*kDue; });
@@ -117,7 +117,7 @@ class TimerWheel {
   std::size_t count_ = 0;
   std::array<std::uint64_t, kLevels> used_{};  // slots that may have objects
   std::array<std::array<List, kSlots>, kLevels> slots_;
-  List due_;  // in their order
+  List due_;  // sorted by due time
 };
 
 }  // namespace fairlead::base

@@ -3,7 +3,7 @@
 // tasks ready, in any order (AMLAPI's bundle task queue; docs/am.md).
 //
 // Model. Tasks form a chain linked by `next`, which begins with an anchor that is never taken. The only word that both
-// sides could write is the `next` of the last task. So the consumer never unlinks the last task: ready or executed, it
+// sides could write is the `next` of the last task. So the consumer never unlinks the last task: live or executed, it
 // is the firewall. What comes after it belongs to the producer, what comes before it to the consumer. An executed last
 // task stays as a tombstone (at most one) until it has a successor.
 //
