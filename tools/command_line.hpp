@@ -15,7 +15,7 @@
 
 namespace fairlead::tools {
 
-// Each adds its subcommand, which leaves the exit code there when it is called.
+// Each function adds its subcommand, which stores its exit code in `exit_code` when it runs.
 void add_bulkping(CLI::App& app, int& exit_code);
 void add_nettest(CLI::App& app, int& exit_code);
 void add_perf(CLI::App& app, int& exit_code);
