@@ -1,9 +1,10 @@
 #pragma once
-// An application that is attached to the host engine: what it asks for, checked and passed on to an engine, and what
-// becomes of it.
+// An application that is attached to the host engine. Checks its requests, passes them on to an engine, and returns
+// their results.
 //
-// It may write anything into the shared memory at any time. So each request is copied once, then checked; what is
-// pending is kept here. A request that no library of ours writes ends the application's attachment, and nothing else.
+// The application may write anything into the shared memory at any time. Each request is therefore copied once and then
+// checked; the state of pending operations is kept here. A request that our library never writes ends this
+// application's attachment, and nothing else.
 
 #include <array>
 #include <cstdint>
@@ -30,7 +31,7 @@
 
 namespace fairlead::host {
 
-/// What an application shares: mapped whole, with its descriptor.
+/// The memory that an application shares, mapped completely, and its descriptor.
 struct SharedMemory {
   shm::Memory memory;
   base::ForeignDescriptor file;
@@ -39,72 +40,75 @@ struct SharedMemory {
 
 class Application {
  public:
-  static constexpr std::uint32_t kRequestsInTurn = 64;  // of one application, before others have their turn
-  static constexpr std::size_t kEventsInTurn = 64;      // of one port
+  static constexpr std::uint32_t kRequestsInTurn = 64;  // per application, before others get their turn
+  static constexpr std::size_t kEventsInTurn = 64;      // per port
 
-  /// The memory is the application's, of `bytes`.
+  /// `memory` belongs to the application, and has `bytes` bytes.
   static Result<std::unique_ptr<Application>> make(shm::Socket socket, SharedMemory memory,
                                                    std::shared_ptr<ServedEngine> engine, std::uint64_t secret,
                                                    const Quota& quota);
-  /// Goes on where the program before this one was (application_saved.cpp). `socket_of` owns a descriptor of the state.
+  /// Continues where the previous program stopped (application_saved.cpp). `socket_of` makes a socket of a saved
+  /// descriptor.
   using SocketOf = std::function<shm::Socket(int)>;
   static Result<std::unique_ptr<Application>> restore(const ApplicationState& state, shm::Socket socket,
                                                       SharedMemory memory, std::shared_ptr<ServedEngine> engine,
                                                       const SocketOf& socket_of);
-  /// Without that of the process. again: it is about to leave, or a port is.
+  /// Returns the state, without the process descriptor. Returns `again` if the application or a port of it is about to
+  /// leave.
   Result<ApplicationState> save() const;
-  /// Nothing of its own goes to the engine meanwhile.
+  /// While held, nothing of this application goes to the engine.
   void hold(bool is_held) { is_held_ = is_held; }
 
   const shm::Socket& socket() const noexcept { return socket_; }
   std::uint64_t secret() const noexcept { return secret_; }
   engine::Core& core() noexcept { return *core_; }
   const Quota& quota() const noexcept { return quota_; }
-  /// Whether those credentials are its own.
+  /// Returns whether these are the application's own credentials.
   bool is_of(const shm::Credentials& who) const noexcept {
     return who.user == socket_.credentials().user && who.process == socket_.credentials().process;
   }
   bool is_of_user(std::uint32_t user) const noexcept { return user == socket_.credentials().user; }
-  /// What people know it by: "process 4711 of user 1000".
+  /// Returns its name for people: "process 4711 of user 1000".
   std::string name() const;
   AttachedFact fact() const;
 
-  /// in_use: it has a port of that index; no_memory, not_permitted: its quota; else as Core::open_port(), _dynamic().
+  /// Opens a port. Returns `in_use` if it has a port of that index, `no_memory` or `not_permitted` if its quota forbids
+  /// it. Other errors are those of Core::open_port() and open_port_dynamic().
   Result<Answer> open_port(const Call& call);
-  /// The connection of an open port.
+  /// Sets the connection of an open port.
   const ApplicationPort& connect_port(std::uint32_t index, shm::Socket socket) {
     ports_[index]->connect(std::move(socket));
     return *ports_[index];
   }
-  /// Null if there is none.
+  /// Returns null if there is none.
   ApplicationPort* port(std::uint32_t index) { return index < kPortsMax ? ports_[index].get() : nullptr; }
-  /// in_use: it has them. What queue pairs need, in memory of the application's.
+  /// Opens what queue pairs need, in memory of the application. Returns `in_use` if it has them already.
   Result<> open_pairs(PairTools& tools, PairMemory memory);
-  /// Null if it has none.
+  /// Returns null if it has none.
   ApplicationPairs* pairs() { return pairs_.get(); }
-  /// Cancels what is pending there; the port goes when all of it has ended.
+  /// Cancels the port's pending operations. The port closes when all have ended.
   void close_port(std::uint32_t index, bool wants_answer);
-  /// The same with all ports: the application has gone, or has to go.
+  /// Does the same with all ports, because the application has left or must leave.
   void leave();
-  /// It has left, and nothing refers to its memory any more.
+  /// Returns whether it has left and nothing refers to its memory any more.
   bool is_gone() const noexcept { return is_leaving_ && ports_open_ == 0 && (!pairs_ || pairs_->is_gone()); }
   bool is_leaving() const noexcept { return is_leaving_; }
-  /// It has done what no library of ours does, or there is no memory for it: it has to go. The text is a literal.
+  /// Records why it must leave: it broke the protocol, or memory is short. `why` must be a literal.
   void blame(std::string_view why);
-  /// Why it has to go; empty if it need not.
+  /// Returns why it must leave; empty if it need not.
   std::string_view fault() const noexcept { return fault_; }
 
-  /// Passes on what it asks for, at most kRequestsInTurn, and as many bytes as its allowance lets it. True if there was
-  /// anything.
+  /// Passes on its requests: at most kRequestsInTurn, and as many bytes as its allowance permits. Returns true if there
+  /// were any.
   bool take_requests(base::Instant now, bool is_alone);
-  /// Hands over what the engine has ended. True if there was anything.
+  /// Hands over the engine's completions. Returns true if there were any.
   bool give_events();
 
-  /// Before the host engine sleeps: false if there is something to do. Then the socket is readable with the next
-  /// request, and a port's engine descriptor with its next event.
+  /// Prepares for the host engine's sleep. Returns false if there is work. Afterwards the socket becomes readable with
+  /// the next request, and a port's engine descriptor with its next event.
   bool park();
   void unpark();
-  /// While it is parked: when its rate lets it go on; kNever if that does not hold it up.
+  /// While parked: returns when its rate lets it continue; kNever if the rate does not delay it.
   base::Instant wake_at() const;
 
  private:
@@ -152,10 +156,10 @@ class Application {
 
   shm::Socket socket_;
   shm::Memory memory_;
-  base::ForeignDescriptor file_;  // of that
+  base::ForeignDescriptor file_;  // of memory_
   const std::uint64_t bytes_;
   const std::shared_ptr<ServedEngine> engine_;
-  const std::shared_ptr<embedded::EmbeddedCore> core_;  // of that
+  const std::shared_ptr<embedded::EmbeddedCore> core_;  // of engine_
   const std::uint64_t secret_;
   const Quota quota_;
   Allowance allowance_;
@@ -163,10 +167,10 @@ class Application {
   std::deque<Operation> operations_;  // by the index in their names
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::unique_ptr<ApplicationPairs> pairs_;
-  std::uint32_t ports_end_ = 0;  // behind the highest index in use
+  std::uint32_t ports_end_ = 0;  // one past the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
-  std::uint64_t posted_ = 0;  // of the pending ones: those that the engine has
+  std::uint64_t posted_ = 0;  // pending operations that the engine holds
   bool is_leaving_ = false, is_held_ = false;
   std::string_view fault_;
   base::Instant attached_at_ = base::MonotonicClock::now();

@@ -1,13 +1,12 @@
 #pragma once
-// The queue pairs that an application has at the host engine: what it posts and asks for, checked and passed on to an
-// engine, and what becomes of it, passed back.
+// The queue pairs of an application at the host engine. Checks posts and calls, passes them on to an engine, and
+// returns the results.
 //
-// As in application.hpp nothing is believed that is read from the shared memory. All queue pairs of the application
-// feed one completion stream of the engine; which queue of its own a completion belongs to the application knows. The
-// stream has room for all that can be posted, so that it overruns only if the application posts more.
+// As in application.hpp, nothing read from the shared memory is trusted. All queue pairs of the application use one
+// completion stream of the engine; the application knows to which of its queues a completion belongs. The stream has
+// room for all that can be posted, so only an application that posts more can overrun it.
 //
-// What takes something away waits for what is in flight: such a call is answered when that is over, and meanwhile
-// others are served.
+// A call that removes something is answered when operations in flight have ended. Meanwhile other calls are served.
 
 #include <cstdint>
 #include <memory>
@@ -33,13 +32,13 @@
 
 namespace fairlead::host {
 
-/// What all applications of a host engine share, one after the other.
+/// Tools that all applications of a host engine use in turn.
 struct PairTools {
   DomainNumbers domains;
   PairPosts posts;
 };
 
-/// What an application shares for them.
+/// The memory that an application shares for queue pairs.
 struct PairMemory {
   shm::Memory rings;
   ServedMemory::Shared regions;
@@ -47,48 +46,48 @@ struct PairMemory {
 
 class ApplicationPairs {
  public:
-  // A turn lasts for so many requests, or so many bytes that they name; and a call ends it.
+  // A turn ends after so many requests, so many bytes that they name, or one call.
   static constexpr std::uint32_t kRequestsInTurn = 64;
   static constexpr std::uint64_t kBytesInTurn = 1 << 20;
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
 
-  /// The memory is the application's.
+  /// `memory` belongs to the application.
   static Result<std::unique_ptr<ApplicationPairs>> open(qp::PairCore& core, PairTools& tools, PairMemory memory,
                                                         const Quota& quota);
 
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
-  /// Becomes readable when the engine has something while it is parked.
+  /// Becomes readable when the engine has something for a parked application.
   int descriptor() const noexcept { return notices_->descriptor(); }
   std::uint32_t count() const noexcept { return pairs_.count(); }
 
-  /// Those of one turn. True if there was anything.
+  /// Serves the requests of one turn. Returns true if there were any.
   bool take_requests();
-  /// True if there was anything.
+  /// Returns true if there was anything to deliver.
   bool give_events();
-  /// Whether requests were served, or calls answered, since this was asked last.
+  /// Returns whether requests were served or calls answered since the last call.
   bool has_answered() noexcept { return std::exchange(has_answered_, false); }
-  /// Before the host engine sleeps: false if there is something to do.
+  /// Prepares for the host engine's sleep. Returns false if there is work.
   bool park();
 
-  /// The application has gone, or has to go.
+  /// Ends everything, because the application has left or must leave.
   void leave();
   bool is_gone() const noexcept { return is_gone_; }
-  /// Why it has to go; empty if it need not.
+  /// Returns why it must leave; empty if it need not.
   std::string_view fault() const noexcept { return fault_; }
 
  private:
   static constexpr std::uint64_t kStreamCookie = ~0ULL;  // in the engine's notices
 
-  /// A call that waits for what is in flight.
+  /// A call that waits for operations in flight.
   struct Ending {
     PairCall::Kind kind;
     PairCall call;
     std::uint16_t slot = 0;
     qp::Withdrawal withdrawal;
-    ServedMemory::Region region;  // as it was
+    ServedMemory::Region region;  // the region before the change
   };
-  /// A call, and what follows it.
+  /// A call and the data that follows it.
   struct TakenCall {
     PairCall call;
     ServedMemory::Pieces pieces;

@@ -1,6 +1,5 @@
 #pragma once
-// A port that an application has at the host engine: its events on their way to it, and the requests that have to wait
-// until the engine takes them.
+// A port of an application at the host engine: its events, and requests that wait until the engine accepts them.
 
 #include <cstdint>
 #include <deque>
@@ -16,8 +15,8 @@
 
 namespace fairlead::host {
 
-/// A request that was asked to come again. `serial` names its operation: unlike the application's name of it, which
-/// that may use again, it does not return.
+/// A request that the engine refused with `again`. `serial` identifies its operation and is never reused; the
+/// application may reuse the operation's name.
 struct DeferredRequest {
   Request request;
   std::uint64_t serial = 0;
@@ -25,11 +24,11 @@ struct DeferredRequest {
 
 class ApplicationPort {
  public:
-  /// The events' memory is the application's, and checked here.
+  /// `events` is memory of the application; this function checks it.
   static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
                                                        std::span<std::byte> events, PortPage& page);
 
-  /// Goes on where the program before this one was.
+  /// Continues where the previous program stopped.
   static Result<std::unique_ptr<ApplicationPort>> resume(engine::Core& core, engine::PortHandle handle,
                                                          std::span<std::byte> events, PortPage& page,
                                                          const queue::Producer::Position& position);
@@ -39,26 +38,25 @@ class ApplicationPort {
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
 
-  /// Passes on a request whose memory has been checked, and which the engine names by the index of its name; with room
-  /// for so many events. `key`: of an exposure.
+  /// Submits a request, and reserves so many events. The caller has checked its memory. The engine's cookie is the
+  /// index in the operation's name. `key` is set for an exposure.
   Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
                 engine::OperationHandle& operation, std::uint64_t& key);
 
-  /// False if there is no room: the application has asked for more events than it has reserved, or has damaged its
-  /// queue.
+  /// Returns false if there is no room: the application has more events than it reserved, or damaged its queue.
   bool produce(const Event& event);
-  /// Wakes whoever sleeps, if there were events since the last time.
+  /// Wakes the sleeping application if there were events since the last call.
   void tell();
-  /// Messages that found no buffer, as the engine counts them.
+  /// Publishes the engine's count of messages that found no buffer.
   void show_drops();
-  /// Of an interrupt: the application's own nudge goes back to it.
+  /// Returns the application's own nudge to it, for an interrupt.
   void nudge() const noexcept { socket_.nudge(); }
 
   std::deque<DeferredRequest> deferred;
   std::uint32_t pending = 0;  // operations
-  bool is_closing = false;    // what comes is for nobody
-  bool is_closed = false;     // at the engine; only its connection is left
-  bool wants_answer = false;  // to its close
+  bool is_closing = false;    // events are discarded
+  bool is_closed = false;     // closed at the engine; only the connection is left
+  bool wants_answer = false;  // the close call awaits an answer
 
  private:
   Status pass_on(const Request& request, std::span<const iovec> memory, engine::OperationHandle& operation,

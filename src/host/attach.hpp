@@ -1,5 +1,5 @@
 #pragma once
-// Which engine a face gets: one of this process, or the host's (docs/host.md).
+// Selects an interface's engine: one in this process, or the host engine (docs/host.md).
 
 #include <cstdint>
 #include <memory>
@@ -12,21 +12,22 @@
 
 namespace fairlead::host {
 
-/// What a face does with it. The host engine serves messages, bulk transfers and queue pairs; active messages have
-/// engines of the process.
+/// The purpose of the attachment. The host engine serves messages, bulk transfers and queue pairs. Active messages need
+/// an engine in the process.
 enum class Use : std::uint8_t { messages, queue_pairs, active_messages };
 
-/// The engine at `local`, as the options choose: embedded::attach_embedded(), or the host engine's. An address of
-/// `lo()` is always of the process. not_supported: the host engine is asked for what it does not do.
+/// Returns the engine at `local` that the options select: from embedded::attach_embedded(), or the host engine. An
+/// address of `lo()` always selects an engine in the process. Returns `not_supported` if the host engine lacks the
+/// feature.
 Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, const engine::EngineOptions& options,
                                              Use use);
 
-/// The host engine's that listens at `file`. Those who name the same file and address share it, as long as it lives.
+/// Attaches to the host engine that listens at `file`. Callers with the same file and address share the attachment
+/// while it lives.
 Result<std::shared_ptr<engine::Core>> attach_host(const std::string& file, const base::SocketAddress& local,
                                                   const engine::EngineOptions& options);
 
-/// Where the host engine listens, if no file is named: $XDG_RUNTIME_DIR/fairlead/host if that is there, else
-/// /run/fairlead/host.
+/// Returns the host engine's default socket: $XDG_RUNTIME_DIR/fairlead/host if it exists, else /run/fairlead/host.
 std::string default_host_file();
 
 }  // namespace fairlead::host

@@ -1,7 +1,7 @@
 #pragma once
-// What goes over the Unix sockets between an application and the host engine: calls that are rare, and their answers.
-// The first connection of an application attaches it, and shares its memory; each port has a connection of its own,
-// which wakes whoever waits at it and tells of the other side's death.
+// The protocol of the Unix sockets between an application and the host engine: rare calls and their answers. The
+// application's first connection attaches it and shares its memory. Each port has a connection of its own, which wakes
+// sleepers and reports the other side's death.
 
 #include <array>
 #include <cstdint>
@@ -30,16 +30,16 @@ struct Call {
     list,
     open_pairs,
     counters,
-    replace  // the program, by the one that lies where this one lay; answered by that one
+    replace  // replaces the program by the one at the same path, which answers
   };
 
   std::uint64_t version = kVersion;
   std::uint32_t kind = 0;
   std::uint32_t index = 0;         // of the port, chosen by the application
-  std::uint32_t number = 0;        // open_port: which, or the first of `count`
-  std::uint32_t count = 0;         // open_port: 0: that one; else any of so many
-  std::uint64_t application = 0;   // open_port, open_pairs: the secret of the answer to attach
-  std::uint64_t memory_bytes = 0;  // attach, open_pairs: of the (second) descriptor that comes along
+  std::uint32_t number = 0;        // open_port: the port's number, or the first of `count`
+  std::uint32_t count = 0;         // open_port: 0: exactly that port; else any of so many
+  std::uint64_t application = 0;   // open_port, open_pairs: the secret from the answer to attach
+  std::uint64_t memory_bytes = 0;  // attach, open_pairs: size of the (second) descriptor sent along
   PlainAddress address{};          // attach: the engine; describe: the peer
 };
 
@@ -47,36 +47,36 @@ struct Answer {
   std::uint32_t status = 0;
   std::int32_t system_errno = 0;
   std::uint32_t number = 0;          // of the port
-  std::uint32_t operations_max = 0;  // attach: that may be pending
+  std::uint32_t operations_max = 0;  // attach: the most that may be pending
   std::uint64_t application = 0;
   std::uint64_t epoch = 0, message_size_max = 0;
   PlainAddress address{};
 };
-/// Bytes of text that an answer may have behind it.
+/// Most bytes of text that follow an answer.
 inline constexpr std::size_t kTextMost = 64UL << 10;
 
-/// Of the file that the host engine listens at. It is connected to again and again, so its path has to be absolute.
+/// Returns the name of the host engine's socket file. The path must be absolute, because it is used again later.
 Result<shm::Name> socket_name(const std::string& file);
 
 PlainAddress to_plain(const base::SocketAddress& address);
 base::SocketAddress from_plain(const PlainAddress& address);
-/// `system` if it is none.
+/// Returns `system` for an unknown number.
 Status status_from(std::uint64_t number);
 
-/// Nothing if these bytes are none.
+/// Returns nullopt if the bytes are no call.
 std::optional<Call> call_from(std::span<const std::byte> bytes);
 
-/// An answer as it was received.
+/// A received answer.
 struct Answered {
   Answer answer;
   std::string text;
 };
 
-/// Sends an error's or a description's text, cut to kTextMost, with it. False: the other side does not take it now.
+/// Sends an answer with a text, for instance of an error, cut to kTextMost. Returns false if the other side does not
+/// read now.
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text = {});
 bool send_failure(const shm::Socket& to, const Error& error);
-/// Sends the call, and descriptors along, and waits for its answer, at most kPatience. An answer that says no becomes
-/// the error that it tells.
+/// Sends a call with descriptors and waits up to kPatience for its answer. A negative answer becomes its error.
 Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<const int> descriptors = {});
 
 }  // namespace fairlead::host

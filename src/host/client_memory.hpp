@@ -1,6 +1,6 @@
 #pragma once
-// The memory that an application shares with the host engine, and who has which part of it: buffers of the
-// application's own, and blocks for operations whose memory lies elsewhere, through which it is copied.
+// The memory that an application shares with the host engine. Allocates the application's own buffers, and blocks
+// through which other memory is copied.
 
 #include <array>
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace fairlead::host {
 
-/// Any thread.
+/// Thread-safe.
 class ClientMemory {
  public:
-  static constexpr std::uint64_t kBytes = 64ULL << 30;  // of address space; memory is taken as it is touched
+  static constexpr std::uint64_t kBytes = 64ULL << 30;  // of address space; memory is allocated on first use
 
   static Result<std::shared_ptr<ClientMemory>> create();
 
@@ -34,22 +34,22 @@ class ClientMemory {
   std::span<std::byte> events(std::uint32_t port) const noexcept {
     return {at(Layout::events(port)), Layout::events_bytes()};
   }
-  /// Where in it those bytes lie; nothing if not all of them do.
+  /// Returns the offset of `range`, or nullopt unless all of it lies there.
   std::optional<std::uint64_t> find(std::span<const std::byte> range) const noexcept { return arena_.find(range); }
 
-  /// Zeroed, in whole pages; null if there is no room. It keeps the memory alive.
+  /// Allocates zeroed memory in whole pages, which keeps `from` alive. Returns null if there is no room.
   static std::shared_ptr<std::byte> allocate(std::shared_ptr<ClientMemory> from, std::uint64_t bytes);
 
-  /// For one operation: at least so many bytes, whatever they hold; null if there is no room.
+  /// Allocates an uninitialised block of at least `bytes` for one operation. Returns null if there is no room.
   std::byte* take_block(std::uint64_t bytes);
-  /// `bytes` as they were asked for.
+  /// `bytes` must equal the size given to take_block().
   void give_back_block(std::byte* block, std::uint64_t bytes);
 
  private:
   static constexpr std::uint64_t kLeast = 64, kPage = 4096;  // bytes of a block
   static constexpr std::size_t kSizes = 34;                  // 64 B, 128 B, ...
-  static constexpr std::uint64_t kChunk = 256ULL << 10;      // short blocks are cut from
-  static constexpr std::uint64_t kKeptMost = 256ULL << 20;   // bytes of long blocks that are not in use
+  static constexpr std::uint64_t kChunk = 256ULL << 10;      // bytes; short blocks are cut from it
+  static constexpr std::uint64_t kKeptMost = 256ULL << 20;   // bytes of unused long blocks
 
   explicit ClientMemory(shm::Arena arena) : arena_(std::move(arena)) {}
   static std::size_t size_class(std::uint64_t bytes);
@@ -58,8 +58,8 @@ class ClientMemory {
   const base::ProcessMark mark_;
   std::mutex mutex_;
   shm::Arena arena_;
-  std::array<std::vector<std::byte*>, kSizes> unused_;  // blocks, by size
-  std::uint64_t kept_ = 0;                              // bytes of the long ones
+  std::array<std::vector<std::byte*>, kSizes> unused_;  // free blocks by size
+  std::uint64_t kept_ = 0;                              // bytes of the free long ones
 };
 
 }  // namespace fairlead::host

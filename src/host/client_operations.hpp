@@ -1,6 +1,6 @@
 #pragma once
-// What an application remembers of its pending operations at the host engine: whose they are, and where their bytes
-// belong if they travel through a block of the shared memory.
+// An application's record of its pending operations at the host engine: owner, and destination of bytes that pass
+// through a block of the shared memory.
 
 #include <algorithm>
 #include <array>
@@ -18,25 +18,25 @@ namespace fairlead::host {
 
 struct ClientOperation {
   std::uint64_t cookie = 0;
-  std::span<const iovec> memory;  // the owner's; only looked at if there is a block
-  std::uint64_t length = 0;       // of it
-  std::byte* block = nullptr;     // null: the memory is shared
+  std::span<const iovec> memory;  // the owner's; used only if there is a block
+  std::uint64_t length = 0;       // length of the operation
+  std::byte* block = nullptr;     // null: the operation's memory is shared
   std::uint32_t generation = 0;   // odd: pending
   std::uint16_t port = 0;
   Request::Kind kind = Request::Kind::send;
-  bool takes_bytes = false;  // they are written there, and copied out when it ends
+  bool takes_bytes = false;  // the host engine writes to the block; it is copied out at the end
   bool is_spare = false;
-  std::uint32_t index_or_next = 0;  // its own index while it is pending, else the next unused one
+  std::uint32_t index_or_next = 0;  // its own index while pending, else the next free one
 };
 
-/// take() and release() under the owner's lock. An operation stays where it is, and belongs to the thread that has been
-/// given it, by take() or by the host engine's event.
+/// The caller holds the owner's lock for take() and release(). An operation never moves. It belongs to the thread that
+/// took it or that received its event.
 class ClientOperations {
  public:
-  /// So many may be pending at a time.
+  /// Sets how many operations may be pending.
   void limit(std::uint32_t most) { most_ = std::min(most, kOperationsMax); }
 
-  /// Null at the bound.
+  /// Returns null at the limit.
   ClientOperation* take() {
     if (unused_ == kNone) {
       if (used_ == most_) return nullptr;
@@ -57,7 +57,7 @@ class ClientOperations {
     unused_ = index;
   }
 
-  /// As the host engine names it.
+  /// Returns the operation's name in the protocol.
   static std::uint64_t name_of(const ClientOperation& operation) {
     return std::uint64_t{operation.generation} << 32 | operation.index_or_next;
   }
@@ -67,14 +67,14 @@ class ClientOperations {
   static engine::OperationHandle handle_of(const ClientOperation& operation) {
     return {.slot = operation.index_or_next, .generation = operation.generation};
   }
-  /// Null if none of that name is pending.
+  /// Returns null if no pending operation has this name.
   ClientOperation* find(std::uint64_t name) {
     const auto index = static_cast<std::uint32_t>(name);
     if (index >= used_) return nullptr;
     ClientOperation& operation = at(index);
     return operation.generation == name >> 32 && operation.generation % 2 == 1 ? &operation : nullptr;
   }
-  /// The pending one of a port with the least index from `from` on; null if there is none.
+  /// Returns the pending operation of a port with the smallest index >= `from`; null if there is none.
   ClientOperation* first_of(std::uint16_t port, std::uint32_t from = 0) {
     for (std::uint32_t index = from; index < used_; ++index) {
       ClientOperation& operation = at(index);
@@ -95,7 +95,7 @@ class ClientOperations {
 
   std::array<std::unique_ptr<std::array<ClientOperation, kChunk>>, kOperationsMax / kChunk> chunks_;
   std::uint32_t most_ = kOperationsMax;
-  std::uint32_t used_ = 0;  // that have ever been
+  std::uint32_t used_ = 0;  // number ever used
   std::uint32_t unused_ = kNone;
 };
 

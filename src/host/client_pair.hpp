@@ -1,6 +1,6 @@
 #pragma once
-// What an application remembers of a queue pair that it has at the host engine: enough to say at once whether a post is
-// taken, and to end what is pending if the host engine does. Under the lock of its HostPairs.
+// An application's record of a queue pair at the host engine. It suffices to accept or refuse posts at once, and to end
+// what is pending if the host engine ends. The lock of its HostPairs guards it.
 
 #include <bit>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fairlead::host {
 
-/// Requests that have no completion yet, in order.
+/// Requests without a completion so far, in order.
 class PendingRequests {
  public:
   struct Entry {
@@ -43,13 +43,13 @@ struct ClientPair {
   qp::PairHandle handle;
   std::uint32_t number = 0;
   std::uint32_t incarnation = 0;
-  verbs::QpAttributes attributes{};  // as it was last told; what it met on its way the host engine knows
-  bool has_failed = false;           // its completions found no room
-  std::uint32_t sends_posted = 0, receives_posted = 0;  // of this incarnation
+  verbs::QpAttributes attributes{};                     // as last reported; the host engine knows later changes
+  bool has_failed = false;                              // its completions found no room
+  std::uint32_t sends_posted = 0, receives_posted = 0;  // in this incarnation
   PendingRequests sends, receives;
 
   verbs::QpState state() const { return attributes.state; }
-  /// Another incarnation: nothing is posted.
+  /// Begins another incarnation, in which nothing is posted.
   void begin(std::uint32_t its_incarnation) {
     incarnation = its_incarnation;
     has_failed = false;
@@ -59,12 +59,12 @@ struct ClientPair {
   }
 };
 
-/// A shared receive queue.
+/// The record of a shared receive queue.
 struct ClientQueue {
   qp::ReceiveQueuePlan plan;
   std::uint32_t generation = 0;
-  std::uint32_t posted = 0;  // ever
-  std::uint32_t taken = 0;   // of them, at least
+  std::uint32_t posted = 0;  // total
+  std::uint32_t taken = 0;   // lower bound of those consumed
   bool is_open = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A port that the host engine has opened for this process: its connection, its events, and who sleeps for them.
+// A port that the host engine has opened for this process: its connection, its events, and its sleeper.
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace fairlead::host {
 
-/// Of a port that takes spares; under the lock of its core.
+/// State of a port that takes spare receives; the lock of its core guards it.
 struct ClientSpares {
   engine::SparePlan plan;
   std::uint32_t posted = 0, granted = 0;
@@ -24,7 +24,7 @@ struct ClientSpares {
 
 class ClientPort {
  public:
-  /// Its event queue is made here, empty, before the host engine is asked for the port.
+  /// Creates the empty event queue, before the host engine is asked for the port.
   static Result<queue::Consumer> make_events(ClientMemory& memory, std::uint32_t index);
 
   ClientPort(shm::Socket socket, queue::Consumer events, PortPage& page, std::uint32_t generation)
@@ -33,10 +33,11 @@ class ClientPort {
   std::uint32_t generation() const noexcept { return generation_; }
   const shm::Socket& socket() const noexcept { return socket_; }
 
-  /// [consumer] Room for so many more events; no_memory at the bound.
+  /// [consumer] Reserves room for more events. Returns `no_memory` at the limit.
   Status reserve(std::uint32_t count);
   void release(std::uint32_t count) { reserved_ -= count; }
-  /// [consumer] As many as there are and `to` holds, each made by take(event, completion); false there: it is left out.
+  /// [consumer] Fills `to` with available events. take(event, completion) converts each; if it returns false, the event
+  /// is skipped.
   template <typename Take>
   std::size_t next(std::span<engine::Completion> to, Take&& take) {
     const std::scoped_lock lock(taking_);
@@ -52,7 +53,7 @@ class ClientPort {
     if (count > before) events_.hand_back();
     return count;
   }
-  /// Takes all that have come now, for a later next(). Any thread.
+  /// Takes all events available now, for a later next(). Thread-safe.
   template <typename Take>
   void drain(Take&& take) {
     const std::scoped_lock lock(taking_);
@@ -65,20 +66,20 @@ class ClientPort {
   bool has_event() const noexcept { return drained_count_.load(std::memory_order_acquire) != 0 || !events_.is_empty(); }
 
   std::uint64_t dropped() const noexcept { return page_.dropped.load(std::memory_order_acquire); }
-  /// The next dropped message ends a wait.
+  /// Makes the next dropped message end a wait.
   void watch_drops() noexcept { drops_watched_.store(dropped(), std::memory_order_release); }
   bool has_dropped() const noexcept { return drops_watched_.load(std::memory_order_acquire) < dropped(); }
 
-  /// Any thread: the wait under way ends, or the next one.
+  /// Ends the current wait, or the next one. Thread-safe.
   void interrupt();
   bool is_interrupted() const noexcept { return is_interrupted_.load(std::memory_order_acquire) || has_dropped(); }
-  /// After a wait.
+  /// Call after a wait.
   void forget_interrupt();
-  /// The end of the host engine ends one wait, from which the waiter learns of it.
+  /// The end of the host engine ends one wait, which reports it.
   bool has_told_end() const noexcept { return has_told_end_.load(std::memory_order_relaxed); }
   void tell_end() noexcept { has_told_end_.store(true, std::memory_order_relaxed); }
 
-  /// Before a sleep on the socket's descriptor: false if is_over() already.
+  /// Call before sleeping on the socket's descriptor. Returns false if is_over() is already true.
   template <typename IsOver>
   bool arm(IsOver&& is_over) {
     page_.sleeper.sleeping.exchange(1, std::memory_order_acq_rel);
@@ -86,7 +87,7 @@ class ClientPort {
     disarm();
     return false;
   }
-  /// After it. False if the host engine has ended.
+  /// Call after sleeping. Returns false if the host engine has ended.
   bool disarm();
 
   ClientSpares spares;
@@ -102,9 +103,9 @@ class ClientPort {
   std::atomic<bool> is_interrupted_{false}, has_told_end_{false};
   std::atomic<std::uint64_t> drops_watched_{kNoDrops};
   shm::Socket socket_;
-  base::ShortLock taking_;  // guards the side of the queue that takes
+  base::ShortLock taking_;  // guards the consumer side of the queue
   queue::Consumer events_;
-  std::deque<engine::Completion> drained_;  // before those in the queue
+  std::deque<engine::Completion> drained_;  // to be delivered before those in the queue
   std::atomic<std::size_t> drained_count_{0};
   PortPage& page_;
 };

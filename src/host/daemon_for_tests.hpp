@@ -1,5 +1,5 @@
 #pragma once
-// A host engine for tests, in a child process: applications have memory and threads apart from it.
+// A host engine for tests in a child process, so that applications have separate memory and threads.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ class DaemonForTests {
     ::close(ready[0]);
   }
   ~DaemonForTests() {
-    if (mark_.is_inherited()) return;  // another child of the test ends: it is the test's
+    if (mark_.is_inherited()) return;  // in another child of the test: the daemon belongs to the test process
     end();
     std::filesystem::remove_all(folder_);
   }
@@ -47,14 +47,14 @@ class DaemonForTests {
 
   std::string file() const { return folder_ + "/host"; }
   pid_t process() const { return process_; }
-  /// At once, or after it had stopped.
+  /// Kills it at once, even if it is stopped.
   void end() {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);
     ::waitpid(std::exchange(process_, 0), nullptr, 0);
   }
 
-  /// One for all tests of the program, to its end.
+  /// Returns a daemon that all tests of the program share until its end.
   static DaemonForTests& shared() {
     static DaemonForTests the_daemon;
     return the_daemon;

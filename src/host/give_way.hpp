@@ -1,5 +1,5 @@
 #pragma once
-// What a poller of an application does after many polls in vain.
+// What an application's poller does after many polls in vain.
 
 #include <chrono>
 #include <mutex>
@@ -12,7 +12,7 @@
 
 namespace fairlead::host {
 
-/// `polls` is guarded by `mutex`, which the caller does not hold.
+/// `mutex` guards `polls`; the caller does not hold it.
 inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock || !polls.is_turn()) return;
@@ -20,7 +20,7 @@ inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   const auto step = polls.next(before);
   lock.unlock();
   if (step == queue::WaitLadder::Step::look) return;
-  // Where a yield is dear, whoever is waited for gets the processor only if we are not there for it.
+  // If yields are expensive, sleep: otherwise the process that we wait for gets no processor.
   if (step == queue::WaitLadder::Step::sleep) return std::this_thread::sleep_for(std::chrono::microseconds(20));
   ::sched_yield();
   const auto after = base::MonotonicClock::now();

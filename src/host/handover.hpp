@@ -1,6 +1,6 @@
 #pragma once
-// A host engine that stands still, and all that the next program in this process needs to go on with it. If that does
-// not come, this one goes on: nothing has happened but a pause.
+// A stopped host engine, and everything that the next program in this process needs to continue. If that program does
+// not start, this one continues, and only a pause has happened.
 
 #include <cstddef>
 #include <memory>
@@ -12,9 +12,9 @@
 namespace fairlead::host {
 
 struct Handover {
-  std::vector<std::unique_ptr<embedded::FrozenEngine>> frozen;  // as long as this is there
+  std::vector<std::unique_ptr<embedded::FrozenEngine>> frozen;  // frozen while this object lives
   std::vector<std::byte> state;
-  std::vector<int> descriptors;  // that have to stay open
+  std::vector<int> descriptors;  // must stay open
 };
 
 }  // namespace fairlead::host

@@ -1,8 +1,8 @@
 #pragma once
-// An application's connection to the host engine: the memory that the two share, the socket that wakes the one that
-// sleeps and tells of the other's end, and waiting for what the host engine writes.
+// An application's connection to the host engine: shared memory, the socket that wakes sleepers and reports the other
+// side's end, and waiting for the host engine's writes.
 //
-// Any thread.
+// Thread-safe.
 
 #include <array>
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace fairlead::host {
 
-/// Until the descriptor is readable; -1: only until `deadline`.
+/// Sleeps until the descriptor is readable or `deadline`; -1: only until `deadline`.
 void sleep_until_readable(int descriptor, base::Instant deadline);
 
 class HostConnection {
@@ -40,35 +40,36 @@ class HostConnection {
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
   queue::WaitLadder& ladder() noexcept { return ladder_; }
 
-  /// Whether the host engine has ended, as far as is known; look_for_end() asks the kernel.
+  /// Returns whether the host engine is known to have ended. look_for_end() asks the kernel.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
   void note_end() noexcept { has_ended_.store(true, std::memory_order_release); }
   bool look_for_end();
-  /// For those who look again and again: asks the kernel only once in a while.
+  /// For pollers: asks the kernel only once per kLooksBetweenCalls calls.
   void look_for_end_at_times() {
     if (looks_in_vain_.fetch_add(1, std::memory_order_relaxed) % kLooksBetweenCalls == kLooksBetweenCalls - 1)
       look_for_end();
   }
 
-  /// After a request was published. The same protocol as of queue::Waiter: one of the two sees the other.
+  /// Call after a request was published. Follows the protocol of queue::Waiter: at least one side sees the other.
   void wake() {
     if (memory_->page().host.sleeping.exchange(0, std::memory_order_acq_rel) == 0) return;
     wakes_.fetch_add(1, std::memory_order_relaxed);
     socket_.nudge();
   }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
-  /// While it is held nobody else reads the socket.
+  /// While the lock is held, no other thread reads the socket.
   std::unique_lock<std::mutex> take_socket() const { return std::unique_lock(sleep_mutex_); }
 
-  /// Looks, as long as the ladder says; true when the wait is over.
+  /// Polls for as long as the ladder permits. Returns true when the wait is over.
   template <typename IsOver>
   bool spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base::Instant deadline);
-  /// Waits for what the host engine writes, of which it tells who sleeps at its reply. False if it has ended first.
+  /// Waits for a write of the host engine, which wakes the sleeper of the reply cell. Returns false if the host engine
+  /// ended first.
   template <typename HasCome>
   bool wait_for(HasCome&& has_come);
 
  private:
-  static constexpr std::uint32_t kLooksBetweenCalls = 4096;  // in vain, before the kernel is asked
+  static constexpr std::uint32_t kLooksBetweenCalls = 4096;  // polls in vain between two calls to the kernel
   static constexpr base::Duration kNapForReply = std::chrono::seconds(1);
 
   std::shared_ptr<ClientMemory> memory_;
@@ -78,7 +79,7 @@ class HostConnection {
   std::atomic<std::uint64_t> wakes_{0};
   queue::WaitLadder ladder_;
   std::atomic<std::uint32_t> looks_in_vain_{0};
-  mutable std::mutex sleep_mutex_;  // one reader at a time of socket_
+  mutable std::mutex sleep_mutex_;  // admits one reader of socket_ at a time
 };
 
 template <typename IsOver>

@@ -1,15 +1,15 @@
 #pragma once
-// What faces may ask of the host engine: a process that owns the network and serves the applications of its host
-// (docs/host.md). Operations go through a ring in shared memory, and come back as events; neither side calls the kernel
-// for them, but to wake one that sleeps.
+// The engine interface to the host engine: a process that owns the network and serves the applications of its host
+// (docs/host.md). Operations go through a ring in shared memory, and return as events. Neither side makes system calls
+// for them, except to wake a sleeper.
 //
-// Receives and exposures reach the engine before the call returns: a message that was sent after it finds them.
+// Receives and exposures reach the engine before the call returns, so a message sent afterwards finds them.
 //
-// Memory. The host engine reaches what lies in the shared memory, as buffers of the net face do that were made after
-// their machine started. Bytes that lie elsewhere are copied: at submission, or when their event is taken.
+// Memory: the host engine accesses memory that lies in the shared memory, such as net buffers allocated after their
+// machine started. Other memory is copied, at submission or when the event is taken.
 //
-// The end of the host engine ends every pending operation with `restarted`, and each later call too. Whoever attaches
-// then gets its successor.
+// End: when the host engine ends, every pending operation and each later call ends with `restarted`. A new attachment
+// reaches its successor.
 
 #include <array>
 #include <atomic>
@@ -33,19 +33,19 @@
 
 namespace fairlead::host {
 
-/// One element of what the application counts.
+/// Counters of this application.
 struct ClientCounters {
   std::atomic<std::uint64_t> requests{0}, copied_bytes{0};
 };
 
 class HostCore final : public engine::Core {
  public:
-  /// Attaches to the host engine that listens at `file`, for its engine at `local`. refused: nobody listens there.
+  /// Attaches to the host engine at `file`, for its engine at `local`. Returns `refused` if nobody listens there.
   static Result<std::shared_ptr<HostCore>> attach(const std::string& file, const base::SocketAddress& local,
                                                   const engine::EngineOptions& options);
   ~HostCore() override;
 
-  /// Whether the host engine has ended, as far as is known; look_for_end() asks the kernel.
+  /// Returns whether the host engine is known to have ended. look_for_end() asks the kernel.
   bool has_ended() const noexcept override { return host_.has_ended(); }
   bool look_for_end() { return host_.look_for_end(); }
 
@@ -82,7 +82,7 @@ class HostCore final : public engine::Core {
   int descriptor(engine::PortHandle port) const override { return find(port).socket().descriptor(); }
   bool arm_descriptor(engine::PortHandle port) override;
   AllocateShared allocate_shared() override;
-  /// Asks the host engine for what queue pairs need, once; pairs() is null before.
+  /// Asks the host engine once for what queue pairs need. Before that, pairs() is null.
   Result<> open_pairs();
   qp::PairCore* pairs() override { return pairs_.get(); }
   void watch_drops(engine::PortHandle port) override { find(port).watch_drops(); }
@@ -96,7 +96,7 @@ class HostCore final : public engine::Core {
   }
 
  private:
-  /// What an operation needs besides its memory.
+  /// The parameters of an operation.
   struct Submission {
     engine::PortHandle port;
     std::span<const iovec> memory;
@@ -133,8 +133,8 @@ class HostCore final : public engine::Core {
   std::uint64_t epoch_ = 0, message_size_max_ = 0, secret_ = 0;
   ClientCounters counters_;
 
-  mutable std::mutex call_mutex_;  // one call at a time on the socket, and one answer in the reply cell
-  mutable base::ShortLock mutex_;  // guards what follows
+  mutable std::mutex call_mutex_;  // admits one call on the socket, and one answer in the reply cell
+  mutable base::ShortLock mutex_;  // guards the members below
   std::optional<OneSegment> request_memory_;
   std::optional<queue::Producer> requests_;
   mutable ClientOperations operations_;

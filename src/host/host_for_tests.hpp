@@ -1,5 +1,5 @@
 #pragma once
-// A host engine for a test: in a thread of the test's own process, at a socket file of its own.
+// A host engine for a test, in a thread of the test's process, with a socket file of its own.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ class HostForTests {
 
   std::string file() const { return folder_ + "/host"; }
   Service& service() { return *service_; }
-  /// As if its process had ended: all connections close.
+  /// Closes all connections, as if its process had ended.
   void end() {
     if (!service_) return;
     service_->stop();

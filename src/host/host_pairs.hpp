@@ -1,10 +1,10 @@
 #pragma once
-// Queue pairs of the host engine (docs/host.md). Completion and notice streams are of this process, as with an engine
-// of its own: what becomes of a request comes as news in the shared memory, and is moved to its stream by whoever
-// polls, arms or waits; for sleepers a thread does it.
+// Queue pairs at the host engine (docs/host.md). Completion and notice streams belong to this process, as with an
+// embedded engine. The host engine reports results as events in the shared memory. A thread that polls, arms or waits
+// moves them to their streams; for sleepers, a watcher thread does so.
 //
-// Whether a post is taken is known here. What is rare is asked of the host engine, whose answer is waited for. Its end
-// ends what is pending with `wr_flush_err` and the cause `host_ended`, and each queue pair with an event.
+// Whether a post fits is decided here. Rare calls are sent to the host engine and wait for its answer. If the host
+// engine ends, pending requests end with `wr_flush_err` and cause `host_ended`, and each queue pair gets an event.
 
 #include <array>
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace fairlead::host {
 
 class HostPairs final : public qp::PairCore {
  public:
-  /// Through a connection of its own; `application`: the secret of the attachment.
+  /// Opens a connection of its own. `application` is the secret of the attachment.
   static Result<std::unique_ptr<HostPairs>> open(HostConnection& host, const std::string& file,
                                                  std::uint64_t application, queue::WaitChoice choice);
   ~HostPairs() override;
@@ -85,7 +85,7 @@ class HostPairs final : public qp::PairCore {
   static PairCall call_of(const qp::PairPlan& plan);
   bool has_served(std::uint64_t number) const;
   void wait_until_served(std::uint64_t number);
-  // Under the lock:
+  // The caller holds the lock:
   int check(const ClientPair& pair, const verbs::SendRequest& request, std::uint32_t ahead) const;
   bool post(ClientPair& pair, const verbs::SendRequest& request);
   int post(ClientPair& pair, const verbs::ReceiveRequest& request);
@@ -97,7 +97,7 @@ class HostPairs final : public qp::PairCore {
   void overrun(ClientPair& pair, std::uint32_t retires);
   bool is_any_armed() const;
   void end_all();
-  /// The watcher's.
+  /// Called by the watcher.
   bool look();
 
   HostConnection& host_;
@@ -107,7 +107,7 @@ class HostPairs final : public qp::PairCore {
   std::unique_ptr<qp::PairAccount[]> accounts_;
   const base::ProcessMark mark_;
 
-  base::ShortLock mutex_;  // guards what follows
+  base::ShortLock mutex_;  // guards the members below
   PairRing ring_;
   PairCalls calls_;
   std::optional<queue::Consumer> events_;
@@ -120,7 +120,7 @@ class HostPairs final : public qp::PairCore {
   std::uint32_t incarnations_ = 0;
   bool is_ended_ = false;
 
-  std::unique_ptr<PairWatcher> watcher_;  // ends before all else
+  std::unique_ptr<PairWatcher> watcher_;  // last member: ends first
 };
 
 }  // namespace fairlead::host

@@ -1,6 +1,6 @@
 #pragma once
-// An application that speaks to the host engine by itself, without the library: it asks for what it likes, and writes
-// what it likes into all that it shares for its queue pairs.
+// A malicious application that uses the host engine without our library. It sends any call, and writes anything into
+// the memory that it shares for queue pairs.
 
 #include <gtest/gtest.h>
 
@@ -59,14 +59,14 @@ class HostilePairs {
     pairs_socket_ = connect();
     return make_call(pairs_socket_, call, files);
   }
-  /// As a good one. Throws what the host engine says if it says no.
+  /// Opens as a well-behaved application does. Throws the host engine's error if it refuses.
   void settle() {
     (void)open(open_call(), {rings_.descriptor(), regions_.descriptor()}).value();
     segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*segment_).value());
   }
 
-  /// The host engine has closed our connection.
+  /// Returns whether the host engine has closed our connection.
   bool is_detached() {
     std::byte unread[8];
     const auto letter = socket_.receive(unread);
@@ -76,7 +76,7 @@ class HostilePairs {
     for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; !is_detached(); std::this_thread::yield())
       if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
   }
-  /// With what follows it.
+  /// Writes a request and the data that follows it.
   void ask(PairRequest request, std::span<const std::byte> body = {}) {
     const std::size_t here = std::min(body.size(), request.begin.size());
     if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
@@ -85,7 +85,7 @@ class HostilePairs {
       put(body.data(), std::min(body.size(), sizeof request));
     socket_.nudge();
   }
-  /// Without an answer.
+  /// Sends a call without an answer.
   void tell(CallKind kind, const PairCall& call) {
     ask({.kind = std::to_underlying(Post::call),
          .opcode = std::to_underlying(kind),
@@ -93,7 +93,7 @@ class HostilePairs {
          .slot = PairCalls::kNoSlot},
         std::as_bytes(std::span(&call, 1)));
   }
-  /// What it answers; `restarted` if it detaches us.
+  /// Makes a call and returns its status; `restarted` if the host engine detaches us.
   Status call(CallKind kind, PairCall call, std::initializer_list<MemoryPiece> pieces = {}) {
     call.number = ++calls_;
     std::vector<std::byte> body(sizeof call + pieces.size() * sizeof(MemoryPiece));
@@ -109,7 +109,7 @@ class HostilePairs {
     answer = reply.answer;
     return status_from(answer.status);
   }
-  /// The next completion's.
+  /// Returns the status of the next completion.
   verbs::WcStatus next_status() {
     for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; base::MonotonicClock::now() < end;) {
       const std::byte* const element = events_->get();
@@ -129,7 +129,7 @@ class HostilePairs {
     call.type = std::to_underlying(verbs::QpType::rc);
     return call;
   }
-  /// A queue pair in that state, connected to itself.
+  /// Opens a queue pair, connects it to itself and moves it to that state.
   PairRequest pair_in(verbs::QpState to) {
     EXPECT_EQ(call(CallKind::open_pair, pair_call()), Status::ok);
     PairRequest request{.object = answer.object, .generation = answer.generation};

@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of an application's memory, mapped one behind the other, so that a region of them has one address here.
+// Maps pieces of an application's memory consecutively, so that a region of several pieces is contiguous here.
 
 #include <cstddef>
 #include <span>
@@ -17,7 +17,7 @@ class JoinedMemory {
   JoinedMemory& operator=(JoinedMemory&& other) noexcept;
   ~JoinedMemory();
 
-  /// Of the file, which is sealed against shrinking; whole pages within it.
+  /// Maps whole pages of `file`, which must be sealed against shrinking.
   static Result<JoinedMemory> map(int file, std::span<const MemoryPiece> pieces);
 
   std::byte* begin() const noexcept { return mapping_.data(); }

@@ -1,5 +1,6 @@
 #pragma once
-// Room for one more entry of a hash map, taken beforehand: what cannot be undone is done once there is room to note it.
+// Reserves room for one more entry of a hash map, so that a later insertion cannot fail. Use it before an action that
+// cannot be undone.
 
 #include <utility>
 
@@ -8,7 +9,7 @@ namespace fairlead::host {
 template <typename Map>
 class MapPlace {
  public:
-  /// Throws std::bad_alloc. No other entry is added until this one is, or is not needed any more.
+  /// May throw std::bad_alloc. The caller adds no other entry until this one is added or dropped.
   explicit MapPlace(Map& map) : map_(map) {
     map.reserve(map.size() + 1);
     Map one;

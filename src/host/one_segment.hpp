@@ -1,5 +1,5 @@
 #pragma once
-// The memory of a queue that lies in one place, and grows there.
+// The memory of a queue that is contiguous, and grows within its space.
 
 #include <cstddef>
 #include <span>

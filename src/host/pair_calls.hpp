@@ -1,6 +1,6 @@
 #pragma once
-// Calls to the host engine about queue pairs: asked through the ring, so that what was posted before comes before, and
-// answered in the shared page. Several threads may be at it, each waits for its own.
+// Calls to the host engine about queue pairs. They go through the ring, after earlier posts, and are answered in the
+// shared page. Several threads may make calls; each waits for its own answer.
 
 #include <array>
 #include <condition_variable>
@@ -23,9 +23,10 @@ class PairCalls {
   PairCalls(HostConnection& host, PairPage& page, PairRing& ring, base::ShortLock& mutex)
       : host_(host), page_(page), ring_(ring), mutex_(mutex) {}
 
-  /// Waits for the answer; one that says no becomes the error that it tells. restarted: the host engine has ended.
+  /// Makes a call and waits for the answer. A negative answer becomes its error. Returns `restarted` if the host engine
+  /// has ended.
   Result<PairAnswer> make(PairCall::Kind kind, PairCall call, std::span<const MemoryPiece> pieces = {});
-  /// Without an answer. The caller holds the mutex of the ring.
+  /// Makes a call without an answer. The caller holds the ring's mutex.
   void tell(PairCall::Kind kind, const PairCall& call) { push(kind, call, {}, kNoSlot); }
 
   static Error has_ended();

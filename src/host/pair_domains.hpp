@@ -1,6 +1,6 @@
 #pragma once
-// Protection domains of all applications at the engines of a host engine. Each application has numbers of its own for
-// them; here each gets one that no other has, so that nobody's keys fit another's queue pairs.
+// Translates protection domains of all applications at a host engine. Each application has its own numbers. Here each
+// domain gets a unique one, so that no application's keys match another's queue pairs.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace fairlead::host {
 
-/// Numbers that nobody else has.
+/// Allocates unique numbers.
 class DomainNumbers {
  public:
   std::uint32_t take() {
     if (unused_.empty()) {
-      if (unused_.capacity() < next_) unused_.reserve(2 * std::size_t{next_});  // so that all can be given back
+      if (unused_.capacity() < next_) unused_.reserve(2 * std::size_t{next_});  // so that give_back() never allocates
       return next_++;
     }
     const std::uint32_t number = unused_.back();
@@ -30,12 +30,12 @@ class DomainNumbers {
   std::vector<std::uint32_t> unused_;
 };
 
-/// Those of one application: a domain is there as long as something is in it.
+/// The domains of one application. A domain exists while it has members.
 class PairDomains {
  public:
   explicit PairDomains(DomainNumbers& numbers) : numbers_(numbers) {}
 
-  /// The engine's number of it, for one more that is in it.
+  /// Adds a member and returns the engine's number of the domain.
   std::uint32_t enter(std::uint32_t domain) {
     if (const auto known = all_.find(domain); known != all_.end()) {
       ++known->second.members;

@@ -1,6 +1,6 @@
 #pragma once
-// Requests of an application's queue pairs as they arrive at the host engine, each copied once with all that belongs to
-// it. What of one is there already is kept until the rest comes.
+// Requests for an application's queue pairs as they arrive at the host engine. Each is copied once with all data that
+// belongs to it. An incomplete request is kept until the rest arrives.
 
 #include <array>
 #include <cstddef>
@@ -19,9 +19,9 @@ namespace fairlead::host {
 
 struct TakenRequest {
   PairRequest head;
-  std::span<const std::byte> body;  // pieces, or bytes; until the next one is taken
+  std::span<const std::byte> body;  // pieces or bytes; valid until the next request is taken
 
-  /// Of its pieces.
+  /// Returns the sum of its pieces' lengths.
   std::uint64_t named_bytes() const {
     std::uint64_t bytes = 0;
     for (std::size_t at = 0; at < std::size_t{head.pieces} * sizeof(verbs::Sge); at += sizeof(verbs::Sge)) {
@@ -37,12 +37,12 @@ class PairInbox {
  public:
   static Result<PairInbox> create(std::span<std::byte> memory);
 
-  /// The next one that is whole.
+  /// Returns the next complete request.
   std::optional<TakenRequest> next();
-  /// What was taken goes back to the application.
+  /// Returns consumed elements to the application.
   void hand_back() { requests_.hand_back(); }
   bool is_empty() const noexcept { return requests_.is_empty(); }
-  /// It has written what no library of ours does; nothing more is taken.
+  /// Returns whether the application wrote what our library never writes. Nothing more is taken then.
   bool is_damaged() const noexcept { return is_damaged_ || requests_.status() == Status::invalid; }
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
-// What an application with queue pairs shares with the host engine besides layout.hpp, mapped whole by both: a sealed
-// memfd for
+// The layout of the memory that an application with queue pairs shares with the host engine, besides layout.hpp. Both
+// map it completely. It consists of a sealed memfd for
 //
 //   page | requests | events
 //
-// and one in which the memory of its regions lies.
+// and one for the memory of its regions.
 //
-// A request is one element, and as many more as what it brings needs. The host engine copies it once, then checks it;
-// it consumes the requests and produces the events, and its own state lies in its own memory.
+// A request is one element, followed by as many as its data needs. The host engine copies it once, then checks it. It
+// consumes requests and produces events; its own state lies in private memory.
 
 #include <array>
 #include <atomic>
@@ -24,38 +24,38 @@
 
 namespace fairlead::host {
 
-// Of one application at one engine.
+// Per application and engine:
 inline constexpr std::uint32_t kPairsMax = 4096, kReceiveQueuesMax = 1024, kPairRegionsMax = 16384,
                                kPairWindowsMax = 4096;
-inline constexpr std::uint64_t kQueueBytesMax = 256ULL << 20;      // that the host engine has for what is posted
+inline constexpr std::uint64_t kQueueBytesMax = 256ULL << 20;      // the host engine's memory for posted requests
 inline constexpr std::uint64_t kRegisteredBytesMax = 64ULL << 30;  // of address space
 inline constexpr std::uint32_t kPairRequestsMax = 1024, kPairEventsMax = 4096;  // in the rings
-inline constexpr std::uint32_t kPairCallsMax = 16;                              // under way
+inline constexpr std::uint32_t kPairCallsMax = 16;                              // concurrent
 
-/// An element of the ring of requests: a post, or a call.
+/// An element of the request ring: a post or a call.
 struct PairRequest {
   enum class Kind : std::uint8_t { post_send, post_receive, post_to_queue, call };
   static constexpr std::size_t kBytesHere = 40;
 
   std::uint64_t id = 0;
   std::uint64_t remote_addr = 0;
-  std::uint32_t object = 0, generation = 0;  // the queue pair, or the shared receive queue
+  std::uint32_t object = 0, generation = 0;  // the queue pair or shared receive queue
   std::uint32_t rkey = 0, imm = 0;
   std::uint8_t kind = 0;
-  std::uint8_t opcode = 0;                    // verbs::SendOpcode, or PairCall::Kind
+  std::uint8_t opcode = 0;                    // verbs::SendOpcode or PairCall::Kind
   std::uint8_t flags = 0;                     // verbs::send_flags
-  std::uint8_t pieces = 0;                    // that follow
-  std::uint16_t bytes = 0;                    // that follow: what is inlined, or the call
-  std::uint16_t slot = 0;                     // of a call: where it is answered
-  std::array<std::byte, 48> words{};          // by opcode: AtomicWords, DatagramWords, verbs::WindowBinding
-  std::array<std::byte, kBytesHere> begin{};  // of the pieces or bytes; the rest fills the next elements
+  std::uint8_t pieces = 0;                    // number that follow
+  std::uint16_t bytes = 0;                    // inline data or a call's bytes that follow
+  std::uint16_t slot = 0;                     // of a call: the index of its reply
+  std::array<std::byte, 48> words{};          // by opcode: AtomicWords, DatagramWords or verbs::WindowBinding
+  std::array<std::byte, kBytesHere> begin{};  // the start of the pieces or bytes; the rest follows in the next elements
 };
 static_assert(std::is_trivially_copyable_v<PairRequest> && sizeof(PairRequest) == 128);
 
 struct AtomicWords {
   std::uint64_t compare_add = 0, swap = 0;
 };
-/// verbs::AddressVector, as both sides write it.
+/// verbs::AddressVector in the form that both sides use.
 struct PlainVector {
   verbs::Gid dgid{};
   std::uint32_t flow_label = 0;
@@ -68,7 +68,7 @@ struct DatagramWords {
   std::uint32_t remote_qpn = 0, remote_qkey = 0;
 };
 
-/// verbs::QpAttributes, as both sides write them.
+/// verbs::QpAttributes in the form that both sides use.
 struct PlainAttributes {
   PlainVector av{}, alt_av{};
   std::uint32_t qkey = 0, rq_psn = 0, sq_psn = 0, dest_qp_num = 0, access_flags = 0;
@@ -78,14 +78,14 @@ struct PlainAttributes {
                rnr_retry = 0, alt_port_num = 0, alt_timeout = 0;
 };
 
-/// Of the memory that is shared.
+/// A piece of the shared memory.
 struct MemoryPiece {
   std::uint64_t offset = 0, length = 0;
 };
-inline constexpr std::size_t kMemoryPiecesMax = 16;      // of one region
-inline constexpr std::uint32_t kJoinedPiecesMax = 1024;  // of all regions of an application that are not of one piece
+inline constexpr std::size_t kMemoryPiecesMax = 16;      // per region
+inline constexpr std::uint32_t kJoinedPiecesMax = 1024;  // of all regions with several pieces, per application
 
-/// What changes rarely; the application waits for the answer.
+/// A rare operation, for whose answer the application waits.
 struct PairCall {
   enum class Kind : std::uint8_t {
     open_pair,
@@ -105,17 +105,17 @@ struct PairCall {
     unbind_windows,
   };
 
-  std::uint64_t number = 0;                         // of the call, in the answer
-  std::uint64_t skipped = 0, length = 0, iova = 0;  // a region's, of whose memory pieces follow
-  std::uint32_t key = 0, access = 0, domain = 0;    // of a region or a window
+  std::uint64_t number = 0;                         // of the call; repeated in the answer
+  std::uint64_t skipped = 0, length = 0, iova = 0;  // of a region, whose memory pieces follow
+  std::uint32_t key = 0, access = 0, domain = 0;    // of a region or window
   std::uint32_t object = 0, generation = 0;         // queue pair or receive queue
   std::uint32_t incarnation = 0;                    // of a queue pair, from now on
   std::uint32_t depth = 0, pieces = 0, limit = 0;   // of a receive queue
-  std::uint32_t queue = 0, queue_generation = 0;    // of a queue pair: the receive queue that it shares
+  std::uint32_t queue = 0, queue_generation = 0;    // of a queue pair: the shared receive queue that it uses
   std::uint32_t max_send_wr = 0, max_recv_wr = 0, max_send_sge = 0, max_recv_sge = 0, max_inline = 0;
-  std::uint8_t type = 0;  // of a queue pair or a window
+  std::uint8_t type = 0;  // of a queue pair or window
   std::uint8_t shares_receives = 0, signals_all = 0;
-  std::uint8_t from = 0;  // change_pair
+  std::uint8_t from = 0;  // of change_pair
   PlainAttributes attributes{};
 };
 static_assert(std::is_trivially_copyable_v<PairCall>);
@@ -129,32 +129,33 @@ struct PairAnswer {
   std::array<char, 256> text{};  // of an error
 };
 
-/// Where a call is answered.
+/// The place of a call's answer.
 struct PairReply {
-  std::atomic<std::uint64_t> answered{0};  // the call's number; release, after the answer
+  std::atomic<std::uint64_t> answered{0};  // the call's number; released after the answer
   PairAnswer answer{};
 };
 
-/// What became of a request, or what happened to a queue pair or a receive queue: an element of the events.
+/// A completion of a request, or an event of a queue pair or receive queue: one element of the events.
 struct PairNews {
-  static constexpr std::uint32_t kIsNotice = 1U << 29, kOfQueue = 1U << 28;  // in `retires`, besides qp::PairEvent's
+  // Flags in `retires`, besides those of qp::PairEvent.
+  static constexpr std::uint32_t kIsNotice = 1U << 29, kOfQueue = 1U << 28;
 
-  verbs::WorkCompletion completion{};  // of a notice: byte_len is its kind, wr_id whose it is
-  std::uint32_t incarnation = 0;       // as the application has named it
+  verbs::WorkCompletion completion{};  // of a notice: byte_len is its kind, wr_id its object
+  std::uint32_t incarnation = 0;       // as named by the application
   std::uint32_t retires = 0;
 };
 static_assert(std::is_trivially_copyable_v<PairNews> && sizeof(PairNews) == 64);
 
 struct PairPage {
-  queue::SleepFlag notices;              // somebody sleeps who wants to know of notices ...
-  queue::SleepFlag completions;          // ... and of completions
-  queue::SleepFlag room;                 // the host engine waits for room among the events
-  std::atomic<std::uint64_t> served{0};  // requests that have reached the engine; release
-  std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax> taken{};  // of each receive queue, ever
+  queue::SleepFlag notices;                                           // a sleeper waits for notices
+  queue::SleepFlag completions;                                       // a sleeper waits for completions
+  queue::SleepFlag room;                                              // the host engine waits for room among the events
+  std::atomic<std::uint64_t> served{0};                               // requests that have reached the engine; release
+  std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax> taken{};  // total taken from each receive queue
   std::array<PairReply, kPairCallsMax> replies;
 };
 
-/// Where each part lies, in bytes from the start.
+/// The offset of each part, in bytes.
 class PairLayout {
  public:
   static constexpr std::uint64_t requests() { return whole_pages(sizeof(PairPage)); }
@@ -174,9 +175,9 @@ class PairLayout {
 PlainVector to_plain(const verbs::AddressVector& vector);
 verbs::AddressVector from_plain(const PlainVector& vector);
 PlainAttributes to_plain(const verbs::QpAttributes& attributes);
-/// Nothing if a queue pair cannot have them.
+/// Returns nullopt if no queue pair can have these attributes.
 std::optional<verbs::QpAttributes> from_plain(const PlainAttributes& plain);
-/// The most that a request can bring besides its first element.
+/// Most bytes that a request brings besides its first element.
 inline constexpr std::size_t kPairRequestMost = 1024;
 
 }  // namespace fairlead::host

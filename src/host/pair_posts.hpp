@@ -1,6 +1,6 @@
 #pragma once
-// Posts that follow each other to one queue pair or receive queue, on their way to the engine at once: what they refer
-// to is copied here. One for all applications: it is empty before another has its turn.
+// Collects consecutive posts to one queue pair or receive queue, and passes them to the engine together. Copies what
+// they refer to. All applications use one object; it is empty between their turns.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace fairlead::host {
 
 class PairPosts {
  public:
-  /// Where the next ones go; what was added before is passed on.
+  /// The target of the next posts. A change of target flushes earlier posts.
   struct Target {
     enum class Kind : std::uint8_t { nobody, sends, receives, queue };
     Kind kind = Kind::nobody;
@@ -22,11 +22,11 @@ class PairPosts {
     bool operator==(const Target&) const = default;
   };
 
-  /// False if any is not taken: the application has posted what nobody takes.
+  /// Return false if the engine refuses any post: the application has posted too much.
   bool add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram);
   bool add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken);
   bool flush(qp::PairCore& core);
-  /// What was added and not passed on.
+  /// Drops posts that were added but not flushed.
   void forget() noexcept {
     count_ = 0;
     bytes_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Requests of an application's queue pairs on their way to the host engine. One thread at a time.
+// The ring of requests for an application's queue pairs, on the application's side. One thread at a time.
 
 #include <cstddef>
 #include <optional>
@@ -17,14 +17,14 @@ namespace fairlead::host {
 class PairRing {
  public:
   PairRing(HostConnection& host, std::span<std::byte> memory) : host_(host), segment_(memory) {}
-  /// After the host engine has made the ring.
+  /// Call after the host engine has created the ring.
   Result<> attach();
 
-  /// With what belongs to it, in one or two parts. Waits for room, which the host engine makes soon; false if it does
-  /// not, or has ended. It is published; wake() when all of a call are.
+  /// Writes and publishes a request with its data in one or two parts. Waits for room, which the host engine makes
+  /// soon. Returns false if it does not, or has ended. The caller calls wake() after the last request of a call.
   bool push(PairRequest request, std::span<const std::byte> first, std::span<const std::byte> second = {});
   void wake() { host_.wake(); }
-  /// Requests that were pushed, ever.
+  /// Returns the total number of requests pushed.
   std::uint64_t pushed() const noexcept { return pushed_; }
 
  private:

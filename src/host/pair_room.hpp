@@ -1,5 +1,5 @@
 #pragma once
-// The host engine's memory for what one application posts, and the room for the completions of it.
+// Accounts for the host engine's memory for one application's posts, and the room for their completions.
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@ namespace fairlead::host {
 
 class PairRoom {
  public:
-  /// The bytes include those of the completions.
+  /// `bytes` includes the memory of the completions.
   struct Share {
     std::uint64_t bytes = 0, completions = 0;
   };
@@ -27,7 +27,7 @@ class PairRoom {
   static Share of_queue(std::uint32_t depth, std::uint32_t pieces) {
     return {.bytes = of_receives(depth, pieces).bytes, .completions = 2 * std::uint64_t{depth}};
   }
-  /// A queue pair's; receives that it shares are another's.
+  /// Returns the share of a queue pair. Shared receives are charged to their queue.
   static Share of_pair(const PairCall& call) {
     const std::uint64_t each = sizeof(qp::SendEntry) + std::uint64_t{call.max_send_sge} * sizeof(verbs::Sge) +
                                call.max_inline + sizeof(qp::PairEvent);
@@ -41,13 +41,13 @@ class PairRoom {
 
   explicit PairRoom(std::uint64_t bytes_most) : bytes_most_(bytes_most) {}
 
-  /// Before anything is taken.
+  /// Call before anything is taken.
   void serve(qp::CompletionStream& stream) { stream_ = &stream; }
   std::uint64_t bytes_most() const noexcept { return bytes_most_; }
   std::uint64_t bytes() const noexcept { return taken_.bytes; }
 
   bool has_bytes(std::uint64_t bytes) const { return bytes <= bytes_most_ && taken_.bytes <= bytes_most_ - bytes; }
-  /// Makes room for so many more completions; false if there is no memory for it.
+  /// Makes room for more completions. Returns false if memory is short.
   bool reserve(std::uint64_t completions) {
     return stream_->capacity() >= taken_.completions + completions ||
            stream_->grow(static_cast<std::uint32_t>(taken_.completions + completions));

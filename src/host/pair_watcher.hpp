@@ -1,9 +1,9 @@
 #pragma once
-// The thread of an application that waits for what the host engine has to tell its sleepers: it moves news of queue
-// pairs to the streams that they belong to, whose descriptors wake whoever sleeps there.
+// An application's thread that waits for the host engine's events on behalf of sleepers. It moves events of queue pairs
+// to their streams, whose descriptors wake the sleepers.
 //
-// Memory that is moved must not change meanwhile, so all of them stand still for that (AllWatchersStopped), in a system
-// call that writes to nothing but their own stacks.
+// Memory must not change while it is moved to the shared segment. So all watchers stop meanwhile (AllWatchersStopped),
+// in a system call that writes only to their own stacks.
 
 #include <atomic>
 #include <functional>
@@ -19,7 +19,7 @@ namespace fairlead::host {
 
 class PairWatcher {
  public:
-  /// What it does: announces its sleep, and takes what has come. False: there will be nothing more.
+  /// The work: announces its sleep, and takes what has come. Returns false if nothing more will come.
   using Look = std::function<bool()>;
 
   static Result<std::unique_ptr<PairWatcher>> start(int descriptor, Look look);
@@ -30,11 +30,11 @@ class PairWatcher {
  private:
   friend class AllWatchersStopped;
 
-  /// What is said by a write to an eventfd.
+  /// Eventfds for signalling:
   struct Signals {
-    base::FileDescriptor stop;     // to the thread: stand still
-    base::FileDescriptor stopped;  // by the thread
-    base::FileDescriptor go;       // to the thread: go on, or end
+    base::FileDescriptor stop;     // to the thread: stop
+    base::FileDescriptor stopped;  // from the thread: it has stopped
+    base::FileDescriptor go;       // to the thread: continue, or end
   };
 
   PairWatcher(int descriptor, Look look, Signals signals)
@@ -51,14 +51,14 @@ class PairWatcher {
   base::Thread thread_;
 };
 
-/// While it lives no watcher of this process runs.
+/// While it lives, no watcher of this process runs.
 class AllWatchersStopped {
  public:
   AllWatchersStopped();
   ~AllWatchersStopped();
   AllWatchersStopped(const AllWatchersStopped&) = delete;
   AllWatchersStopped& operator=(const AllWatchersStopped&) = delete;
-  /// Whether the caller is the only other thread of the process.
+  /// Returns whether the process has no threads but the caller, the watchers and those of base::SlowCloser.
   bool is_alone() const;
 };
 

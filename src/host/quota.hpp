@@ -1,5 +1,5 @@
 #pragma once
-// What one application may have of the host engine at a time.
+// The limits of one application at the host engine.
 
 #include <cstdint>
 
@@ -11,10 +11,10 @@ namespace fairlead::host {
 struct Quota {
   std::uint32_t ports = kPortsMax;
   std::uint32_t operations = kOperationsMax;          // pending
-  std::uint64_t bytes_per_second = 0;                 // sent and received; 0: as many as it can
-  std::uint32_t number_first = 0, number_last = ~0U;  // of the ports that it may open
+  std::uint64_t bytes_per_second = 0;                 // sent and received; 0: no limit
+  std::uint32_t number_first = 0, number_last = ~0U;  // range of ports that it may open
   std::uint32_t pairs = kPairsMax;                    // queue pairs
-  std::uint64_t queue_bytes = kQueueBytesMax;         // of the host engine's memory, for what is posted to them
+  std::uint64_t queue_bytes = kQueueBytesMax;         // the host engine's memory for their posted requests
   bool operator==(const Quota&) const = default;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-// Memory of an application that host engines reach: one sealed memfd of the process, in which regions lie from the
-// beginning, or to which their pages are moved in place (shm/remapped_ranges.hpp). Whole pages are moved: a host
-// engine, and nobody else, could also see what lies before and behind the region in its first and last one.
+// Memory of an application that host engines can access: one sealed memfd per process. Regions are allocated there, or
+// their pages are moved there in place (shm/remapped_ranges.hpp). Whole pages are moved. A host engine, and nobody
+// else, could thus also see the rest of a region's first and last page.
 //
-// Any thread.
+// Thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,21 +20,21 @@
 
 namespace fairlead::host {
 
-/// Where a region lies in it: behind so many bytes of these pieces, put together.
+/// The place of a region: `skipped` bytes into these pieces, concatenated.
 struct RegisteredPlace {
   std::uint64_t skipped = 0;
   std::vector<MemoryPiece> pieces;
-  std::vector<std::uint32_t> remaps;  // that it uses
+  std::vector<std::uint32_t> remaps;  // in use by the region
 };
 
 class RegisteredMemory {
  public:
-  /// There is one: memory that is registered at several engines lies in one place.
+  /// Returns the object of this process. Memory registered at several engines is moved only once.
   static Result<std::shared_ptr<RegisteredMemory>> of_process();
 
   int descriptor() const noexcept { return arena_.descriptor(); }
 
-  /// not_supported: it cannot be moved now, and why.
+  /// Moves or finds a range. Returns `not_supported`, with the reason, if it cannot be moved now.
   Result<RegisteredPlace> take(std::span<std::byte> range);
   void release(const RegisteredPlace& place);
   std::span<std::byte> allocate(std::uint64_t bytes) { return remapped_.allocate(bytes); }

@@ -1,5 +1,5 @@
 #pragma once
-// Asking a host engine to be replaced (`fairleadd --replace`).
+// Asks a host engine to be replaced (`fairleadd --replace`).
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace fairlead::host {
 
-/// Of the one that listens at that file. Returns when the next program has taken over: how long nobody was served; or
-/// why the one before it goes on.
+/// Asks the host engine at `file`, and returns when the next program has taken over. The text says how long the
+/// interruption lasted. Returns an error if the previous program continues.
 Result<std::string> ask_for_replacement(const std::string& file);
 
 }  // namespace fairlead::host

@@ -1,5 +1,5 @@
 #pragma once
-// Memory regions and windows that one application has at the host engine.
+// The memory regions and windows of one application at the host engine.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,17 +19,17 @@ namespace fairlead::host {
 
 class ServedMemory {
  public:
-  /// What the application shares, and its regions lie in.
+  /// The memory that the application shares and that contains its regions.
   struct Shared {
     shm::Memory memory;
     base::ForeignDescriptor file;
-    std::uint64_t bytes = 0;  // likewise
+    std::uint64_t bytes = 0;  // size of the memory
   };
   struct Region {
-    std::uint32_t domain = 0;  // as the application calls it
-    JoinedMemory joined;       // if it is not of one piece
-    std::uint32_t pieces = 0;  // of that ...
-    std::uint64_t bytes = 0;   // ... and of address space
+    std::uint32_t domain = 0;  // the application's number for it
+    JoinedMemory joined;       // used if it has several pieces
+    std::uint32_t pieces = 0;  // number of pieces of `joined`
+    std::uint64_t bytes = 0;   // bytes of address space of `joined`
   };
   using Pieces = std::span<const MemoryPiece>;
 
@@ -37,7 +37,7 @@ class ServedMemory {
       : core_(core), shared_(std::move(shared)), domains_(domains) {}
 
   Result<PairAnswer> add_region(const PairCall& call, Pieces pieces);
-  /// `before` gets what the region was; it goes to forget() when the withdrawal is over.
+  /// `before` receives the region's previous state. The caller passes it to forget() when the withdrawal is over.
   Result<qp::Withdrawal> begin_change_region(const PairCall& call, Pieces pieces, Region& before);
   Result<qp::Withdrawal> begin_remove_region(std::uint32_t key, Region& before);
   void forget(const Region& region);
@@ -47,7 +47,7 @@ class ServedMemory {
   Result<PairAnswer> unbind_windows(const PairCall& call);
   void remove_all_windows();
 
-  /// The keys of all regions.
+  /// Returns the keys of all regions.
   std::vector<std::uint32_t> keys() const;
 
  private:
@@ -60,8 +60,8 @@ class ServedMemory {
   PairDomains& domains_;
   std::unordered_map<std::uint32_t, Region> regions_;         // by key
   std::unordered_map<std::uint32_t, std::uint32_t> windows_;  // domain by key
-  std::uint32_t joined_pieces_ = 0;                           // of regions that are not of one piece ...
-  std::uint64_t joined_bytes_ = 0;                            // ... until nothing reaches them
+  std::uint32_t joined_pieces_ = 0;  // of regions with several pieces, until nothing accesses them
+  std::uint64_t joined_bytes_ = 0;   // likewise
 };
 
 }  // namespace fairlead::host

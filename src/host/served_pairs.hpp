@@ -1,5 +1,5 @@
 #pragma once
-// Queue pairs that one application has at the host engine.
+// The queue pairs of one application at the host engine.
 
 #include <cstdint>
 #include <optional>
@@ -17,13 +17,13 @@ namespace fairlead::host {
 struct ServedPair {
   qp::PairHandle handle;
   verbs::QpType type = verbs::QpType::rc;
-  std::uint32_t incarnation = 0;       // as the application calls it
-  std::uint32_t domain = 0;            // likewise
-  std::optional<std::uint32_t> queue;  // whose receives it takes
+  std::uint32_t incarnation = 0;       // the application's number for it
+  std::uint32_t domain = 0;            // the application's number for it
+  std::optional<std::uint32_t> queue;  // slot of the shared receive queue, if it uses one
   PairRoom::Share share;
   std::uint32_t cookie = 0;  // in the engine's notices
   bool is_ending = false;
-  bool is_resetting = false;  // until then it stays as it is: what is in flight ends
+  bool is_resetting = false;  // until operations in flight have ended
 };
 
 class ServedPairs {
@@ -31,28 +31,28 @@ class ServedPairs {
   ServedPairs(qp::PairCore& core, PairRoom& room, PairDomains& domains, std::uint32_t most)
       : core_(core), room_(room), domains_(domains), most_(most) {}
 
-  /// Where its completions and notices go.
+  /// The streams for its completions and notices.
   struct Streams {
     qp::CompletionStream* completions = nullptr;
     qp::NoticeStream* notices = nullptr;
   };
-  /// `queue`: whose receives it takes; null: its own.
+  /// `queue` is its shared receive queue; null: it has receives of its own.
   Result<PairAnswer> open(const PairCall& call, const Streams& streams, const ServedQueue* queue);
   Result<PairAnswer> facts(const PairCall& call);
 
-  // What waits for what is in flight.
+  // Calls that wait for operations in flight:
   Result<qp::Withdrawal> begin_close(const PairCall& call);
   Result<qp::Withdrawal> begin_change(const PairCall& call);
   Result<qp::Withdrawal> begin_fail(const PairCall& call);
   void end_close(std::uint32_t index);
   void end_change(const PairCall& call);
 
-  /// By the index in its number: null if it is closing, or has another life.
+  /// Finds it by the index in its number. Returns null if it is closing or has another generation.
   ServedPair* find(std::uint32_t index, std::uint32_t generation);
-  /// Also one that is closing; null if there is none.
+  /// Also finds one that is closing. Returns null if there is none.
   const ServedPair* find(std::uint32_t index) const;
   const ServedPair* find_by_cookie(std::uint32_t cookie) const;
-  /// Those that are not closing yet.
+  /// Returns those that are not closing.
   std::vector<ServedPair> open_ones() const;
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(pairs_.size()); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shared receive queues that one application has at the host engine.
+// The shared receive queues of one application at the host engine.
 
 #include <array>
 #include <atomic>
@@ -17,17 +17,17 @@ struct ServedQueue {
   qp::ReceiveQueueHandle handle;
   std::uint32_t slot = 0, generation = 0;
   std::uint32_t domain = 0;
-  std::uint32_t posted = 0;  // ever
+  std::uint32_t posted = 0;  // total
   std::uint32_t depth = 0, pieces = 0;
   bool is_open = false, was_taken_from = false;
 };
 
 class ServedQueues {
  public:
-  /// How many receives were taken from each queue ever, for the application.
+  /// Total number of receives taken from each queue, for the application.
   using Taken = std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax>;
 
-  // In the cookies of the engine's notices, besides the slot.
+  // Flag in cookies of the engine's notices, besides the slot.
   static constexpr std::uint64_t kCookie = 1ULL << 32;
 
   ServedQueues(qp::PairCore& core, PairRoom& room, PairDomains& domains, Taken& taken)
@@ -39,12 +39,12 @@ class ServedQueues {
   Result<PairAnswer> facts(const PairCall& call);
   void close_all();
 
-  /// Null if it is closed, or has another life.
+  /// Returns null if it is closed or has another generation.
   ServedQueue* find(std::uint32_t slot, std::uint32_t generation);
-  /// Null if it is closed.
+  /// Returns null if it is closed.
   const ServedQueue* find(std::uint32_t slot) const;
 
-  /// A receive of it has completed. Told to the application by tell_taken(), once for many.
+  /// Records that a receive of the queue has completed. tell_taken() publishes the counts, once for many.
   void take_from(std::uint32_t slot);
   void tell_taken();
 
@@ -54,7 +54,7 @@ class ServedQueues {
   PairDomains& domains_;
   Taken& taken_;
   std::deque<ServedQueue> queues_;
-  std::uint32_t taken_from_ = 0;  // that tell_taken() is for
+  std::uint32_t taken_from_ = 0;  // receives taken since the last tell_taken()
 };
 
 }  // namespace fairlead::host

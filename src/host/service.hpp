@@ -1,12 +1,12 @@
 #pragma once
 // The host engine: one thread that serves the applications of this host, over engines of its own.
 //
-// What it looks at. An application that asks or gets something is awake: its ring and its ports are polled. One that
-// has been idle for a while is parked: it costs nothing until its socket, or an engine's descriptor of one of its
-// ports, becomes readable. With nobody awake the thread sleeps; the engines' own threads do what the network wants.
+// Polling: an active application is awake, and the thread polls its ring and its ports. One that has been idle for a
+// while is parked. It costs nothing until its socket, or an engine descriptor of one of its ports, becomes readable. If
+// all are parked, the thread sleeps; the engines' own threads serve the network.
 //
-// Who may attach, and with which quota: the first rule of ServiceOptions that is of him says it; without one processes
-// of our own user and of root may, without a quota.
+// Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. Without rules,
+// processes of our own user and of root may, without a quota.
 
 #include <atomic>
 #include <cstdint>
@@ -34,9 +34,9 @@ namespace fairlead::host {
 
 struct ServiceOptions {
   std::string file{};                // of the socket that applications connect to
-  base::FileDescriptor inherited{};  // that socket, if whoever started us made it and keeps it
+  base::FileDescriptor inherited{};  // that socket, if a supervisor created and keeps it
   std::vector<Rule> rules{};
-  std::vector<base::SocketAddress> engines{};  // addresses that may be asked for; none given: every local one
+  std::vector<base::SocketAddress> engines{};  // permitted addresses; empty: every local one
   std::size_t applications_max = 256;
   std::int64_t applications_per_user_max = 64;
   std::uint32_t engines_max = 16;
@@ -45,28 +45,27 @@ struct ServiceOptions {
 
 class Service {
  public:
-  /// in_use: another host engine listens at the file.
+  /// Returns `in_use` if another host engine listens at the file.
   static Result<std::unique_ptr<Service>> open(ServiceOptions options);
-  /// Goes on where the program before this one in this process has stopped (service_saved.cpp). The socket is that
-  /// one's.
+  /// Continues where the previous program in this process has stopped (service_saved.cpp), with its socket.
   static Result<std::unique_ptr<Service>> resume(ServiceOptions options, std::span<const std::byte> state);
-  /// Whether resume() could read that, with these options. Nothing is touched.
+  /// Checks whether resume() could use that state with these options. Changes nothing.
   static Result<> check(const ServiceOptions& options, std::span<const std::byte> state);
   ~Service();
 
-  /// Serves until stop(), `deadline`, or a wish to be replaced: true if it was stopped, and all applications have left.
-  /// Not after that.
+  /// Serves until stop(), `deadline`, or a request for replacement. Returns true if it was stopped and all applications
+  /// have left; it must not be called again then.
   bool run(base::Instant deadline = base::kNever);
-  /// Any thread, and a signal handler.
+  /// Safe in any thread and in a signal handler.
   void stop() noexcept;
 
-  /// Somebody wants the program to be replaced: once for each wish.
+  /// Returns whether a replacement was requested; true once per request.
   bool takes_replacement_wish() noexcept { return std::exchange(is_replacement_wanted_, false); }
-  /// Comes to rest, within 100 ms or not at all, and stands still as long as the result lives. Then either the next
-  /// program resumes, or go_on() has to be called.
+  /// Quiesces within 100 ms, or fails. The service stands still while the result lives. Then the next program resumes,
+  /// or the caller must call go_on().
   Result<Handover> hand_over();
   void go_on(Handover handover);
-  /// Whoever wanted it is told why it has not come to it.
+  /// Tells the requester why there was no replacement.
   void refuse_replacement(const Error& why);
 
   std::size_t applications() const noexcept { return applications_count_.load(std::memory_order_relaxed); }
@@ -74,13 +73,13 @@ class Service {
  private:
   struct Attached {
     std::unique_ptr<Application> application;
-    base::FileDescriptor process;  // readable when it has ended, though a child that it has forked may hold its sockets
+    base::FileDescriptor process;  // pidfd: readable when it has ended, even if a forked child still holds its sockets
     base::Instant busy_at{};
     base::Instant wake_at = base::kNever;  // while it is parked
     bool is_parked = false;
   };
-  /// What an epoll event is of: the application's number, and the index of its port + 1, or 0, or its process, or its
-  /// queue pairs.
+  /// The source of an epoll event: the application's number, and the index of its port + 1. 0 means the application
+  /// itself, kProcess its process, kPairs its queue pairs.
   static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1, kPairs = kProcess - 1;
 
   static constexpr std::uint32_t kCallsInTurn = 4;
@@ -122,7 +121,7 @@ class Service {
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
   Result<> open_port(shm::Socket& visitor, const Call& call);
   Result<> open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter);
-  /// The application whose secret is shown, and by itself.
+  /// Returns the application that has the secret, if the visitor is that application.
   Result<std::pair<const std::uint64_t, Attached>*> find(const shm::Socket& visitor, const Call& call);
   Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address);
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
@@ -131,7 +130,7 @@ class Service {
   shm::Users users_;
   shm::Listener listener_;
   base::FileDescriptor poll_, end_;
-  shm::Socket asker_;  // who waits for the answer to `fairleadd --replace`
+  shm::Socket asker_;  // awaits the answer to `fairleadd --replace`
   Visitors visitors_;
   std::map<base::SocketAddress, std::shared_ptr<ServedEngine>> engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;
@@ -139,12 +138,12 @@ class Service {
   std::vector<std::uint64_t> awake_;
   PairTools pair_tools_;
   std::uint64_t next_number_ = kFirstApplication;
-  base::Instant look_at_{};                 // at the sockets, next time
+  base::Instant look_at_{};                 // when to look at the sockets again
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_
-  base::Instant wake_at_ = base::kNever;    // the first of the parked
+  base::Instant wake_at_ = base::kNever;    // earliest of the parked applications
   bool is_closed_to_visitors_ = false;
   std::uint32_t passes_in_vain_ = 0;
-  const base::Duration linger_;  // without anything to do, before an application is parked
+  const base::Duration linger_;  // idle time before an application is parked
   bool has_gone_ones_ = false, is_ending_ = false, is_inherited_ = false;
   bool is_replacement_wanted_ = false;
   std::atomic<std::size_t> applications_count_{0};

@@ -1,6 +1,6 @@
 #pragma once
-// The host engine as the next program in this process needs it (docs/host.md): what it serves and to whom. Descriptors
-// stay open from one program to the next, so their numbers are what is kept of them.
+// The state of the host engine for the next program in this process (docs/host.md): what it serves, and to whom.
+// Descriptors stay open across programs, so the state contains their numbers.
 
 #include <cstdint>
 #include <optional>
@@ -44,7 +44,7 @@ struct ApplicationPortState {
 
 struct ApplicationState {
   std::int32_t socket = -1, memory = -1;
-  std::int32_t process = -1;  // none: of another PID namespace
+  std::int32_t process = -1;  // none for another PID namespace
   std::uint64_t memory_bytes = 0, secret = 0;
   base::SocketAddress engine;
   Quota quota;
@@ -66,21 +66,21 @@ struct VisitorState {
 
 struct ServiceState {
   std::int32_t listener = -1;
-  bool is_inherited = false;  // the listener, from a supervisor
-  std::int32_t asker = -1;    // who waits for the answer to `fairleadd --replace`
+  bool is_inherited = false;  // the listener is from a supervisor
+  std::int32_t asker = -1;    // awaits the answer to `fairleadd --replace`
   std::vector<VisitorState> visitors;
   std::vector<ServedEngineState> engines;
   std::vector<ApplicationState> applications;
   base::Instant stopped_at{};  // since when nobody is served
 
-  /// All that stay open.
+  /// Returns all descriptors that stay open.
   std::vector<int> descriptors() const;
 };
 
 std::vector<std::byte> encode(ServiceState& state);
-/// With a mark, the version, the length and a checksum before them: what encode() does to the fields of a state.
+/// Prepends a mark, the version, the length and a checksum, as encode() does.
 std::vector<std::byte> with_head(std::span<const std::byte> fields);
-/// invalid: not such bytes, damaged, of another version, or a value that none can have.
+/// Returns `invalid` if the bytes are no state, damaged, of another version, or contain an impossible value.
 Result<ServiceState> decode_state(std::span<const std::byte> bytes);
 
 }  // namespace fairlead::host

@@ -1,7 +1,7 @@
 #pragma once
-// Divides an engine's operations among the applications that use it. Each has a guaranteed part. What lies beyond is
-// common: an application may have as many of it as are free at that moment (a dynamic threshold, as of switches that
-// share their buffers), so several that take what they can leave room for one that comes late.
+// Divides an engine's operations among the applications that use it. Each has a guaranteed share. The rest is common:
+// an application may hold as much of it as is free at that moment. This is a dynamic threshold, as in switches with a
+// shared buffer. Greedy applications thus leave room for one that comes later.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,18 +15,18 @@ class Shares {
       : guaranteed_(std::max<std::uint64_t>(1, total / 2 / applications_max)),
         common_(total - std::min(total, guaranteed_ * applications_max)) {}
 
-  /// One more for an application that has `own`; false: it has to wait, or to do without.
+  /// Takes one operation for an application that has `own`. Returns false if it must wait or do without.
   bool take(std::uint64_t own) {
     if (own < guaranteed_) return true;
     if (own - guaranteed_ + common_used_ >= common_) return false;
     ++common_used_;
     return true;
   }
-  /// One that it had under the program before this one.
+  /// Counts an operation that it had under the previous program.
   void keep(std::uint64_t own) {
     if (own >= guaranteed_) ++common_used_;
   }
-  /// One of an application's `own`.
+  /// Returns one operation of an application that has `own`.
   void give_back(std::uint64_t own) {
     if (own > guaranteed_) --common_used_;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Connections whose first call has not come yet: few, and not for long, for anybody may connect.
+// Connections whose first call has not come yet. Anybody may connect, so their number and time are limited.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ class Visitors {
 
   std::size_t count() const noexcept { return all_.size(); }
   bool is_full() const noexcept { return all_.size() == kMost; }
-  /// Of a user who has too many the oldest goes: those who mean to call do so at once.
+  /// Adds a connection. If its user has too many, closes that user's oldest: honest clients call at once.
   void add(shm::Socket socket, base::Instant now) {
     const auto is_same = [user = socket.credentials().user](const Visitor& visitor) {
       return visitor.socket.credentials().user == user;
@@ -33,7 +33,7 @@ class Visitors {
     if (std::ranges::count_if(all_, is_same) >= kMostOfUser) all_.erase(std::ranges::find_if(all_, is_same));
     all_.emplace_back(std::move(socket), now);
   }
-  /// Those for whom it returns false go.
+  /// Removes those for which `stays` returns false.
   template <typename Stays>
   void keep_if(Stays&& stays) {
     all_.remove_if([&](Visitor& visitor) { return !stays(visitor); });
@@ -47,7 +47,7 @@ class Visitors {
   }
 
  private:
-  std::list<Visitor> all_;  // in the order they came
+  std::list<Visitor> all_;  // in order of arrival
 };
 
 }  // namespace fairlead::host
