@@ -1,16 +1,16 @@
 #pragma once
-// Active messages as a face sees them (docs/am.md): messages that carry a small word and run a handler of the face. The
-// engine only transports them; it runs nothing and calls nobody. Arrivals are pulled: next_arrival() gives the first
-// complete one, where it lies, and release_arrival() gives the memory back.
+// The engine's interface for active messages (docs/am.md): messages with a small word that run a handler of the AM
+// layer. The engine only transports them, and calls no handler. Arrivals are pulled: next_arrival() returns the first
+// complete one in place, and release_arrival() returns its memory.
 //
-// A message is a request, a reply (both with a head and data, the face's own division of its bytes), or the engine's
-// word that a request was not taken. Data of a placed message goes straight into the target port's segment; that, and
-// whether the sender may at all (access), is the one thing the engine decides. It answers what it refuses with a
+// A message is a request, a reply, or the engine's notice that a message was refused. Requests and replies have a head
+// and data, which the AM layer divides as it likes. Data of a placed message goes directly into the target port's
+// segment. The engine decides only about that, and whether the sender has access. It answers refused messages with a
 // `returned` message, so nothing vanishes.
 //
-// Bounds. A port holds at most active_messages_max arrivals and active_memory_max bytes; a request beyond is returned
-// `again`, and its sender may try later. Replies were asked for and may take as much again; one beyond that arrives
-// without its bytes, status no_memory.
+// Limits: a port holds at most active_messages_max arrivals and active_memory_max bytes. A request beyond that is
+// returned with `again`, and its sender may retry. Replies may take as much again, because they were requested. One
+// beyond that arrives without its bytes and with status no_memory.
 
 #include <array>
 #include <bit>
@@ -33,29 +33,30 @@ namespace fairlead::engine {
 enum class ActiveKind : std::uint8_t {
   request,
   reply,
-  returned,  // to the sender of a request that was not taken: status says why
-  rejected,  // to the sender of a reply that was not taken: status says why
+  returned,  // tells the sender of a refused request the reason in `status`
+  rejected,  // tells the sender of a refused reply the reason in `status`
 };
 
 struct ActiveMessage {
   RemotePort to{};
   ActiveKind kind = ActiveKind::request;
-  Status status = Status::ok;       // returned, rejected
-  bool is_placed = false;           // data goes to `offset` of the target's segment
-  std::uint16_t word = 0;           // the face's own
-  std::uint16_t head = 0;           // first bytes of memory that are not data; a multiple of 8, at most kActiveHeadMax
-  std::uint64_t access = 0;         // request: shown to the target's access rule
-  std::uint64_t name = 0;           // of the exchange; the face's own (open_requests.hpp), comes back in the reply
-  std::uint64_t reply_access = 0;   // all others: what the message carried that they answer
+  Status status = Status::ok;  // of returned and rejected
+  bool is_placed = false;      // data goes to `offset` in the target's segment
+  std::uint16_t word = 0;      // defined by the AM layer
+  // Bytes at the start of the memory that are not data; a multiple of 8, at most kActiveHeadMax.
+  std::uint16_t head = 0;
+  std::uint64_t access = 0;  // of a request: checked by the target's access rule
+  std::uint64_t name = 0;    // name of the exchange, chosen by the AM layer (open_requests.hpp); repeated in the reply
+  std::uint64_t reply_access = 0;   // of all other kinds: repeats the value of the message that they answer
   std::uint64_t offset = 0;         // bytes into the target's segment
   std::span<const iovec> memory{};  // at most 1024 pieces
-  std::uint64_t length = 0;         // of the memory, from its start, head included
+  std::uint64_t length = 0;         // bytes of the memory to send, including the head
   std::uint64_t cookie = 0;         // of the completion, if length > active_copied_max()
 };
 inline constexpr std::size_t kActiveHeadMax = 128;
 inline constexpr std::size_t kActivePackedMost = 1024;  // upper bound of the option active_packed_max
 
-/// One message that has come completely (or `status` says why not). The face's until release_arrival().
+/// A complete message (or `status` says why it is not). The AM layer owns it until release_arrival().
 struct Arrival : queue::TaskLink {
   ActiveKind kind = ActiveKind::request;
   Status status = Status::ok;
@@ -68,87 +69,87 @@ struct Arrival : queue::TaskLink {
   std::uint64_t name = 0;
   std::uint64_t offset = 0;
   std::byte* head_bytes = nullptr;  // aligned to 8
-  std::byte* data = nullptr;        // placed: in the segment; else behind the head
+  std::byte* data = nullptr;        // placed: in the segment; else after the head
   std::uint64_t data_length = 0;
 
-  // The engine's: a buffer of this arrival and its size class, if the message was not packed.
+  // Owned by the engine: a buffer of this arrival and its size class, if the message was not packed.
   std::byte* buffer = nullptr;
   std::uint8_t buffer_class = 0;
   bool is_reply_memory = false;
   alignas(8) std::array<std::byte, kActivePackedMost + kActiveHeadMax> packed;
 };
 
-/// Whose requests a port takes.
+/// Selects the senders whose requests a port accepts.
 struct AccessRule {
   enum class Kind : std::uint8_t { none, equal, all } kind = Kind::none;
   std::uint64_t access = 0;
 };
 
-/// Memory that placed messages may write. Base null with a length means what it says: addresses from 0 on.
+/// Memory that placed messages may write. A null base with a length is valid: addresses from 0 on.
 struct Segment {
   std::byte* base = nullptr;
   std::uint64_t length = 0;
-  /// Also where the segment is the whole address space from null on.
+  /// Also works if the segment is the whole address space from null on.
   std::byte* at(std::uint64_t offset) const {
     return std::bit_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + offset);
   }
 };
 
-/// With another engine. There may be several, one after the other or on two ways at once.
+/// An association with another engine. Several may exist, in sequence or over two transports at once.
 struct Conversation {
-  std::uint64_t way = 0;     // 0: within this engine
-  std::uint64_t losses = 0;  // of whatever peer, when it was looked up
+  std::uint64_t way = 0;     // the transport's peer handle; 0: within this engine
+  std::uint64_t losses = 0;  // number of losses of all peers when it was looked up
 };
 
-/// The end of a conversation: requests that it took and that have not been replied to will not be.
+/// The end of a conversation. Requests that the peer accepted but did not answer will not be answered.
 struct PeerLoss {
   base::SocketAddress engine;
-  Status status = Status::ok;  // unreachable, silent, restarted, refused
-  bool has_left = false;       // in order: it had said that it ends
+  Status status = Status::ok;  // unreachable, silent, restarted or refused
+  bool has_left = false;       // orderly: the peer had announced its end
   std::uint64_t way = 0;
-  std::uint64_t mark = 0;  // this is the how many-th loss
+  std::uint64_t mark = 0;  // sequence number of this loss
   bool ends(const Conversation& conversation) const { return conversation.way == way && conversation.losses < mark; }
 };
 
-/// [consumer] as in Core: these calls of one port must not overlap.
+/// As in Core, [consumer] calls on one port must not overlap.
 class ActivePorts {
  public:
   virtual ~ActivePorts() = default;
 
-  /// From now on the port takes active messages, by its rule and segment (none at first).
+  /// Makes the port accept active messages, according to its access rule and segment (initially none).
   virtual Status activate(PortHandle port) = 0;
   virtual Status set_access(PortHandle port, const AccessRule& rule) = 0;
-  /// When it returns, nothing writes to the segment before any more.
+  /// After it returns, nothing writes to the previous segment any more.
   virtual Status set_segment(PortHandle port, const Segment& segment) = 0;
 
-  /// Messages up to this length are copied by send_active() and complete silently; memory of longer ones is the
-  /// engine's until the completion with their cookie (reserve the event first).
+  /// send_active() copies messages up to this length; they complete silently. Longer messages use the caller's memory
+  /// until the completion with their cookie, whose event must be reserved first.
   virtual std::uint64_t active_copied_max() const = 0;
-  /// ok, or again / no_memory / invalid / unreachable and nothing was taken. `conversation`: whose loss will
-  /// be the message's.
+  /// Returns ok, or again / no_memory / invalid / unreachable if nothing was sent. `conversation` receives the
+  /// association whose loss affects the message.
   virtual Status send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) = 0;
 
-  /// The face waits no longer for the answer to a request: from now on none is let in, and nothing is placed by one.
+  /// Ends waiting for the answer to a request: from now on no answer is accepted or placed.
   virtual void forget_request(PortHandle port, std::uint64_t name) = 0;
 
-  /// [consumer] The first arrival that is complete, or null. Makes no progress.
+  /// [consumer] Returns the first complete arrival, or null. Makes no progress.
   virtual Arrival* next_arrival(PortHandle port) = 0;
-  /// [consumer]
+  /// [consumer] Returns an arrival to the engine.
   virtual void release_arrival(PortHandle port, Arrival& arrival) = 0;
-  /// Whether next_arrival() would find one. Any thread.
+  /// Returns whether next_arrival() would find one. Thread-safe.
   virtual bool has_arrival(PortHandle port) const = 0;
 
-  /// Waits like Core::wait() for an event or an arrival of any of the ports (at most kWaitPortsMax).
+  /// Waits like Core::wait() for an event or an arrival at any of the ports (at most kWaitPortsMax).
   virtual bool wait_any(std::span<const PortHandle> ports, base::Instant deadline) = 0;
   static constexpr std::size_t kWaitPortsMax = 256;
 
-  /// Number of losses so far. Any thread, no lock.
+  /// Returns the number of losses so far. Thread-safe, without a lock.
   virtual std::uint64_t losses() const = 0;
-  /// The first loss after the first `seen` ones (then moved on); false if there is none. The last kLossesKept are
-  /// kept: whoever is further behind is told the oldest of them.
+  /// Gets the loss after the first `seen` ones and advances `seen`. Returns false if there is none. The last
+  /// kLossesKept losses are kept; a slower reader gets the oldest of them.
   virtual bool next_loss(std::uint64_t& seen, PeerLoss& loss) = 0;
   static constexpr std::uint64_t kLossesKept = 4096;
-  /// Sends a peer that we have not heard for a while a message that asks for nothing: it acknowledges, or is lost.
+  /// Sends an empty message to a peer that has been silent for a while: it acknowledges, or is lost.
   virtual void ask_peer(const base::SocketAddress& engine) = 0;
 };
 

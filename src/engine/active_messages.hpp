@@ -1,7 +1,7 @@
 #pragma once
-// Active messages between ports, of this engine or another: sent through the transports, or handed over where both ends
-// are here; received into the port's arrivals, or answered why not. A message's right to be taken is judged once, in
-// accept(), before any of its bytes is placed. The files: active_messages (sending, peers), active_receive.
+// Active messages between ports of this engine or others. They are sent through the transports, or handed over directly
+// within the engine. The receiver queues them as arrivals, or answers with a refusal. accept() decides once whether a
+// message is accepted, before any of its bytes is placed. Files: active_messages (sending, peers), active_receive.
 
 #include <cstdint>
 #include <span>
@@ -20,10 +20,10 @@ namespace fairlead::engine {
 class ActiveMessages {
  public:
   struct Bounds {
-    std::uint32_t arrivals_max = 0;  // of one port
-    std::uint64_t memory_max = 0;    // bytes of buffers of one port
-    std::uint32_t packed_max = 0;    // bytes of a message that lie in its arrival
-    std::uint32_t filling_max = 0;   // messages that arrive in chunks at a time
+    std::uint32_t arrivals_max = 0;  // per port
+    std::uint64_t memory_max = 0;    // bytes of buffers per port
+    std::uint32_t packed_max = 0;    // bytes of a message stored in the arrival itself
+    std::uint32_t filling_max = 0;   // concurrent messages that arrive in chunks
     base::Duration ask_after{};      // silence of a peer that owes an answer
   };
 
@@ -32,39 +32,39 @@ class ActiveMessages {
                  const Bounds& bounds)
       : ports_(ports), transports_(transports), address_(address), bounds_(bounds), fillings_(bounds.filling_max) {}
 
-  /// From now on the port takes active messages. `secret`: what answers to its own must carry.
+  /// Makes the port accept active messages. Answers to its own messages must carry `secret`.
   Status activate(PortHandle port, std::uint64_t secret);
-  /// The port is going: who asked is told that nobody will answer.
+  /// Closes the port, and tells requesters that nobody will answer.
   void close(std::uint32_t port_slot, base::Instant now);
 
-  /// Before a message is sent from an active port: invalid, or ok; then a request is open for its answer, which may be
-  /// here before send() returns. If it is not sent the face sends it again, or forgets it.
+  /// Call before sending from an active port. Returns `invalid` or ok. If ok, a request is open for its answer, which
+  /// may arrive before send() returns. If sending fails, the AM layer retries or forgets the request.
   Status begin(Port& port, const ActiveMessage& message);
   void send_here(const Port& port, const ActiveMessage& message, base::Instant now);
-  /// `cookie`: of the outcome, if there is to be one; else the message is copied.
+  /// `cookie` identifies the outcome, if one is wanted; otherwise the message is copied.
   Status send(link::PeerHandle peer, const Port& port, const ActiveMessage& message, std::uint64_t cookie,
               base::Instant now, link::Reference* reference = nullptr);
-  /// The answer is waited for no longer; also of one that has begun to come.
+  /// Ends waiting for an answer, even for one that has partly arrived.
   void forget_request(PortHandle port, std::uint64_t name);
 
-  /// Conversations with other engines that ended.
+  /// Ended associations with other engines.
   const PeerLosses& losses() const { return losses_; }
   Conversation conversation(link::PeerHandle peer) const { return {way_of(peer), losses_.count()}; }
   void ask_peer(const base::SocketAddress& address, base::Instant now);
 
-  // As a client (transport/client.hpp) -------------------------------------------------------------------------------
+  // Interface of a transport client (transport/client.hpp) ------------------------------------------------------------
 
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_arrival(std::uint64_t target, Status status);
   void end_peer(link::PeerHandle peer, Status status, base::Instant now, bool has_left = false);
-  /// The peer is not lost, but forgotten: nothing was waited for.
+  /// The peer is not lost but forgotten: nothing was awaited.
   void drop_answers(link::PeerHandle peer);
-  /// Whether an answer has left that had waited for room.
+  /// Returns whether an answer was sent that had waited for room.
   bool progress(base::Instant now);
-  /// Answers that wait for room are tried again in each pass.
+  /// Returns whether answers wait for room; each pass retries them.
   bool is_owing() const { return !answers_.is_empty(); }
 
-  /// As Engine::check().
+  /// Checks invariants, as Engine::check() does.
   void check();
 
   const ActiveCounters& counters() const { return counters_; }
@@ -74,10 +74,10 @@ class ActiveMessages {
  private:
   static constexpr std::uint32_t kNone = Ports::kNone;
 
-  /// A message that arrives in chunks. Named in the transports' target word by slot and generation.
+  /// A message that is arriving in chunks. The transports' target word names it by slot and generation.
   struct Filling {
     std::uint32_t port = kNone;  // slot
-    Arrival* arrival = nullptr;  // null once the port is closed, or the answer is not wanted any more
+    Arrival* arrival = nullptr;  // null after the port is closed or the answer is no longer wanted
   };
 
   static std::uint64_t way_of(link::PeerHandle peer) { return (std::uint64_t{peer.slot} + 1) << 32 | peer.generation; }
@@ -102,7 +102,7 @@ class ActiveMessages {
   base::SocketAddress address_;
   Bounds bounds_;
   base::Slab<Filling> fillings_;
-  transport::RetryQueue<wire::Envelope> answers_;  // that wait for room
+  transport::RetryQueue<wire::Envelope> answers_;  // answers that wait for room
   PeerLosses losses_;
   ActiveCounters counters_;
 };

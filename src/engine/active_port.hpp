@@ -1,10 +1,9 @@
 #pragma once
-// The receiving side of active messages at one port: the task queue, its pool of arrivals and their buffers, who may
-// send and where placed data may go.
+// The receive side of active messages at one port: task queue, pool of arrivals and buffers, access rule, and segment.
 //
-// The pool goes round: the engine takes an arrival, fills and queues it; the face takes it, runs it and puts it on the
-// way back, with its buffer; the engine finds it there. Both ways are lock-free queues with one producer and one
-// consumer. Arrivals and buffers are allocated when the pool is empty, and are kept.
+// Arrivals circulate. The engine takes one from the pool, fills it and queues it. The AM layer takes it, runs its
+// handler and returns it with its buffer. Both directions are lock-free queues with one producer and one consumer.
+// Arrivals and buffers are allocated when the pool is empty, and are then kept.
 
 #include <array>
 #include <atomic>
@@ -26,7 +25,7 @@ class ActivePort {
   struct Bounds {
     std::uint32_t arrivals_max;
     std::uint64_t memory_max;  // bytes of buffers
-    std::uint32_t packed_max;  // bytes of a message that are packed into the arrival itself
+    std::uint32_t packed_max;  // bytes of a message stored in the arrival itself
   };
 
   ActivePort(const Bounds& bounds, std::uint64_t secret) : bounds_(bounds), secret_(secret) {}
@@ -34,19 +33,19 @@ class ActivePort {
   ActivePort(const ActivePort&) = delete;
   ActivePort& operator=(const ActivePort&) = delete;
 
-  // The engine's, under its lock.
+  // The engine's side, under its lock.
   AccessRule rule;
   Segment segment;
   OpenRequests requests;
-  /// What answers to our messages must carry.
+  /// Returns the secret that answers to our messages must carry.
   std::uint64_t secret() const { return secret_; }
   bool admits(std::uint64_t access) const {
     return rule.kind == AccessRule::Kind::all || (rule.kind == AccessRule::Kind::equal && rule.access == access);
   }
-  /// ok, invalid (there is no segment), too_big (not all of it lies inside).
+  /// Returns ok, `invalid` (no segment) or `too_big` (not completely inside).
   Status check_place(std::uint64_t offset, std::uint64_t length) const;
-  /// Head and data of an arrival, to be written: in its own memory, or as far as they are placed, in the segment. That
-  /// may be another one than when the message began: then why not.
+  /// Returns permission to write an arrival's head and data: to its own memory or, if placed, to the segment. The
+  /// segment may have changed since the message began; then it returns the reason.
   using Pieces = std::array<iovec, 2>;  // of the permit, which refers to them
   std::expected<Permit, Status> permit(const Arrival& arrival, Pieces& pieces) const {
     if (arrival.is_placed) [[unlikely]]
@@ -56,25 +55,25 @@ class ActivePort {
     return Permit(std::span(pieces).first(1), 0, size);
   }
   bool is_packed(std::uint64_t length) const { return length <= bounds_.packed_max; }
-  /// A fresh arrival with room for `buffered` bytes beside the packed ones; null at a bound. `for_reply`: a reply,
-  /// which may take more.
+  /// Returns an arrival with room for `buffered` bytes besides the packed ones; null at a limit. `for_reply` permits
+  /// more, for a reply.
   Arrival* acquire(std::uint64_t buffered, bool for_reply);
   void queue(Arrival& arrival, bool is_ready);
   void complete(Arrival& arrival);
 
-  // The face's.
+  // The AM layer's side.
   Arrival* next();
   void release(Arrival& arrival);
-  // Any thread's.
+  // Thread-safe:
   bool has_ready() const { return readied_.load(std::memory_order_acquire) != taken_.load(std::memory_order_acquire); }
 
  private:
-  static constexpr std::uint32_t kBlock = 64;     // arrivals allocated at a time
-  static constexpr unsigned kSmallestClass = 11;  // log2 of the bytes of the smallest buffer
+  static constexpr std::uint32_t kBlock = 64;     // arrivals allocated at once
+  static constexpr unsigned kSmallestClass = 11;  // log2 of the smallest buffer's size
   static constexpr unsigned kClasses = 40;
-  static constexpr std::uint32_t kReturnsInCall = 8;  // arrivals taken back when one is wanted
+  static constexpr std::uint32_t kReturnsInCall = 8;  // arrivals taken back per acquire()
 
-  /// In the buffer itself: to give one back takes no memory.
+  /// Stored in the free buffer itself, so that returning a buffer needs no memory.
   struct IdleBuffer {
     IdleBuffer* next;
   };
@@ -91,11 +90,11 @@ class ActivePort {
   std::uint32_t made_ = 0;
   std::vector<Arrival*> idle_;
   std::array<IdleBuffer*, kClasses> idle_buffers_{};
-  std::uint64_t buffer_bytes_ = 0;  // allocated, idle ones too
+  std::uint64_t buffer_bytes_ = 0;  // allocated, including free ones
 
-  queue::TaskQueue<Arrival> arrivals_;  // engine to face
-  queue::TaskQueue<Arrival> back_;      // face to engine
-  // How many became ready, by the engine; how many were taken, by the face.
+  queue::TaskQueue<Arrival> arrivals_;  // from the engine to the AM layer
+  queue::TaskQueue<Arrival> back_;      // from the AM layer to the engine
+  // Arrivals made ready (counted by the engine) and taken (counted by the AM layer).
   alignas(queue::kLinePairBytes) std::atomic<std::uint64_t> readied_{0};
   alignas(queue::kLinePairBytes) std::atomic<std::uint64_t> taken_{0};
 };

@@ -1,5 +1,5 @@
 #pragma once
-// How active messages stand in envelopes.
+// The encoding of active messages in envelopes.
 
 #include <cstdint>
 #include <utility>
@@ -16,15 +16,16 @@ inline ActiveKind kind_of(wire::Operation operation) {
   return static_cast<ActiveKind>(std::to_underlying(operation) - std::to_underlying(wire::Operation::active_request));
 }
 
-/// All but requests answer something: they show the secret that came with it, and nobody answers them but replies.
+/// Returns whether a message answers another one. All kinds except requests do. They carry the secret of the message
+/// that they answer.
 inline bool is_back(ActiveKind kind) {
   return kind != ActiveKind::request;
 }
-/// The engine's word why something was not taken: it has no bytes.
+/// Returns whether it is the engine's notice of a refusal, which has no bytes.
 inline bool is_notice(ActiveKind kind) {
   return kind == ActiveKind::returned || kind == ActiveKind::rejected;
 }
-/// Requests and replies have no status: in its place stand the length of the head, by eights, and whether the data is
+/// Requests and replies have no status. Its place contains the head's length divided by 8, and whether the data is
 /// placed.
 struct Shape {
   std::uint16_t head = 0;
@@ -41,11 +42,11 @@ inline std::uint8_t status_byte(const ActiveMessage& message) {
   return static_cast<std::uint8_t>(message.head / 8 | (message.is_placed ? kPlacedBit : 0));
 }
 
-/// What the message shows to its target.
+/// Returns the value that the message shows to its target.
 inline std::uint64_t access_of(const ActiveMessage& message) {
   return is_back(message.kind) ? message.reply_access : message.access;
 }
-/// What answers to it have to show. Nobody answers a notice, and whoever gets one need not have been let in.
+/// Returns the secret that answers must show. Nobody answers a notice, and its receiver need not have been admitted.
 inline std::uint64_t shown_secret(ActiveKind kind, std::uint64_t secret) {
   return is_notice(kind) ? 0 : secret;
 }

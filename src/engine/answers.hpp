@@ -1,6 +1,6 @@
 #pragma once
-// What we answer to peers: that a put is done, or why not; the bytes of a get; that a loan is given back. What finds no
-// room waits, each peer's in order, and is tried in each pass.
+// Answers to peers: the result of a put, the bytes of a get, the return of a loan. Answers that find no room wait, per
+// peer in order, and each pass retries them.
 
 #include <cstdint>
 
@@ -13,14 +13,14 @@ class Answers {
  public:
   explicit Answers(MessageContext& context) : context_(context) {}
 
-  /// `exposure`: the name of the exposed memory that is the payload, or 0.
+  /// `exposure` names the exposed memory that is the payload, or is 0.
   void answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now);
-  /// That a transfer is done (ok), or is not.
+  /// Reports that a transfer succeeded (ok) or failed.
   void tell_done(link::PeerHandle peer, std::uint64_t cookie, Status status, base::Instant now);
   void retry(base::Instant now);
-  /// The peer is lost.
+  /// Drops the answers to a lost peer.
   void drop(link::PeerHandle peer, Status status, base::Instant now);
-  /// Held: all of them wait, so that nothing new is on its way when this engine is handed over.
+  /// While held, all answers wait, so that nothing new is in transit when this engine is handed over.
   void hold(bool is_held) { is_held_ = is_held; }
   bool is_empty() const { return waiting_.is_empty(); }
   std::size_t size() const { return waiting_.size(); }

@@ -1,6 +1,6 @@
 #pragma once
-// Operations with two ends: the transport's outcome (their memory is free again) and the peer's answer (what became of
-// them). Those that wait for the answer are known by peer, so that they end with it.
+// Operations that end twice: with the transport's outcome (their memory is free again) and with the peer's answer
+// (their result). Those that wait for an answer are kept by peer, so that they end with it.
 
 #include <cstdint>
 
@@ -15,12 +15,12 @@ class Awaited {
       : context_(context), waiting_(static_cast<std::uint32_t>(context.options.get(Option::peers_max))) {}
 
   void add(std::uint32_t slot, base::Instant now);
-  /// Whether both ends have come; then it is not awaited any more.
+  /// Returns whether both ends have come; the operation is then removed.
   bool is_over(std::uint32_t slot);
-  /// One that waits for a peer that is lost, which has ended it; kNone if there is none left.
+  /// Returns an operation that waited for the lost peer and that this call has ended; kNone if none is left.
   std::uint32_t take_lost(link::PeerHandle peer, Status status);
   bool has(std::uint32_t peer_slot);
-  /// When to ask peers that owe answers whether they are still there.
+  /// Returns when to ask peers that owe answers whether they still exist.
   base::Instant next_deadline() const { return ask_at_; }
   void ask(base::Instant now);
 

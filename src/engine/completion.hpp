@@ -10,7 +10,7 @@
 
 namespace fairlead::engine {
 
-/// A port of an engine anywhere.
+/// A port of any engine.
 struct RemotePort {
   base::SocketAddress engine;
   std::uint32_t port = 0;
@@ -18,14 +18,14 @@ struct RemotePort {
 };
 
 struct Completion {
-  std::uint64_t cookie = 0;  // the owner's word of the operation
+  std::uint64_t cookie = 0;  // chosen by the operation's owner
   std::uint64_t length = 0;  // bytes received, sent, read or written
-  std::uint64_t offset = 0;  // receives: where in the posted buffer the message starts
+  std::uint64_t offset = 0;  // receives: offset of the message in the posted buffer
   std::int64_t time_ns = 0;  // MonotonicClock when the engine produced it
-  RemotePort source{};       // receives: who sent; else the other side if known
+  RemotePort source{};       // receives: the sender; else the other side if known
   Status status = Status::ok;
-  bool is_final = true;  // false: the buffer stays posted, more may come (RETAIN)
-  bool is_loan = false;  // receives: the message lies elsewhere; `offset` names it, for Core::loan()
+  bool is_final = true;  // false: the buffer stays posted, more messages may come (RETAIN)
+  bool is_loan = false;  // receives: the message is by reference; `offset` is its name for Core::loan()
 };
 static_assert(std::is_trivially_copyable_v<Completion> && sizeof(Completion) <= 72);
 

@@ -1,14 +1,14 @@
 #pragma once
-// What a face (net, verbs, am) may ask of an engine, embedded in this process or in the host's daemon
-// (docs/host.md). The faces cannot tell which one answers.
+// The interface of an engine for the layers above (net, verbs, am). The engine is embedded in this process or runs in
+// the host's daemon (docs/host.md); the layers need not know which.
 //
-// Model. A face opens a port and gets an event queue with it. It reserves events, then submits operations; each
-// accepted operation ends in exactly one final completion in that queue, so an event is never lost or refused.
-// Memory named by an operation belongs to the engine until its final completion; the iovec arrays too.
+// Model: a layer opens a port, which has an event queue. It reserves events, then submits operations. Each accepted
+// operation ends with exactly one final completion in that queue, so no event is ever lost or refused. The engine owns
+// the memory of an operation, including the iovec array, until the final completion.
 //
-// Thread rules. Every call may come from any thread, except that the calls marked [consumer] of one port must not
-// overlap. No call runs code of the face. Submitting sends at once where it can; what it could not send is sent by
-// whoever makes progress next: a poller, a waiter, or the engine's own thread.
+// Thread rules: any thread may make any call, except that [consumer] calls on one port must not overlap. No call runs
+// code of the layers above. A submission sends at once where possible. The next thread that makes progress sends the
+// rest: a poller, a waiter, or the engine's own thread.
 
 #include <cstdint>
 #include <functional>
@@ -32,29 +32,30 @@
 
 namespace fairlead::engine {
 
-/// A buffer for messages of any sender, matched first come first served (LNet's attached MD).
-/// Ends when less than `size_min` bytes remain, or `messages_max` have arrived, or by cancel. Up to messages_max
+/// A buffer for messages of any sender; messages take the first buffer with room (LNet's attached MD). It ends when
+/// less than `size_min` bytes remain, after `messages_max` messages, or by cancel. It yields up to messages_max
 /// completions.
 struct Receive {
   std::span<const iovec> memory;
   std::uint64_t size_min = 0;
   std::uint32_t messages_max = 1;
-  bool takes_loans = false;  // messages that are lent are not copied; those count, but take no room
+  bool takes_loans = false;  // messages by reference are not copied; they count as messages but take no room
   std::uint64_t cookie = 0;
 };
 
 using link::SendPart;
 
-/// A message to a port. Completes `ok` when the peer's engine has it (acknowledged), also if nobody took it there.
+/// A message to a port. Completes with `ok` when the peer's engine has acknowledged it, even if no buffer took it
+/// there.
 struct Send {
   RemotePort to;
   link::SendPart part;
-  base::Instant now{};        // if the caller has just asked its clock: saves asking again
-  bool is_loan = false;       // may be read where it lies; then it completes when it is given back
-  bool is_confirmed = false;  // completes when the target has told whether a buffer took it
+  base::Instant now{};        // the caller's fresh clock reading, if any; saves another one
+  bool is_loan = false;       // the receiver may read it in place; it then completes when the receiver gives it back
+  bool is_confirmed = false;  // completes when the target has reported whether a buffer took it
 };
 
-/// Memory for one put (is_writable) or one get (otherwise) by whoever knows the key. Completes when that is done.
+/// Memory for one put (is_writable) or one get by whoever knows the key. Completes when that transfer is done.
 struct Exposure {
   std::span<const iovec> memory;
   std::uint64_t length = 0;
@@ -62,139 +63,142 @@ struct Exposure {
   std::uint64_t cookie = 0;
 };
 
-/// A put into, or a get out of, exposed memory of another port. Completes when the data is placed and (put) so
-/// acknowledged by the target engine, or with its refusal: stale, not_permitted, too_big.
+/// A put to, or get from, exposed memory of another port. Completes when the data is placed and, for a put, the target
+/// engine has acknowledged it. If the target refuses, the status is stale, not_permitted or too_big.
 struct Transfer {
   RemotePort target;
-  std::uint64_t target_epoch = 0;  // the engine's life that the key belongs to
+  std::uint64_t target_epoch = 0;  // the life of the engine to which the key belongs
   std::uint64_t key = 0;
   std::span<const iovec> memory;
-  std::uint64_t length = 0;  // of the memory, from its start
+  std::uint64_t length = 0;  // bytes of the memory to transfer
   std::uint64_t cookie = 0;
 };
 
-/// A message that is read where its sender has written it.
+/// A message by reference, in the sender's memory.
 struct LoanView {
   std::span<const std::byte> bytes;
-  std::shared_ptr<const void> memory;  // keeps them readable
+  std::shared_ptr<const void> memory;  // keeps the bytes readable
 };
 
 class Core {
  public:
   virtual ~Core() = default;
 
-  /// What peers use to reach this engine, and the 64 random bits that name its life.
+  /// The address at which peers reach this engine, and the 64 random bits that identify its life.
   virtual base::SocketAddress address() const = 0;
   virtual std::uint64_t epoch() const = 0;
-  /// Whether it is of another process, and that has ended: every operation ends `restarted`, also each later one. The
-  /// waits of its ports end then, too.
+  /// Returns whether the engine belonged to another process that has ended. Every pending and later operation ends with
+  /// `restarted`. Waits on its ports end, too.
   virtual bool has_ended() const { return false; }
-  /// Those that it was made with: of whoever attached first. Null if it has none.
+  /// Returns the options of the process's first attachment, with which the engine was made. Null if it has none.
   virtual const EngineOptions* options() const { return nullptr; }
-  /// Message size above which send is refused (message_size).
+  /// Returns the largest message size; send() refuses larger ones with message_size.
   virtual std::uint64_t message_size_max() const = 0;
 
-  /// Opens a port: in_use if the number is taken here.
+  /// Opens a port. Returns `in_use` if this engine has that number already.
   virtual Result<PortHandle> open_port(std::uint32_t number) = 0;
-  /// Opens the highest free number of [first, first + count), not_available if there is none; `number` tells which.
+  /// Opens the highest free number in [first, first + count) and stores it in `number`. Returns `not_available` if none
+  /// is free.
   virtual Result<PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) = 0;
-  /// Cancels what is still there and closes; blocks until no memory of the port is referenced any more (bounded by the
-  /// give-up time). Its undelivered events are gone.
+  /// Cancels pending operations and closes the port. Blocks until no memory of the port is referenced any more, at most
+  /// for the give-up time. Undelivered events are lost.
   virtual void close_port(PortHandle port) = 0;
 
-  /// [consumer] Makes room for `count` more events, before an operation is submitted; no_memory at the bound.
+  /// [consumer] Reserves room for `count` more events. Call before submitting an operation. Returns `no_memory` at the
+  /// limit.
   virtual Status reserve_events(PortHandle port, std::uint32_t count) = 0;
-  /// [consumer] Gives room back, after the final completion.
+  /// [consumer] Releases room after the final completion.
   virtual void release_events(PortHandle port, std::uint32_t count) = 0;
 
-  /// Submissions: ok, or again / no_memory / invalid / message_size / stale (port) and nothing was taken.
+  /// Submissions return ok, or again / no_memory / invalid / message_size / stale (port) if nothing was taken.
   virtual Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) = 0;
-  /// From now on the port posts spares by itself, each as a Receive of the plan: as many as it wants ahead, and more
-  /// when a message finds no buffer; all within what is granted. Their completions name them by their cookies. A plan
-  /// without spares ends it, and cancels those that are posted. The same plan again: looks whether there are more now.
+  /// Makes the port post spares by itself, each as a Receive according to the plan. It posts as many as the plan wants
+  /// ahead, and more when a message finds no buffer, within what is granted. Completions identify spares by their
+  /// cookies. A plan without spares ends this and cancels posted ones. Setting the same plan again checks for new
+  /// spares.
   virtual void set_spares(PortHandle port, const SparePlan& plan) = 0;
-  /// [consumer] So many more spares may be posted; the room for their events (messages_max of each) is reserved. One
-  /// is used up with each that is posted: grant it again, or release its events, after its final completion.
+  /// [consumer] Permits posting so many more spares, for each of which messages_max events are reserved. Each posted
+  /// spare uses up one grant. After its final completion, grant it again or release its events.
   virtual void grant_spares(PortHandle port, std::uint32_t count) = 0;
   virtual SpareCounts spare_counts(PortHandle port) const = 0;
   virtual Status send(PortHandle port, const Send& send, OperationHandle& operation) = 0;
-  /// As send() of each part, in this order, up to the first that is not taken: how many were, and why not more.
-  /// `operations` has room for all.
+  /// Sends the parts in order, as send() does, up to the first that is refused. Returns how many were accepted;
+  /// `status` says why not more. `operations` must have room for all.
   virtual std::size_t send_all(PortHandle port, const RemotePort& to, std::span<const link::SendPart> parts,
                                std::span<OperationHandle> operations, Status& status) = 0;
   virtual Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) = 0;
   virtual Status put(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
   virtual Status get(PortHandle port, const Transfer& transfer, OperationHandle& operation) = 0;
 
-  /// Asks for an early end. False if the operation has already completed; true promises that its final completion
-  /// comes, `canceled` or with the real result if that came first.
+  /// Requests an early end. Returns false if the operation has completed already. Otherwise its final completion
+  /// follows, with `canceled` or an earlier real result.
   virtual bool cancel(PortHandle port, OperationHandle operation) = 0;
 
-  /// Of a completion with is_loan, until it is given back. Any thread.
+  /// Returns the message of a completion with is_loan, valid until it is given back. Thread-safe.
   virtual LoanView loan(std::uint64_t) { return {}; }
-  /// Its sender may have it back. Closing the port gives back all.
+  /// Returns a loan to its sender. Closing the port returns all loans.
   virtual void give_back(PortHandle, std::uint64_t) {}
 
-  /// One pass over paths, reactions, sends and timers, if nobody else is at it. True if anything happened.
+  /// Makes one pass over paths, reactions, sends and timers, unless another thread does. Returns true if anything
+  /// happened.
   virtual bool progress() = 0;
-  /// After a poll in vain, by whoever polls again and again: may give the processor to others that want it, for a
-  /// millisecond at most. The caller holds no lock.
+  /// Call after a poll found nothing, if polling repeatedly: may yield the processor to others, for a millisecond at
+  /// most. The caller must hold no lock.
   virtual void give_way() {}
-  /// [consumer] Takes the next events of the port, as many as there are and `to` holds; how many. Does not make
-  /// progress.
+  /// [consumer] Takes available events of the port, up to the size of `to`. Returns how many. Makes no progress.
   virtual std::size_t next_events(PortHandle port, std::span<Completion> to) = 0;
-  /// [consumer] progress(), then next_events(), where what happens meanwhile need not go through the queue.
+  /// [consumer] Does progress(), then next_events(). New events may bypass the queue.
   virtual std::size_t poll(PortHandle port, std::span<Completion> to) {
     progress();
     return next_events(port, to);
   }
   bool next_event(PortHandle port, Completion& completion) { return next_events(port, {&completion, 1}) == 1; }
-  /// Whether next_event() would find one. Any thread.
+  /// Returns whether next_event() would find one. Thread-safe.
   virtual bool has_event(PortHandle port) const = 0;
-  /// Waits until the port has an event, was interrupted, or `deadline` passed; makes progress meanwhile; spins first,
-  /// then sleeps (docs/engine.md). True if there is an event. One waiter per port at a time; it may overlap with the
-  /// [consumer] calls of other threads, so that a submission need not wait for a sleeper.
+  /// Waits until the port has an event, is interrupted, or `deadline` passes. Makes progress meanwhile; spins first,
+  /// then sleeps (docs/engine.md). Returns true if there is an event. One waiter per port at a time. It may overlap
+  /// with [consumer] calls of other threads, so that a submission need not wait for a sleeper.
   virtual bool wait(PortHandle port, base::Instant deadline) = 0;
-  /// Ends a wait() on this port now, or the next one if none is under way. Any thread.
+  /// Ends the current wait() on this port, or the next one if there is none. Thread-safe.
   virtual void interrupt(PortHandle port) = 0;
-  /// Readable from the first event or interrupt() after arm_descriptor() on, until that is called again; for foreign
-  /// epoll loops.
+  /// Becomes readable with the first event or interrupt() after arm_descriptor(), until that is called again. For an
+  /// application's own epoll loop.
   virtual int descriptor(PortHandle port) const = 0;
-  /// False if an event is there already (do not sleep). Not beside a wait().
+  /// Returns false if an event is available already (do not sleep). Must not overlap with a wait().
   virtual bool arm_descriptor(PortHandle port) = 0;
 
-  /// Makes zeroed memory of so many bytes, in whole pages, in which peers of this host put and get by themselves what
-  /// is exposed; null if there is none to be had. It outlives the engine; so does this function, which then makes none.
+  /// Allocates zeroed memory in whole pages, in which local peers can put and get exposed memory directly. Returns null
+  /// if there is none. The memory outlives the engine. The function does, too, and then returns null.
   using AllocateShared = std::function<std::shared_ptr<std::byte>(std::uint64_t)>;
   virtual AllocateShared allocate_shared() { return {}; }
 
-  /// What this engine offers for queue pairs; null if nothing.
+  /// Returns the interface for queue pairs; null if not supported.
   virtual qp::PairCore* pairs() { return nullptr; }
-  /// What this engine offers for active messages; null if nothing.
+  /// Returns the interface for active messages; null if not supported.
   virtual ActivePorts* active_ports() { return nullptr; }
 
-  /// Tells all peers that this engine ends, and waits a moment until they know; then nobody is met any more. For those
-  /// who end the process without destructors, which do it, too. Any thread.
+  /// Tells all peers that this engine ends, and waits briefly until they know. Afterwards it meets no peers. For
+  /// processes that exit without destructors, which also do this. Thread-safe.
   virtual void take_leave() {}
 
-  /// The next message that is dropped for lack of a posted buffer ends a wait() on this port, as interrupt() does; the
-  /// ones after it do not. Look at the count then, and after this call. Any thread.
+  /// The next message dropped for lack of a posted buffer ends a wait() on this port, as interrupt() does; later drops
+  /// do not. The caller then reads the count and calls this again. Thread-safe.
   virtual void watch_drops(PortHandle port) = 0;
-  /// From now on each peer that is lost ends a wait() on this port, as interrupt() does (ActivePorts::next_loss tells
-  /// which). Any thread.
+  /// From now on, each lost peer ends a wait() on this port, as interrupt() does. ActivePorts::next_loss() tells which.
+  /// Thread-safe.
   virtual void watch_losses(PortHandle) {}
-  /// Messages dropped at this port for lack of a posted buffer, since it was opened.
+  /// Returns how many messages were dropped for lack of a posted buffer since the port was opened.
   virtual std::uint64_t dropped_no_buffer(PortHandle port) const = 0;
-  /// Counters and facts of the whole engine, of its path and of each peer (bounded snapshot), for statistics and error
-  /// texts.
+  /// Returns counters and facts of the engine, its path and each peer, for statistics and error texts. The snapshot is
+  /// bounded.
   virtual observe::EngineFacts facts() const = 0;
-  /// What is known of one peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if never met.
+  /// Returns what is known of a peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if it was never met.
   virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
-  /// The last events with one peer, a line each, the oldest first. Empty if nothing is known.
+  /// Returns the last events with a peer, one line each, oldest first. Empty if nothing is known.
   virtual std::string describe_flight(const base::SocketAddress&) const { return {}; }
 };
 
-/// The address that stands for this process itself (0@lo).
+/// Returns the address that stands for this process itself (0@lo).
 inline base::SocketAddress lo(std::uint16_t port) {
   return {.ip = {}, .scope = 0, .port = port};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Every counter of the statistics by its full name, with what it counts: for `fairlead explain` and docs/counters.md.
-// New counters come here by the rows of their struct (base/counter_row.hpp).
+// All counters of the statistics by full name, with their meaning, for `fairlead explain` and docs/counters.md. New
+// counters enter it through the rows of their struct (base/counter_row.hpp).
 
 #include <string>
 #include <string_view>
@@ -13,12 +13,12 @@ namespace fairlead::engine {
 
 struct CounterMeaning {
   std::string name;      // "link.resends_fast"
-  std::string sentence;  // begins in lower case, no full stop
+  std::string sentence;  // begins in lower case, without a full stop
 };
 
 std::vector<CounterMeaning> counter_catalog();
 
-/// "link.malformed.wrong_checksum" and "link.refused.too_old".
+/// Returns for example "link.malformed.wrong_checksum"; refused_name() returns for example "link.refused.too_old".
 std::string malformed_name(wire::DropReason reason);
 std::string refused_name(link::Refusal reason);
 

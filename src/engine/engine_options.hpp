@@ -1,6 +1,6 @@
 #pragma once
-// The one table of what can be set: name, unit, default, range, environment variable, one sentence. Values come from
-// the table's defaults, then the file that FAIRLEAD_CONFIG names, then the environment, then the caller; each is
+// The table of all options: name, unit, default, range, environment variable, and a sentence. Values come from the
+// defaults, the file that FAIRLEAD_CONFIG names, the environment, and the caller, in rising precedence. Each value is
 // checked against its range.
 
 #include <array>
@@ -65,58 +65,60 @@ enum class Option : std::uint8_t {
   count_,
 };
 
-/// A name that an option had before, which is taken for one more release.
+/// An option's previous name, accepted for one more release.
 struct FormerOption {
   std::string_view name, environment;
   Option now;
 };
 std::span<const FormerOption> former_options() noexcept;
 
-/// Which way engines of the same host are reached.
+/// The transport to engines of the same host.
 enum class PathChoice : std::uint8_t { automatic, udp, shm };
 
-/// Where the engine is: in this process, in that of the host, or there if it is to be had.
+/// Where the engine runs: in this process, in the host engine, or in the host engine if available.
 enum class CoreChoice : std::uint8_t { embedded, host, automatic };
 
 class EngineOptions {
  public:
-  /// The defaults of the table.
+  /// Initialises with the table's defaults.
   EngineOptions() noexcept;
-  /// The defaults, overlaid by the environment and the file that it names; an unreadable or out-of-range value is an
-  /// error that names its variable, or file and line.
+  /// Returns the defaults, overridden by the environment and the file that it names. An unreadable or out-of-range
+  /// value is an error that names its variable, or file and line.
   static Result<EngineOptions> from_environment();
   static Result<EngineOptions> of(const base::Settings& settings);
 
   std::uint64_t get(Option option) const noexcept { return values_[static_cast<std::size_t>(option)]; }
-  /// What the path shall do to the datagrams it sends (docs/faults.md); beside the table, as it is no number: "fault",
-  /// FAIRLEAD_FAULT.
+  /// Faults that the path injects into the datagrams that it sends (docs/faults.md). Not in the table, because it is no
+  /// number: "fault", FAIRLEAD_FAULT.
   const path::FaultPlan& fault() const noexcept { return fault_; }
-  /// Where stalls and losses are reported as they are noticed (docs/flight-recorder.md): "stderr", a file to append
-  /// to, or empty for nowhere; "flight", FAIRLEAD_FLIGHT.
+  /// Where stalls and losses are reported when they are noticed (docs/flight-recorder.md): "stderr", a file to append
+  /// to, or empty for none. "flight", FAIRLEAD_FLIGHT.
   const std::string& flight() const noexcept { return flight_; }
-  /// What of the process's log is wanted (<fairlead/log.hpp>); "log", FAIRLEAD_LOG.
+  /// The levels of the process's log (<fairlead/log.hpp>). "log", FAIRLEAD_LOG.
   const std::optional<base::LogLevels>& log() const noexcept { return log_; }
-  /// "path", FAIRLEAD_PATH: auto (shared memory to peers of this host, where both may), udp, or shm (nothing else).
+  /// "path", FAIRLEAD_PATH: auto (shared memory to local peers if both sides permit it), udp, or shm (only shared
+  /// memory).
   PathChoice path() const noexcept { return path_; }
   /// "core", FAIRLEAD_CORE: embedded, host, or auto.
   CoreChoice core() const noexcept { return core_; }
-  /// The socket file of the host engine; empty: where it listens by default. "host", FAIRLEAD_HOST.
+  /// The host engine's socket file; empty: the default. "host", FAIRLEAD_HOST.
   const std::string& host() const noexcept { return host_; }
-  /// What sessions are sealed with (docs/seal.md); no key files: nothing is. "seal", "seal_peers" and "seal_require".
+  /// The key files for sealing sessions (docs/seal.md); without key files, nothing is sealed. "seal", "seal_peers" and
+  /// "seal_require".
   std::optional<seal::KeyringFiles> seal() const;
-  /// With whom nothing unsealed is exchanged: nobody without a key; everybody, if there is one and it was not set.
+  /// The peers with which nothing unsealed is exchanged. Without a key: none. With a key and no setting: all.
   std::vector<base::AddressRange> seal_require() const;
-  /// Of the Unix sockets by which engines of a host meet; empty: abstract names. "shm_directory",
+  /// The directory of the Unix sockets by which local engines meet; empty: abstract names. "shm_directory",
   /// FAIRLEAD_SHM_DIRECTORY.
   const std::string& shm_directory() const noexcept { return shm_directory_; }
-  /// Whether processes of other users may share memory with us; "shm_users", FAIRLEAD_SHM_USERS: own or all.
+  /// Returns whether processes of other users may share memory with us. "shm_users", FAIRLEAD_SHM_USERS: own or all.
   bool admits_all_users() const noexcept { return admits_all_users_; }
   /// "wait", FAIRLEAD_WAIT: adaptive, spin (never sleep) or sleep (never poll); queue/wait_ladder.hpp.
   queue::WaitChoice wait() const noexcept { return wait_; }
-  /// By name ("ack_delay"), for command lines; the error names the range.
+  /// Sets an option by name ("ack_delay"), for command lines. The error names the range.
   Result<> set(std::string_view name, std::string_view text);
   Result<> set(Option option, std::uint64_t value);
-  /// Names of those that are not the same.
+  /// Returns the names of options that differ.
   std::vector<std::string_view> differences(const EngineOptions& other) const;
 
  private:

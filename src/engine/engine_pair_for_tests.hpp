@@ -36,8 +36,8 @@ inline shm::ConnectionOptions direct_options(bool has_cma = false) {
           .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0};
 }
 
-/// In whose range of ports the places lie; few arrivals of active messages. With memory outside the arena reached, too,
-/// of whoever looks up to `awake_max`.
+/// Options whose range of ports contains the test addresses, with few arrivals of active messages. `has_cma` also
+/// enables cross-memory attach, for polling peers up to `awake_max` bytes.
 inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max = onesided::kCarriedOutMax) {
   EngineOptions options;
   EXPECT_TRUE(options.set(Option::port_first, 40000));
@@ -49,7 +49,7 @@ inline EngineOptions direct_engine_options(bool has_cma, std::uint64_t awake_max
 }
 
 struct DirectSide {
-  /// What goes around the engine's path, if anything.
+  /// Wraps the engine's path, if set.
   using Wrap = std::function<std::unique_ptr<path::Path>(std::unique_ptr<path::Path>)>;
 
   DirectSide(path::SimNetwork& network, std::uint16_t number, bool has_cma,
@@ -88,7 +88,7 @@ struct DirectSide {
   PortHandle port;
 };
 
-/// Near has found far, and each sees what the other shows of its memory.
+/// A fixture in which the near engine has met the far one, and each maps the other's shared memory.
 class EnginePair : public testing::Test {
  protected:
   explicit EnginePair(bool has_cma = false, std::uint64_t awake_max = onesided::kCarriedOutMax)
@@ -105,7 +105,7 @@ class EnginePair : public testing::Test {
     near_.engine->progress(now_);
     if (is_far_running) far_.engine->progress(now_);
   }
-  /// As a peer would that writes what it likes.
+  /// Publishes a record as a malicious peer might.
   static void publish_record(shm::Connection& to, const wire::Envelope& envelope) {
     const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::whole);
     std::byte* const body = to.writer.reserve(bytes);
@@ -113,14 +113,14 @@ class EnginePair : public testing::Test {
     wire::encode_shm(body, wire::ShmKind::whole, envelope, 0);
     to.writer.publish(bytes, to.reader.read());
   }
-  /// It rings, too; then both pass.
+  /// Writes a record and rings; then both engines make a pass.
   void write_record(shm::Connection& to, const wire::Envelope& envelope) {
     publish_record(to, envelope);
     to.alert();
     pass();
     to.writer.look();
   }
-  /// Passes until the side has an event.
+  /// Makes passes until the side has an event.
   std::optional<Completion> next(DirectSide& side) {
     for (int step = 0; step < 10'000; ++step) {
       if (auto event = side.event()) return event;

@@ -1,7 +1,7 @@
 #pragma once
-// An engine as the next program in this process needs it (Engine::save): its name, its peers, ports and operations, and
-// the messages that have come in part. All names that peers know stay what they are. The memory of operations is not
-// ours to keep: whoever restores them names it again (Engine::give_memory).
+// The state of an engine for the next program in this process (Engine::save): its identity, peers, ports and
+// operations, and partly arrived messages. All names that peers know stay the same. The memory of operations is not
+// part of it; whoever restores the engine names it again (Engine::give_memory).
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace fairlead::engine {
 struct PortState {
   std::uint32_t slot = 0, number = 0;
   std::uint64_t dropped = 0;
-  std::vector<std::uint32_t> posted;  // slots of its receives, in their order
+  std::vector<std::uint32_t> posted;  // slots of its receives, in order
 };
 
 struct OperationState {
@@ -29,7 +29,7 @@ struct PlacementState {
   Placement placement;
 };
 
-/// One that had no room, or was held back.
+/// An answer that had no room or was held back.
 struct AnswerState {
   link::PeerHandle peer;
   wire::Envelope envelope;

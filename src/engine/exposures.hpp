@@ -1,7 +1,7 @@
 #pragma once
-// Memory for one put or one get, by whoever knows its key. It is used by a transfer that a peer asks for, or by a peer
-// of this host that carries it out by itself where it reaches the memory (onesided/exposure_publisher.hpp). A record
-// tells us afterwards, and the exposure ends.
+// One-shot regions: memory for one put or one get, by whoever knows the key. A peer requests the transfer. A local peer
+// that can access the memory performs it by itself (onesided/exposure_publisher.hpp); its record then ends the
+// exposure.
 
 #include <cstdint>
 #include <optional>
@@ -21,19 +21,20 @@ class Exposures {
   Exposures(MessageContext& context, link::TokenSource& secrets);
 
   Status add(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
-  /// Takes it for a transfer, which it is good for: from then on the key names nothing.
+  /// Takes the exposure for a transfer that it permits. From then on the key names nothing.
   Status take(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length, std::uint32_t& slot);
-  /// Once a transfer has begun its real result comes.
+  /// Once a transfer has begun, its real result is reported instead.
   void cancel(std::uint32_t slot, base::Instant now);
   void complete(std::uint32_t slot, Status status, std::uint64_t length, base::Instant now);
 
-  /// A peer says that it has carried it out. The slot of one that cannot end yet, as somebody else is still at it.
+  /// Handles a peer's record that it has carried out a transfer. Returns the slot if the exposure cannot end yet,
+  /// because another peer still uses it; else kNone.
   std::uint32_t deliver_carried_out(const link::Delivery& delivery, base::Instant now);
-  /// The same of one that a peer had claimed that is no more.
+  /// Does the same for an exposure that a lost peer had claimed.
   std::uint32_t end_abandoned(const shm::Departure& gone, Status status, base::Instant now);
-  /// What ended while a peer held it is tried again in each pass.
+  /// Each pass retries the withdrawal of exposures that a peer was using.
   bool is_withdrawing() const { return !withdrawing_.empty(); }
-  /// As Engine::check(), of one.
+  /// Checks the invariants of one exposure, as Engine::check() does.
   void check(std::uint32_t slot);
   void retry_withdrawals(base::Instant now);
 
@@ -42,10 +43,10 @@ class Exposures {
 
   static constexpr std::uint32_t kKeySlotBits = 20;
 
-  /// Of one that was cancelled, or is used up, while a peer was at it.
+  /// An exposure that was cancelled or used up while a peer was using it.
   struct Withdrawal {
     std::uint64_t name = 0;     // of the operation
-    onesided::Claimer claimer;  // of one that was cancelled
+    onesided::Claimer claimer;  // of a cancelled one
   };
 
   std::uint64_t make_key(std::uint32_t slot);

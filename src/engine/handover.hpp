@@ -1,6 +1,6 @@
 #pragma once
-// Hands an engine over to the next program in this process: what of it outlives this one (engine_state.hpp), and what
-// stands in the way.
+// Hands an engine over to the next program in this process: saves the state that outlives this program
+// (engine_state.hpp), and reports what prevents it.
 
 #include <cstdint>
 #include <memory>
@@ -15,23 +15,26 @@ namespace fairlead::engine {
 
 class Handover {
  public:
-  /// `engine` outlives it.
+  /// `engine` must outlive this object.
   explicit Handover(Engine& engine) : engine_(engine), messages_(engine.messages_) {}
 
-  /// Why it cannot be; empty if it can.
+  /// Returns why a handover is impossible; empty if it is possible.
   std::string obstacle() const;
-  /// From now on answers to peers wait, or go again.
+  /// While held, answers to peers wait.
   void hold_answers(bool is_held) { messages_.hold_answers(is_held); }
-  /// Nothing of ours is on its way, and nothing that came waits.
+  /// Returns whether nothing of ours is in transit, and nothing that arrived waits.
   bool is_still() const;
-  /// again: it is not still, or events wait at its ports. If the engine is used after that, this is void.
+  /// Returns `again` if the engine is not still or events wait at its ports. Using the engine afterwards invalidates
+  /// the result.
   Result<EngineState> save();
-  /// What is left after that.
+  /// Takes what is left after save().
   std::unique_ptr<path::Path> take_path() { return engine_.transports_->take_path(); }
 
-  /// Into a new engine with that address, epoch and seed. Then all operations want their memory.
+  /// Restores the state into a new engine with the same address, epoch and seed. Afterwards each operation needs its
+  /// memory.
   Result<> restore(const EngineState& saved, base::Instant now);
-  /// False: no such operation, it has another cookie, it has memory, or this is too short.
+  /// Returns false if there is no such operation, its cookie differs, it has memory already, or the memory is too
+  /// short.
   bool give_memory(PortHandle port, OperationHandle operation, std::uint64_t cookie, std::span<const iovec> memory) {
     return messages_.give_memory(port, operation, cookie, memory);
   }

@@ -1,10 +1,10 @@
 #pragma once
-// Messages that are handed over in place, between engines of one host that show each other their memory
-// (shm/arena.hpp): a record says where the message lies in the sender's memory. Whoever takes loans reads it there
-// and gives it back later; for others the engine copies it into the posted buffer, once. The sender's operation ends
-// when the message is given back, or its reader is gone.
+// Messages by reference ("loans") between local engines that share memory (shm/arena.hpp). A record says where the
+// message lies in the sender's memory. A receiver that takes loans reads it there and gives it back later. For other
+// receivers, the engine copies it once, into the posted buffer. The sender's operation ends when the message is given
+// back or its reader is gone.
 //
-// The reader's face holds the mapping, so the bytes stay readable whatever becomes of the sender.
+// The reader holds the mapping, so the bytes stay readable whatever happens to the sender.
 
 #include <cstdint>
 #include <memory>
@@ -27,15 +27,15 @@ class Loans {
         awaited_(awaited),
         taken_(static_cast<std::uint32_t>(context.options.get(Option::operations_max))) {}
 
-  // The sender.
-  /// False: it goes as a message, copied.
+  // Sender's side.
+  /// Returns false if the message must be copied and sent instead.
   bool lend(PortHandle port, const Send& send, OperationHandle& operation, Status& status, base::Instant now);
-  /// Which is to be settled now; kNone if that was none.
+  /// Returns the slot of the operation to end; kNone if the record names none.
   std::uint32_t deliver_given_back(const link::Delivery& delivery);
-  /// The peer cannot reach our memory.
+  /// Sends the message by copy, because the peer cannot access our memory.
   void send_instead(std::uint32_t slot, base::Instant now);
 
-  // The reader.
+  // Reader's side.
   void deliver(const link::Delivery& delivery, base::Instant now);
   LoanView view(std::uint64_t name) {
     const Taken& taken = taken_[slot_of(name)];
@@ -48,10 +48,10 @@ class Loans {
  private:
   static constexpr std::uint32_t kNone = Operations::kNone;
 
-  /// A message in the memory of a peer of this host, which somebody here reads.
+  /// A message in the memory of a local peer that a reader here holds.
   struct Taken {
     std::span<const std::byte> bytes;
-    std::shared_ptr<const void> memory;  // they lie in
+    std::shared_ptr<const void> memory;  // the memory in which they lie
     std::uint32_t port = 0;              // slot
     link::PeerHandle peer;
     std::uint64_t cookie = 0;
@@ -67,7 +67,7 @@ class Loans {
   Receives& receives_;
   Answers& answers_;
   Awaited& awaited_;
-  base::Slab<Taken> taken_;  // and not given back
+  base::Slab<Taken> taken_;  // loans not given back yet
 };
 
 }  // namespace fairlead::engine

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of the messages' client have in common.
+// State that all parts of the message client share.
 
 #include <chrono>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct MessageContext {
   std::uint64_t epoch;
   const EngineOptions& options;
   Operations operations;
-  base::Slab<Placement> placements;  // messages in several chunks that are under way
+  base::Slab<Placement> placements;  // of messages in several chunks that are arriving
   EngineCounters counters;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the nouns of the messages' client need, in an engine that reaches only itself, with one open port.
+// The context of the message client's parts for tests: an engine that reaches only itself, with one open port.
 
 #include <gtest/gtest.h>
 

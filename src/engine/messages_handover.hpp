@@ -1,5 +1,5 @@
 #pragma once
-// The part of a handover that is of messages and bulk (handover.hpp).
+// The part of a handover for messages and bulk transfers (handover.hpp).
 
 #include <cstdint>
 #include <span>
@@ -15,17 +15,17 @@ class MessagesHandover {
 
   void hold_answers(bool is_held) { messages_.answers_.hold(is_held); }
   Result<MessagesState> save();
-  /// Calls visit(slot) for each buffer that is posted there, in their order.
+  /// Calls visit(slot) for each buffer that is posted at the port, in order.
   template <typename Visit>
   void for_each_posted(const Port& port, Visit&& visit) {
     for (std::uint32_t slot = port.posted.first(); slot != kNone; slot = context_.operations[slot].next) visit(slot);
   }
 
-  /// Where there was nothing yet but ports; then post() and give_memory().
+  /// Restores into a client that has only ports. The caller then calls post() and give_memory().
   Result<> restore(const MessagesState& saved, base::Instant now);
-  /// A receive is posted behind those of its port. False if it is none, or not of that port.
+  /// Posts a restored receive behind those of its port. Returns false if the operation is no receive of that port.
   bool post(PortHandle port, std::uint32_t slot);
-  /// Whether a placement of that size has that name.
+  /// Returns whether a placement of that size has that name.
   bool is_arrival(std::uint64_t target, std::uint64_t size);
   bool give_memory(PortHandle port, OperationHandle name, std::uint64_t cookie, std::span<const iovec> memory);
   std::uint32_t without_memory();

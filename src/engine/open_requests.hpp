@@ -1,9 +1,9 @@
 #pragma once
-// The requests of active messages of one port that have not been answered: who was asked what. Nobody else's answer is
-// let in, and nobody's twice.
+// The unanswered active-message requests of one port, and their targets. Only the target's answer is accepted, and only
+// once.
 //
-// The face names a request by any number whose low 32 bits are small, and which no other open request of the port has:
-// a place in a table of its own, so it is one of ours, too.
+// The AM layer names a request by a number whose low 32 bits are an index into its own table. No other open request of
+// the port has that index, so it serves as an index here, too.
 
 #include <cstdint>
 #include <utility>
@@ -28,7 +28,7 @@ class OpenRequests {
   void close(std::uint64_t name) {
     if (Request* const request = find(name)) request->is_open = false;
   }
-  /// Whether it waits for an answer from there.
+  /// Returns whether the request awaits an answer from that port.
   bool is_open(std::uint64_t name, const base::SocketAddress& engine, std::uint32_t port) const {
     const Request* const request = find(name);
     return request != nullptr && request->to.port == port && request->to.engine == engine;

@@ -1,5 +1,5 @@
 #pragma once
-// A submitted operation while the engine owns its memory, and the place of one incoming message in it.
+// A submitted operation while the engine owns its memory, and the placement of an incoming message in it.
 
 #include <cstdint>
 #include <span>
@@ -20,59 +20,59 @@ enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose
 
 struct Operation {
   OperationKind kind = OperationKind::receive;
-  Status status = Status::ok;  // what is known of the end before it may be told
+  Status status = Status::ok;  // the final status, known before it may be reported
   bool is_busy = false;        // exposure: taken by a transfer; receive: no further message is matched
   bool is_cancel_wanted = false;
-  bool has_patience = false;       // cancelled, and ends by force after the give-up time
-  bool is_link_pending = false;    // the link still refers to the memory: an outcome will come
+  bool has_patience = false;       // cancelled; ends by force after the give-up time
+  bool is_link_pending = false;    // the link still refers to the memory: an outcome follows
   bool is_answer_pending = false;  // put, get: the target has not answered yet
   bool is_in_chain = false;
-  bool takes_loans = false;   // receive
-  bool is_spare = false;      // receive: the port has posted it by itself
-  bool is_published = false;  // exposure: peers of this host may use it by themselves
-  bool is_withdrawn = false;  // cancelled while one of them may have been at it
-  bool is_used_up = false;    // by one of them; another one is still looking at it
+  bool takes_loans = false;   // of a receive
+  bool is_spare = false;      // receive: posted by the port itself
+  bool is_published = false;  // exposure: local peers may access it directly
+  bool is_withdrawn = false;  // cancelled while a local peer may have been using it
+  bool is_used_up = false;    // used by one local peer while another still looks at it
   std::uint32_t port = 0;     // slot
   std::uint64_t cookie = 0;
   std::uint64_t length = 0;       // usable bytes of memory
   std::uint64_t length_done = 0;  // put, get, exposure: bytes transferred
   std::span<const iovec> memory;
-  std::uint64_t key = 0;          // exposure: what names it; 0 once it is taken
-  std::uint64_t asker = 0;        // exposure that is being read: the peer's name of its get
-  link::Reference reference = 0;  // where the transport keeps its message
+  std::uint64_t key = 0;          // exposure: its name; 0 once it is taken
+  std::uint64_t asker = 0;        // exposure that is being read: the peer's name for its get
+  link::Reference reference = 0;  // the message's place in the transport
   RemotePort other;
-  link::PeerHandle peer;  // put, get: who has to answer
+  link::PeerHandle peer;  // put, get: the peer that must answer
 
-  // receive: how far the memory is given away, and the messages on their way into it, in the order of their offsets
+  // Receive: how much of the memory is assigned, and the messages arriving in it, in the order of their offsets.
   std::uint64_t fill = 0;
   std::uint64_t size_min = 0;
   std::uint32_t messages_left = 0;
   std::uint32_t first_placement = base::Slab<int>::kNone;
   std::uint32_t last_placement = base::Slab<int>::kNone;
 
-  // receive: the port's posted buffers; put, get: what waits for one peer
+  // Receive: links of the port's posted buffers. Put, get: links of the operations that wait for one peer.
   std::uint32_t next = base::Slab<int>::kNone;
   std::uint32_t previous = base::Slab<int>::kNone;
 
-  /// To write a message of `size` bytes there, which may be.
+  /// Returns permission to write a message of `size` bytes at `offset`. The caller has checked the range.
   Permit permit(std::uint64_t offset, std::uint64_t size) const {
     ENSURE(offset <= length && size <= length - offset, "{} bytes permitted at {} of {}", size, offset, length);
     return {memory, offset, size};
   }
 };
 
-/// Where a message that comes in several chunks goes. Named in the link's target word by slot and generation.
+/// The destination of a message that arrives in several chunks. The link's target word names it by slot and generation.
 struct Placement {
   enum class State : std::uint8_t { filling, complete, failed, abandoned } state = State::filling;
-  Status status = Status::ok;   // failed: why
-  std::uint64_t operation = 0;  // name of the operation whose memory it is; none: the chunks are thrown away
+  Status status = Status::ok;   // the reason, if failed
+  std::uint64_t operation = 0;  // name of the operation that owns the memory; none: the chunks are discarded
   std::uint64_t offset = 0;     // of the message in the operation's memory
   std::uint64_t size = 0;
   RemotePort source;
   std::uint32_t next = base::Slab<int>::kNone;  // next message of the same receive
 };
 
-/// Slot and generation in one word, as cookies and targets carry them. Never 0.
+/// Packs slot and generation into one word for cookies and targets. Never 0.
 constexpr std::uint64_t pack_name(std::uint32_t slot, std::uint32_t generation) {
   return static_cast<std::uint64_t>(generation) << 32 | slot;
 }
@@ -83,7 +83,7 @@ constexpr std::uint32_t generation_of(std::uint64_t name) {
   return static_cast<std::uint32_t>(name >> 32);
 }
 
-/// A doubly linked list of operations by slot: O(1) to append and to take out from the middle.
+/// A doubly linked list of operations by slot. Appending and removing are O(1).
 class OperationChain {
  public:
   std::uint32_t first() const { return first_; }

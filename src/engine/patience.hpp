@@ -1,7 +1,7 @@
 #pragma once
-// What was cancelled and has not ended by itself, because a peer has a part in it: a message that it has begun, or an
-// acknowledgement or an answer that it owes. It gets the give-up time, and then ends by force. So cancel() and
-// close_port() end in time whatever the peer does.
+// Cancelled operations that have not ended by themselves, because a peer is involved: a message that it has begun, or
+// an acknowledgement or answer that it owes. Each gets the give-up time and then ends by force. cancel() and
+// close_port() thus end in time, whatever the peer does.
 
 #include <cstdint>
 
@@ -21,14 +21,14 @@ class Patience {
 
   void grant(std::uint64_t name, base::Instant now) { granted_.push({now + give_up_after_, name}); }
   bool is_empty() const { return granted_.empty(); }
-  /// The earliest, until take_first(). It may have ended by itself: then it need not wait for its time.
+  /// The earliest, until take_first(). If the operation has ended by itself, the caller may take it before its time.
   const Granted& first() const { return granted_.front(); }
   void take_first() { granted_.pop(); }
   base::Instant next_deadline() const { return is_empty() ? base::kNever : first().until; }
 
  private:
   base::Duration give_up_after_;
-  base::Fifo<Granted> granted_;  // the earliest first
+  base::Fifo<Granted> granted_;  // earliest first
 };
 
 }  // namespace fairlead::engine

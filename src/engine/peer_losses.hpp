@@ -1,6 +1,6 @@
 #pragma once
-// The last conversations with other engines that ended, for those who wait for somebody's reply. Each reader remembers
-// how far it has read; the count is readable without the engine's lock.
+// The most recent ended associations with other engines, for threads that wait for a reply. Each reader remembers its
+// position. The count is readable without the engine's lock.
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@ class PeerLosses {
 
   void add(const base::SocketAddress& engine, std::uint64_t way, Status status, bool has_left) {
     const std::uint64_t mark = count() + 1;
-    if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();  // within what was reserved
+    if (kept_.size() < ActivePorts::kLossesKept) kept_.emplace_back();  // within the reserved capacity
     kept_[(mark - 1) % ActivePorts::kLossesKept] = {engine, status, has_left, way, mark};
     count_.store(mark, std::memory_order_release);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// The memory that one message may be written to: what the match of a posted buffer, the check of a key, of an answer,
-// or of a place in the segment, has found. Only Operation::permit() and ActivePort::permit() make one, within the
-// memory; and what peers send gets into memory of applications through a permit alone.
+// Permission to write one message to a range of memory. It results from matching a posted buffer, or from checking a
+// key, an answer, or a place in the segment. Only Operation::permit() and ActivePort::permit() create one, within their
+// memory. Data of peers reaches applications' memory only through a permit.
 
 #include <sys/uio.h>
 
@@ -20,7 +20,7 @@ struct Operation;
 
 class Permit {
  public:
-  /// `at`: in the message.
+  /// `at` is the offset in the message.
   [[gnu::always_inline]] void write(std::uint64_t at, std::span<const std::byte> bytes) const {
     check(at, bytes.size());
     if (memory_.size() != 1) [[unlikely]]

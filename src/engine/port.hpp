@@ -1,8 +1,8 @@
 #pragma once
-// A port: an attach point with its event queue and the buffers posted to it.
+// A port: its event queue and the buffers posted to it.
 //
-// The event queue's consumer side (reserve, next_event, the waiter's sleeping end) belongs to the face's thread; all
-// else is changed under the engine's lock.
+// The thread of the layer above owns the consumer side of the event queue (reserve, next_event, the waiter's sleeping
+// side). The engine's lock guards everything else.
 
 #include <atomic>
 #include <cstdint>
@@ -17,34 +17,34 @@
 
 namespace fairlead::engine {
 
-/// Of a port that takes spares.
+/// State of a port that takes spares.
 struct PortSpares {
   SparePlan plan;
-  std::uint32_t posted = 0;  // that take messages
+  std::uint32_t posted = 0;  // spares that still take messages
 };
 
 struct Port {
   std::uint32_t number = 0;
-  std::uint32_t operations = 0;  // not yet completed
-  bool is_touched = false;       // has new events that nobody was woken for yet
+  std::uint32_t operations = 0;  // not completed
+  bool is_touched = false;       // has new events for which nobody was woken yet
   OperationChain posted;
   std::atomic<std::uint64_t> dropped_no_buffer{0};
-  std::atomic<bool> watches_drops{false};   // its consumer wants to know of the next one
-  std::atomic<bool> watches_losses{false};  // and of each peer that is lost
+  std::atomic<bool> watches_drops{false};   // its consumer wants to know of the next drop
+  std::atomic<bool> watches_losses{false};  // its consumer wants to know of each lost peer
 
-  // Consumer's side of the account of events: reserved >= undelivered + what may still come.
+  // The consumer's count of events: reserved >= undelivered + those that may still come.
   std::uint32_t events_reserved = 0;
 
   std::atomic<bool> is_interrupted{false};
   std::unique_ptr<queue::EventQueue<Completion>> events;
   std::unique_ptr<queue::Waiter> waiter;
-  std::unique_ptr<ActivePort> active;  // of a port that takes active messages
-  std::unique_ptr<PortSpares> spares;  // of a port that has ever taken any
+  std::unique_ptr<ActivePort> active;  // if the port takes active messages
+  std::unique_ptr<PortSpares> spares;  // if the port ever took spares
 
-  std::atomic<std::uint32_t> spares_granted{0};  // so many more may be posted: the consumer has reserved their events
+  // Spares that may still be posted, whose events the consumer has reserved.
+  std::atomic<std::uint32_t> spares_granted{0};
 
-  // During a pass of its consumer: where events go as long as there is room, and nothing waits in the queue before
-  // them.
+  // During a pass of its consumer: where events go directly, while there is room and nothing waits in the queue.
   Completion* direct = nullptr;
   Completion* direct_end = nullptr;
 

@@ -1,6 +1,6 @@
 #pragma once
-// From a port number to its slot in O(1): two levels of 4096, the second made on first use. Port numbers have at most
-// 24 bits.
+// Maps a port number to its slot in O(1): two levels of 4096 entries, the second allocated on first use. Port numbers
+// have at most 24 bits.
 
 #include <array>
 #include <cstdint>

@@ -1,10 +1,10 @@
 #pragma once
-// Posted buffers, and the messages that are matched with them: first come, first served; the first buffer of the port
-// that has room for the message (LNet's rule).
-// A port that takes spares (spare_receives.hpp) posts another one if none has room, and for one that is full.
+// Posted buffers, and their matching with messages: a message takes the first buffer of the port that has room for it
+// (LNet's rule). A port that takes spares (spare_receives.hpp) posts one if no buffer has room, and one for each full
+// buffer.
 //
-// A message that came whole has its event at once. One that comes in several chunks has a placement meanwhile, and what
-// comes after it into the same buffer waits for it: events go out in the order of offsets.
+// A message that arrives complete gets its event at once. One that arrives in chunks gets a placement. Later messages
+// in the same buffer wait for it, because events come in the order of offsets.
 
 #include <cstdint>
 #include <span>
@@ -18,7 +18,7 @@ class Receives {
  public:
   static constexpr std::uint32_t kNone = Operations::kNone;
 
-  /// The buffer that a message goes into; no port: it was dropped, and counted.
+  /// The buffer for a message. Null port: the message was dropped and counted.
   struct Match {
     Port* port = nullptr;
     Operation* operation = nullptr;
@@ -30,33 +30,33 @@ class Receives {
       : context_(context), operations_max_(context.options.get(Option::operations_max)) {}
 
   Status post(PortHandle port, const Receive& receive, OperationHandle& operation);
-  /// From now on the port posts spares as planned.
+  /// Makes the port post spares according to the plan.
   void set_spares(PortHandle port, const SparePlan& plan);
   SpareCounts spare_counts(PortHandle port);
-  /// For a message to that port. Those that come `in_chunks` need a placement.
+  /// Finds a buffer for a message to that port. A message `in_chunks` needs a placement.
   Match match(std::uint32_t port_number, std::uint64_t size, bool in_chunks);
-  /// Gives the message the next bytes of the buffer, and retires the buffer when no further one may follow. Where.
+  /// Assigns the next bytes of the buffer to the message and returns their offset. Retires the buffer if no message may
+  /// follow.
   std::uint64_t take_room(const Match& match, std::uint64_t size);
-  /// The message is in the buffer.
+  /// Completes a message that is in the buffer.
   void complete(const Match& match, std::uint64_t offset, std::uint64_t length, const base::SocketAddress& engine,
                 std::uint32_t source_port, base::Instant now);
-  /// All bytes of a message that matched.
+  /// Copies and completes a message that has matched.
   void put(const Match& match, const base::SocketAddress& engine, std::uint32_t source_port,
            std::span<const std::byte> bytes, base::Instant now);
-  /// All of the above: a message that came whole, by whichever transport. Whether a buffer took it.
+  /// Does all of the above for a message that arrived complete, by any transport. Returns whether a buffer took it.
   bool take(const base::SocketAddress& engine, std::uint32_t source_port, std::uint32_t port_number,
             std::span<const std::byte> bytes, base::Instant now);
-  /// No further message goes into it.
+  /// Stops matching messages to this buffer.
   void retire(std::uint32_t slot);
 
-  /// A message of which the first chunk has come: its placement.
+  /// Creates the placement of a message whose first chunk has arrived.
   std::uint32_t begin_placement(std::uint32_t slot, std::uint64_t offset, std::uint64_t size, const RemotePort& source);
-  /// It is complete, or its sender is lost.
+  /// Ends a placement, because it is complete or its sender is lost.
   void end_placement(std::uint32_t placement, Status status, base::Instant now);
-  /// Ends when what has begun to arrive has come.
+  /// The buffer ends when messages that have begun to arrive are complete.
   void cancel(std::uint32_t slot, base::Instant now);
-  /// What comes of the messages that are on their way into it is thrown away from now on; those that are complete are
-  /// told.
+  /// From now on, discards messages that are still arriving in the buffer. Complete ones are reported.
   void abandon(std::uint32_t slot, base::Instant now);
 
  private:
@@ -74,13 +74,13 @@ class Receives {
 
   MessageContext& context_;
   std::uint64_t operations_max_;
-  // Messages come in runs: the match of the last one, which holds for the next to that port while it is the port's
+  // Messages tend to come in runs. The last match also serves the next message to the same port while it is that port's
   // first buffer.
   Match last_;
   std::uint32_t last_number_ = 0;
 };
 
-// In the code of whoever takes short messages by the million.
+// Inline, because receiving short messages is a hot path.
 
 [[gnu::always_inline]] inline Receives::Match Receives::match(std::uint32_t port_number, std::uint64_t size,
                                                               bool in_chunks) {
@@ -88,7 +88,8 @@ class Receives {
   const Match match = is_run ? last_ : find(port_number, size);
   if (!match) [[unlikely]]
     return match;
-  // Messages that wait behind an unfinished one take at most half of the placements: peers decide how many there are.
+  // Messages that wait behind an unfinished one may use at most half of the placements, because peers decide how many
+  // there are.
   const bool needs_placement = in_chunks || match.operation->first_placement != kNone;
   if (needs_placement && (context_.placements.used() >= operations_max_ || !context_.placements.has_room()))
       [[unlikely]]

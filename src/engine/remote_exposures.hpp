@@ -1,7 +1,6 @@
 #pragma once
-// Exposures of peers of this host, which we put into and get from by ourselves: one copy, and nobody has to run at the
-// other end (onesided/remote_memory.hpp). Only what certainly succeeds goes this way; all else is asked of the owner,
-// whose answer says what is wrong.
+// Direct puts and gets on exposures of local peers: one copy, and the peer need not run (onesided/remote_memory.hpp).
+// Only transfers that surely succeed go this way. For all others the owner is asked, whose answer says what is wrong.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +16,7 @@ class RemoteExposures {
  public:
   explicit RemoteExposures(MessageContext& context) : context_(context) {}
 
-  /// False: nothing was done, it has to be asked for.
+  /// Returns false if nothing was done and the owner must be asked.
   bool carry_out(PortHandle port, bool is_put, const Transfer& transfer, base::Instant now);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Puts and gets: those that we ask a peer for, until it has answered, and those that peers ask us for. Bytes are placed
-// by the client; what is to be placed where, and what ends, is told by value.
+// Puts and gets: those that we request from a peer, until it has answered, and those that peers request from us. The
+// client places the bytes. The functions here return what to place where, and what ends.
 
 #include <cstdint>
 
@@ -23,13 +23,13 @@ class Transfers {
   Status submit(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                 base::Instant now);
 
-  // What peers ask for and answer. The operation whose memory the bytes go to, or (of deliver_done) that is to be
-  // settled; kNone if there is none.
+  // Handlers of peers' requests and answers. They return the operation whose memory receives the bytes, or
+  // (deliver_done) the one to end; kNone if there is none.
   std::uint32_t deliver_put(const link::Delivery& delivery, base::Instant now);
   void deliver_get(const link::Delivery& delivery, base::Instant now);
   std::uint32_t deliver_answer(const link::Delivery& delivery, bool has_place);
   std::uint32_t deliver_done(const link::Delivery& delivery);
-  /// All bytes of a put or of a get's answer are in place. Whether that has to be settled.
+  /// All bytes of a put, or of a get's answer, are in place. Returns whether the operation must be ended.
   bool end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Variables of the environment, and names in a file of settings, that look like ours and set nothing: misspelt ones
-// would be ignored without a word.
+// Finds environment variables and names in a settings file that look like Fairlead's but set nothing. Misspelt names
+// would otherwise be ignored silently.
 
 #include <span>
 #include <string>
@@ -13,19 +13,19 @@
 
 namespace fairlead::engine {
 
-/// A variable of the environment that is no setting of an engine.
+/// An environment variable that is no engine option.
 struct VariableRow {
   std::string_view name;
-  std::string_view wanted;  // "roce or ib"
+  std::string_view wanted;  // for example "roce or ib"
   std::string_view sentence;
 };
 std::span<const VariableRow> other_variables() noexcept;
 
-/// A line for each "FAIRLEAD_...=value" that no part of Fairlead reads, with the setting whose name is nearest.
+/// Returns a line for each "FAIRLEAD_...=value" that no part of Fairlead reads, with the most similar setting.
 std::vector<std::string> unknown_variables(std::span<const std::string_view> environment);
 
-/// An error for the first name in the file that is no setting: the file is ours alone, so it is none of another
-/// program.
+/// Returns an error for the first name in the file that is no setting. The file is Fairlead's alone, so the name cannot
+/// belong to another program.
 Result<> check_names(const base::SettingsFile& file);
 
 }  // namespace fairlead::engine
