@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kRounds = 15;
 constexpr std::uint32_t kExchangesPerRound = 500;
-constexpr int kLooksBeforeYield = 1 << 12;  // a foreign program holds the other core: let it finish
+constexpr int kLooksBeforeYield = 1 << 12;  // then yield, since another program may hold the other core
 
 constexpr base::Duration kTimeAtMost = std::chrono::milliseconds{100};
 constexpr std::uint32_t kStop = ~std::uint32_t{0};
 
-// The one line. Even: the asker's turn to write; odd: the answerer's; kStop: the asker has seen enough.
+// The cache line. Even: the asker writes next; odd: the answerer does; kStop: the asker is done.
 struct alignas(128) Line {
   std::atomic<std::uint32_t> turn{0};
 };
@@ -81,7 +81,7 @@ base::Duration line_transfer_time(int cpu_a, int cpu_b) {
     auto answerer = base::Thread::start([&] {
       if (both_pinned(cpu_b)) answer(line);
     });
-    for (auto* thread : {&asker, &answerer}) arrived += *thread ? 0 : 1;  // the other does not wait for it
+    for (auto* thread : {&asker, &answerer}) arrived += *thread ? 0 : 1;  // the other one does not wait for it
     for (auto* thread : {&asker, &answerer}) {
       if (*thread) (*thread)->join();
     }

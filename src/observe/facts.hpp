@@ -1,5 +1,5 @@
 #pragma once
-// A snapshot of an engine for people and programs: counters with a reason each, and what is known of its peers.
+// A snapshot of an engine for people and programs: its counters, and what it knows of its peers.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace fairlead::observe {
 
-/// A counter under its printed name, e.g. {"link.dropped.crc", 3}.
+/// A counter with its printed name, e.g. {"link.dropped.crc", 3}.
 struct CounterFact {
   std::string name;
   std::uint64_t value = 0;
@@ -23,11 +23,11 @@ struct CounterFact {
 struct PeerFact {
   base::SocketAddress address;
   std::string_view path = "udp";  // or "shm"
-  std::string path_reason;        // why not "shm"; empty if that was not tried
-  std::string memory_reason{};    // why its memory outside the shared one is not reached, if it goes over "shm"
+  std::string path_reason;        // why not "shm"; empty if shared memory was not tried
+  std::string memory_reason{};    // if over "shm": why its private memory cannot be reached
   bool is_connected = false;
   base::Duration round_trip{};
-  base::Duration silent_for{};  // since last heard; since the first attempt if never
+  base::Duration silent_for{};  // since it was last heard; since the first attempt if never
   std::uint64_t bytes_in_flight = 0;
 };
 
@@ -35,10 +35,10 @@ struct EngineFacts {
   std::string path;  // "udp", "self"
   std::vector<CounterFact> counters;
   std::vector<PeerFact> peers;  // at most kPeersInFacts
-  std::size_t peers_total = 0;  // the others, too
+  std::size_t peers_total = 0;  // all peers
   static constexpr std::size_t kPeersInFacts = 1024;
 
-  /// `prefix` with its dot: "link.".
+  /// Adds counters. `prefix` includes its dot: "link.".
   template <typename Counters, std::size_t kRows>
   void add(std::string_view prefix, const std::array<base::CounterRow<Counters>, kRows>& rows, const Counters& values) {
     for (const auto& row : rows) counters.push_back({std::string(prefix).append(row.name), values.*row.value});

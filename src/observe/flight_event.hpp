@@ -1,5 +1,5 @@
 #pragma once
-// What a flight recorder can remember. One table declares the kinds with their sentences.
+// The events that a flight recorder stores. One table declares the kinds and their sentences.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace fairlead::observe {
 
 enum class FlightKind : std::uint8_t {
-  // Amounts: two of a kind that follow each other closely become one.
+  // Amounts: consecutive events of a kind within a short time become one.
   submitted,
   sent,
   not_taken,
@@ -34,7 +34,7 @@ constexpr bool adds_up(FlightKind kind) noexcept {
 
 struct FlightKindRow {
   FlightKind kind;
-  std::string_view sentence;  // {0}: number, or the status in words; {1}: size
+  std::string_view sentence;  // {0}: the number, or the status in words; {1}: the size
 };
 inline constexpr std::array<FlightKindRow, static_cast<std::size_t>(FlightKind::count_)> kFlightKinds{{
     {FlightKind::submitted, "submitted {0} messages, {1} bytes"},
@@ -50,12 +50,12 @@ inline constexpr std::array<FlightKindRow, static_cast<std::size_t>(FlightKind::
     {FlightKind::lost, "gave the peer up: {0}"},
 }};
 
-/// Four to a line of the cache, none across two.
+/// Four fit into a cache line, and none crosses its end.
 struct alignas(16) FlightEvent {
   static constexpr std::uint64_t kNumberMax = (1U << 24) - 1;
 
   base::Instant at;
-  std::uint32_t size = 0;  // saturates
+  std::uint32_t size = 0;  // saturates at its maximum
   std::uint32_t number_and_kind = 0;
 
   FlightEvent() = default;

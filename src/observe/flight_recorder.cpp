@@ -33,17 +33,17 @@ void FlightRecorder::begin(std::uint32_t peer) {
   ring_of_[peer] = &ring;
 }
 
-// A ring without an owner.
+// Returns a ring without an owner.
 FlightRecorder::Ring& FlightRecorder::quietest() {
   if (rings_.size() < rings_max_) {
     if (Ring* const made = new (std::nothrow) Ring) return *rings_.emplace_back(made);
   }
-  // Two turns at most: the first takes the marks away.
+  // Two rounds at most: the first one clears the marks.
   for (;; ++hand_) {
     Ring& ring = *rings_[hand_ % rings_.size()];
     if (std::exchange(ring.is_recent, false)) continue;
     ++hand_;
-    if (ring_of_[ring.peer] == &ring) ring_of_[ring.peer] = nullptr;  // else its peer was forgotten before
+    if (ring_of_[ring.peer] == &ring) ring_of_[ring.peer] = nullptr;  // otherwise its peer was forgotten already
     return ring;
   }
 }
@@ -74,7 +74,7 @@ std::string describe_flight(std::span<const FlightEvent> events, std::uint64_t r
   if (events.empty()) return {};
   std::string text = fmt::format("the last {} of {} events with {}, by their age:\n", events.size(), recorded, name);
   for (const FlightEvent& event : events) {
-    const double age = seconds_of(now) - seconds_of(event.at);  // of another process: it may be any number
+    const double age = seconds_of(now) - seconds_of(event.at);  // events of another process may have any time
     fmt::format_to(std::back_inserter(text), "{:14.6f} s  {}\n", age, event.to_string());
   }
   return text;

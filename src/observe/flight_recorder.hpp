@@ -1,10 +1,10 @@
 #pragma once
-// The last events of each peer, always on: what led to a failure can be told after it happened.
+// Records the last events of each peer, always, so that the history of a failure is available afterwards.
 //
-// Model. A peer that something happens to gets a ring of kEvents events; the newest overwrites the oldest. There are
-// at most `rings_max` rings, so thousands of peers cost nothing but a pointer each: a further peer takes the ring of
-// one that was quiet for longest (about: second chance), as it does where there is no memory for another. To record is
-// to compare with the event before, and one store. One thread at a time.
+// Model. A peer with events gets a ring of kEvents events; the newest overwrites the oldest. There are at most
+// `rings_max` rings, so thousands of peers cost only a pointer each. A further peer takes the ring of the one that was
+// quiet longest (approximately: second chance), also if there is no memory for a new ring. Recording is one comparison
+// with the previous event, and one store. One thread at a time.
 
 #include <array>
 #include <cstdint>
@@ -17,25 +17,25 @@
 
 namespace fairlead::observe {
 
-/// For people: a heading and a line an event, with its age. Empty if there is none.
+/// Describes events for people: a heading, and one line per event with its age. Empty if there are none.
 std::string describe_flight(std::span<const FlightEvent> events, std::uint64_t recorded, std::string_view name,
                             base::Instant now);
 
 class FlightRecorder {
  public:
-  static constexpr std::uint32_t kEvents = 128;  // 2 KiB a peer
+  static constexpr std::uint32_t kEvents = 128;  // 2 KiB per peer
   static constexpr auto kMergeWithin = std::chrono::microseconds(100);
 
   static constexpr std::uint32_t kRingsMax = 256;
 
-  /// For `peers_max` peers there will be room, and one ring there always is.
+  /// Reserves space for `peers_max` peers, and allocates the first ring.
   explicit FlightRecorder(std::uint32_t rings_max = kRingsMax, std::uint32_t peers_max = 1) : rings_max_(rings_max) {
     ring_of_.reserve(peers_max);
     rings_.reserve(rings_max);
     rings_.push_back(std::make_unique<Ring>());
   }
 
-  /// `peer` is a small number of the caller's. `number` and `size` as the kind's sentence has them.
+  /// Records an event. `peer`: a small number chosen by the caller. `number` and `size`: as in the kind's sentence.
   void record(std::uint32_t peer, FlightKind kind, std::uint64_t number, std::uint64_t size, base::Instant now) {
     if (peer >= ring_of_.size() || ring_of_[peer] == nullptr) [[unlikely]]
       begin(peer);
@@ -49,14 +49,14 @@ class FlightRecorder {
     ring.events[ring.recorded++ % kEvents] = FlightEvent(now, kind, number, size);
   }
 
-  /// The number names another peer from now on.
+  /// Forgets the peer; its number may name another one from now on.
   void forget(std::uint32_t peer) noexcept;
 
-  /// Events of a peer, the oldest first; empty if its ring is gone.
+  /// Returns the events of a peer, the oldest first; empty if its ring was taken.
   std::vector<FlightEvent> events(std::uint32_t peer) const;
-  /// How many there ever were, of a peer that has a ring.
+  /// Returns how many events were recorded since the peer got its ring; it must have one.
   std::uint64_t recorded(std::uint32_t peer) const { return ring_of_[peer]->recorded; }
-  /// Of a peer, as describe_flight().
+  /// Describes a peer's events, as describe_flight().
   std::string describe(std::uint32_t peer, std::string_view name, base::Instant now) const;
 
   /// Calls visit(peer) for each peer that has a ring.
@@ -69,7 +69,7 @@ class FlightRecorder {
 
  private:
   struct alignas(64) Ring {
-    std::uint64_t recorded = 0;  // ever
+    std::uint64_t recorded = 0;  // since the ring was assigned
     std::uint32_t peer = 0;
     bool is_recent = false;
     alignas(64) std::array<FlightEvent, kEvents> events{};
@@ -80,7 +80,7 @@ class FlightRecorder {
 
   std::uint32_t rings_max_;
   std::vector<std::unique_ptr<Ring>> rings_;
-  std::vector<Ring*> ring_of_;  // by peer
+  std::vector<Ring*> ring_of_;  // indexed by peer
   std::size_t hand_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
-// The clocks of a floor: round trips of an exchange, and what a stream took of time and processors. A floor takes the
-// time that was asked for; longer only as long as nothing was counted, because a busy host kept one of the two
-// processes from running.
+// Measures floors: round trips of an exchange, or time and processor time of a stream. A floor takes the time asked
+// for. It takes longer only as long as nothing was counted, because a busy host kept one process from running.
 
 #include <utility>
 
@@ -11,10 +10,10 @@
 
 namespace fairlead::observe {
 
-/// How much longer than asked for at most.
+/// Longest extension of that time.
 inline constexpr base::Duration kLongerMost = std::chrono::seconds(30);
 
-/// Half of each round trip, from when a tenth of the time is over: until then the two processes warm up.
+/// Records half of each round trip, after a tenth of the time: until then both processes warm up.
 class ExchangeMeter {
  public:
   explicit ExchangeMeter(base::Duration duration)
@@ -25,7 +24,7 @@ class ExchangeMeter {
 
   base::Instant end() const { return end_; }
   bool is_over() const { return sent_at_ >= end_ && (floor_.one_way.count() != 0 || sent_at_ >= last_); }
-  /// A round trip has ended, and the next begins.
+  /// Ends a round trip, and begins the next.
   void lap(bool is_whole) {
     const auto now = base::MonotonicClock::now();
     if (is_whole && now > warm_at_) floor_.one_way.record((now - sent_at_) / 2);
@@ -38,7 +37,7 @@ class ExchangeMeter {
   ExchangeFloor floor_;
 };
 
-/// From its making to end().
+/// Measures from its construction to end().
 class StreamMeter {
  public:
   explicit StreamMeter(base::Duration duration) : duration_(duration) {}
@@ -47,7 +46,7 @@ class StreamMeter {
   bool is_over(base::Instant now, std::uint64_t bytes_arrived) const {
     return now >= start_ + duration_ && (bytes_arrived != 0 || now >= start_ + duration_ + kLongerMost);
   }
-  /// Also ends the other process.
+  /// Returns the result, and ends the other process.
   StreamFloor end(FloorPeer& peer, base::Instant now) const {
     StreamFloor floor;
     floor.bytes = peer.page().bytes_received.load(std::memory_order_acquire);

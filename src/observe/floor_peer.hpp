@@ -1,6 +1,6 @@
 #pragma once
 // The second process of a floor: forked, pinned, stopped and waited for. It may only make system calls and use memory
-// that existed before, because other threads of this program may hold locks at the moment of the fork.
+// that existed before the fork, since other threads may have held locks at that moment.
 
 #include <fairlead/error.hpp>
 
@@ -12,16 +12,16 @@
 
 namespace fairlead::observe {
 
-/// The page both processes see. One writer per word.
+/// The page shared by both processes. Each word has one writer.
 struct FloorPage {
-  alignas(128) std::atomic<bool> is_over{false};              // near
-  alignas(128) std::atomic<std::uint64_t> bytes_received{0};  // far
+  alignas(128) std::atomic<bool> is_over{false};              // written by the near process
+  alignas(128) std::atomic<std::uint64_t> bytes_received{0};  // written by the far process
 };
 
 class FloorPeer {
  public:
-  /// Pins the caller to `cpu_near`; runs `body(page)` in another process on `cpu_far`, which has to return soon after
-  /// is_over becomes true.
+  /// Pins the caller to `cpu_near`, and runs `body(page)` in another process on `cpu_far`. `body` has to return soon
+  /// after is_over becomes true.
   template <typename Body>
   static Result<FloorPeer> start(int cpu_near, int cpu_far, Body body) {
     auto peer = prepare();
@@ -38,13 +38,13 @@ class FloorPeer {
 
   FloorPage& page() { return *page_; }
 
-  /// Ends the other process and returns its CPU time in seconds (0 if it had to be killed).
+  /// Ends the other process. Returns its CPU time in seconds, or 0 if it had to be killed.
   double stop();
 
  private:
   FloorPeer() = default;
   static Result<FloorPeer> prepare();
-  bool fork_here(int cpu);  // true in the new process
+  bool fork_here(int cpu);  // returns true in the new process
   [[noreturn]] static void leave();
   static Result<FloorPeer> attend(Result<FloorPeer> peer, int cpu_near);
 
@@ -53,7 +53,7 @@ class FloorPeer {
   cpu_set_t affinity_before_{};
 };
 
-/// CPU time of the calling thread in seconds.
+/// Returns the CPU time of the calling thread, in seconds.
 double thread_cpu_seconds();
 
 }  // namespace fairlead::observe

@@ -1,5 +1,4 @@
-// Shared memory between two processes, as plain as can be: slots in a ring, each with a sequence word in its first
-// line.
+// Minimal shared memory between two processes: slots in a ring, each with a sequence word in its first cache line.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -17,12 +16,12 @@
 namespace fairlead::observe {
 namespace {
 
-constexpr std::size_t kRingBytes = 256 * 1024;  // what lives in the caches
+constexpr std::size_t kRingBytes = 256 * 1024;  // fits into the caches
 constexpr std::size_t kChunkMax = 16 * 1024;
 constexpr std::size_t kLine = 64;
 constexpr std::uint64_t kRingLooksPerClock = 1024;
 
-/// One direction. Both sides have it at the same address: it was mapped before the fork.
+/// One direction. Both sides have it at the same address, since it was mapped before the fork.
 class Ring {
  public:
   Ring(std::byte* memory, std::size_t chunk)
@@ -54,10 +53,10 @@ class Ring {
   }
 
  private:
-  std::atomic<std::uint64_t>* read_;  // by the reader
+  std::atomic<std::uint64_t>* read_;  // written by the reader
   std::byte* slots_;
   std::size_t slot_bytes_, count_;
-  std::uint64_t number_ = 0;  // of this side
+  std::uint64_t number_ = 0;  // next sequence of this side
   std::uint64_t read_seen_ = 0;
 };
 
@@ -80,7 +79,7 @@ class Shared {
   void* memory_;
 };
 
-/// All chunks of one message, in or out; false if it was over.
+/// Moves all chunks of one message in or out; returns false if the run ended before.
 template <typename Step>
 bool each_chunk(std::vector<std::byte>& message, const std::atomic<bool>& is_over, Step step) {
   for (std::size_t at = 0; at < message.size();) {

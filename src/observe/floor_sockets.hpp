@@ -1,5 +1,5 @@
 #pragma once
-// What the floors that use sockets share.
+// Common parts of the floors over sockets.
 
 #include <netinet/in.h>
 
@@ -17,11 +17,11 @@ struct SocketPair {
   base::FileDescriptor near, far;
 };
 
-/// Of the last system call.
+/// Makes an error from the last system call.
 std::unexpected<Error> floor_failed(std::string_view floor, std::string_view what);
 
-/// A socket of this type (SOCK_DGRAM, SOCK_STREAM, with flags) at this end, on a port of the kernel's choice, which
-/// `address` tells.
+/// Opens a socket of this type (SOCK_DGRAM or SOCK_STREAM, with flags) at this end. The kernel chooses the port;
+/// `address` receives it.
 Result<base::FileDescriptor> open_floor_socket(const FloorEnd& end, int type, sockaddr_in& address);
 
 }  // namespace fairlead::observe

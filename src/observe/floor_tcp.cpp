@@ -93,7 +93,7 @@ Result<ExchangeFloor> floor_tcp_exchange(const FloorOptions& options) {
   return meter.take();
 }
 
-// Both sides spin on non-blocking calls: a sleeping receiver would halve the sender's rate.
+// Both sides spin on non-blocking calls: a receiver that sleeps would halve the sender's rate.
 Result<StreamFloor> floor_tcp_stream(const FloorOptions& options) {
   auto pair = connected_pair(options);
   if (!pair) return std::unexpected(pair.error());

@@ -21,7 +21,7 @@ namespace {
 constexpr int kBufferBytes = 4 << 20;
 constexpr std::size_t kTrainBytesMax = 65'507;
 constexpr std::size_t kTrainDatagramsMax = 64;
-constexpr std::size_t kLooksPerClock = 256;  // looks at a socket or sends between two looks at the clock
+constexpr std::size_t kLooksPerClock = 256;  // receive or send calls between two readings of the clock
 constexpr base::Duration kLostAfter = std::chrono::milliseconds(200);
 
 Result<base::FileDescriptor> bound_socket(const FloorEnd& end, sockaddr_in& address) {
@@ -32,7 +32,8 @@ Result<base::FileDescriptor> bound_socket(const FloorEnd& end, sockaddr_in& addr
   return socket;
 }
 
-// Datagrams are as long as `bytes` allows; longer messages go as trains, cut by the size set once on the socket.
+// Datagrams have `bytes`, at most the datagram size. Longer messages leave as trains, cut by the size set once on the
+// socket.
 Result<SocketPair> connected_pair(const FloorOptions& options, std::uint32_t bytes) {
   std::array<sockaddr_in, 2> addresses{};
   auto near = bound_socket(options.near, addresses[0]);
@@ -63,7 +64,7 @@ void send_message(int socket, const std::vector<std::byte>& train, std::size_t b
   }
 }
 
-/// False if it was over, or lost, before all of it came.
+/// Receives a message; returns false if the run ended, or a part of it was lost.
 bool receive_message(int socket, std::vector<std::byte>& buffer, std::size_t bytes, const std::atomic<bool>& is_over) {
   base::Instant deadline = base::kNever;
   std::size_t received = 0;
@@ -151,7 +152,7 @@ Result<StreamFloor> floor_udp_stream(const FloorOptions& options) {
     if (look % kLooksPerClock != 0) continue;
     now = base::MonotonicClock::now();
     if (received != seen) moved_at = now;
-    if (now > moved_at + kLostAfter) lost = sent - received;  // dropped: go on without
+    if (now > moved_at + kLostAfter) lost = sent - received;  // datagrams were dropped: continue without them
     seen = received;
   }
   return meter.end(*peer, now);

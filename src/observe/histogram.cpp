@@ -7,7 +7,8 @@
 namespace fairlead::observe {
 
 std::size_t Histogram::bucket_of(std::uint64_t time) noexcept {
-  // Shift until the time fits kFineBits; the shift names the octave, the rest the place in its upper half.
+  // Shifts the time until it fits kFineBits. The shift selects the octave, the remaining bits the bucket in its upper
+  // half.
   const int width = static_cast<int>(std::bit_width(time));
   const int shift = std::max(0, width - kFineBits);
   return static_cast<std::size_t>(shift) * kHalf + static_cast<std::size_t>(time >> shift);

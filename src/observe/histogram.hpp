@@ -1,9 +1,9 @@
 #pragma once
-// How often each length of time was seen, in fixed memory: for percentiles of millions of samples.
+// A histogram of times in fixed memory, for percentiles of millions of samples.
 //
-// Model. Log-linear buckets: times below 2^kFineBits ns have a bucket of their own; above, each power of two is cut
-// into 2^kFineBits / 2 equal buckets, so a bucket is never wider than 1/64 of what it holds. Longer times than kLongest
-// count as kLongest. Histograms of several threads are added up when the threads are done.
+// Model. Log-linear buckets: times below 2^kFineBits ns have a bucket each. Above, each power of two has 2^kFineBits /
+// 2 equal buckets, so a bucket is never wider than 1/64 of its times. Times above kLongest count as kLongest. Each
+// thread has its own histogram, and they are added up afterwards.
 
 #include <array>
 #include <cstdint>
@@ -21,12 +21,12 @@ class Histogram {
   void add(const Histogram& other) noexcept;
 
   std::uint64_t count() const noexcept { return count_; }
-  /// Exact, not rounded to a bucket; zero if nothing was recorded.
+  /// Exact values, not rounded to a bucket; zero if nothing was recorded.
   base::Duration shortest() const noexcept { return count_ == 0 ? base::Duration{} : base::Duration{shortest_}; }
   base::Duration longest() const noexcept { return base::Duration{longest_}; }
   base::Duration mean() const noexcept;
-  /// The time that `percent` of the samples do not exceed (50 = median), as the middle of its bucket; zero if nothing
-  /// was recorded.
+  /// Returns the time that `percent` of the samples do not exceed (50: median), as the middle of its bucket. Zero if
+  /// nothing was recorded.
   base::Duration percentile(double percent) const noexcept;
 
  private:

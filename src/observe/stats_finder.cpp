@@ -25,13 +25,13 @@
 namespace fairlead::observe {
 namespace {
 
-constexpr std::size_t kEntriesMost = 1U << 20;  // of a folder of /proc
-constexpr std::size_t kPagesMost = 64;          // of one process: it must not use up our memory
+constexpr std::size_t kEntriesMost = 1U << 20;  // of a folder in /proc
+constexpr std::size_t kPagesMost = 64;          // of one process, which must not exhaust our memory
 constexpr auto kAnswerPause = std::chrono::microseconds(200);
-constexpr auto kReadPatience = std::chrono::milliseconds(100);  // with all pages together
+constexpr auto kReadPatience = std::chrono::milliseconds(100);  // for all pages together
 constexpr base::Instant kOnce{};
 
-/// Calls visit(number) for the entries of a folder that are numbers.
+/// Calls visit(number) for each entry of a folder whose name is a number.
 template <typename Visit>
 void for_each_number(const std::string& folder, Visit&& visit) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
@@ -57,7 +57,7 @@ bool is_named_so(const std::string& file) {
   return length >= 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) == kLink;
 }
 
-/// Opens what was looked at: another process may put something else in its place, which could hold us up.
+/// Opens the file that was checked. At its path another process may have put something else, which could block.
 base::FileDescriptor reopen(const base::FileDescriptor& place, int flags) {
   return base::FileDescriptor(
       ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -72,7 +72,7 @@ base::FileDescriptor open_page(const std::string& file, struct stat& facts) {
   return reopen(place, O_RDONLY);
 }
 
-/// The process's number in its own PID namespace.
+/// Returns the process's number in its own PID namespace.
 std::uint32_t own_number(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   constexpr std::string_view kName = "NSpid:";
@@ -92,7 +92,7 @@ std::string program_of(pid_t pid) {
   return name;
 }
 
-/// One that cannot be read may be of another layout: who asks for it is told so.
+/// A page that cannot be read may have another layout: it is kept, and its reader gets the error.
 bool is_of(const base::FileDescriptor& page, pid_t pid) {
   const auto told = read_stats_pid(page.get());
   return !told || *told == own_number(pid);
@@ -117,7 +117,8 @@ base::FileDescriptor FoundStats::open() const {
   return facts.st_ino == inode_ ? std::move(page) : base::FileDescriptor();
 }
 
-// The number is what the process says: whatever it names, only a pipe of its own user is written to.
+// The process itself provides the descriptor number. Whatever it names, only a pipe of the process's own user is
+// written to.
 bool FoundStats::ring(bool wants_flights, base::Instant until) {
   const base::FileDescriptor file = open();
   const auto header = read_stats_header(file.get(), until);

@@ -1,11 +1,11 @@
 #pragma once
-// The bytes of a statistics page, and the one table that names them. The writer, the reader, `fairlead top --json` and
-// docs/top.md are made from it. Whoever changes a record changes kStatsVersion, too.
+// The layout of a statistics page, and the one table that names its fields. The writer, the reader, `fairlead top
+// --json` and docs/top.md are made from it. A change of a record has to change kStatsVersion, too.
 //
 //     header | counters | peers | ports | pairs | report | flights | flight events
 //
-// `sequence` is odd while the owner writes: who reads compares it before and after (a sequence lock). Times are those
-// of the monotonic clock, in nanoseconds; 0: never. Texts end with a zero, or with their field.
+// `sequence` is odd while the owner writes; a reader compares it before and after (a seqlock). Times are those of the
+// monotonic clock in nanoseconds; 0: never. Texts end with a zero, or with their field.
 
 #include <array>
 #include <cstddef>
@@ -24,10 +24,10 @@ inline constexpr std::array<char, 8> kStatsMagic{'F', 'L', 'S', 'T', 'A', 'T', '
 struct StatsSection {
   std::uint32_t offset = 0, stride = 0;
   std::uint32_t count = 0;
-  std::uint32_t total = 0;  // what there is; more than `count` where the page has no room
+  std::uint32_t total = 0;  // number that exists; more than `count` if the page lacks room
 };
 
-/// Each is an array of records; the events are those of the flight recorder, as they lie there.
+/// Each part is an array of records; events have the flight recorder's own format.
 enum class StatsPart : std::uint8_t { counters, peers, ports, pairs, report, flights, events };
 inline constexpr std::size_t kStatsParts = 7;
 
@@ -103,7 +103,7 @@ struct StatsField {
   std::string_view sentence;
 };
 
-// Of the header what is told; what precedes only says how to read it.
+// The header's fields for people; those before them only describe the layout.
 inline constexpr std::array<StatsField, 8> kStatsHeaderFields{{
     {"pid", offsetof(StatsHeader, pid), sizeof(StatsHeader::pid), StatsKind::number,
      "the process, as it knows itself in its PID namespace"},
@@ -171,7 +171,7 @@ inline constexpr std::array<StatsField, 7> kStatsPairFields{{
      "of those, requests that were sent"},
 }};
 
-/// No gap, no field left out: from the first byte of a record to its last.
+/// Returns whether the fields cover a record from its first to its last byte, without a gap.
 consteval bool are_complete(std::span<const StatsField> fields, std::size_t record_bytes) {
   std::size_t end = 0;
   for (const StatsField& field : fields) {
@@ -189,9 +189,9 @@ struct StatsPartRow {
   std::string_view name;
   std::uint32_t stride = 0;
   std::uint32_t count_max = 0;
-  std::span<const StatsField> fields{};  // none: a text, or the flight recorder's
+  std::span<const StatsField> fields{};  // none: a text, or records of the flight recorder
 };
-// In the order of StatsPart.
+// In the order of the enumerators of StatsPart.
 inline constexpr std::array<StatsPartRow, kStatsParts> kStatsPartRows{{
     {"counters", sizeof(StatsCounter), 512, kStatsCounterFields},
     {"peers", sizeof(StatsPeer), EngineFacts::kPeersInFacts, kStatsPeerFields},
@@ -202,7 +202,7 @@ inline constexpr std::array<StatsPartRow, kStatsParts> kStatsPartRows{{
     {"events", sizeof(FlightEvent), FlightRecorder::kRingsMax* FlightRecorder::kEvents},
 }};
 
-/// Where the parts lie, and where the last ends.
+/// Offsets of the parts, and the end of the last one.
 struct StatsPlaces {
   std::array<StatsSection, kStatsParts> parts{};
   std::uint32_t page_bytes = 0;

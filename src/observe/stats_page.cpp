@@ -19,7 +19,7 @@
 namespace fairlead::observe {
 namespace {
 
-// From here on nobody can map it for writing; the mapping that is there stays.
+// Nobody can map it for writing any more; the existing mapping stays.
 constexpr int kStatsSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 std::unexpected<Error> no_page(std::string_view what) {
@@ -29,7 +29,7 @@ std::unexpected<Error> no_page(std::string_view what) {
             fmt::format("`fairlead top` will not see this engine: cannot {}: {}", what, std::strerror(number))});
 }
 
-/// A pipe with both ends in one descriptor: nobody is told that the other end was closed.
+/// A pipe with both ends in one descriptor, so that the owner never sees an end of file.
 base::FileDescriptor open_bell() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -84,7 +84,7 @@ StatsPair record_of(const PairFact& fact) {
 
 }  // namespace
 
-/// The sequence is odd while it lives; then the header says what was written.
+/// The sequence is odd while it lives; its destructor writes the header.
 class StatsPage::Writing {
  public:
   explicit Writing(StatsPage& page) : page_(page) {
@@ -146,7 +146,7 @@ StatsPage::~StatsPage() {
 }
 
 StatsPage::Wish StatsPage::take_wish() noexcept {
-  constexpr int kReadsMost = 64;  // of a pipe that somebody fills all the time
+  constexpr int kReadsMost = 64;  // a process may fill the pipe all the time
   Wish wish = Wish::nothing;
   std::array<char, 1024> letters;
   for (int i = 0; i < kReadsMost; ++i) {
@@ -198,7 +198,7 @@ void StatsPage::publish_report(std::string_view report, base::Instant now) noexc
   std::memcpy(page_ + section.offset, report.data(), section.count);
 }
 
-/// make(fact) is the record of a fact.
+/// Writes the records of a part; make(fact) returns the record of a fact.
 template <typename Facts, typename Make>
 void StatsPage::put(StatsPart part, const Facts& facts, std::size_t total, Make&& make) {
   StatsSection& section = header_.parts[static_cast<std::size_t>(part)];
@@ -211,7 +211,7 @@ void StatsPage::put(StatsPart part, const Facts& facts, std::size_t total, Make&
   }
 }
 
-// Where the kernel has no memory, it says so here; at the first touch it would end the process.
+// Without memory the kernel reports an error here; at the first touch it would end the process.
 std::uint32_t StatsPage::take_room(StatsPart part, std::size_t count) noexcept {
   const auto index = static_cast<std::size_t>(part);
   const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(count, kStatsPartRows[index].count_max));

@@ -39,7 +39,7 @@ std::unexpected<Error> is_being_written() {
   return no_stats(Status::again, "the program is writing its statistics, or stopped in the middle: try again");
 }
 
-/// What its owner writes once and never changes.
+/// Checks what the owner writes once and never changes.
 Result<> judge_layout(const StatsHeader& header) {
   if (header.magic != kStatsMagic) return no_stats(Status::invalid, "not a page of statistics");
   if (header.version == kStatsVersion) return {};
@@ -63,13 +63,13 @@ bool read_bytes_of(int file, StatsHeader& header) {
   return read_all(file, std::as_writable_bytes(std::span(&header, 1)), 0);
 }
 
-/// Whether the owner has written nothing since this header was read, nor was it about to.
+/// Returns whether the owner has written nothing since this header was read, and was not about to.
 bool is_unchanged(int file, const StatsHeader& header) {
   StatsHeader now;
   return header.sequence % 2 == 0 && read_bytes_of(file, now) && now.sequence == header.sequence;
 }
 
-/// False if it is too late for another look.
+/// Pauses before another attempt; returns false if it is too late for one.
 bool rest(base::Instant until) {
   if (base::MonotonicClock::now() >= until) return false;
   std::this_thread::sleep_for(kReadPause);
@@ -96,7 +96,8 @@ StatsValue value_of(const StatsField& field, const std::byte* record) {
   if (field.kind == StatsKind::text)
     return {.text = text_before_zero({reinterpret_cast<const char*>(at), field.bytes})};
   StatsValue value;
-  std::memcpy(&value.number, at, std::min(field.bytes, sizeof value.number));  // the low end comes first
+  // the field may be narrower: its low bytes come first
+  std::memcpy(&value.number, at, std::min(field.bytes, sizeof value.number));
   return value;
 }
 
@@ -117,7 +118,7 @@ Result<StatsHeader> read_stats_header(int file, base::Instant until) {
   do {
     if (!read_bytes_of(file, header)) return too_short();
     if (auto good = judge_layout(header); !good) return std::unexpected(std::move(good.error()));
-    if (!is_unchanged(file, header)) continue;  // half of it may be new
+    if (!is_unchanged(file, header)) continue;  // the header may be partly new
     if (auto good = judge_parts(header); !good) return std::unexpected(std::move(good.error()));
     return header;
   } while (rest(until));

@@ -1,6 +1,6 @@
 #pragma once
-// What a statistics page says, as a private copy. The page belongs to somebody else: nothing of it is believed before
-// it was compared with the layout, and what is being written meanwhile is read again.
+// A private copy of a statistics page. The page belongs to another process: everything is checked against the layout
+// before use, and what changes meanwhile is read again.
 
 #include <string>
 #include <string_view>
@@ -14,25 +14,25 @@
 namespace fairlead::observe {
 
 struct StatsView {
-  StatsHeader header;  // its parts within their bounds
+  StatsHeader header;  // its parts are within their bounds
   std::vector<StatsCounter> counters;
   std::vector<StatsPeer> peers;
   std::vector<StatsPort> ports;
   std::vector<StatsPair> pairs;
   std::string report;
-  std::vector<StatsFlight> flights;  // their events within `events`
+  std::vector<StatsFlight> flights;  // their events are within `events`
   std::vector<FlightEvent> events;
 
-  /// 0 if there is none of that name.
+  /// Returns a counter's value; 0 if there is no such counter.
   std::uint64_t counter(std::string_view name) const;
 };
 
-/// Of a file that is such a page, or not. invalid: it is none; not_supported: of another layout; again: its owner is
-/// writing. It is read once, and again until `until` while its owner writes.
+/// Reads a file that may be such a page. Errors: invalid (it is none), not_supported (another layout), again (its owner
+/// is writing). It is read once, and while its owner writes again until `until`.
 Result<StatsView> read_stats(int file, base::Instant until);
-/// The process that says it is its, by its own number. That never changes: it is read once.
+/// Returns the owner's process number, by its own statement. It never changes, so it is read once.
 Result<std::uint32_t> read_stats_pid(int file);
-/// The header alone.
+/// Reads only the header.
 Result<StatsHeader> read_stats_header(int file, base::Instant until);
 
 inline std::string_view text_before_zero(std::string_view bytes) {
@@ -43,10 +43,10 @@ std::string_view text_of(const StatsText<kLetters>& text) {
   return text_before_zero({text.data(), kLetters});
 }
 
-/// A field of a record, by the layout.
+/// A field of a record, decoded by the layout.
 struct StatsValue {
   std::uint64_t number = 0;
-  std::string_view text{};  // in the record
+  std::string_view text{};  // points into the record
 };
 StatsValue value_of(const StatsField& field, const std::byte* record);
 

@@ -20,7 +20,7 @@ double milliseconds(base::Duration duration) {
 
 }  // namespace
 
-// In round trips and not in timeouts: those double while nothing moves.
+// In round trips, not in timeouts: those double while nothing moves.
 base::Duration stall_after(const PeerVitals& vitals) noexcept {
   return std::max<base::Duration>(kStallMin, kRoundTrips * vitals.round_trip);
 }

@@ -1,7 +1,6 @@
 #pragma once
-// A value for each peer of the link and of the shm transport, by slot; grows with the slots, within what was reserved
-// for all that there may be: address space, of which pages are taken as peers come. So nothing of a peer finds no
-// memory.
+// A value for each peer of the link and of the shm transport, indexed by slot. It grows within address space reserved
+// for the maximum; pages are allocated as peers come. So no peer's value fails for want of memory.
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +24,7 @@ class ByPeer {
       values.resize(place + 1);
     return values[place];
   }
-  /// Null if there was never one.
+  /// Returns null if the slot was never used.
   T* find(std::uint32_t slot) {
     std::vector<T>& values = values_[way_of(slot)];
     const std::uint32_t place = place_of(slot);

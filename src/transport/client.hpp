@@ -1,7 +1,7 @@
 #pragma once
 // Clients of an engine: messages, active messages, queue pairs. Each owns its state, and gives the transports words
-// that come back to it: cookies of what it sent, targets of what arrives in chunks. A word says which client it belongs
-// to; the rest of its bits are that client's.
+// that come back to it: cookies of sent messages, and targets of messages arriving in chunks. A word tells the client;
+// the rest of its bits belong to that client.
 
 #include <concepts>
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace fairlead::transport {
 
 enum class Client : std::uint8_t { messages = 0, active = 1, queue_pairs = 2 };
 
-/// What a client gives the transports as a word: the cookie of a message, the target of what arrives in chunks. It
-/// names one of the client's objects by its place and a number that tells this use of the place from others. Queue
-/// pairs also name what the transports have copied: `is_copied`, of which nothing else is kept.
+/// The word that a client gives the transports: the cookie of a message, or the target of one that arrives in chunks.
+/// It names an object of the client by its place, and a number that distinguishes uses of the place. For queue pairs
+/// `is_copied` marks a message that the transports have copied, and of which nothing else is kept.
 struct Cookie {
   Client client = Client::messages;
   bool is_copied = false;
@@ -38,7 +38,7 @@ struct Cookie {
   constexpr bool operator==(const Cookie&) const = default;
 };
 
-/// To whom a message goes that begins with this envelope. What is no operation is refused by the messages' client.
+/// Returns the client of a message with this operation. The messages' client refuses unknown operations.
 constexpr Client client_of(wire::Operation operation) {
   if (operation >= wire::Operation::pair_send && operation <= wire::Operation::pair_datagram)
     return Client::queue_pairs;
@@ -46,16 +46,16 @@ constexpr Client client_of(wire::Operation operation) {
   return is_active ? Client::active : Client::messages;
 }
 
-/// What the engine calls of a client. Nothing of it calls the engine back.
+/// What the engine calls in a client. None of it calls the engine back.
 template <typename T>
 concept EngineClient = requires(T client, const T& at_rest, const link::Delivery& delivery, link::PeerHandle peer,
                                 std::uint64_t target, Status status, base::Instant now) {
   client.deliver(delivery, now);
-  /// The sender of a message that had begun to arrive is lost.
+  /// The sender of a half-received message is lost.
   client.end_arrival(target, status);
   client.end_peer(peer, status, now);
   { client.progress(now) } -> std::same_as<bool>;
-  /// Whether something waits to leave that nobody here waits for; then a pass has to come.
+  /// Returns whether something has to be sent that no local thread waits for; then another pass is needed.
   { at_rest.is_owing() } -> std::same_as<bool>;
 };
 

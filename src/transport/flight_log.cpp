@@ -60,7 +60,7 @@ void FlightLog::meet(link::PeerHandle peer) {
   known_[peer.slot] = {.handle = peer};
   recorder_.forget(peer.slot);
   watchdog_.forget(peer.slot);
-  last_to_ = {};  // the address may be another peer's now
+  last_to_ = {};  // the address may belong to another peer now
 }
 
 void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant now) {
@@ -84,7 +84,7 @@ void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant n
   });
 }
 
-// What does not fit is told by its absence: the last note says so.
+// A report that does not fit is left out, and the last note tells so.
 void FlightLog::append(LogTopic topic, std::string text) {
   constexpr std::string_view kFull = "(more happened than fits into one report)\n";
   if (text.empty()) return;

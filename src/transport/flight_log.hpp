@@ -1,10 +1,8 @@
 #pragma once
-// What the engine writes down of its peers for the day something fails: events into the flight recorder, and what the
-// watchdog and a lost peer make of them. Reports are kept until somebody takes them; the engine itself prints nothing
-// (docs/flight-recorder.md).
+// The engine's record of its peers for failures: events for the flight recorder, and the reports of the watchdog and of
+// lost peers. Reports are kept until they are fetched; the engine itself prints nothing (docs/flight-recorder.md).
 //
-// The link counts for all peers together; what has changed since the last look belongs to the peer of the call just
-// made.
+// The link counts for all peers together. What has changed since the last check belongs to the peer of the last call.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +27,7 @@ class FlightLog {
     known_.reserve(peers_max);
   }
 
-  /// The link took a message.
+  /// Call after the link took a message.
   void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
     if (shm::Transport::has(peer)) return;
     note(peer, observe::FlightKind::submitted, 1, bytes, now);
@@ -37,29 +35,29 @@ class FlightLog {
     is_watching_ = true;
     watch_at_ = now + kWatchEvery;
   }
-  /// A message ended without success.
+  /// Call after a message ended without success.
   void failed(link::PeerHandle peer, base::Instant now) {
     if (!shm::Transport::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
   }
-  /// After Link::receive() and its deliveries.
+  /// Call after Link::receive() and its deliveries.
   void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);
-  /// After Link::next_train().
+  /// Call after Link::next_train().
   void sent(const link::Train& train, bool is_taken, base::Instant now);
 
   void connected(link::PeerHandle peer, base::Instant now) { note(peer, observe::FlightKind::connected, 0, 0, now); }
-  /// Reports the peer's last events under what `headline()` says has happened.
+  /// Reports the peer's last events under the text of `headline()`.
   template <typename Headline>
   void lost(link::PeerHandle peer, Status status, base::Instant now, Headline&& headline) {
     note_lost(peer, status, now);
     report(LogTopic::link, [&] { return headline() + "\n" + describe(peer, now); });
   }
-  /// The handle means nothing from now on.
+  /// Forgets the peer; its handle is invalid from now on.
   void forget(link::PeerHandle peer);
 
   /// When watch() has to be called again; kNever while nothing is pending.
   base::Instant next_deadline() const { return is_watching_ ? watch_at_ : base::kNever; }
   bool is_watch_due(base::Instant now) const { return now >= watch_at_; }
-  /// Looks at all peers that something happened to; `is_answer_awaited(slot)` tells of requests without an answer.
+  /// Checks all peers that had events. `is_answer_awaited(slot)`: whether a request to the peer waits for its answer.
   template <typename IsAnswerAwaited>
   void watch(base::Instant now, IsAnswerAwaited&& is_answer_awaited) {
     watch_at_ = now + kWatchEvery;
@@ -67,24 +65,24 @@ class FlightLog {
     recorder_.for_each_peer([&](std::uint32_t slot) { look(slot, is_answer_awaited(slot), now); });
   }
 
-  /// Something for people, a line or more, if there is memory for it: what `sentence()` makes.
+  /// Adds the text of `sentence()`, one or more lines, to the report, if there is memory.
   template <typename Sentence>
   void report(LogTopic topic, Sentence&& sentence) {
     base::say([&] { append(topic, sentence()); });
   }
   bool has_report() const { return !report_.empty(); }
-  /// What was noticed since the last call, at most kReportMax bytes.
+  /// Returns what was reported since the last call, at most kReportMax bytes.
   std::vector<base::LogNote> take_report() { return std::exchange(report_, {}); }
-  /// The last events of a peer; empty if nothing is known.
+  /// Describes the last events of a peer; empty if there are none.
   std::string describe(link::PeerHandle peer, base::Instant now) const;
-  /// Those of all peers.
+  /// Returns the events of all peers.
   std::vector<observe::PeerFlight> flights() const;
 
  private:
   static constexpr std::size_t kReportMax = std::size_t{64} * 1024;
   static constexpr auto kWatchEvery = std::chrono::milliseconds(100);
 
-  /// The link's counters when they were last looked at.
+  /// The link's counters at the last check.
   struct Seen {
     std::uint64_t acked = 0, delivered = 0, refused = 0;
     std::uint64_t resends = 0, fast = 0, probe = 0, timeout = 0;
@@ -108,12 +106,12 @@ class FlightLog {
   const link::Link& link_;
   observe::FlightRecorder recorder_;
   observe::Watchdog watchdog_;
-  std::vector<Known> known_;  // by peer slot
+  std::vector<Known> known_;  // indexed by peer slot
   Seen seen_;
-  base::SocketAddress last_to_;  // most trains go where the one before went
+  base::SocketAddress last_to_;  // most trains have the destination of the previous one
   link::PeerHandle last_peer_;
   base::Instant watch_at_{};
-  bool is_watching_ = false;  // something was pending at the last look, or was submitted since
+  bool is_watching_ = false;  // something was pending at the last check, or submitted since
   std::vector<base::LogNote> report_;
 };
 

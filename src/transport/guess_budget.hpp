@@ -1,9 +1,8 @@
 #pragma once
-// How many wrong secrets a peer may still show (keys of exposed memory, tags of endpoints, what replies carry, keys of
-// regions). Honest peers show some: a key of memory that its owner has just taken back, a reply to an endpoint that has
-// just been closed; at most as many as they have operations under way when that happens. So the budget is as large,
-// and comes back; only who goes on and on uses it up. What a guess may cost is a part of the budget, by how few bits
-// the secret has.
+// How many wrong secrets a peer may still show: keys of exposed memory or of regions, tags of endpoints, secrets in
+// replies. Honest peers show some, such as a key that its owner has just withdrawn, or a reply to an endpoint just
+// closed. They show at most as many as they have operations in flight then. So the budget is that large, and refills (a
+// token bucket); only a persistent peer exhausts it. A guess costs the more, the fewer bits the secret has.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +16,7 @@ class GuessBudget {
   static constexpr std::int64_t kMost = 65'536;
   static constexpr std::int64_t kPerSecond = 1024;
 
-  /// False if that was more than was left.
+  /// Charges a guess; returns false if the budget does not cover it.
   bool spend(std::int64_t cost, base::Instant now) {
     const std::int64_t back = std::max<std::int64_t>((now - counted_at_) / kComesBackAfter, 0);
     left_ = back >= kMost - left_ ? kMost : left_ + back;

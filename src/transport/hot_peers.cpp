@@ -12,7 +12,7 @@ HotPeers::Change HotPeers::count(std::uint32_t peer_slot, const base::SocketAddr
     since_halving_ = 0;
     for (std::uint32_t& count : arrivals_) count /= 2;
   }
-  // Asked for rarely: the decision is off the straight line.
+  // Decided rarely, off the fast path.
   if (mine % kPromoteAfter != 0) [[likely]]
     return {};
   if (std::ranges::find(hot_, peer_slot, &Hot::peer_slot) != hot_.end()) return {};

@@ -1,6 +1,6 @@
 #pragma once
-// Chooses the peers that deserve a connected socket: the busiest of late. A newcomer replaces the least busy one only
-// when it is clearly busier, so that two equals do not take turns.
+// Chooses the peers that get a connected socket: the busiest of late. A newcomer replaces the least busy one only if it
+// is four times busier, so that two equal peers do not alternate.
 
 #include <cstdint>
 #include <optional>
@@ -21,14 +21,14 @@ class HotPeers {
     std::optional<base::SocketAddress> cooled, heated;
   };
 
-  /// Counts one arrival from a peer; tells what changes, at most once in kPeriod arrivals.
+  /// Counts one arrival from a peer, and returns what changes. A peer is considered at every kPromoteAfter-th arrival.
   Change count(std::uint32_t peer_slot, const base::SocketAddress& address);
-  /// The peer is gone; its place is free. Where it was, if it had one.
+  /// Forgets a peer that is gone. Returns its address if it had a place, which is free now.
   std::optional<base::SocketAddress> forget(std::uint32_t peer_slot);
 
  private:
-  static constexpr std::uint32_t kPromoteAfter = 16;  // arrivals of late before a free place is given
-  static constexpr std::uint32_t kPeriod = 4096;      // arrivals after which the past counts half
+  static constexpr std::uint32_t kPromoteAfter = 16;  // arrivals (halved over time) between two decisions on a peer
+  static constexpr std::uint32_t kPeriod = 4096;      // after so many arrivals all counts are halved
 
   struct Hot {
     std::uint32_t peer_slot;
@@ -36,7 +36,7 @@ class HotPeers {
   };
 
   std::size_t places_;
-  std::vector<std::uint32_t> arrivals_;  // by peer slot, halved every kPeriod
+  std::vector<std::uint32_t> arrivals_;  // indexed by peer slot
   std::vector<Hot> hot_;
   std::uint32_t since_halving_ = 0;
 };

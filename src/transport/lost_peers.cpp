@@ -64,7 +64,7 @@ std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant n
   return known.empty() ? describe_status(peer.to_string(), loss.notice, ago) : known;
 }
 
-/// Empty if its status says all.
+/// Empty if the status is explanation enough.
 std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& loss, double ago) const {
   const link::Notice& notice = loss.notice;
   switch (notice.diagnosis) {

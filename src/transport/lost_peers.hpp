@@ -1,5 +1,5 @@
 #pragma once
-// How peers were lost, until they are met again: for the sentences that tell people why.
+// Remembers how peers were lost, until they are met again, for error messages.
 
 #include <string>
 #include <unordered_map>
@@ -15,13 +15,13 @@ class LostPeers {
  public:
   explicit LostPeers(base::Duration give_up_after) : give_up_after_(give_up_after) {}
 
-  /// Whether the peer left in order. Whoever did is not there either for those who look for him later, until he is met
-  /// again: that ends the memory of it.
+  /// Records a loss. Returns whether the peer left in order. Such a peer counts as absent, also for later look-ups,
+  /// until it is met again.
   bool add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now);
-  /// We put it out.
+  /// Records that this side expelled the peer.
   void blame(const base::SocketAddress& peer, Offence offence);
   void forget(const base::SocketAddress& peer) { losses_.erase(peer); }
-  /// Empty if it is not lost.
+  /// Returns why the peer was lost; empty if it is not lost.
   std::string describe(const base::SocketAddress& peer, base::Instant now) const;
 
  private:
@@ -30,8 +30,8 @@ class LostPeers {
   struct Loss {
     link::Notice notice;
     base::Instant when;
-    Offence offence = Offence::none;  // for which we ended it
-    bool has_left = false;            // in order: it had said that it ends
+    Offence offence = Offence::none;  // for which this side ended it
+    bool has_left = false;            // in order: it had announced its end
   };
 
   std::string describe_diagnosis(const std::string& peer, const Loss& loss, double ago) const;

@@ -29,8 +29,8 @@ std::string_view to_string(Secret secret) {
   return kNames[static_cast<std::size_t>(secret)];
 }
 
-/// Answers go astray when an endpoint is closed, keys when what they open is. Tags are also wrong when programs start
-/// in any order and try until they are let in.
+/// Honest replies go astray when an endpoint is closed, and keys when their memory is withdrawn. Tags are also wrong
+/// when programs start in any order and retry until they are accepted.
 void Offences::note_wrong_secret(link::PeerHandle peer, Secret secret, base::Instant now) {
   constexpr std::array<std::int64_t, kKinds> kCosts{16, 1, 1, 64};
   const auto kind = static_cast<std::size_t>(secret);

@@ -1,7 +1,7 @@
 #pragma once
-// What peers did that none should: wrong secrets, counted by kind and paid from a budget of each peer, and peers that
-// are to be expelled for what they did. Whoever notices an offence is in the middle of something with that peer, so the
-// engine expels it at the next occasion. A peer may come back; its budget does not begin anew within one session.
+// Offences of peers against the protocol: wrong secrets, counted by kind and charged to each peer's budget, and peers
+// to be expelled. The code that notices an offence is in the middle of work with that peer, so the engine expels it at
+// the next opportunity. A peer may come back; within one session its budget does not start anew.
 
 #include <array>
 #include <cstdint>
@@ -18,18 +18,18 @@
 namespace fairlead::transport {
 
 enum class Offence : std::uint8_t { none, takes_no_answers, guesses, holds_memory };
-/// What a message has to show, by what it is good for.
+/// Secrets that a message has to show, by what they protect.
 enum class Secret : std::uint8_t { answer, tag, exposure, region };
 
 /// For people: "the peer ...".
 std::string_view describe(Offence offence);
-/// In the statistics: "guesses", "exposures".
+/// For the statistics: "guesses", "exposures".
 std::string_view to_string(Offence offence);
 std::string_view to_string(Secret secret);
 
 class Offences {
  public:
-  static constexpr std::size_t kKinds = 4;  // of offences, and of secrets
+  static constexpr std::size_t kKinds = 4;  // number of offences, and of secrets
   static constexpr std::size_t kCondemnedMost = 64;
 
   explicit Offences(std::uint32_t link_peers_max) : suspects_(link_peers_max) { condemned_.reserve(kCondemnedMost); }
@@ -39,13 +39,14 @@ class Offences {
     Offence offence = Offence::none;
   };
 
-  /// Secrets have 64 bits, but for the keys of regions, whose 32 verbs prescribes: those cost so much that a thousand
-  /// are the most at a time. A peer that has spent its budget is condemned.
+  /// Charges a wrong secret. Secrets have 64 bits, except keys of regions, for which verbs prescribes 32. Those cost so
+  /// much that a thousand exhaust the budget. A peer without budget is condemned.
   void note_wrong_secret(link::PeerHandle peer, Secret secret, base::Instant now);
-  /// It is expelled at the next occasion; the first offence counts. While many are, others are when they go on.
+  /// Marks a peer to be expelled at the next opportunity; its first offence counts. If too many are condemned already,
+  /// the peer is condemned when it goes on.
   void condemn(link::PeerHandle peer, Offence offence);
   bool is_anyone_condemned() const { return !condemned_.empty(); }
-  /// The next one, who is counted as expelled.
+  /// Takes the next condemned peer, and counts it as expelled.
   std::optional<Condemned> take_condemned();
 
   std::uint64_t wrong_secrets(Secret secret) const { return wrong_secrets_[static_cast<std::size_t>(secret)]; }

@@ -1,11 +1,11 @@
 #pragma once
-// Answers that the link had no room for, tried again in later passes. Each peer has a line of its own, in order; the
-// lines have their turns, so a peer that takes nothing holds up nobody else.
+// Answers for which the link had no room, retried in later passes. Each peer has its own queue (line), in order. The
+// lines take turns, so a peer that accepts nothing holds up no other.
 //
-// Bounds. A peer decides how much is answered to it, and whether it takes that. A line of kOfPeerMax is more than an
-// honest peer lets come to; when all lines together are kMax, the one that has moved longest ago is the one too many:
-// an honest peer acknowledges, and its line moves, within a round trip. A peer for whose answer there is no memory is
-// too many, too. Whoever is too many is named by add() and has to be given up; nothing of others is ever thrown away.
+// Limits. A peer decides how many answers it causes, and whether it accepts them. An honest peer never reaches
+// kOfPeerMax. When all lines together reach kMax, the one that has not moved for longest is excess: an honest peer
+// acknowledges, and its line moves, within a round trip. A peer for whose answer there is no memory is excess, too.
+// add() names an excess peer, which has to be given up; answers to other peers are never dropped.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,12 +31,12 @@ class RetryQueue {
   std::size_t size() const { return size_; }
   static constexpr std::size_t kInTurn = 32;
 
-  /// What is answered to this peer now has to wait behind what waits already.
+  /// Returns whether answers to this peer wait already; a new one then has to queue behind them.
   bool has(link::PeerHandle peer) const { return size_ != 0 && lines_.contains(name_of(peer)); }
 
   struct Added {
-    bool is_taken = true;                    // else there was no memory for it
-    std::optional<link::PeerHandle> excess;  // has to be given up
+    bool is_taken = true;                    // false: there was no memory for it
+    std::optional<link::PeerHandle> excess;  // a peer that has to be given up
   };
   Added add(link::PeerHandle peer, const Item& item, base::Instant now) {
     Line* const line = append(peer, item, now);
@@ -49,8 +49,8 @@ class RetryQueue {
     return {true, std::ranges::min_element(lines_, earlier)->second.peer};
   }
 
-  /// At most `tries` calls of attempt(peer, item), which is true when the item is done with; it may add others. A line
-  /// is left when its first item does not go, or it has had its turn.
+  /// Makes at most `tries` calls of attempt(peer, item), which returns true when the item is done; it may add others. A
+  /// line's turn ends when its first item is not accepted, or after kInTurn items.
   template <typename Attempt>
   void retry(std::size_t tries, base::Instant now, Attempt&& attempt) {
     for (std::size_t stuck = 0; tries > 0 && stuck < turns_.size();) {
@@ -69,19 +69,19 @@ class RetryQueue {
       if (line.items.empty()) {
         lines_.erase(name_of(peer));
       } else {
-        turns_.push(peer);  // there is room: one has just left
+        turns_.push(peer);  // has room: one entry has just left
       }
     }
   }
 
-  /// Calls visit(peer, item) for each, those of a peer in their order.
+  /// Calls visit(peer, item) for each item; those of a peer in their order.
   template <typename Visit>
   void for_each(Visit&& visit) {
     for (auto& [name, line] : lines_)
       for (std::size_t index = 0; index < line.items.size(); ++index) visit(line.peer, line.items[index]);
   }
 
-  /// The peer is lost: its items are handed out, ended(item), and forgotten.
+  /// Drops the line of a lost peer, and calls ended(item) for each of its items.
   template <typename Ended>
   void drop(link::PeerHandle peer, Ended&& ended) {
     const auto found = lines_.find(name_of(peer));
@@ -102,7 +102,7 @@ class RetryQueue {
     base::Fifo<Item> items;
   };
 
-  /// Null if there is no memory; then nothing has changed.
+  /// Returns null if there is no memory; then nothing has changed.
   Line* append(link::PeerHandle peer, const Item& item, base::Instant now) try {
     if (!turns_.has_room(1)) return nullptr;
     const auto known = lines_.find(name_of(peer));
@@ -121,7 +121,7 @@ class RetryQueue {
 
   static std::uint64_t name_of(link::PeerHandle peer) { return std::uint64_t{peer.generation} << 32 | peer.slot; }
 
-  std::unordered_map<std::uint64_t, Line> lines_;  // none is empty
+  std::unordered_map<std::uint64_t, Line> lines_;  // no line is empty
   base::Fifo<link::PeerHandle> turns_;             // each line once
   std::size_t size_ = 0;
 };

@@ -1,7 +1,6 @@
 #pragma once
-// The peers that were asked for lately, by address: a direct-mapped cache, so that a sender with many destinations
-// finds each as fast as a sender with one. Addresses that share a place push each other out; then the transports look
-// them up.
+// Recently used peers by address: a direct-mapped cache. A sender with many destinations finds each as fast as a sender
+// with one. Addresses of the same entry evict each other; the transports then look them up.
 
 #include <array>
 #include <cstdint>
@@ -15,19 +14,19 @@ namespace fairlead::transport {
 
 class RouteCache {
  public:
-  /// Null if it is not known here.
+  /// Returns null if the address is not cached.
   const link::PeerHandle* find(const base::SocketAddress& address) const {
     const Route& route = routes_[place_of(address)];
     return route.address == address && address.port != 0 ? &route.peer : nullptr;
   }
   void keep(const base::SocketAddress& address, link::PeerHandle peer) { routes_[place_of(address)] = {address, peer}; }
-  /// The handle is stale. Looks at all places: peers are forgotten seldom.
+  /// Removes a stale handle. Searches all entries, since peers are rarely forgotten.
   void forget(link::PeerHandle peer) {
     for (Route& route : routes_) {
       if (route.peer == peer) route = {};
     }
   }
-  /// The address is reached another way from now on.
+  /// Removes an address that is reached in another way from now on.
   void forget(const base::SocketAddress& address) {
     Route& route = routes_[place_of(address)];
     if (route.address == address) route = {};
@@ -41,7 +40,7 @@ class RouteCache {
     link::PeerHandle peer;
   };
 
-  /// Engines differ in the last bytes of their IP address and in the port, often by one.
+  /// Hashes the address: engines differ in the last bytes of their IP address and in the port, often by one.
   static std::size_t place_of(const base::SocketAddress& address) {
     std::uint32_t last = 0;
     std::memcpy(&last, address.ip.data() + address.ip.size() - sizeof last, sizeof last);

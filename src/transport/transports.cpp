@@ -36,7 +36,7 @@ Status Transports::meet(const base::SocketAddress& address, base::Instant now, l
     if (!found && (shm_->is_forced() || !link_.find(address))) found = seek(address, now);
   }
   if (!found) {
-    // The link is asked for a known peer, too: it keeps one that only said hello just as long as somebody wants it.
+    // Also asks the link for a known peer: the link keeps a half-open one only as long as somebody wants it.
     const bool is_known = link_.find(address).has_value();
     const auto met = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
     if (!met) return met.error().status;
@@ -47,7 +47,7 @@ Status Transports::meet(const base::SocketAddress& address, base::Instant now, l
   return Status::ok;
 }
 
-/// By shared memory, as far as it is known who is there.
+/// Tries shared memory, with the session's key if the peer is known.
 std::optional<link::PeerHandle> Transports::seek(const base::SocketAddress& address, base::Instant now) {
   const auto known = link_.find(address);
   const auto key = known ? link_.pair_key(*known) : std::nullopt;
@@ -60,7 +60,7 @@ void Transports::vouch(base::Instant now) {
     const auto key = peer ? link_.pair_key(*peer) : std::nullopt;
     if (key) shm_->meet(*claim, *key, now);
   }
-  // A session so that both ends know whom they talk to, though all messages go through shared memory.
+  // Opens a session, so that both ends know each other even if all messages use shared memory.
   while (const auto wanted = shm_->search().next_wanted()) {
     if (link_.find(*wanted)) continue;
     const auto peer = link_.peer(*wanted, path_->datagram_size_max(*wanted), now);
@@ -82,7 +82,8 @@ std::optional<link::Notice> Transports::next_notice(base::Instant now) {
   return notice;
 }
 
-/// Why not through shared memory, if that could have been; the plain case only if somebody reads it.
+/// Reports why a peer is not reached over shared memory, if that was possible. Without a reason, only if the log wants
+/// it.
 void Transports::report_path(const base::SocketAddress& address) {
   const std::string why = shm_ ? shm_->search().reason(address) : std::string();
   if (why.empty() && !base::is_logged(LogLevel::info, LogTopic::link)) return;
@@ -110,7 +111,7 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
   if (!facts.is_connected || facts.segments_in_flight != 0 || facts.messages_queued != 0 ||
       now - facts.last_heard < silent_for)
     return;
-  // If the link has no room for it there is traffic enough.
+  // If the link has no room for it, there is enough traffic.
   link_.submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
 }
 
@@ -182,7 +183,7 @@ void Transports::end_arrival(base::Instant now) {
   if (change.heated) path_->set_hot(*change.heated, true);
 }
 
-/// The last one who was refused, for whoever reads the log here; who was refused hears it, too.
+/// Reports the hello refused last to the local log; its sender is told, too.
 void Transports::report_turned_away(base::Instant now) {
   if (now < turned_away_at_) return;
   const link::TurnedAway& last = link_.turned_away();
@@ -221,7 +222,7 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
     if (!is_taken) [[unlikely]] {
       ++trains_not_taken_;
       link_.take_back(train_, now);
-      is_emit_cut_short_ = false;  // the path says when it goes on
+      is_emit_cut_short_ = false;  // the path tells when it can go on
       break;
     }
   }

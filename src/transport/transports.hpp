@@ -1,9 +1,10 @@
 #pragma once
-// The link and the shared-memory transport behind one face, with the path below the link: everything that moves
-// messages between engines. A message takes the transport that its peer's handle names; what comes back looks the same
-// from either.
+// The link and the shared-memory transport behind one interface, with the path below the link: everything that moves
+// messages between engines. The peer's handle selects the transport of a message. Results look the same from either
+// transport.
 //
-// Messages have no order among themselves, so a peer may be reached both ways at a time: what began one way ends there.
+// Messages have no order among each other, so a peer may be reached both ways at a time: a message ends on the
+// transport where it began.
 
 #include <array>
 #include <memory>
@@ -25,8 +26,8 @@ class Transports {
  public:
   struct Plan {
     link::LinkOptions link;
-    std::size_t hot_peers = 0;            // that get a connected socket
-    std::uint32_t datagram_size_max = 0;  // of peers that are met by their hello
+    std::size_t hot_peers = 0;            // peers that get a connected socket
+    std::uint32_t datagram_size_max = 0;  // initial limit for peers that are met by their hello
     std::optional<link::SealSettings> sealing{};
   };
 
@@ -36,7 +37,7 @@ class Transports {
   const link::Link& link() const { return link_; }
   path::Path& path() { return *path_; }
   const path::Path& path() const { return *path_; }
-  /// Null if peers of this host are reached as all others.
+  /// Null if peers of this host are reached like all others.
   shm::Transport* shm_transport() { return shm_.get(); }
   const shm::Transport* shm_transport() const { return shm_.get(); }
   FlightLog& flight() { return flight_; }
@@ -45,23 +46,23 @@ class Transports {
   const Offences& offences() const { return offences_; }
   std::uint64_t trains_not_taken() const { return trains_not_taken_; }
 
-  /// Groups of hosts; null if the path has none.
+  /// Multicast groups; null if the path has none.
   path::GroupSockets* groups() { return path_->groups(); }
-  /// Whether something unsealed may be exchanged with that address: groups have no session that could be sealed.
+  /// Returns whether unsealed data may be exchanged with that address: groups have no session that could be sealed.
   bool may_be_clear(const base::SocketAddress& address) const { return !base::contains(sealed_only_, address); }
 
   /// As Link::restore().
   Result<> restore(const link::LinkState& state, base::Instant now) { return link_.restore(state, now); }
-  /// Of the last collect(): some have not been delivered yet.
+  /// Returns whether arrivals of the last collect() have not been delivered yet.
   bool has_arrivals() const { return is_in_arrival_ || arrival_ != arrival_count_; }
-  /// Nothing else is called afterwards.
+  /// Takes the path out; nothing else may be called afterwards.
   std::unique_ptr<path::Path> take_path() { return std::move(path_); }
 
   void set_keyring(std::shared_ptr<const seal::Keyring> ring) { link_.set_keyring(std::move(ring)); }
 
   // Messages, by either transport ------------------------------------------------------------------------------------
 
-  /// The peer at an address, met now if need be: the shared-memory transport if it is there, else the link.
+  /// Finds the peer at an address, or meets it now: over shared memory if possible, otherwise over the link.
   Status resolve(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
     const link::PeerHandle* const known = routes_.find(address);
     if (known == nullptr) [[unlikely]]
@@ -69,7 +70,7 @@ class Transports {
     peer = *known;
     return Status::ok;
   }
-  /// A peer of this host that was resolved lately; else null.
+  /// Returns a peer of this host that was resolved recently, otherwise null.
   const link::PeerHandle* find_local(const base::SocketAddress& address) const {
     const link::PeerHandle* const known = routes_.find(address);
     return known != nullptr && shm::Transport::has(*known) ? known : nullptr;
@@ -90,65 +91,66 @@ class Transports {
   void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
     shm::Transport::has(peer) ? shm_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
   }
-  /// Sends at once what was submitted to the peer, if little is in flight. What does not leave now leaves with the next
-  /// pass. That pass comes: the acknowledgement of what is in flight wakes somebody.
+  /// Sends at once what was submitted to the peer, if little is in flight. The rest leaves with the next pass, which
+  /// the acknowledgement of what is in flight will cause.
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
     if (!shm::Transport::has(peer) && link_.is_eager(peer)) emit(1, now);
   }
 
-  /// Sends a peer of the network that owes something and has been silent for so long a message that asks for nothing:
-  /// it acknowledges, or is found out. Nothing else would make the link look after a peer that nothing is in flight to.
+  /// Probes a network peer that owes something and has been silent for this long: sends a message that asks for
+  /// nothing, so that the peer acknowledges or is found lost. Otherwise the link does not check a peer without data in
+  /// flight.
   void ask(link::PeerHandle peer, base::Duration silent_for, base::Instant now);
 
-  /// Ends the session, or the connection, with a peer that does what none should: its loss is noticed, and `why` stands
-  /// in the flight log.
+  /// Ends the session or connection with a peer that breaks the protocol. Its loss is reported, and the flight log has
+  /// `why`.
   void expel(link::PeerHandle peer, std::string_view why, base::Instant now);
 
-  /// Whether there is an outcome, a notice, or a lost message of the shared-memory transport's own.
-  /// A peer of the network is lost, and next_notice() has not told so yet.
+  /// Returns whether a network peer is lost and next_notice() has not reported it yet.
   bool has_loss() const { return link_.has_loss(); }
+  /// Returns whether there is an outcome, a notice, or a lost message of the shared-memory transport.
   bool has_news() const { return (shm_ && shm_->has_news()) || link_.has_news(); }
   std::optional<link::Outcome> next_outcome() {
     auto outcome = shm_ ? shm_->next_outcome() : std::nullopt;
     return outcome ? outcome : link_.next_outcome();
   }
-  /// Its session, or its connection, has begun or ended: the transports' own part of that is done.
+  /// Returns the next notice: a session or connection has begun or ended. The transports' own part of that is done.
   std::optional<link::Notice> next_notice(base::Instant now);
 
-  /// Engines of this host, but of other users: they are met by what only the two ends of a session over the network
-  /// know. After the shared-memory transport has been attended to.
+  /// Lets engines of other users on this host meet over shared memory, by a key that only the two ends of a network
+  /// session know. Call after the shared-memory transport was served.
   void vouch(base::Instant now);
 
   // The network ------------------------------------------------------------------------------------------------------
 
-  /// While only peers of this host have something to say, the network is looked at now and then: a look is a system
-  /// call.
+  /// Returns whether to poll the network now. While only peers of this host have messages it is polled rarely, since a
+  /// poll is a system call.
   bool is_network_due(base::Instant now);
-  /// Only peers of this host have something to say.
+  /// Returns whether only peers of this host have messages.
   bool is_network_idle() const {
     return shm_ != nullptr && network_looks_ >= kNetworkLooks && shm_->has_peers() &&
            link_.counters().messages_pending == 0;
   }
-  /// Takes a bounded number of arrivals from the path, and hints that nobody listens. True if there was anything.
-  /// Then next_delivery() until it has none.
+  /// Takes a bounded number of arrivals, and errors, from the path. Returns true if there were any. Call
+  /// next_delivery() until it returns nothing.
   bool collect(base::Instant now);
   std::optional<link::Delivery> next_delivery(base::Instant now);
-  /// The link's timers. True if they were due.
+  /// Runs the link's timers; returns true if they were due.
   bool expire(base::Instant now);
-  /// What was sent is looked after (acknowledgements, losses, round trips) between passes, so one call sends a few full
-  /// trains at most; the next one has to follow at once, says next_deadline().
+  /// Sends up to `trains_max` trains, but few full ones per call: between calls the engine handles acknowledgements,
+  /// losses and round trips. If more could be sent, next_deadline() is now.
   bool emit(std::size_t trains_max, base::Instant now);
   base::Instant next_deadline(base::Instant now) const;
-  /// Tells all peers that this engine ends, and meets nobody any more; as Link::take_leave().
+  /// Tells all peers that this engine ends, and meets no more peers; as Link::take_leave().
   std::size_t take_leave(base::Instant now);
-  /// Acknowledges what has come, without the usual delay, and ends all sessions.
+  /// Acknowledges what has arrived, without the usual delay, and ends all sessions.
   void farewell(base::Duration ack_delay, base::Instant now);
 
   static constexpr std::size_t kTrainsInPass = 32;
 
  private:
   static constexpr std::size_t kArrivalsInPass = 16;
-  static constexpr std::size_t kBytesInPass = 128U << 10;  // sent; then the pass looks what has come
+  static constexpr std::size_t kBytesInPass = 128U << 10;  // bytes sent; then the pass polls for arrivals
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr base::Duration kTurnedAwayEvery = std::chrono::seconds(1);
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
@@ -168,20 +170,20 @@ class Transports {
   HotPeers hot_peers_;
   Offences offences_;
   std::uint32_t datagram_size_max_;
-  std::vector<base::AddressRange> sealed_only_;  // none without keys
+  std::vector<base::AddressRange> sealed_only_;  // empty without keys
 
   RouteCache routes_;
   std::array<path::Arrival, kArrivalsInPass> arrivals_;  // of this pass
-  std::size_t arrival_ = 0, arrival_count_ = 0;          // the one being taken, or the next
+  std::size_t arrival_ = 0, arrival_count_ = 0;          // the arrival being delivered, or the next one
   bool is_in_arrival_ = false;
-  std::span<const std::byte> rest_;  // of it
+  std::span<const std::byte> rest_;  // undelivered part of that arrival
   link::Train train_;
   bool is_emit_cut_short_ = false;   // there may be more to send at once
-  std::uint32_t network_looks_ = 0;  // in vain since something came, up to kNetworkLooks
-  base::Instant network_look_at_{};  // the next, while only the shared-memory transport is in use
+  std::uint32_t network_looks_ = 0;  // polls in vain since the last arrival, up to kNetworkLooks
+  base::Instant network_look_at_{};  // time of the next poll, while only the shared-memory transport is in use
   std::uint64_t trains_not_taken_ = 0;
   std::uint64_t turned_away_seen_ = 0;
-  base::Instant turned_away_at_{};  // the next report of them
+  base::Instant turned_away_at_{};  // time of the next report of refused hellos
 };
 
 }  // namespace fairlead::transport
