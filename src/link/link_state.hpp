@@ -26,7 +26,7 @@ struct Link::State {
   State(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed, std::optional<SealSettings> its_sealing);
 
   std::optional<SealSettings> sealing;
-  TokenSource secrets;  // generates tokens and keys of this link
+  TokenSource secrets;  // source of this link's own secret keys
   LinkContext context;
   PeerTable peers;
   Grants grants{context};

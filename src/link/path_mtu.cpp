@@ -122,7 +122,7 @@ void PathMtu::on_timer(base::Duration patience, base::Instant now) {
   }
   if (now < round_at_) return;
   if (rounds_ >= kRounds && small_heard_ >= kSmallEnough) return fail(now);
-  if (rounds_ == kRoundsInVainMost) {  // the peer does not answer at all, which is not for this class to judge
+  if (rounds_ == kRoundsInVainMost) {  // too few answers: that is not for this class to judge
     stop_testing();
     search_at_ = now + search_after_;
     return;

@@ -24,8 +24,8 @@ namespace fairlead::queue {
 
 enum class WaitChoice : std::uint8_t {
   adaptive,
-  spin,    // sleep only after an expensive yield
-  polite,  // sleep only where a yield was dear
+  spin,    // never sleep
+  polite,  // sleep only after an expensive yield
   sleep,   // poll once, then sleep
 };
 
