@@ -8,7 +8,7 @@
 namespace fairlead::engine {
 
 ActivePort::~ActivePort() {
-  // Every buffer belongs to an arrival or is idle.
+  // Each buffer belongs to an arrival or to the free list.
   for (const auto& block : blocks_) {
     for (std::uint32_t i = 0; i < kBlock; ++i) ::operator delete(block[i].buffer);
   }
@@ -43,7 +43,7 @@ Arrival* ActivePort::acquire(std::uint64_t buffered, bool for_reply) {
   return arrival;
 }
 
-// The arrivals of requests and of replies each have the bound of the options.
+// Arrivals of requests and of replies each have the limit of the options.
 Arrival* ActivePort::take_idle() {
   if (idle_.empty()) {
     if (made_ >= 2 * std::uint64_t{bounds_.arrivals_max}) return nullptr;

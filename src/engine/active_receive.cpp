@@ -1,4 +1,4 @@
-// What peers send to active ports. Everything in a delivery comes from the network.
+// Receives messages of peers for active ports. Everything in a delivery comes from the network.
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@ Status status_of(std::uint8_t byte) {
   return byte <= std::to_underlying(Status::system) ? static_cast<Status>(byte) : Status::system;
 }
 
-/// A chunk. The segment may have changed since the first one.
+/// Places a chunk. The segment may have changed since the first one.
 void place(const ActivePort& port, Arrival& arrival, std::uint64_t offset, std::span<const std::byte> bytes) {
   ActivePort::Pieces pieces;
   const auto permit = port.permit(arrival, pieces);
@@ -34,7 +34,7 @@ void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::
 
 }  // namespace
 
-/// `not_answering`: it shows that it answers nothing of ours, and gets no answer itself.
+/// Decides whether a message is accepted. Returns `bad_state` for one that answers nothing of ours; it gets no answer.
 [[gnu::always_inline]] inline Status ActiveMessages::judge(ActivePort& port, const wire::Envelope& envelope,
                                                            const base::SocketAddress& from,
                                                            const link::PeerHandle* peer, std::uint64_t size,
@@ -50,7 +50,7 @@ void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::
     ++counters_.refused;
     return Status::bad_state;
   }
-  // A rejection answers a reply, of which nothing is kept.
+  // A rejection answers a reply, of which no state is kept.
   if (is_answer && kind != ActiveKind::rejected && !port.requests.is_open(envelope.cookie, from, envelope.source_port))
       [[unlikely]] {
     ++counters_.late_answers;
@@ -62,8 +62,8 @@ void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::
   return is_placed ? port.check_place(envelope.offset, size - head) : Status::ok;
 }
 
-/// Chooses where a message goes: its port, with an arrival to fill. No arrival: it was refused, and answered.
-/// `peer`: null if it is of this engine.
+/// Selects the port of a message and an arrival to fill. Sets no arrival if the message was refused and answered.
+/// `peer` is null for a message of this engine.
 std::uint32_t ActiveMessages::accept(const wire::Envelope& envelope, const base::SocketAddress& from,
                                      const link::PeerHandle* peer, std::uint64_t size, Arrival*& arrival,
                                      base::Instant now) {
@@ -87,7 +87,7 @@ std::uint32_t ActiveMessages::accept(const wire::Envelope& envelope, const base:
   const bool is_buffered = !is_placed && !port.is_packed(size) && status == Status::ok;
   arrival = port.acquire(is_buffered ? size : 0, is_answer);
   if (arrival == nullptr && is_answer) [[unlikely]] {
-    // Its bytes are lost for lack of memory, but not the news.
+    // Memory is short: deliver the reply without its bytes.
     arrival = port.acquire(0, true);
     status = Status::no_memory;
   }
@@ -121,14 +121,14 @@ void ActiveMessages::deliver(const link::Delivery& delivery, base::Instant now) 
   const std::uint32_t slot =
       accept(delivery.envelope, transports_->address(delivery.peer), &delivery.peer, delivery.size, arrival, now);
   if (arrival == nullptr) [[unlikely]]
-    return;  // later chunks have no target and are thrown away
+    return;  // later chunks have no target and are discarded
   if (delivery.reassembly != link::Delivery::kWhole) [[unlikely]]
     return fill_in_chunks(delivery, slot, *arrival);
   ActivePort& port = *ports_[slot].active;
   const bool has_bytes = arrival->head + arrival->data_length == delivery.size;
   if (has_bytes) place_whole(port, *arrival, delivery.bytes);
   if (!delivery.is_good()) [[unlikely]]
-    arrival->status = Status::refused;  // taken back while it was read
+    arrival->status = Status::refused;  // the sender took it back while it was read
   port.queue(*arrival, true);
   ports_.touch(slot);
 }
@@ -169,7 +169,7 @@ void ActiveMessages::end_filling(std::uint32_t slot, Status status) {
   ports_.touch(filling.port);
 }
 
-/// The sender of a half-received message is lost.
+/// Ends a partly received message whose sender is lost.
 void ActiveMessages::end_arrival(std::uint64_t target, Status status) {
   const auto cookie = transport::Cookie::of(target);
   if (fillings_.find(cookie.place, cookie.number) != nullptr) end_filling(cookie.place, status);

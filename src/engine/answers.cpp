@@ -23,7 +23,7 @@ void Answers::tell_done(link::PeerHandle peer, std::uint64_t cookie, Status stat
 Status Answers::submit(link::PeerHandle peer, const Waiting& answer, base::Instant now) {
   link::Outgoing message{.envelope = answer.envelope, .pieces = {}, .size = 0, .cookie = 0, .wants_outcome = false};
   Operation* const readable = context_.operations.find(answer.exposure);
-  if (answer.exposure != 0 && readable == nullptr) return Status::ok;  // taken back meanwhile
+  if (answer.exposure != 0 && readable == nullptr) return Status::ok;  // withdrawn meanwhile
   if (readable != nullptr) {
     message.pieces = readable->memory;
     message.size = readable->length;

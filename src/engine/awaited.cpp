@@ -31,8 +31,8 @@ bool Awaited::has(std::uint32_t peer_slot) {
   return chain != nullptr && !chain->is_empty();
 }
 
-// A peer that acknowledged a put or a get and died before it answered: nothing is in flight to it any more, so the link
-// has no reason to notice. A message that asks nothing makes it look: the peer acknowledges it, or it is found out.
+// A peer may acknowledge a put or a get and die before it answers. Nothing is in flight to it then, so the link does
+// not notice. An empty message reveals the loss: a living peer acknowledges it.
 void Awaited::ask(base::Instant now) {
   ask_at_ = base::kNever;
   for (const OperationChain& chain : waiting_.of_link()) {

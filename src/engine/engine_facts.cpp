@@ -1,4 +1,4 @@
-// What the engine can tell people: counters by name, and sentences about peers.
+// The engine's facts for people: counters by name, and descriptions of peers.
 
 #include <fmt/format.h>
 

@@ -86,13 +86,14 @@ void Exposures::complete(std::uint32_t slot, Status status, std::uint64_t length
   context_.operations.complete(slot, status, length, now);
 }
 
-// What peers see -----------------------------------------------------------------------------------------------------
+// Publication --------------------------------------------------------------------------------------------------------
 
-/// If its memory lies where peers reach it, and its place in the table is free.
+/// Publishes the exposure if peers can access its memory and its place in the table is free.
 void Exposures::publish(std::uint32_t slot) {
   Operation& operation = context_.operations[slot];
   if (operation.memory.size() != 1 || !publisher_.is_seen()) return;
-  withdrawing_.reserve(onesided::SharedTables::kExposures);  // the engine's thread finds no memory missing
+  // Reserved here, because the engine's thread must not fail for lack of memory.
+  withdrawing_.reserve(onesided::SharedTables::kExposures);
   const auto answer = publisher_.publish(
       slot, {.key = operation.key,
              .memory = {static_cast<const std::byte*>(operation.memory[0].iov_base), operation.length},
@@ -107,7 +108,7 @@ void Exposures::hide(Operation& exposure) {
   exposure.is_published = false;
 }
 
-// What peers have done -----------------------------------------------------------------------------------------------
+// Use by peers -------------------------------------------------------------------------------------------------------
 
 std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, base::Instant now) {
   const std::uint64_t sender =
@@ -125,8 +126,9 @@ std::uint32_t Exposures::deliver_carried_out(const link::Delivery& delivery, bas
   return end_used(slot, static_cast<std::uint32_t>(sender - 1), Status::ok, envelope.a, now);
 }
 
-/// The one of which a peer says that it has carried it out, if that may be; else kNone. The table is not asked: whoever
-/// has the key and the arena could have done it, and what others write there takes nothing away from whoever has.
+/// Returns the exposure that a peer claims to have carried out, if that is plausible; else kNone. It does not consult
+/// the table: any peer with the key and the arena may have done it. Other peers' writes to the table cannot change
+/// that.
 std::uint32_t Exposures::find_done(const link::Delivery& delivery, std::uint64_t sender) {
   const wire::Envelope& envelope = delivery.envelope;
   const std::uint64_t key = envelope.key ^ context_.epoch;
@@ -137,7 +139,7 @@ std::uint32_t Exposures::find_done(const link::Delivery& delivery, std::uint64_t
                        envelope.a <= operation.length && !operation.is_used_up &&
                        context_.shm_transport()->connections().peer(static_cast<std::uint32_t>(sender - 1)).sees_ours;
   if (!is_good) return kNone;
-  // Since it was cancelled it is known who had claimed it.
+  // After a cancellation, only the peer that had claimed it is believed.
   const auto is_senders = [&](const Withdrawal& one) {
     return slot_of(one.name) == slot && one.claimer.name == sender;
   };
@@ -152,8 +154,8 @@ std::uint32_t Exposures::end_abandoned(const shm::Departure& gone, Status status
   return end_used(slot, gone.slot, status, 0, now);
 }
 
-/// By the peer of slot `user`. Its slot if it cannot end yet: somebody else came too late, or lies, and may be about to
-/// look at our records, or be at it.
+/// Ends an exposure after its use by the peer of slot `user`. Returns its slot if it cannot end yet, else kNone.
+/// Another peer may be late or malicious, and still use the memory or be about to read our records.
 std::uint32_t Exposures::end_used(std::uint32_t slot, std::uint32_t user, Status status, std::uint64_t length,
                                   base::Instant now) {
   Operation& operation = context_.operations[slot];
@@ -184,7 +186,7 @@ void Exposures::check(std::uint32_t slot) {
          slot);
 }
 
-/// True once it has ended.
+/// Returns true once the exposure has ended.
 bool Exposures::retry(Withdrawal& withdrawal, base::Instant now) {
   const Operation* const operation = context_.operations.find(withdrawal.name);
   if (operation == nullptr) return true;

@@ -24,7 +24,7 @@ std::unexpected<Error> not_restored(std::string_view why) {
 
 }  // namespace
 
-// Giving -------------------------------------------------------------------------------------------------------------
+// Saving -------------------------------------------------------------------------------------------------------------
 
 std::string Handover::obstacle() const {
   if (!engine_.transports_) return "it has no network";
@@ -69,7 +69,7 @@ Result<EngineState> Handover::save() {
   return saved;
 }
 
-// Taking -------------------------------------------------------------------------------------------------------------
+// Restoring ----------------------------------------------------------------------------------------------------------
 
 Result<> Handover::check_options(const EngineState& saved) const {
   const auto values = fixed(engine_.options_);

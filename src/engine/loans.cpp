@@ -6,9 +6,9 @@
 
 namespace fairlead::engine {
 
-// The sender ---------------------------------------------------------------------------------------------------------
+// Sender -------------------------------------------------------------------------------------------------------------
 
-/// In our arena, if the peer sees it.
+/// Returns the place of the message in our arena, if the peer maps it.
 std::optional<std::uint64_t> Loans::place_of(const Send& send, base::Instant now, link::PeerHandle& peer) {
   shm::Transport* const transport = context_.shm_transport();
   shm::Arena* const arena = transport != nullptr ? transport->connections().arena() : nullptr;
@@ -88,7 +88,7 @@ void Loans::send_instead(std::uint32_t slot, base::Instant now) {
   if (status != Status::ok) context_.operations.complete(slot, status, 0, now);
 }
 
-// The reader ---------------------------------------------------------------------------------------------------------
+// Reader -------------------------------------------------------------------------------------------------------------
 
 void Loans::deliver(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
@@ -122,7 +122,7 @@ void Loans::hand_over(const link::Delivery& delivery, const Taken& lent, base::I
   tell_given_back(lent.peer, lent.cookie, Status::ok, now);
 }
 
-/// False: it has to be copied.
+/// Returns false if the message must be copied.
 bool Loans::hand_over_in_place(const Receives::Match& match, const Taken& lent, const RemotePort& source,
                                base::Instant now) {
   Operation& operation = *match.operation;
@@ -157,7 +157,7 @@ void Loans::give_back_all(PortHandle handle, base::Instant now) {
   });
 }
 
-/// A peer that is gone needs not be told.
+/// Gives a loan back. A peer that is gone is not told.
 void Loans::end(std::uint32_t slot, base::Instant now) {
   Taken& loan = taken_[slot];
   loan.memory.reset();

@@ -12,7 +12,7 @@ std::unexpected<Error> contradiction(std::string_view what) {
   return std::unexpected(Error{Status::invalid, 0, std::string(what)});
 }
 
-/// Nobody of this host has a part in it.
+/// Returns whether no local peer is involved in the operation.
 bool can_be_kept(const Operation& operation) {
   return !operation.is_withdrawn && !operation.is_used_up && !operation.is_spare &&
          operation.kind != OperationKind::loan;
@@ -96,7 +96,7 @@ Result<> MessagesHandover::restore(const OperationState& saved, base::Instant no
   return {};
 }
 
-/// Its chain ends, and is all its own.
+/// Returns whether the chain of placements ends and belongs to this operation alone.
 bool MessagesHandover::has_sound_placements(std::uint64_t name, const Operation& operation) {
   std::uint32_t left = context_.placements.used(), last = kNone;
   for (std::uint32_t next = operation.first_placement; next != kNone; next = context_.placements[next].next) {

@@ -36,7 +36,7 @@ void Operations::release(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   ENSURE(!operation.is_published, "operation {} ends while peers see its memory", slot);
   --ports_[operation.port].operations;
-  operation.key = 0;  // what it had exposed is looked up by slot, used or not
+  operation.key = 0;  // exposures are looked up by slot, used or not
   operations_.release(slot);
 }
 

@@ -7,7 +7,7 @@
 
 namespace fairlead::engine {
 
-// All that wants memory comes before the slot, so that a failure leaves nothing behind.
+// Allocates all memory before taking the slot, so that a failure leaves nothing behind.
 template <typename Slot>
 Result<std::uint32_t> Ports::make_at(std::uint32_t number, Slot&& slot_of_it) try {
   if (ports_.used() == kMost) {
@@ -19,8 +19,8 @@ Result<std::uint32_t> Ports::make_at(std::uint32_t number, Slot&& slot_of_it) tr
   auto own_waiter = std::make_unique<queue::Waiter>(std::move(*waiter));
   auto events = std::make_unique<queue::EventQueue<Completion>>();
   events->consumer().look_at_once();
-  touched_.reserve(ports_.used() + 1);  // each port stands in it once at most
-  numbers_.set(number, kNone);          // its row
+  touched_.reserve(ports_.used() + 1);  // each port is in it at most once
+  numbers_.set(number, kNone);          // allocates its row
   const std::uint32_t slot = slot_of_it();
   if (slot == kNone) throw std::bad_alloc();
   Port& port = ports_[slot];
@@ -83,7 +83,7 @@ void Ports::free(PortHandle handle) {
   ports_.release(handle.slot);
 }
 
-// Whoever watches is woken by the first one, and looks at the count: a thousand in a row wake nobody a thousand times.
+// Only the first drop wakes a watcher, which then reads the count: a thousand drops in a row cause one wake-up.
 void Ports::drop(std::uint32_t slot) {
   Port& port = ports_[slot];
   port.dropped_no_buffer.fetch_add(1);
@@ -118,7 +118,8 @@ void Ports::notify() {
 void Ports::begin_poll(Port& port, std::span<Completion> to) {
   port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
   port.direct_end = to.data() + to.size();
-  if (port.direct != port.direct_end) polled_ = &port;  // else more waited than it holds, and others must get on
+  // If waiting events have filled `to`, this pass bypasses nothing, so that other work gets its turn.
+  if (port.direct != port.direct_end) polled_ = &port;
 }
 
 std::size_t Ports::end_poll(Port& port, std::span<Completion> to) {

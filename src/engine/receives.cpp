@@ -50,7 +50,7 @@ std::uint32_t Receives::find_room(const Port& port, std::uint64_t size) {
   return kNone;
 }
 
-/// No such port, or none of its buffers takes it.
+/// Drops a message: its port does not exist, or none of the port's buffers takes it.
 Receives::Match Receives::drop(std::uint32_t port_slot) {
   if (port_slot == kNone) {
     ++context_.counters.dropped_no_port;
@@ -94,7 +94,8 @@ SpareCounts Receives::spare_counts(PortHandle handle) {
   return counts;
 }
 
-/// kNone if there is none, or no room for its events, or too many operations: then it stays among the spares.
+/// Posts one spare. Returns kNone if there is none, no room for its events, or too many operations; a spare then stays
+/// in the queue.
 std::uint32_t Receives::post_spare(Port& port, std::uint32_t port_slot) {
   PortSpares& own = *port.spares;
   SpareReceives& spares = *own.plan.spares;
@@ -130,7 +131,7 @@ void Receives::fill_up(Port& port, std::uint32_t port_slot) {
   };
   if (fill()) return;
   own.plan.spares->want();
-  fill();  // what came back before that was known
+  fill();  // for spares that came back before want() was visible
 }
 
 std::uint32_t Receives::begin_placement(std::uint32_t slot, std::uint64_t offset, std::uint64_t size,
@@ -150,7 +151,7 @@ void Receives::append(std::uint32_t slot, std::uint32_t placement) {
   operation.last_placement = placement;
 }
 
-/// Complete, but behind an unfinished one.
+/// Queues a complete message behind an unfinished one.
 void Receives::wait(std::uint32_t slot, std::uint64_t offset, std::uint64_t length, const RemotePort& source) {
   context_.placements[begin_placement(slot, offset, length, source)].state = Placement::State::complete;
 }
@@ -162,7 +163,7 @@ void Receives::end_placement(std::uint32_t placement, Status status, base::Insta
   finish(slot_of(ended.operation), now);
 }
 
-// Tells of all messages that are finished and have none unfinished before them; ends the receive after its last one.
+// Reports all finished messages that precede the first unfinished one. Ends the receive after its last message.
 void Receives::finish(std::uint32_t slot, base::Instant now) {
   const Operation& operation = context_.operations[slot];
   Status status = Status::canceled;
@@ -173,7 +174,7 @@ void Receives::finish(std::uint32_t slot, base::Instant now) {
   if (operation.is_busy) context_.operations.complete(slot, status, 0, now);
 }
 
-/// Takes the first message out, and tells of it if it is complete. True if that was the last event of the receive.
+/// Removes the first message and reports it if it is complete. Returns true if that was the receive's last event.
 bool Receives::take_first(std::uint32_t slot, Status& status, base::Instant now) {
   Operation& operation = context_.operations[slot];
   const std::uint32_t first = operation.first_placement;
@@ -181,7 +182,7 @@ bool Receives::take_first(std::uint32_t slot, Status& status, base::Instant now)
   operation.first_placement = placement.next;
   if (operation.first_placement == kNone) operation.last_placement = kNone;
   if (placement.state == Placement::State::abandoned) {
-    context_.placements[first].operation = 0;  // further chunks are thrown away
+    context_.placements[first].operation = 0;  // further chunks are discarded
   } else {
     context_.placements.release(first);
   }

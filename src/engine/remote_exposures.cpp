@@ -1,5 +1,5 @@
-// Enter, resolve, claim, copy, tell, leave (docs/one-sided.md). What we are at stands in the page of the two from
-// before we look until we have told: an owner that cancels waits for that, and then finds what we have told in our
+// Enter, resolve, claim, copy, report, leave (docs/one-sided.md). The hazard pointer in the shared page is set from
+// before the look-up until after the report. An owner that cancels waits for that, and then finds the report in our
 // ring.
 
 #include "engine/remote_exposures.hpp"
@@ -41,13 +41,14 @@ bool RemoteExposures::carry_out(PortHandle handle, bool is_put, const Transfer& 
   return true;
 }
 
-/// How much of it was transferred; nothing: it has to be asked for. What may have been written is then written again.
+/// Returns how much was transferred, or nullopt if the owner must be asked. Bytes that may have been written are then
+/// written again.
 std::optional<std::uint64_t> RemoteExposures::copy(link::PeerHandle peer, const shm::Connection& there,
                                                    onesided::RemoteMemory& memory,
                                                    const onesided::ExposureRequest& request,
                                                    std::span<const iovec> pieces) {
   auto place = memory.find(request);
-  // The record has to find room: what has been done cannot be asked for again.
+  // The report must find room, because a completed transfer cannot be requested again.
   if (!place || !context_.shm_transport()->has_room(peer)) return std::nullopt;
   const bool is_mapped = place->mapped != nullptr;
   if (!is_mapped) {
@@ -61,7 +62,7 @@ std::optional<std::uint64_t> RemoteExposures::copy(link::PeerHandle peer, const 
   return place->length;
 }
 
-/// Without a ring: that may take a system call, and we are inside.
+/// Writes the report without ringing, which may take a system call while we hold the hazard pointer.
 void RemoteExposures::tell_owner(link::PeerHandle peer, std::uint32_t own_port, const Transfer& transfer,
                                  std::uint64_t length) {
   const bool is_told = context_.shm_transport()->write(peer, {.operation = wire::Operation::carried_out,

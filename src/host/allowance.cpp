@@ -36,7 +36,7 @@ void Allowance::spend_tokens(std::uint64_t bytes) noexcept {
 
 base::Instant Allowance::next_send_at() const {
   if (!is_over_rate()) return base::kNever;
-  constexpr double kSecondsMost = 3600;  // then it is asked again
+  constexpr double kSecondsMost = 3600;  // a longer wait is computed again
   const double wait = (1 - tokens_) / static_cast<double>(rate_);
   return refilled_at_ +
          std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(std::min(wait, kSecondsMost)));

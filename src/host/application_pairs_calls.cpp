@@ -1,4 +1,4 @@
-// Calls: checked, carried out, answered.
+// Calls: check, carry out, answer.
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,7 @@ void ApplicationPairs::take_call(const TakenRequest& taken) {
             head.slot);
 }
 
-/// What finds no memory has not happened.
+/// Carries out a call. A call that lacks memory has no effect.
 void ApplicationPairs::carry_out(Kind kind, const TakenCall& taken, std::uint16_t slot) try {
   const std::uint64_t number = taken.call.number;
   if (!waits(kind)) return answer(slot, number, carry_out_at_once(kind, taken));
@@ -49,7 +49,7 @@ void ApplicationPairs::carry_out(Kind kind, const TakenCall& taken, std::uint16_
   answer(slot, taken.call.number, std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"}));
 }
 
-/// Whether what is in flight has to end before the call is answered.
+/// Returns whether operations in flight must end before the call is answered.
 bool ApplicationPairs::waits(Kind kind) {
   return kind == Kind::close_pair || kind == Kind::change_pair || kind == Kind::fail_pair ||
          kind == Kind::change_region || kind == Kind::remove_region;
@@ -82,7 +82,7 @@ Result<PairAnswer> ApplicationPairs::carry_out_at_once(Kind kind, const TakenCal
   }
 }
 
-// An application that lets no slot come free gets no answer, and nobody else waits for it.
+// An application that frees no slot gets no answer, and nobody else waits for it.
 void ApplicationPairs::answer(std::uint16_t slot, std::uint64_t number, const Result<PairAnswer>& with) {
   if (slot == PairCalls::kNoSlot) return;
   PairReply& reply = page().replies[slot];
@@ -100,9 +100,9 @@ void ApplicationPairs::answer(std::uint16_t slot, std::uint64_t number, const Re
   has_answered_ = true;
 }
 
-// What waits ---------------------------------------------------------------------------------------------------------
+// Calls that wait ----------------------------------------------------------------------------------------------------
 
-/// `before`: what a region was, if it is about one.
+/// `before` receives the previous state of a region, if the call concerns one.
 Result<qp::Withdrawal> ApplicationPairs::begin(Kind kind, const TakenCall& taken, ServedMemory::Region& before) {
   const PairCall& call = taken.call;
   switch (kind) {
@@ -119,7 +119,7 @@ Result<qp::Withdrawal> ApplicationPairs::begin(Kind kind, const TakenCall& taken
   }
 }
 
-/// True if anything is over.
+/// Returns true if any withdrawal has ended.
 bool ApplicationPairs::end_endings() {
   return std::erase_if(endings_, [&](Ending& ending) {
            if (!core_.is_over(ending.withdrawal)) return false;

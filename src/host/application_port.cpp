@@ -89,7 +89,7 @@ bool ApplicationPort::produce(const Event& event) {
   return true;
 }
 
-// The same protocol as of queue::Waiter: one of the two sees the other.
+// Follows the protocol of queue::Waiter: at least one side sees the other.
 void ApplicationPort::tell() {
   if (!std::exchange(has_news_, false)) return;
   if (page_.sleeper.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
@@ -97,7 +97,7 @@ void ApplicationPort::tell() {
 
 void ApplicationPort::show_drops() {
   if (core_.dropped_no_buffer(handle_) == dropped_) return;
-  core_.watch_drops(handle_);  // then the count: a drop after that look ends the sleep
+  core_.watch_drops(handle_);  // before reading the count: a later drop then ends the sleep
   dropped_ = core_.dropped_no_buffer(handle_);
   page_.dropped.store(dropped_, std::memory_order_release);
   has_news_ = true;

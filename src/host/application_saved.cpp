@@ -1,5 +1,5 @@
-// What of an attached application outlives the program that serves it (service_state.hpp). The application itself keeps
-// all that it has: its connections stay open, and its memory is mapped anew.
+// The state of an attached application that outlives the program serving it (service_state.hpp). The application itself
+// keeps everything: its connections stay open, and its memory is mapped again.
 
 #include <fmt/format.h>
 

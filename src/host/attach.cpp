@@ -23,7 +23,7 @@ struct Registry {
   std::map<std::pair<std::string, base::SocketAddress>, std::weak_ptr<HostCore>> cores;
 };
 
-// The child of a fork has none of its parent's: whoever attaches there does so anew.
+// The child of a fork uses no attachment of its parent; it attaches again.
 constinit base::OfProcess<Registry> registry;
 
 Result<std::shared_ptr<HostCore>> attach_host_core(const std::string& file, const base::SocketAddress& local,
@@ -43,7 +43,7 @@ Result<std::shared_ptr<HostCore>> attach_host_core(const std::string& file, cons
   return *core;
 }
 
-/// With what the face needs.
+/// Attaches, and opens queue pairs if the interface needs them.
 Result<std::shared_ptr<engine::Core>> attach_host_for(Use use, const std::string& file,
                                                       const base::SocketAddress& local,
                                                       const engine::EngineOptions& options) {
@@ -74,7 +74,8 @@ Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, c
   const bool is_lo = local.ip == base::SocketAddress{}.ip;
   const engine::CoreChoice choice = options.core();
   if (choice == engine::CoreChoice::embedded || is_lo) return embedded::attach_embedded(local, options);
-  // A program with threads could register no memory at the host engine, and nobody has asked for that one.
+  // A program with threads could not register memory with the host engine, and the user did not request the host
+  // engine.
   if (use != Use::messages && choice == engine::CoreChoice::automatic) return embedded::attach_embedded(local, options);
   if (use == Use::active_messages) {
     return std::unexpected(Error{Status::not_supported, 0,

@@ -30,7 +30,7 @@ std::shared_ptr<std::byte> ClientMemory::allocate(std::shared_ptr<ClientMemory> 
           [from = std::move(from), offset = *offset, whole](std::byte*) { from->free_pages(offset, whole); }};
 }
 
-// In the child of a fork the pages are the parent's, who may still use them.
+// In the child of a fork, the pages belong to the parent, which may still use them.
 void ClientMemory::free_pages(std::uint64_t offset, std::uint64_t bytes) {
   if (mark_.is_inherited()) return;
   const std::scoped_lock lock(mutex_);

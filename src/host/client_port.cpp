@@ -23,7 +23,7 @@ Status ClientPort::reserve(std::uint32_t count) {
   return Status::ok;
 }
 
-/// The next one, copied; false if there is none.
+/// Copies the next event. Returns false if there is none.
 bool ClientPort::read(Event& event) {
   const std::byte* const element = events_.get();
   if (element == nullptr) return false;
@@ -31,8 +31,8 @@ bool ClientPort::read(Event& event) {
   return true;
 }
 
-// The sleeper's own announcement is taken away here if there is one; what wakes it is its own nudge, sent back by the
-// host engine, or the end of the connection.
+// Clears the sleeper's announcement, if there is one. The host engine returns the nudge, which wakes the sleeper;
+// otherwise the end of the connection does.
 void ClientPort::interrupt() {
   is_interrupted_.store(true, std::memory_order_release);
   if (page_.sleeper.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();

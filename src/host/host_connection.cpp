@@ -15,7 +15,7 @@ void sleep_until_readable(int descriptor, base::Instant deadline) {
 }
 
 bool HostConnection::look_for_end() {
-  pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also told where nudges lie unread
+  pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also reported while unread nudges are queued
   if (::poll(&closed, 1, 0) == 1) note_end();
   return has_ended();
 }

@@ -1,4 +1,4 @@
-// Attaching, ports, facts: what is rare.
+// Rare operations: attaching, ports, facts.
 
 #include "host/host_core.hpp"
 
@@ -58,7 +58,7 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
 HostCore::HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options)
     : host_(std::move(memory), options), idle_polls_(options.wait()), wait_choice_(options.wait()) {}
 
-// In the child of a fork its queue pairs are the parent's.
+// In the child of a fork, the queue pairs belong to the parent.
 HostCore::~HostCore() {
   if (mark_.is_inherited()) base::keep_for_ever(std::shared_ptr<HostPairs>(std::move(pairs_)));
 }
@@ -109,8 +109,8 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
   return handle;
 }
 
-// What the host engine has not ended by then ends without a word: its events are gone with the port. It is waited for
-// as long as it lives, for until it answers it may use the memory of what is pending.
+// Operations that the host engine has not ended by then end silently: their events are gone with the port. Waits while
+// the host engine lives, because until it answers it may access the memory of pending operations.
 void HostCore::close_port(engine::PortHandle handle) {
   if (mark_.is_inherited()) return;
   const std::scoped_lock calls(call_mutex_);
@@ -144,7 +144,7 @@ engine::Core::AllocateShared HostCore::allocate_shared() {
       };
 }
 
-// Its own counters, and those of the engine, which other applications have, too.
+// Returns our own counters and those of the engine, which includes other applications' traffic.
 observe::EngineFacts HostCore::facts() const {
   observe::EngineFacts facts{.path = "host",
                              .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},
@@ -166,7 +166,7 @@ std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& addre
 
 Result<std::string> HostCore::ask(Call::Kind kind, const base::SocketAddress& address) const {
   const std::scoped_lock calls(call_mutex_);
-  const auto sleeper = host_.take_socket();  // who would take the answer for a nudge
+  const auto sleeper = host_.take_socket();  // a sleeper would take the answer for a nudge
   if (has_ended()) return std::unexpected(Error{Status::restarted, 0, "the host engine has ended"});
   auto answered = make_call(host_.socket(), {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
   if (!answered) return std::unexpected(std::move(answered.error()));

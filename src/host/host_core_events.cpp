@@ -1,4 +1,4 @@
-// Events on their way from the host engine, and waiting for them.
+// Events from the host engine, and waiting for them.
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +40,7 @@ std::size_t HostCore::next_events(engine::PortHandle handle, std::span<engine::C
   return count;
 }
 
-/// False if the host engine names nothing that is pending at this port, which it never does.
+/// Returns false if the event names nothing pending at this port, which a correct host engine never does.
 bool HostCore::take_event(engine::PortHandle handle, const Event& event, engine::Completion& completion) {
   std::unique_lock lock(mutex_);
   ClientOperation* const operation = operations_.find(event.operation);
@@ -55,7 +55,8 @@ bool HostCore::take_event(engine::PortHandle handle, const Event& event, engine:
                 .is_final = (event.flags & Event::kIsFinal) != 0};
   const std::uint64_t offset = operation->kind == Request::Kind::receive ? event.offset : 0;
   if (offset > operation->length || event.length > operation->length - offset) {
-    if (operation->takes_bytes) completion.length = completion.offset = 0;  // there are no such bytes
+    // The host engine named bytes that do not exist.
+    if (operation->takes_bytes) completion.length = completion.offset = 0;
   } else if (operation->block != nullptr && operation->takes_bytes && event.length > 0) {
     scatter(operation->memory, offset, event.length, operation->block + offset);
     counters_.copied_bytes.fetch_add(event.length, std::memory_order_relaxed);
@@ -66,7 +67,7 @@ bool HostCore::take_event(engine::PortHandle handle, const Event& event, engine:
   return true;
 }
 
-/// Under the lock.
+/// The caller holds the lock.
 void HostCore::end(ClientOperation& operation) {
   if (operation.block != nullptr)
     host_.memory().give_back_block(std::exchange(operation.block, nullptr), operation.length);
@@ -74,7 +75,7 @@ void HostCore::end(ClientOperation& operation) {
   operations_.release(operation);
 }
 
-/// The host engine has ended: so does what it had.
+/// The host engine has ended: ends everything that was pending there.
 std::size_t HostCore::end_all(engine::PortHandle handle, std::span<engine::Completion> to) {
   const std::scoped_lock lock(mutex_);
   const auto index = static_cast<std::uint16_t>(handle.slot);
@@ -104,7 +105,7 @@ bool HostCore::has_event(engine::PortHandle handle) const {
 void HostCore::set_spares(engine::PortHandle handle, const engine::SparePlan& plan) {
   ClientPort& port = find(handle);
   bool is_first = false;
-  std::uint32_t surplus = 0;  // others are to have it
+  std::uint32_t surplus = 0;  // for other ports
   {
     const std::scoped_lock lock(mutex_);
     is_first = port.spares.plan.spares == nullptr;
@@ -114,13 +115,13 @@ void HostCore::set_spares(engine::PortHandle handle, const engine::SparePlan& pl
   if (plan.spares) {
     cancel_spares(handle, surplus);
     const auto last = fill_up(handle);
-    if (is_first && last) wait_until_served(*last);  // a message that is sent from now on finds one
+    if (is_first && last) wait_until_served(*last);  // messages sent from now on find a buffer
     return;
   }
   cancel_spares(handle, ~0U);
 }
 
-/// Those that have ended already, but whose events have not been taken, count as well.
+/// Spares whose events have not been taken yet count as posted.
 void HostCore::cancel_spares(engine::PortHandle handle, std::uint32_t count) {
   std::unique_lock lock(mutex_);
   const auto index = static_cast<std::uint16_t>(handle.slot);
@@ -153,8 +154,8 @@ engine::SpareCounts HostCore::spare_counts(engine::PortHandle handle) const {
           .unended = spares.posted};
 }
 
-// An engine of this process takes more spares when a message finds no buffer. The host engine cannot reach them, so it
-// gets this port's share of them beforehand. The number of the last request.
+// An embedded engine takes more spares when a message finds no buffer. The host engine cannot reach them, so it gets
+// this port's share in advance. Returns the number of the last request.
 std::optional<std::uint64_t> HostCore::fill_up(engine::PortHandle handle) {
   ClientPort& port = find(handle);
   std::optional<std::uint64_t> last;
@@ -201,7 +202,7 @@ bool HostCore::wait(engine::PortHandle handle, base::Instant deadline) {
   auto wait = host_.ladder().begin(base::MonotonicClock::now());
   while (!host_.spin(is_over, wait, deadline)) {
     if (base::MonotonicClock::now() >= deadline) break;
-    if (has_ended()) {  // nobody wakes us any more but our own threads
+    if (has_ended()) {  // only our own threads wake us now
       sleep_until_readable(-1, std::min(deadline, base::MonotonicClock::now() + kNapAfterTheEnd));
     } else if (port.arm(is_over)) {
       sleep_until_readable(port.socket().descriptor(), deadline);
@@ -221,7 +222,7 @@ bool HostCore::arm_descriptor(engine::PortHandle handle) {
   return port.arm([&] { return port.is_interrupted() || has_event(handle); });
 }
 
-// The host engine makes progress by itself. A poller only learns here that it has ended.
+// The host engine makes progress by itself. A poller only checks here whether it has ended.
 bool HostCore::progress() {
   host_.look_for_end_at_times();
   return false;
@@ -237,7 +238,7 @@ bool HostCore::wait_until_served(std::uint64_t number) {
       [&] { return static_cast<std::int64_t>(served.load(std::memory_order_acquire) - number) >= 0; });
 }
 
-/// The answer to the request of that number; the caller has held call_mutex_ since it was made.
+/// Waits for the answer to a request. The caller has held call_mutex_ since it made the request.
 Status HostCore::wait_for_reply(std::uint64_t number, std::uint64_t& key) {
   if (!wait_until_served(number)) return Status::restarted;
   const ReplyCell& reply = host_.memory().page().reply;

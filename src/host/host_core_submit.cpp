@@ -1,4 +1,4 @@
-// Operations on their way to the host engine.
+// Operations submitted to the host engine.
 
 #include <algorithm>
 #include <cstring>
@@ -31,11 +31,12 @@ Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& re
                               engine::OperationHandle& operation) {
   std::uint64_t number = 0;
   const Status status = post(port, receive, false, operation, number);
-  if (status == Status::ok) wait_until_served(number);  // or its end, of which the operation's event tells
+  // Or until the host engine ends, which the operation's event reports.
+  if (status == Status::ok) wait_until_served(number);
   return status;
 }
 
-/// The host engine gets it later: see fill_up().
+/// Does not wait until the host engine has it: see fill_up().
 Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
                             std::uint64_t& number) {
   const engine::Receive receive{
@@ -126,7 +127,7 @@ Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposur
   return status;
 }
 
-/// Fills in what all kinds have in common, and hands the request over: ok, or nothing was taken.
+/// Fills in the common fields and submits the request. On failure nothing was taken.
 Status HostCore::submit(const Submission& submission, Request request, engine::OperationHandle& operation,
                         std::uint64_t* number) {
   if (submission.length == 0 || submission.length > bytes_of(submission.memory)) return Status::invalid;
@@ -160,7 +161,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     request.length = submission.length;
     request.port = made->port;
     operation = ClientOperations::handle_of(*made);
-    operation.at = base::MonotonicClock::now();  // before it can end, in another process
+    operation.at = base::MonotonicClock::now();  // before the operation can end, in another process
     status = push(request);
     if (status != Status::ok) operations_.release(*made);
     if (number != nullptr) *number = requests_->produced();
@@ -174,7 +175,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
   return status;
 }
 
-/// Under the lock.
+/// The caller holds the lock.
 Status HostCore::push(const Request& request) {
   if (has_ended()) return Status::restarted;
   std::byte* const element = requests_->pnext();
@@ -185,8 +186,8 @@ Status HostCore::push(const Request& request) {
   return Status::ok;
 }
 
-// When it returns false, its bytes are where they belong, though its event has not been taken: its memory is the
-// owner's again.
+// When it returns false, the operation's bytes are in place, even if its event has not been taken. The owner may use
+// the memory again.
 bool HostCore::cancel(engine::PortHandle port, engine::OperationHandle operation) {
   const Request request{.operation = ClientOperations::name_of(operation),
                         .port = static_cast<std::uint16_t>(port.slot),
@@ -201,7 +202,7 @@ bool HostCore::cancel(engine::PortHandle port, engine::OperationHandle operation
     lock.unlock();
     host_.wake();
     if (status != Status::again) break;
-    look_for_end();  // the host engine takes requests whatever they wait for, so there is room soon
+    look_for_end();  // the host engine consumes requests independently of what they wait for, so there is room soon
     std::this_thread::yield();
   }
   if (wait_for_reply(number, key) == Status::ok) return true;

@@ -1,4 +1,4 @@
-// What is rare: opening and closing, regions, streams.
+// Rare operations: opening and closing, regions, streams.
 
 #include "host/host_pairs.hpp"
 
@@ -94,7 +94,7 @@ Result<std::uint32_t> HostPairs::add_region(const qp::RegionPlan& plan) {
   return answer->key;
 }
 
-// Its memory is the owner's again when the host engine is done with it, or has ended.
+// The owner gets its memory back when the host engine no longer uses it, or has ended.
 Status HostPairs::remove_region(std::uint32_t key) {
   const auto answer = calls_.make(PairCall::Kind::remove_region, {.key = key});
   if (!answer && answer.error().status != Status::restarted) return answer.error().status;
@@ -174,7 +174,7 @@ Status HostPairs::close_completions(qp::CompletionStream* stream) {
   return Status::ok;
 }
 
-// What came before is not what is waited for. Then the same protocol as of queue::Waiter.
+// Drains first, because earlier completions must not wake the sleeper. Then follows the protocol of queue::Waiter.
 void HostPairs::arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) {
   const std::scoped_lock lock(mutex_);
   drain();
@@ -301,7 +301,7 @@ void HostPairs::close_pair(qp::PairHandle handle) {
   const std::scoped_lock lock(mutex_);
   ClientPair* const pair = find(handle);
   if (pair == nullptr) return;
-  // What is left of it in its streams is of an incarnation that is over.
+  // Completions that are left in its streams belong to an ended incarnation.
   qp::PairAccount& account = accounts_[handle.index];
   account.sends.begin_incarnation(++incarnations_);
   account.receives.begin_incarnation(incarnations_);
@@ -323,7 +323,7 @@ Status HostPairs::change_pair(qp::PairHandle handle, verbs::QpState from, const 
   }
   const auto answer = calls_.make(PairCall::Kind::change_pair, call);
   if (!answer && answer.error().status != Status::restarted) return answer.error().status;
-  // The host engine has ended: nothing begins any more, what has begun may be left.
+  // If the host engine has ended, only transitions to RESET and ERR succeed.
   if (!answer && !is_reset && attributes.state != verbs::QpState::err) return Status::restarted;
   const std::scoped_lock lock(mutex_);
   ClientPair* const pair = find(handle);
@@ -349,7 +349,7 @@ qp::PairFacts HostPairs::pair_facts(qp::PairHandle handle) {
   return pair == nullptr ? qp::PairFacts{} : qp::PairFacts{pair->attributes};
 }
 
-/// What was posted has reached the host engine, which sends it though we end.
+/// Waits until the host engine has received all posts, which it then sends even if this process ends.
 void HostPairs::linger() {
   if (mark_.is_inherited()) return;
   constexpr auto kLingerMost = std::chrono::milliseconds(100);

@@ -1,4 +1,4 @@
-// What the host engine tells, on its way to the streams of this process.
+// Events from the host engine, moved to the streams of this process.
 
 #include <array>
 #include <cstring>
@@ -17,7 +17,7 @@ using verbs::AsyncEventType;
 using verbs::QpState;
 using verbs::WcStatus;
 
-/// True if anything has come.
+/// Returns true if anything has come.
 bool HostPairs::drain() {
   bool any = false;
   PairNews news;
@@ -86,7 +86,7 @@ void HostPairs::flush(ClientPair& pair, bool is_of_receives, const PendingReques
            1 | PairEvent::kIsNotable | (is_of_receives ? PairEvent::kOfReceives : 0));
 }
 
-// As an engine does it: unless the owner of both queues said that this does not matter, the queue pair cannot go on.
+// Fails the queue pair as an engine does, unless the owner of both queues has declared that an overrun does not matter.
 void HostPairs::overrun(ClientPair& pair, std::uint32_t retires) {
   qp::PairAccount& account = accounts_[pair.handle.index];
   qp::Retired& retired = (retires & PairEvent::kOfReceives) != 0 ? account.receives : account.sends;
@@ -109,7 +109,7 @@ bool HostPairs::is_any_armed() const {
   return false;
 }
 
-/// The host engine has ended, and said what it had to say.
+/// The host engine has ended, and all its events are taken.
 void HostPairs::end_all() {
   if (is_ended_) return;
   drain();

@@ -1,4 +1,4 @@
-// What is posted, on its way to the host engine.
+// Posts to the host engine.
 
 #include <array>
 #include <cerrno>
@@ -33,7 +33,7 @@ std::span<const std::byte> inlined(const verbs::SendRequest& request, std::array
 
 }  // namespace
 
-/// `ahead`: of it, of the same call.
+/// `ahead` is the number of earlier requests in the same call.
 int HostPairs::check(const ClientPair& pair, const verbs::SendRequest& request, std::uint32_t ahead) const {
   std::uint64_t length = 0;
   if (pair.state() < QpState::rts || !qp::is_possible(pair.plan, request, length)) return EINVAL;
@@ -41,7 +41,7 @@ int HostPairs::check(const ClientPair& pair, const verbs::SendRequest& request, 
   return pair.sends_posted + ahead - retired >= pair.plan.capacity.max_send_wr ? ENOMEM : 0;
 }
 
-/// One that was checked. False: the host engine takes nothing.
+/// Posts a checked request. Returns false if the host engine takes nothing.
 bool HostPairs::post(ClientPair& pair, const verbs::SendRequest& request) {
   const qp::OpcodeTraits& traits = qp::traits_of(request.opcode);
   if (!is_ended_) {
@@ -99,7 +99,7 @@ int HostPairs::post_send_all(qp::PairHandle handle, std::span<const verbs::SendR
   if (pair == nullptr) return EINVAL;
   for (std::uint32_t i = 0; i < requests.size(); ++i)
     if (const int error = check(*pair, requests[i], i); error != 0) return error;
-  // Only a host engine that has ended takes less: then the next look ends what is pending.
+  // Only a host engine that has ended takes fewer: the next look then ends what is pending.
   for (const verbs::SendRequest& request : requests)
     if (!post(*pair, request)) return EIO;
   ring_.wake();
@@ -133,8 +133,8 @@ bool HostPairs::has_served(std::uint64_t number) const {
   return static_cast<std::int64_t>(served - number) >= 0;
 }
 
-/// A message that is sent after a receive was posted finds it, also where nobody would ask for it again. Whoever
-/// connects (RC) asks again.
+/// Waits until the host engine has a receive, so that a message sent afterwards finds it. Needed where the sender does
+/// not retry; a connected sender (RC) does.
 void HostPairs::wait_until_served(std::uint64_t number) {
   host_.wait_for([&] { return has_served(number); });
 }
@@ -160,8 +160,8 @@ int HostPairs::post_receive(qp::PairHandle handle, std::span<const verbs::Receiv
   return error;
 }
 
-// How many were taken is in the shared page; where it is not up to date the host engine is asked, which has seen all
-// that was posted before.
+// The shared page tells how many receives were consumed. If that is not current, asks the host engine, which has then
+// seen all earlier posts.
 int HostPairs::post_to_receive_queue(qp::ReceiveQueueHandle handle, std::span<const verbs::ReceiveRequest> requests,
                                      std::size_t& taken) {
   taken = 0;

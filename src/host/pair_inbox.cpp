@@ -14,7 +14,7 @@ Result<PairInbox> PairInbox::create(std::span<std::byte> memory) {
   return PairInbox(std::move(*requests));
 }
 
-/// The first element of one. False if it announces more than there can be.
+/// Starts a request with its first element. Returns false if it announces more than is allowed.
 bool PairInbox::begin(const std::byte* element) {
   std::memcpy(&head_, element, sizeof head_);
   wanted_ = std::size_t{head_.pieces} * sizeof(verbs::Sge) + head_.bytes;

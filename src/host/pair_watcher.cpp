@@ -45,7 +45,7 @@ PairWatcher::~PairWatcher() {
   go_on();
   const unsigned before = base::thread_count();
   thread_.join();
-  // The kernel counts it a moment longer, and whoever registers memory next would not seem alone.
+  // The kernel counts the thread a moment longer. The next registration of memory must not see it.
   for (int i = 0; i < kLooksAfterJoin && base::thread_count() >= before; ++i) std::this_thread::yield();
 }
 
@@ -59,7 +59,7 @@ void PairWatcher::go_on() const {
   ::eventfd_write(signals_.go.get(), 1);
 }
 
-/// The thread's: false if it has to end.
+/// Runs on the thread. Returns false if the thread must end.
 bool PairWatcher::stand_still() const {
   eventfd_t ignored = 0;
   ::eventfd_read(signals_.stop.get(), &ignored);

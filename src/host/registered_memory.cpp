@@ -19,7 +19,7 @@ struct OneForAll {
   std::weak_ptr<RegisteredMemory> memory;
 };
 
-// The child of a fork has none of its parent's.
+// The child of a fork uses none of its parent's.
 constinit base::OfProcess<OneForAll> one_for_all;
 
 }  // namespace

@@ -30,7 +30,7 @@ std::optional<std::uint32_t> number_in(std::string_view text, std::uint64_t leas
                                                        : std::nullopt;
 }
 
-/// Not for several threads at once, as its source.
+/// Not thread-safe, like getpwnam().
 std::optional<std::uint32_t> user_in(std::string_view text) {
   if (const auto number = number_in(text, 0, ~0U - 1)) return number;
   const passwd* const found = ::getpwnam(std::string(text).c_str());
@@ -53,7 +53,7 @@ bool read_portals(std::string_view text, Quota& quota) {
   return true;
 }
 
-/// False: it is not a value of that word, or there is no such word.
+/// Returns false if the word or its value is invalid.
 bool read_word(std::string_view name, std::string_view value, Rule& rule) {
   const auto is_taken = [](auto from, auto& to) {
     if (from) to = *from;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 // Regions ------------------------------------------------------------------------------------------------------------
 
-/// `region` gets what it needs.
+/// Checks a call and returns the plan. `region` receives the resources that it needs.
 Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces, Region& region) const {
   const bool is_joined = pieces.size() > 1;
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// The loop: who is served, who sleeps.
+// The loop: serving, parking, sleeping.
 
 #include "host/service.hpp"
 
@@ -22,11 +22,13 @@
 namespace fairlead::host {
 namespace {
 
-constexpr std::uint32_t kPassesBetweenLooks = 8;  // in vain: a parked application may have been called
-constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);  // at the sockets, while somebody is awake
-constexpr base::Duration kLookMost = std::chrono::microseconds(250);    // at the sockets, then applications are served
+constexpr std::uint32_t kPassesBetweenLooks = 8;  // passes without work; a parked application may have called
+// Between looks at the sockets, while an application is awake.
+constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);
+// Limit for a look at the sockets, after which applications are served.
+constexpr base::Duration kLookMost = std::chrono::microseconds(250);
 
-/// As epoll_wait() takes it.
+/// Converts a deadline to a timeout of epoll_wait().
 int milliseconds_until(base::Instant deadline) {
   if (deadline == base::kNever) return -1;
   constexpr std::int64_t kMost = 3'600'000;
@@ -80,7 +82,7 @@ Result<shm::Listener> Service::listen() {
   return listener;
 }
 
-/// `is_known`: it was a visitor's.
+/// `is_known` means that the descriptor was watched as a visitor's.
 bool Service::watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known) {
   epoll_event event{.events = events, .data = {.u64 = source}};
   return ::epoll_ctl(poll_.get(), is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) == 0;
@@ -97,7 +99,7 @@ bool Service::run(base::Instant deadline) {
     if (is_replacement_wanted_) return false;
   }
   for (auto& [number, attached] : applications_) attached.application->leave();
-  // Peers that stand still are given up; applications see the connections end only then.
+  // Waits until unresponsive peers are given up. Only then do applications see their connections end.
   while (!applications_.empty()) {
     for (auto& [number, attached] : applications_) wake(number, attached);
     serve_awake(base::MonotonicClock::now());
@@ -120,13 +122,13 @@ void Service::pass(base::Instant deadline) {
   }
 }
 
-/// Whoever needs memory that there is not has to go, and nobody else.
+/// An application that needs more memory than there is must leave; the others stay.
 template <typename Serve>
 void Service::serve(Application& application, Serve&& serve) {
   if (!base::say(serve)) application.blame("the host engine has no memory for it");
 }
 
-/// True if anything happened.
+/// Returns true if anything happened.
 bool Service::serve_awake(base::Instant now) {
   if (awake_.empty()) return false;
   bool any = false;
@@ -165,7 +167,7 @@ void Service::wake(std::uint64_t number, Attached& attached) {
   awake_.push_back(number);
 }
 
-/// Those that their rate has held up.
+/// Wakes the applications that their rate has delayed.
 void Service::wake_due(base::Instant now) {
   wake_at_ = base::kNever;
   for (auto& [number, attached] : applications_) {
@@ -193,8 +195,8 @@ void Service::drop_gone() {
 
 // Sockets ------------------------------------------------------------------------------------------------------------
 
-/// Sleeps if nobody is awake, until `wake_at` at most. Those who nudge and call without end do so at their own expense:
-/// what is left waits for the next look.
+/// Polls the sockets; sleeps until `wake_at` if no application is awake. A flood of nudges or calls costs only its
+/// sender: the rest waits for the next look.
 void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
@@ -214,13 +216,13 @@ void Service::look_at_sockets(base::Instant wake_at) {
     was_cut_short = is_more && now >= until;
   }
   if (now >= wake_at_) wake_due(now);
-  if (has_callers || now >= deadline) greet_visitors();  // who has said nothing goes
+  if (has_callers || now >= deadline) greet_visitors();  // removes silent visitors
   look_at_ = now + (was_cut_short ? kLookMost : kBetweenLooks);
 }
 
 void Service::dispatch(std::uint64_t source) {
   if (source == kListener) return accept_visitors();
-  if (source == kVisitors) return;  // once, after all others
+  if (source == kVisitors) return;  // handled once, after all others
   if (source == kEnd) {
     is_ending_ = true;
     return;
@@ -237,7 +239,7 @@ void Service::dispatch(std::uint64_t source) {
   });
 }
 
-/// False if there is more than was read: the descriptor is asked about once more.
+/// Reads calls from a socket. Returns false if more are left: the descriptor is then armed again.
 template <typename Take>
 bool Service::read_calls(const shm::Socket& socket, std::uint64_t source, Take&& take) {
   std::array<std::byte, sizeof(Call) + 1> bytes;
@@ -299,7 +301,7 @@ void Service::hear_port(std::uint64_t source, Application& application, std::uin
   if (is_nudged) port->nudge();
 }
 
-// Its nudges, and its end. Events of the engine only wake it.
+// Handles nudges and the end of the connection. The engine's events only wake the application.
 void Service::hear_pairs(std::uint64_t source, Application& application) {
   if (application.pairs() == nullptr) return;
   read_calls(application.pairs()->socket(), source, [&](const shm::Letter& letter, std::span<const std::byte> bytes) {

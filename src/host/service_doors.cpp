@@ -1,4 +1,4 @@
-// Who comes: connections, and what their first call asks for.
+// Accepts connections and handles their first call.
 
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -22,12 +22,12 @@
 namespace fairlead::host {
 namespace {
 
-constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space: we have 2^47
-constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // to accept, where there was no room
+constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space; the process has 2^47
+constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // between attempts to accept without room
 
 }  // namespace
 
-/// False if there is none now.
+/// Accepts one connection. Returns false if there is none.
 bool Service::accept_visitor(bool& has_room) {
   auto socket = listener_.accept();
   if (!socket) {
@@ -44,7 +44,7 @@ bool Service::accept_visitor(bool& has_room) {
   return true;
 }
 
-/// Who comes while there is no room, or no descriptor, waits: the listener is not looked at for a while.
+/// While there is no room or no descriptor, connections wait and the listener is not polled.
 void Service::accept_visitors() {
   bool has_room = !visitors_.is_full();
   bool is_more = true;
@@ -56,7 +56,7 @@ void Service::accept_visitors() {
   accept_at_ = has_room ? base::kNever : base::MonotonicClock::now() + kBetweenTries;
 }
 
-/// Those that have called go on as what they asked to be; those that said nothing for too long go.
+/// Handles the first calls of visitors, and drops visitors that were silent for too long.
 void Service::greet_visitors() {
   const auto now = base::MonotonicClock::now();
   visitors_.keep_if([&](Visitor& visitor) {
@@ -65,7 +65,7 @@ void Service::greet_visitors() {
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
     if (!call) return false;
-    // Where its socket has become an application's, that one's end tells it.
+    // If its socket has become an application's, the application's end closes it.
     if (!base::say([&] { greet(visitor, *call, *letter); }))
       send_answer(visitor.socket, {.status = static_cast<std::uint32_t>(Status::no_memory), .system_errno = ENOMEM});
     return false;
@@ -97,7 +97,7 @@ void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
   send_failure(visitor.socket, done.error());
 }
 
-/// The answer comes when the next program has taken over, or this one goes on.
+/// Accepts a request for replacement. The answer comes when the next program has taken over, or this one continues.
 Result<> Service::take_asker(Visitor& visitor) {
   const shm::Credentials& who = visitor.socket.credentials();
   if (!visitor.socket.is_own() && who.user != 0) {
@@ -163,7 +163,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   std::uint64_t secret = 0;
   if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
     return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
-  // Once it is there, nothing needs memory any more.
+  // After this, nothing allocates memory.
   MapPlace place(applications_);
   MapPlace place_by_secret(by_secret_);
   if (awake_.capacity() <= applications_.size()) awake_.reserve(2 * applications_.size() + 1);
@@ -175,7 +175,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   const std::uint64_t number = next_number_++;
   if (!watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET, true))
     return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
-  // None of one in a foreign PID namespace: then only its connections tell of its end.
+  // Without a pidfd (foreign PID namespace), only the connections report its end.
   base::FileDescriptor process(static_cast<int>(
       ::syscall(SYS_pidfd_open, static_cast<pid_t>((*application)->socket().credentials().process), 0)));
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
@@ -254,7 +254,7 @@ Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
   return {};
 }
 
-/// `is_known`: its connection was a visitor's.
+/// `is_known` means that its connection was a visitor's.
 bool Service::watch_port(std::uint64_t number, Application& application, std::uint32_t index, bool is_known) {
   const ApplicationPort& port = *application.port(index);
   const std::uint64_t source = number << kIndexBits | (index + 1);
@@ -262,7 +262,7 @@ bool Service::watch_port(std::uint64_t number, Application& application, std::ui
          watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET);
 }
 
-/// The engine that answers there, made for the first who asks.
+/// Returns the engine at this address, and creates it on the first request.
 Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address) {
   const auto is_that = [&](const base::SocketAddress& one) {
     return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
@@ -275,7 +275,7 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              address.to_string())});
   }
   if (const auto known = engines_.find(address); known != engines_.end()) return known->second;
-  // An engine outlives its applications, as long as nobody else wants its place.
+  // An engine outlives its applications, until another one needs its place.
   const auto idle = std::ranges::find_if(engines_, [](const auto& entry) { return entry.second.use_count() == 1; });
   if (engines_.size() >= options_.engines_max && idle != engines_.end()) engines_.erase(idle);
   if (engines_.size() >= options_.engines_max) {

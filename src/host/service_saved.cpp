@@ -1,4 +1,4 @@
-// The host engine goes on in the next program of this process: what is saved, and how it comes to rest for that.
+// Hands the host engine over to the next program in this process: quiescing, saving, restoring.
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -24,7 +24,7 @@ std::unexpected<Error> cannot_resume(std::string message) {
   return std::unexpected(Error{Status::invalid, 0, std::move(message)});
 }
 
-/// What other processes started by us should not have.
+/// Sets close-on-exec: other programs that we start must not inherit the descriptor.
 base::FileDescriptor own(int descriptor) {
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return base::FileDescriptor(descriptor);
@@ -32,7 +32,7 @@ base::FileDescriptor own(int descriptor) {
 
 }  // namespace
 
-// Giving -------------------------------------------------------------------------------------------------------------
+// Saving -------------------------------------------------------------------------------------------------------------
 
 void Service::refuse_replacement(const Error& why) {
   base::log(LogLevel::warning, LogTopic::engine, {}, fmt::format("not replaced, going on as before: {}", why.message));
@@ -69,7 +69,7 @@ bool Service::is_still() const {
   return std::ranges::all_of(engines_, [](const auto& entry) { return entry.second->core->is_still(); });
 }
 
-/// Nothing new goes from here to the network.
+/// While held, nothing new goes to the network.
 void Service::hold(bool is_held) {
   for (const auto& [address, engine] : engines_) engine->core->hold_answers(is_held);
   for (auto& [number, attached] : applications_) {
@@ -90,7 +90,7 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
   visitors_.for_each([&](const Visitor& visitor) {
     state.visitors.push_back({.socket = visitor.socket.descriptor(), .came_at = visitor.came_at});
   });
-  for (auto& [number, attached] : applications_)  // who closes a port needs its engine
+  for (auto& [number, attached] : applications_)  // before the engines freeze, because closing a port needs its engine
     if (auto possible = attached.application->save(); !possible) return std::unexpected(std::move(possible.error()));
   for (const auto& [address, engine] : engines_) handover.frozen.push_back(engine->core->freeze());
   for (auto& [number, attached] : applications_) {
@@ -115,7 +115,7 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
   return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory for the state"});
 }
 
-// Taking -------------------------------------------------------------------------------------------------------------
+// Restoring ----------------------------------------------------------------------------------------------------------
 
 Result<> Service::check(const ServiceOptions& options, std::span<const std::byte> bytes) {
   const auto state = decode_state(bytes);

@@ -22,7 +22,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 1;              // raised with each change of what is kept
+constexpr std::uint32_t kStateVersion = 1;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -30,7 +30,7 @@ struct Head {
   std::uint64_t bytes = 0, checksum = 0;
 };
 
-/// Against accidents: who could write it could write all else of ours.
+/// Detects accidents only: whoever could forge the state could forge everything else.
 std::uint64_t checksum(std::span<const std::byte> bytes) {
   return base::SipHash({kMark, kStateVersion}).add(bytes).value();
 }
@@ -45,7 +45,7 @@ void fields(Archive& archive, Head& head) {
 }
 }  // namespace
 
-// By their types, wherever they are.
+// Serialisation of types, wherever they occur.
 
 template <typename Archive>
 void fields(Archive& archive, PlainAddress& address) {
